@@ -1,0 +1,148 @@
+import type { Item } from './table.ts';
+
+/**
+ * The base of every error that Mailroom throws. Errors are told apart by `code`, never by `instanceof`: a
+ * bundle may hold two copies of a class.
+ */
+export class MailroomError extends Error {
+  /** A stable, upper-case name of what went wrong, e.g. `EVENT_TOO_LARGE`. */
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'MailroomError';
+    this.code = code;
+  }
+}
+
+/**
+ * Thrown by a consumer's handler: this message can never succeed, do not try it again. The message is rejected
+ * (its inbox row says why) and goes to the dead-letter queue by SQS's own route.
+ *
+ * @example
+ * ```ts
+ * if (order.currency !== 'EUR') throw new PoisonMessage(`currency ${order.currency} is not supported`);
+ * ```
+ */
+export class PoisonMessage extends MailroomError {
+  /** The HTTP status this outcome stands for. */
+  readonly statusCode = 422;
+
+  constructor(message: string, options?: ErrorOptions & { code?: string }) {
+    super(options?.code ?? 'POISON_MESSAGE', message, options);
+    this.name = 'PoisonMessage';
+  }
+}
+
+/**
+ * Thrown by a consumer's handler: the work of this message is done already, by another way than this inbox.
+ * The message is recorded as processed. It is the handler's own 409; a 409 that some other service answered is
+ * not this and must not be passed off as it.
+ *
+ * @example
+ * ```ts
+ * if (await legacy.wasImported(event.eventId)) throw new AlreadyProcessed('imported by the legacy job');
+ * ```
+ */
+export class AlreadyProcessed extends MailroomError {
+  /** The HTTP status this outcome stands for. */
+  readonly statusCode = 409;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('ALREADY_PROCESSED', message, options);
+    this.name = 'AlreadyProcessed';
+  }
+}
+
+/** A single conditional write was refused. `item` is the row as it stood, absent when there was none. */
+export class ConditionFailed extends MailroomError {
+  readonly item: Item | undefined;
+
+  constructor(item: Item | undefined, options?: ErrorOptions) {
+    super('CONDITION_FAILED', 'The condition of the write was not met', options);
+    this.name = 'ConditionFailed';
+    this.item = item;
+  }
+}
+
+/** Why one action of a cancelled transaction was refused. */
+export interface CancellationReason {
+  /** DynamoDB's reason code: `None`, `ConditionalCheckFailed`, `TransactionConflict`, `ThrottlingError`, … */
+  readonly code: string;
+  readonly message?: string | undefined;
+  /** The row as it stood, where the action asked for it and a row existed. */
+  readonly item?: Item | undefined;
+}
+
+/** A transaction was cancelled as a whole; `reasons` are in the order of its actions. */
+export class TransactionCancelled extends MailroomError {
+  readonly reasons: readonly CancellationReason[];
+
+  constructor(reasons: readonly CancellationReason[], options?: ErrorOptions) {
+    const codes = reasons.map((reason) => reason.code).join(', ');
+    super('TRANSACTION_CANCELLED', `The transaction was cancelled: ${codes}`, options);
+    this.name = 'TransactionCancelled';
+    this.reasons = reasons;
+  }
+}
+
+/** This worker no longer holds the message's lease: another claim, or an operator, has taken it over. */
+export class FenceLost extends MailroomError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('FENCE_LOST', message, options);
+    this.name = 'FenceLost';
+  }
+}
+
+/** The code of an error, whoever threw it: its `code`, else its `name`, else `UNKNOWN`. */
+export function errorCode(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return 'UNKNOWN';
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  if (typeof code === 'string' && code !== '') return code;
+  return typeof name === 'string' && name !== '' ? name : 'UNKNOWN';
+}
+
+/** The message of an error, whoever threw it, of at most 1,000 characters. */
+export function errorMessage(error: unknown): string {
+  const message = error instanceof Error ? error.message : hasMessage(error) ? error.message : String(error);
+  return message.slice(0, 1_000);
+}
+
+/** Whether an error is a {@link ConditionFailed}. */
+export function isConditionFailed(error: unknown): error is ConditionFailed {
+  return errorCode(error) === 'CONDITION_FAILED';
+}
+
+/** Whether an error is a {@link TransactionCancelled}. */
+export function isTransactionCancelled(error: unknown): error is TransactionCancelled {
+  return errorCode(error) === 'TRANSACTION_CANCELLED';
+}
+
+/**
+ * What kind of failure this is, for listing failures by cause: the error's code and its message with everything
+ * that differs from event to event (ids, numbers, quoted values) replaced.
+ *
+ * @returns at most 240 characters, e.g. `BankError: bank answered # for order #`
+ *
+ * @example
+ * ```ts
+ * fingerprint(new Error('order 42 not found')); // 'Error: order # not found'
+ * ```
+ */
+export function fingerprint(error: unknown): string {
+  const normalised = errorMessage(error)
+    .replace(/"[^"]*"|'[^']*'|`[^`]*`/g, '#')
+    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '#')
+    .replace(/\b(?=[0-9a-z_-]*\d)[0-9a-z_-]+\b/gi, '#')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return `${errorCode(error)}: ${normalised}`.slice(0, 240);
+}
+
+function hasMessage(error: unknown): error is { message: string } {
+  return (
+    typeof error === 'object' &&
+    error !== null &&
+    typeof (error as { message?: unknown }).message === 'string'
+  );
+}

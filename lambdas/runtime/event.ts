@@ -1,0 +1,146 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { MailroomError } from './errors.ts';
+
+/**
+ * What travels: the stored form of an event, the EventBridge `detail`, and what a handler is given. All times
+ * are epoch milliseconds.
+ */
+export interface Envelope<T extends string = string, D = unknown> {
+  /** UUIDv7, minted once when the outbox row is written. The only key that any dedup may use. */
+  readonly eventId: string;
+  /** The event's name and the EventBridge `detail-type`, e.g. `OrderPlaced`. */
+  readonly type: T;
+  /** The version of `data`'s shape, from 1. */
+  readonly version: number;
+  /** What kind of thing it happened to, e.g. `Order`. */
+  readonly aggregateType: string;
+  /** Which one, e.g. the order's id. */
+  readonly aggregateId: string;
+  /** When it happened, epoch milliseconds. */
+  readonly occurredAt: number;
+  /** Carried unchanged through the whole chain of events that the first one caused. */
+  readonly correlationId: string;
+  /** The id of the event that caused this one; absent on the first of a chain. */
+  readonly causationId?: string | undefined;
+  /** An X-Ray trace header, carried along. */
+  readonly traceId?: string | undefined;
+  /** A number of the producer's own that orders the events of one aggregate; Mailroom promises no order. */
+  readonly sequence?: number | undefined;
+  /** The payload, valid by the catalogue's schema. */
+  readonly data: D;
+}
+
+/** What a producer says of an event; the outbox adds id, times and correlation. */
+export interface EventInput<D> {
+  /** Which thing it happened to. */
+  readonly aggregateId: string;
+  readonly data: D;
+  /** @default the time of the commit */
+  readonly occurredAt?: number | undefined;
+  /** @default inside a consumer the handled event's, else the event's own id */
+  readonly correlationId?: string | undefined;
+  /** @default inside a consumer the handled event's id, else absent */
+  readonly causationId?: string | undefined;
+  readonly traceId?: string | undefined;
+  readonly sequence?: number | undefined;
+}
+
+/** An event that was described but not yet written: what `commit` and `entries` take. */
+export interface EventDraft<D = unknown> extends EventInput<D> {
+  readonly definition: AnyEventDefinition;
+}
+
+/** One event type of the catalogue, made by {@link defineEvent}. */
+export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
+  readonly type: T;
+  readonly version: number;
+  readonly aggregateType: string;
+  readonly schema: S;
+  readonly upcast: ((data: unknown, version: number) => unknown) | undefined;
+  /** Describes one event of this type, to be handed to `outbox.commit`, `outbox.entries` or `ctx.commit`. */
+  create(input: EventInput<StandardSchemaV1.InferInput<S>>): EventDraft<StandardSchemaV1.InferInput<S>>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds schemas of any type
+export type AnyEventDefinition = EventDefinition<string, any>;
+
+/** The envelope that a handler of this definition is given. */
+export type EventOf<E extends AnyEventDefinition> =
+  E extends EventDefinition<infer T, infer S> ? Envelope<T, StandardSchemaV1.InferOutput<S>> : never;
+
+/**
+ * Adds an event type to the catalogue. Payloads are validated by `schema` when they are written and again when
+ * they are read; a payload of an older version goes through `upcast` first.
+ *
+ * @param definition.type - the name, and the EventBridge `detail-type`; 1 to 128 characters
+ * @param definition.version - a whole number from 1; raise it when the payload's shape changes
+ * @param definition.schema - any Standard Schema validator: zod, valibot, arktype, …
+ * @param definition.upcast - turns a payload of an older version into today's; called once per read
+ * @throws `BAD_EVENT_DEFINITION` when a member is out of range
+ *
+ * @example
+ * ```ts
+ * export const OrderPlaced = defineEvent({
+ *   type: 'OrderPlaced',
+ *   version: 2,
+ *   aggregateType: 'Order',
+ *   schema: z.object({ totalCents: z.int() }),
+ *   upcast: (data) => ({ totalCents: (data as { total: number }).total * 100 }),
+ * });
+ * ```
+ */
+export function defineEvent<const T extends string, S extends StandardSchemaV1>(definition: {
+  readonly type: T;
+  readonly version: number;
+  readonly aggregateType: string;
+  readonly schema: S;
+  readonly upcast?: (data: unknown, version: number) => unknown;
+}): EventDefinition<T, S> {
+  const { type, version, aggregateType, schema, upcast } = definition;
+  const bad = (what: string) =>
+    new MailroomError('BAD_EVENT_DEFINITION', `Event definition "${type}": ${what}`);
+  if (type.length < 1 || type.length > DETAIL_TYPE_MAX) {
+    throw bad(`type must have 1 to ${DETAIL_TYPE_MAX} characters, EventBridge's limit for a detail-type`);
+  }
+  if (!Number.isSafeInteger(version) || version < 1) {
+    throw bad(`version is ${version}; it must be a whole number from 1`);
+  }
+  if (aggregateType === '') throw bad('aggregateType must not be empty');
+  if (typeof schema?.['~standard']?.validate !== 'function') {
+    throw bad('schema must be a Standard Schema validator, e.g. a zod 4 schema');
+  }
+  const made: EventDefinition<T, S> = {
+    type,
+    version,
+    aggregateType,
+    schema,
+    upcast,
+    create: (input) => ({ ...input, definition: made }),
+  };
+  return made;
+}
+
+/** The longest `detail-type` (EventBridge API reference, PutEventsRequestEntry). */
+const DETAIL_TYPE_MAX = 128;
+
+/**
+ * Validates a payload.
+ *
+ * @returns the payload as the schema hands it on (with its defaults and transforms)
+ * @throws `INVALID_PAYLOAD`, naming the first few fields and what is wrong with them
+ */
+export async function validateData(definition: AnyEventDefinition, data: unknown): Promise<unknown> {
+  const result = await definition.schema['~standard'].validate(data);
+  if (result.issues === undefined) return result.value;
+  const issues = (result.issues as readonly StandardSchemaV1.Issue[])
+    .slice(0, 5)
+    .map((issue) => `${['data', ...(issue.path ?? []).map(pathKey)].join('.')}: ${issue.message}`);
+  throw new MailroomError(
+    'INVALID_PAYLOAD',
+    `The payload of ${definition.type} v${definition.version} is not valid: ${issues.join('; ')}`,
+  );
+}
+
+function pathKey(segment: PropertyKey | StandardSchemaV1.PathSegment): string {
+  return String(typeof segment === 'object' ? segment.key : segment);
+}

@@ -1,0 +1,155 @@
+import type { NativeAttributeValue } from '@aws-sdk/util-dynamodb';
+
+/** One DynamoDB item as plain JavaScript values (the shape of the document client). */
+export type Item = Record<string, NativeAttributeValue>;
+
+/** The primary key of an item of the Mailroom table. */
+export interface Key {
+  readonly PK: string;
+  readonly SK: string;
+}
+
+interface Expression {
+  readonly ExpressionAttributeNames?: Record<string, string> | undefined;
+  readonly ExpressionAttributeValues?: Item | undefined;
+  /** `ALL_OLD` hands the row as it stood to whoever reads the refusal. */
+  readonly ReturnValuesOnConditionCheckFailure?: 'ALL_OLD' | 'NONE' | undefined;
+  /** @default the Mailroom table */
+  readonly TableName?: string | undefined;
+}
+
+/** Write a whole item, as in the document client's `TransactWriteCommand`. */
+export interface Put extends Expression {
+  readonly Item: Item | undefined;
+  readonly ConditionExpression?: string | undefined;
+}
+
+/** Change an item in place, as in the document client's `TransactWriteCommand`. */
+export interface Update extends Expression {
+  readonly Key: Item | undefined;
+  readonly UpdateExpression: string | undefined;
+  readonly ConditionExpression?: string | undefined;
+}
+
+/** Delete an item, as in the document client's `TransactWriteCommand`. */
+export interface Delete extends Expression {
+  readonly Key: Item | undefined;
+  readonly ConditionExpression?: string | undefined;
+}
+
+/** Test an item without writing it, as in the document client's `TransactWriteCommand`. */
+export interface ConditionCheck extends Expression {
+  readonly Key: Item | undefined;
+  readonly ConditionExpression: string | undefined;
+}
+
+/**
+ * One write: exactly one of the members is set. The shape is that of the document client's
+ * `TransactWriteCommand`, so what ElectroDB or dynamodb-toolbox produces fits as it is.
+ */
+export interface Write {
+  readonly Put?: Put | undefined;
+  readonly Update?: Update | undefined;
+  readonly Delete?: Delete | undefined;
+}
+
+/** One action of a transaction: a {@link Write}, or a condition on a row that is not written. */
+export interface TransactAction extends Write {
+  readonly ConditionCheck?: ConditionCheck | undefined;
+}
+
+/** A read of one partition, a page at a time, in the order of the sort key. */
+export interface Query {
+  readonly pk: string;
+  /** Only sort keys that begin with this. @default all */
+  readonly skPrefix?: string | undefined;
+  /** Only items whose attributes have these values; tested after the read, as DynamoDB's filters are. */
+  readonly where?: Item | undefined;
+  /** @default false: eventually consistent, at half the cost */
+  readonly consistent?: boolean | undefined;
+  /** At most this many items are read for a page (before `where`). @default up to 1 MB, DynamoDB's page */
+  readonly limit?: number | undefined;
+  /** The cursor of the page before. */
+  readonly cursor?: Item | undefined;
+}
+
+/** One page of a {@link Query}. */
+export interface Page {
+  readonly items: Item[];
+  /** Present while there may be more to read. */
+  readonly cursor?: Item | undefined;
+}
+
+/** One conditional update of a batch: only equalities, so that it fits a PartiQL statement. */
+export interface EachUpdate {
+  readonly key: Key;
+  /** Attributes to set. At least one. */
+  readonly set: Item;
+  /** Attributes to remove. */
+  readonly remove?: readonly string[] | undefined;
+  /** The item must exist and these attributes must have these values. */
+  readonly when: Item;
+}
+
+/** What became of one {@link EachUpdate}. */
+export type EachResult =
+  | { readonly ok: true }
+  /** The condition was not met; `item` is the row as it stood, absent when there was none. */
+  | { readonly ok: false; readonly refused: true; readonly item?: Item | undefined }
+  /** It failed for another reason (a throttle, a conflict) and may be tried again. */
+  | { readonly ok: false; readonly refused: false; readonly code: string; readonly message: string };
+
+/** The most updates that one call of {@link Table.updateEach} takes: BatchExecuteStatement's own limit. */
+export const UPDATE_EACH_MAX = 25;
+
+/** The most actions of one transaction (TransactWriteItems, DynamoDB service quotas). */
+export const TRANSACTION_ACTIONS_MAX = 100;
+
+/** The most bytes of all items of one transaction: 4 MB (DynamoDB service quotas). */
+export const TRANSACTION_BYTES_MAX = 4_000_000;
+
+/** The most bytes of one item: 400 KB (DynamoDB service quotas). */
+export const ITEM_BYTES_MAX = 400 * 1024;
+
+/**
+ * The table port: every call that outbox, relay, inbox and consumer make to DynamoDB is one of these six.
+ * `dynamoTable` is the real one, `memoryTable` (in `cdk-mailroom/testing`) the one for tests; both pass the same
+ * suite.
+ */
+export interface Table {
+  /** The name of the Mailroom table, the default of every `TableName`. */
+  readonly name: string;
+
+  /** Reads one item; `undefined` when there is none. Eventually consistent unless asked. */
+  get(key: Key, options?: { readonly consistent?: boolean }): Promise<Item | undefined>;
+
+  /** Reads one page of a partition. */
+  query(query: Query): Promise<Page>;
+
+  /**
+   * Makes one write. An `Update` returns the item as it stands after it; `Put` and `Delete` return nothing.
+   *
+   * @throws {@link ConditionFailed} when its condition is not met, with the row as it stood
+   */
+  write(write: Write): Promise<Item | undefined>;
+
+  /**
+   * Makes all writes or none.
+   *
+   * @param token - a call with the same token and actions within 10 minutes of one that succeeded changes
+   * nothing and succeeds (DynamoDB's `ClientRequestToken`, at most 36 characters)
+   * @throws {@link TransactionCancelled} when any action is refused, with a reason for each
+   */
+  transact(actions: readonly TransactAction[], token?: string): Promise<void>;
+
+  /**
+   * Makes up to {@link UPDATE_EACH_MAX} independent conditional updates in one call and answers for each, in
+   * order. It never creates an item.
+   *
+   * @throws when the request as a whole failed; any of the updates may then have been applied or not
+   */
+  updateEach(updates: readonly EachUpdate[]): Promise<EachResult[]>;
+
+  /** When the table was created, epoch milliseconds. */
+  createdAt(): Promise<number>;
+}
