@@ -1,0 +1,30 @@
+import { defineConfig } from 'vitest/config';
+
+const localTests = ['test/local/**/*.test.ts', 'test/**/*.engine.test.ts'];
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        // Needs nothing but Node.
+        test: {
+          name: 'fast',
+          include: ['test/**/*.test.ts'],
+          exclude: localTests,
+          testTimeout: 20_000,
+        },
+      },
+      {
+        // Runs against a local AWS, started and deployed to once for all of them.
+        test: {
+          name: 'local',
+          include: localTests,
+          globalSetup: ['test/support/engine.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
