@@ -108,14 +108,29 @@ export function errorMessage(error: unknown): string {
   return message.slice(0, 1_000);
 }
 
+/** Whether an error has this code. */
+export function isErrorWithCode(error: unknown, code: string): boolean {
+  return errorCode(error) === code;
+}
+
 /** Whether an error is a {@link ConditionFailed}. */
 export function isConditionFailed(error: unknown): error is ConditionFailed {
-  return errorCode(error) === 'CONDITION_FAILED';
+  return isErrorWithCode(error, 'CONDITION_FAILED');
 }
 
 /** Whether an error is a {@link TransactionCancelled}. */
 export function isTransactionCancelled(error: unknown): error is TransactionCancelled {
-  return errorCode(error) === 'TRANSACTION_CANCELLED';
+  return isErrorWithCode(error, 'TRANSACTION_CANCELLED');
+}
+
+/** Whether an error is a {@link PoisonMessage}. A downstream 422 is not one. */
+export function isPoison(error: unknown): boolean {
+  return error instanceof Error && error.name === 'PoisonMessage';
+}
+
+/** Whether an error is an {@link AlreadyProcessed}. A downstream 409 is not one. */
+export function isAlreadyProcessed(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AlreadyProcessed';
 }
 
 /**

@@ -1,0 +1,209 @@
+import { type AttributeValue, DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import {
+  BatchExecuteStatementCommand,
+  DeleteCommand,
+  DynamoDBDocumentClient,
+  GetCommand,
+  PutCommand,
+  QueryCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from '@aws-sdk/lib-dynamodb';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from './errors.ts';
+import type {
+  EachResult,
+  EachUpdate,
+  Item,
+  Key,
+  Page,
+  Query,
+  Table,
+  TransactAction,
+  Write,
+} from './table.ts';
+import { type Action, assertEachUpdates, soleAction } from './table-checks.ts';
+
+/** What {@link dynamoTable} is made of. */
+export interface DynamoTableDeps {
+  /** The caller's client: its region, endpoint, retries and timeouts are the caller's choice. */
+  readonly client: DynamoDBClient;
+  /** The Mailroom table. */
+  readonly tableName: string;
+}
+
+/**
+ * The table port on DynamoDB.
+ *
+ * @example
+ * ```ts
+ * const table = dynamoTable({ client: new DynamoDBClient(), tableName: config.tableName });
+ * ```
+ */
+export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
+  const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+
+  async function get(key: Key, options: { readonly consistent?: boolean } = {}): Promise<Item | undefined> {
+    const answer = await documents.send(
+      new GetCommand({ TableName: tableName, Key: { ...key }, ConsistentRead: options.consistent ?? false }),
+    );
+    return answer.Item;
+  }
+
+  async function query(query: Query): Promise<Page> {
+    const answer = await documents.send(new QueryCommand({ TableName: tableName, ...queryInput(query) }));
+    const items = answer.Items ?? [];
+    return answer.LastEvaluatedKey ? { items, cursor: answer.LastEvaluatedKey } : { items };
+  }
+
+  async function write(write: Write): Promise<Item | undefined> {
+    const action = soleAction(write);
+    try {
+      return await send(action);
+    } catch (error) {
+      throw refused(error);
+    }
+  }
+
+  async function send({ kind, request }: Action): Promise<Item | undefined> {
+    const input = {
+      ...request,
+      ReturnValuesOnConditionCheckFailure: request.ReturnValuesOnConditionCheckFailure ?? 'ALL_OLD',
+      TableName: request.TableName ?? tableName,
+    };
+    switch (kind) {
+      case 'Put':
+        await documents.send(new PutCommand({ ...input, Item: request.Item }));
+        return undefined;
+      case 'Update': {
+        const command = new UpdateCommand({ ...input, Key: request.Key, ReturnValues: 'ALL_NEW' });
+        return (await documents.send(command)).Attributes;
+      }
+      case 'Delete':
+        await documents.send(new DeleteCommand({ ...input, Key: request.Key }));
+        return undefined;
+      case 'ConditionCheck':
+        throw new MailroomError('BAD_WRITE', 'A ConditionCheck writes nothing; it belongs in a transaction.');
+    }
+  }
+
+  async function transact(actions: readonly TransactAction[], token?: string): Promise<void> {
+    const TransactItems = actions.map((action) => {
+      const { kind, request } = soleAction(action);
+      return { [kind]: { ...request, TableName: request.TableName ?? tableName } };
+    });
+    try {
+      await documents.send(new TransactWriteCommand({ TransactItems, ClientRequestToken: token }));
+    } catch (error) {
+      throw refused(error);
+    }
+  }
+
+  async function updateEach(updates: readonly EachUpdate[]): Promise<EachResult[]> {
+    assertEachUpdates(updates);
+    if (updates.length === 0) return [];
+    const Statements = updates.map((update) => statement(tableName, update));
+    const { Responses = [] } = await documents.send(new BatchExecuteStatementCommand({ Statements }));
+    return Promise.all(
+      updates.map(async ({ key }, index): Promise<EachResult> => {
+        const response = Responses[index];
+        if (response === undefined) {
+          return {
+            ok: false,
+            refused: false,
+            code: 'NoAnswer',
+            message: 'DynamoDB did not answer for this update',
+          };
+        }
+        if (response.Error === undefined) return { ok: true };
+        const { Code = 'UNKNOWN', Message = '', Item } = response.Error;
+        if (Code !== 'ConditionalCheckFailed')
+          return { ok: false, refused: false, code: Code, message: Message };
+        // Not every answer to a refused statement carries the row, although it was asked for; read it then.
+        const item = Item ?? (await get(key, { consistent: true }));
+        return { ok: false, refused: true, ...(item && { item }) };
+      }),
+    );
+  }
+
+  async function createdAt(): Promise<number> {
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName }));
+    const created = Table?.CreationDateTime;
+    if (created) return created.getTime();
+    throw new MailroomError(
+      'NO_CREATION_TIME',
+      `DescribeTable gave no creation time for table ${tableName}.`,
+    );
+  }
+
+  return { name: tableName, get, query, write, transact, updateEach, createdAt };
+}
+
+function queryInput({ pk, skPrefix, where, consistent, limit, cursor }: Query) {
+  const names: Record<string, string> = { '#pk': 'PK' };
+  const values: Item = { ':pk': pk };
+  let key = '#pk = :pk';
+  if (skPrefix) {
+    names['#sk'] = 'SK';
+    values[':sk'] = skPrefix;
+    key += ' AND begins_with(#sk, :sk)';
+  }
+  const filters = Object.entries(where ?? {}).map(([name, value], index) => {
+    if (value === undefined) throw new MailroomError('BAD_QUERY', `"where" compares ${name} with undefined.`);
+    names[`#w${index}`] = name;
+    values[`:w${index}`] = value;
+    return `#w${index} = :w${index}`;
+  });
+  return {
+    KeyConditionExpression: key,
+    FilterExpression: filters.length > 0 ? filters.join(' AND ') : undefined,
+    ExpressionAttributeNames: names,
+    ExpressionAttributeValues: values,
+    ConsistentRead: consistent ?? false,
+    Limit: limit,
+    ExclusiveStartKey: cursor,
+  };
+}
+
+/**
+ * One PartiQL statement. Every name is quoted, so that reserved words (`status`) are names, and every value is a
+ * parameter. An UPDATE whose WHERE matches no item, also because there is none, fails its condition.
+ */
+function statement(tableName: string, { key, set, remove = [], when }: EachUpdate) {
+  const sets = Object.keys(set).map((name) => ` SET "${name}"=?`);
+  const removes = remove.map((name) => ` REMOVE "${name}"`);
+  const conditions = Object.keys(when).map((name) => ` AND "${name}"=?`);
+  return {
+    Statement: `UPDATE "${tableName}"${sets.join('')}${removes.join('')} WHERE "PK"=? AND "SK"=?${conditions.join('')}`,
+    Parameters: [...Object.values(set), key.PK, key.SK, ...Object.values(when)],
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+  };
+}
+
+/** The shape of the two refusals in DynamoDB's model; their items are not unmarshalled by the document client. */
+interface Refusal {
+  readonly Item?: Record<string, AttributeValue>;
+  readonly CancellationReasons?: readonly {
+    readonly Code?: string;
+    readonly Message?: string;
+    readonly Item?: Record<string, AttributeValue>;
+  }[];
+}
+
+function refused(error: unknown): unknown {
+  const { Item, CancellationReasons = [] } = (error ?? {}) as Refusal;
+  switch (errorCode(error)) {
+    case 'ConditionalCheckFailedException':
+      return new ConditionFailed(Item && unmarshall(Item), { cause: error });
+    case 'TransactionCanceledException': {
+      const reasons = CancellationReasons.map(({ Code = 'None', Message, Item }) => ({
+        code: Code,
+        ...(Message && { message: Message }),
+        ...(Item && { item: unmarshall(Item) }),
+      }));
+      return new TransactionCancelled(reasons, { cause: error });
+    }
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,84 @@
+import { NumberValueImpl as NumberValue } from '@aws-sdk/util-dynamodb';
+import type { Item } from './table.ts';
+
+/** What a list or a map costs beside its elements (DynamoDB developer guide, item sizes and formats). */
+const CONTAINER_BYTES = 3;
+
+/** What each element of a list or a map costs beside itself. */
+const ELEMENT_BYTES = 1;
+
+/**
+ * How large DynamoDB counts an item: the UTF-8 bytes of its attribute names and the sizes of their values, by
+ * the rule of the developer guide ("DynamoDB item sizes and formats"). The guide gives the size of numbers only
+ * approximately; here they are never counted too small. Attributes that are `undefined` are not stored and count
+ * nothing.
+ *
+ * @returns bytes, to be compared with `ITEM_BYTES_MAX`
+ *
+ * @example
+ * ```ts
+ * itemBytes({ PK: 'ORDER#1', total: 1999 }); // 2 + 7 + 5 + 3 = 17
+ * ```
+ */
+export function itemBytes(item: Item): number {
+  let bytes = 0;
+  for (const [name, value] of Object.entries(item)) {
+    if (value !== undefined) bytes += Buffer.byteLength(name) + valueBytes(value);
+  }
+  return bytes;
+}
+
+/** The size of one attribute's value, as {@link itemBytes} counts it: without its name. */
+export function valueBytes(value: Item[string]): number {
+  switch (typeof value) {
+    case 'string':
+      return Buffer.byteLength(value);
+    case 'number':
+    case 'bigint':
+      return numberBytes(value);
+    case 'boolean':
+      return 1;
+    case 'undefined':
+    case 'function':
+    case 'symbol':
+      return 0;
+    default:
+      return value === null ? 1 : objectBytes(value);
+  }
+}
+
+function objectBytes(value: object): number {
+  if (Array.isArray(value)) return containerBytes(value);
+  if (value instanceof Set) return sum(value, valueBytes);
+  if (value instanceof Map) return containerBytes(value.values()) + sum(value.keys(), Buffer.byteLength);
+  if (value instanceof NumberValue) return numberBytes(Number(value.toString()));
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return value.byteLength;
+  if (value instanceof Blob) return value.size;
+  const entries = Object.entries(value).filter(([, element]) => element !== undefined);
+  return (
+    containerBytes(entries.map(([, element]) => element)) + sum(entries, ([name]) => Buffer.byteLength(name))
+  );
+}
+
+function containerBytes(elements: Iterable<Item[string]>): number {
+  return CONTAINER_BYTES + sum(elements, (element) => ELEMENT_BYTES + valueBytes(element));
+}
+
+/**
+ * One byte, one for every two significant digits (in pairs that are aligned at the decimal point, so an odd one
+ * out at either end takes a byte of its own), and one for the sign of a negative number.
+ */
+function numberBytes(value: number | bigint): number {
+  const [mantissa = '', exponent = '0'] = Number(value).toExponential().split('e');
+  const digits = mantissa.replace(/[-.]/g, '');
+  if (digits === '0') return 1;
+  const last = Number(exponent) - (digits.length - 1);
+  const shift = Math.abs(last % 2);
+  return 1 + Math.ceil((digits.length + shift) / 2) + (value < 0 ? 1 : 0);
+}
+
+function sum<T>(values: Iterable<T>, bytes: (value: T) => number): number {
+  let total = 0;
+  for (const value of values) total += bytes(value);
+  return total;
+}

@@ -1,0 +1,85 @@
+import { MailroomError } from './errors.ts';
+import type { EachUpdate, TransactAction } from './table.ts';
+import { UPDATE_EACH_MAX } from './table.ts';
+
+/** One member of a {@link TransactAction}: which it is, and what it says. */
+export type Action = {
+  readonly [K in keyof TransactAction]-?: {
+    readonly kind: K;
+    readonly request: NonNullable<TransactAction[K]>;
+  };
+}[keyof TransactAction];
+
+/**
+ * The one member of an action that is set.
+ *
+ * @throws `BAD_WRITE` when none is set, or more than one
+ */
+export function soleAction(action: TransactAction): Action {
+  const set = Object.entries(action).filter(([, request]) => request !== undefined);
+  const [kind, request] = set[0] ?? [];
+  if (
+    set.length === 1 &&
+    (kind === 'Put' || kind === 'Update' || kind === 'Delete' || kind === 'ConditionCheck')
+  ) {
+    return { kind, request } as Action;
+  }
+  throw new MailroomError(
+    'BAD_WRITE',
+    `A write has ${set.map(([name]) => name).join(' and ') || 'no member'} set; set exactly one of Put, Update, ` +
+      'Delete and ConditionCheck (a ConditionCheck only in a transaction).',
+  );
+}
+
+/**
+ * What the table and its in-memory stand-in both refuse before they make a batch of updates. Each of these would
+ * otherwise fail as a whole in DynamoDB, or change what a statement means.
+ *
+ * @throws `BAD_UPDATE`, naming the item and the attribute
+ */
+export function assertEachUpdates(updates: readonly EachUpdate[]): void {
+  if (updates.length > UPDATE_EACH_MAX) {
+    throw refusal(
+      `${updates.length} updates in one call; at most ${UPDATE_EACH_MAX} are allowed. Split them.`,
+    );
+  }
+  const keys = new Set<string>();
+  for (const update of updates) {
+    const { PK, SK } = update.key;
+    const at = `the update of ${PK} / ${SK}`;
+    if (!PK || !SK) throw refusal(`${at} has an empty key; both PK and SK must be texts that are not empty.`);
+    const key = JSON.stringify([PK, SK]);
+    if (keys.has(key))
+      throw refusal(`${at} is there twice; one call updates an item once. Merge them, or split.`);
+    keys.add(key);
+    assertUpdate(update, at);
+  }
+}
+
+function assertUpdate({ set, remove = [], when }: EachUpdate, at: string): void {
+  const names = [...Object.keys(set), ...remove];
+  if (Object.keys(set).length === 0) throw refusal(`${at} sets nothing; set at least one attribute.`);
+  for (const name of names) {
+    if (name === 'PK' || name === 'SK') throw refusal(`${at} changes ${name}; a key never changes.`);
+    if (names.indexOf(name) !== names.lastIndexOf(name)) throw refusal(`${at} changes ${name} twice.`);
+  }
+  for (const name of [...names, ...Object.keys(when)]) {
+    if (name === '' || name.includes('"'))
+      throw refusal(`${at} names the attribute <${name}>, which cannot be quoted.`);
+  }
+  for (const [name, value] of Object.entries(set)) {
+    if (value === undefined) throw refusal(`${at} sets ${name} to undefined; name it in "remove" instead.`);
+  }
+  for (const [name, value] of Object.entries(when)) {
+    if (!['string', 'number', 'boolean'].includes(typeof value)) {
+      throw refusal(
+        `${at} compares ${name} with ${value === null ? 'null' : `a value of type ${typeof value}`}; "when" takes ` +
+          'texts, numbers and booleans. For anything else use "write" with a condition expression.',
+      );
+    }
+  }
+}
+
+function refusal(message: string): MailroomError {
+  return new MailroomError('BAD_UPDATE', `updateEach: ${message}`);
+}

@@ -1,0 +1,118 @@
+import { itemBytes } from '../item-size.ts';
+import { ITEM_BYTES_MAX, type TransactAction } from '../table.ts';
+import { soleAction } from '../table-checks.ts';
+import type { Attributes } from './attribute-values.ts';
+import { parseCondition } from './condition.ts';
+import type { Condition } from './condition-functions.ts';
+import { Placeholders } from './expression-reader.ts';
+import { type Store, toAttributes, toItem } from './memory-store.ts';
+import { parseUpdate, type Update } from './update.ts';
+import { ValidationException } from './validation-exception.ts';
+
+/** One write or check, read and found well-formed, but not yet held against the item. */
+export interface Prepared {
+  readonly store: Store;
+  readonly key: Attributes;
+  /** Whether a refusal hands out the item as it stood; `undefined` when the request does not say. */
+  readonly returnsOld: boolean | undefined;
+  /** What does not fit the table's schema: it fails a single write, and cancels a transaction. */
+  readonly fault: ValidationException | undefined;
+  /** What it adds to the size of a transaction. */
+  readonly bytes: number;
+  readonly condition: Condition;
+  /** The item after the write: `undefined` when it is deleted. */
+  after(before: Attributes | undefined): Attributes | undefined;
+}
+
+/** What a prepared action comes to, held against the item. */
+export type Outcome =
+  | {
+      readonly refused: false;
+      readonly before: Attributes | undefined;
+      readonly after: Attributes | undefined;
+    }
+  | { readonly refused: true; readonly before: Attributes | undefined };
+
+/**
+ * Reads one action of a request.
+ *
+ * @param storeOf - finds the table of an action
+ * @throws ValidationException for all that DynamoDB refuses before it looks at the item
+ */
+export function prepare(action: TransactAction, storeOf: (tableName: string | undefined) => Store): Prepared {
+  const { kind, request } = soleAction(action);
+  const store = storeOf(request.TableName);
+  const values = toAttributes(request.ExpressionAttributeValues);
+  const placeholders = new Placeholders(request.ExpressionAttributeNames, values);
+  assertNotEmpty('ExpressionAttributeNames', request.ExpressionAttributeNames);
+  assertNotEmpty('ExpressionAttributeValues', request.ExpressionAttributeValues && values);
+  const text = request.ConditionExpression;
+  if (kind === 'ConditionCheck' && text === undefined) {
+    throw new ValidationException(
+      'The expression can not be empty; a ConditionCheck needs a ConditionExpression',
+    );
+  }
+  const condition = text === undefined ? () => true : parseCondition(text, placeholders);
+  const common = { store, condition, returnsOld: returnsOld(request.ReturnValuesOnConditionCheckFailure) };
+
+  if (kind === 'Put') {
+    const item = toAttributes(request.Item);
+    placeholders.assertUsed();
+    store.assertKeyBytes(item);
+    const bytes = assertItemBytes(item, 'Item size has exceeded the maximum allowed size');
+    return { ...common, key: store.keyOf(item), bytes, fault: store.itemFault(item), after: () => item };
+  }
+  const key = toAttributes(request.Key);
+  store.assertKeyBytes(key);
+  const bytes = itemBytes(toItem(key)) + itemBytes(toItem(values));
+  if (kind === 'Update') {
+    const update = parseUpdate(request.UpdateExpression ?? '', placeholders);
+    placeholders.assertUsed();
+    const fault = store.keyFault(key) ?? keyUpdate(store, update);
+    return { ...common, key, bytes, fault, after: (before) => updated(update, before ?? key) };
+  }
+  placeholders.assertUsed();
+  const fault = store.keyFault(key);
+  return { ...common, key, bytes, fault, after: kind === 'Delete' ? () => undefined : (before) => before };
+}
+
+/**
+ * Holds an action against its item, without changing anything.
+ *
+ * @throws ValidationException when it does not fit the table or the item
+ */
+export function judge({ store, key, fault, condition, after }: Prepared): Outcome {
+  if (fault) throw fault;
+  const before = store.get(key);
+  if (!condition(before ?? {})) return { refused: true, before };
+  return { refused: false, before, after: after(before) };
+}
+
+/** @returns the size of the item */
+export function assertItemBytes(item: Attributes, message: string): number {
+  const bytes = itemBytes(toItem(item));
+  if (bytes > ITEM_BYTES_MAX) throw new ValidationException(message);
+  return bytes;
+}
+
+function updated(update: Update, before: Attributes): Attributes {
+  const after = update.apply(before);
+  assertItemBytes(after, 'Item size to update has exceeded the maximum allowed size');
+  return after;
+}
+
+function keyUpdate(store: Store, update: Update): ValidationException | undefined {
+  const name = update.names.find((name) => store.keyNames.includes(name));
+  if (name === undefined) return undefined;
+  return new ValidationException(
+    `One or more parameter values were invalid: Cannot update attribute ${name}. This attribute is part of the key`,
+  );
+}
+
+function assertNotEmpty(name: string, given: object | undefined): void {
+  if (given && Object.keys(given).length === 0) throw new ValidationException(`${name} must not be empty`);
+}
+
+function returnsOld(option: string | undefined): boolean | undefined {
+  return option === undefined ? undefined : option === 'ALL_OLD';
+}

@@ -1,0 +1,222 @@
+import { createHash } from 'node:crypto';
+import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import { type Clock, systemClock } from '../clock.ts';
+import { type Queue, VISIBILITY_MAX_S } from '../queue.ts';
+import { lambdaContext } from './lambda-context.ts';
+import { sequentialId } from './sequential-id.ts';
+import { ValidationException } from './validation-exception.ts';
+
+/** The most messages of one receive, and of one Lambda batch of a standard queue without a batching window. */
+const RECEIVE_MAX = 10;
+
+/** The largest message: 1 MiB (SQS quotas). */
+const MESSAGE_BYTES_MAX = 1024 * 1024;
+
+/** The settings of {@link memoryQueue}. */
+export interface MemoryQueueOptions {
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** The queue's name, the end of its ARN. @default 'memory' */
+  readonly name?: string | undefined;
+  /** How long a received message stays hidden, milliseconds. @default 30,000 */
+  readonly visibilityTimeoutMs?: number | undefined;
+  /** After how many receives a message goes to the dead-letter queue. @default never */
+  readonly maxReceiveCount?: number | undefined;
+}
+
+/** One message as it stands. */
+export interface MemoryMessage {
+  readonly messageId: string;
+  readonly body: string;
+  readonly receiveCount: number;
+  /** When it was sent, epoch milliseconds. */
+  readonly sentAt: number;
+  /** From when on it can be received, epoch milliseconds. */
+  readonly visibleAt: number;
+}
+
+/** What became of one {@link MemoryQueue.deliver}. */
+export interface Delivery {
+  readonly received: number;
+  /** The ids of the messages that stayed in the queue. */
+  readonly failed: readonly string[];
+  /** What the handler threw: all messages of the batch failed. */
+  readonly error?: unknown;
+}
+
+/** A consumer's Lambda function. */
+export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse | undefined>;
+
+/** A standard queue with a dead-letter queue, in memory. */
+export interface MemoryQueue extends Queue {
+  /** @param body - anything but a text is sent as JSON. @returns the message id */
+  send(body: unknown): string;
+  /** Receives what is visible: hides it, counts the receive, or moves it to the dead-letter queue. @param max - @default 10 */
+  receive(max?: number): SQSRecord[];
+  /** Deletes a message; nothing happens when the receipt is not its latest. */
+  delete(receiptHandle: string): void;
+  /**
+   * Does what Lambda does for one batch: receives, calls the handler, deletes what did not fail. What failed stays
+   * hidden for as long as it is. Without a visible message the handler is not called.
+   *
+   * @param context - @default a context with 30 s left on the queue's clock
+   */
+  deliver(handler: QueueHandler, batchSize?: number, context?: Context): Promise<Delivery>;
+  /** The messages that wait or are in flight. */
+  messages(): MemoryMessage[];
+  /** The messages in the dead-letter queue. */
+  deadLetters(): MemoryMessage[];
+  /** Moves the dead letters back, each as a new message: with a new id, and its receives counted from 0. @returns how many */
+  redrive(): number;
+}
+
+type Stored = { -readonly [K in keyof MemoryMessage]: MemoryMessage[K] } & {
+  receiptHandle?: string;
+  firstReceivedAt?: number;
+  receivedAt?: number;
+};
+
+/**
+ * SQS in memory.
+ *
+ * @example
+ * ```ts
+ * const queue = memoryQueue({ clock, maxReceiveCount: 8 });
+ * queue.send(message);
+ * const { failed } = await queue.deliver(handler);
+ * ```
+ */
+export function memoryQueue(options: MemoryQueueOptions = {}): MemoryQueue {
+  const {
+    clock = systemClock,
+    name = 'memory',
+    visibilityTimeoutMs = 30_000,
+    maxReceiveCount = Infinity,
+  } = options;
+  let waiting: Stored[] = [];
+  let dead: Stored[] = [];
+  let [messageNumber, receiptNumber] = [0, 0];
+
+  function add(body: string): string {
+    messageNumber += 1;
+    const messageId = sequentialId(1, messageNumber);
+    waiting.push({ messageId, body, receiveCount: 0, sentAt: clock.now(), visibleAt: clock.now() });
+    return messageId;
+  }
+
+  function receiveOne(message: Stored): SQSRecord {
+    receiptNumber += 1;
+    message.receiveCount += 1;
+    message.receiptHandle = sequentialId(2, receiptNumber);
+    message.receivedAt = clock.now();
+    message.firstReceivedAt ??= clock.now();
+    message.visibleAt = clock.now() + visibilityTimeoutMs;
+    return {
+      messageId: message.messageId,
+      receiptHandle: message.receiptHandle,
+      body: message.body,
+      attributes: {
+        ApproximateReceiveCount: String(message.receiveCount),
+        ApproximateFirstReceiveTimestamp: String(message.firstReceivedAt),
+        SentTimestamp: String(message.sentAt),
+        SenderId: 'AIDAMEMORY',
+      },
+      messageAttributes: {},
+      md5OfBody: createHash('md5').update(message.body).digest('hex'),
+      eventSource: 'aws:sqs',
+      eventSourceARN: `arn:aws:sqs:us-east-1:000000000000:${name}`,
+      awsRegion: 'us-east-1',
+    };
+  }
+
+  function receive(max = RECEIVE_MAX): SQSRecord[] {
+    const visible = waiting.filter(({ visibleAt }) => visibleAt <= clock.now());
+    const spent = visible.filter(({ receiveCount }) => receiveCount >= maxReceiveCount);
+    waiting = waiting.filter((message) => !spent.includes(message));
+    dead.push(...spent);
+    return visible
+      .filter((message) => !spent.includes(message))
+      .slice(0, max)
+      .map(receiveOne);
+  }
+
+  function remove(receiptHandle: string): void {
+    waiting = waiting.filter((message) => message.receiptHandle !== receiptHandle);
+  }
+
+  return {
+    send: (body) => {
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      const bytes = Buffer.byteLength(text);
+      if (bytes > MESSAGE_BYTES_MAX) {
+        throw new ValidationException(
+          `The message has ${bytes} bytes; at most ${MESSAGE_BYTES_MAX} are allowed`,
+          'InvalidParameterValue',
+        );
+      }
+      return add(text);
+    },
+    receive,
+    delete: remove,
+    changeVisibility: async (receiptHandle, seconds) => {
+      const message = waiting.find((candidate) => candidate.receiptHandle === receiptHandle);
+      const now = clock.now();
+      if (!Number.isInteger(seconds) || seconds < 0 || seconds > VISIBILITY_MAX_S) {
+        throw new ValidationException(
+          `Value ${seconds} for parameter VisibilityTimeout is invalid. Must be a whole number from 0 to ${VISIBILITY_MAX_S}`,
+          'InvalidParameterValue',
+        );
+      }
+      if (!message)
+        throw new ValidationException('The receipt handle is not valid', 'ReceiptHandleIsInvalid');
+      if (message.visibleAt <= now) {
+        throw new ValidationException('The message is not in flight: it is visible', 'MessageNotInflight');
+      }
+      if (now + seconds * 1000 - (message.receivedAt ?? now) > VISIBILITY_MAX_S * 1000) {
+        throw new ValidationException(
+          `Total VisibilityTimeout for the message is beyond the limit [${VISIBILITY_MAX_S} seconds]`,
+          'InvalidParameterValue',
+        );
+      }
+      message.visibleAt = now + seconds * 1000;
+    },
+    deliver: async (handler, batchSize = RECEIVE_MAX, context = lambdaContext({ clock })) => {
+      const Records = receive(batchSize);
+      if (Records.length === 0) return { received: 0, failed: [] };
+      const { failed, ...rest } = await failures(handler, { Records }, context);
+      for (const record of Records) if (!failed.has(record.messageId)) remove(record.receiptHandle);
+      return { received: Records.length, failed: [...failed], ...rest };
+    },
+    messages: () => waiting.map(shown),
+    deadLetters: () => dead.map(shown),
+    redrive: () => {
+      const letters = dead;
+      dead = [];
+      for (const { body } of letters) add(body);
+      return letters.length;
+    },
+  };
+}
+
+/**
+ * Reads a batch response as Lambda does: a handler that throws, names an item by an empty id or by one that is not
+ * of the batch, has failed with all of them.
+ */
+async function failures(
+  handler: QueueHandler,
+  event: SQSEvent,
+  context: Context,
+): Promise<{ failed: Set<string>; error?: unknown }> {
+  const all = new Set(event.Records.map(({ messageId }) => messageId));
+  try {
+    const response = await handler(structuredClone(event), context);
+    const failed = new Set((response?.batchItemFailures ?? []).map(({ itemIdentifier }) => itemIdentifier));
+    return { failed: [...failed].every((id) => all.has(id)) ? failed : all };
+  } catch (error) {
+    return { failed: all, error };
+  }
+}
+
+function shown({ messageId, body, receiveCount, sentAt, visibleAt }: Stored): MemoryMessage {
+  return { messageId, body, receiveCount, sentAt, visibleAt };
+}

@@ -1,0 +1,124 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import type { NativeAttributeValue } from '@aws-sdk/util-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import type { Item } from '../table.ts';
+import { type Attributes, byteOrder, typeOf } from './attribute-values.ts';
+import { ValidationException } from './validation-exception.ts';
+
+/** The longest partition key and the longest sort key, in bytes (DynamoDB service quotas). */
+const KEY_BYTES_MAX = { partition: 2_048, sort: 1_024 };
+
+/** The names of a table's key attributes: of the partition key and, where there is one, of the sort key. */
+export type KeyNames = readonly [partition: string, sort?: string];
+
+/** What one in-memory table holds. Items come in and go out by reference: whoever changes one copies it first. */
+export interface Store {
+  readonly tableName: string;
+  readonly keyNames: readonly string[];
+  /** The one text that stands for a key. */
+  id(key: Attributes): string;
+  get(key: Attributes): Attributes | undefined;
+  put(item: Attributes): void;
+  delete(key: Attributes): void;
+  /** The items of one partition, in the order of their sort keys. */
+  partition(value: string): Attributes[];
+  all(): Attributes[];
+  /** The key of an item. */
+  keyOf(item: Attributes): Attributes;
+  /** What is wrong with a key by the table's schema: a part is missing, of a wrong type, or too much. */
+  keyFault(key: Attributes): ValidationException | undefined;
+  /** What is wrong with an item's key by the table's schema: a part is missing, or of a wrong type. */
+  itemFault(item: Attributes): ValidationException | undefined;
+  /** @throws ValidationException when a part of the key is empty or too long */
+  assertKeyBytes(key: Attributes): void;
+}
+
+/**
+ * Turns an item into what is stored, with the same options as the table on DynamoDB has.
+ *
+ * @throws for what the SDK does not send either: an empty set, NaN, an instance of a class
+ */
+export function toAttributes(item: Item | undefined): Attributes {
+  return structuredClone(marshall(item ?? {}, { removeUndefinedValues: true }));
+}
+
+/** Turns what is stored into an item: a copy. */
+export function toItem(attributes: Attributes): Item {
+  return unmarshall(structuredClone(attributes)) as Record<string, NativeAttributeValue>;
+}
+
+/** Makes an empty store. The keys of the Mailroom table are texts; those of others are texts, numbers or binaries. */
+export function createStore(
+  tableName: string,
+  [partitionName, sortName]: KeyNames,
+  textKeys: boolean,
+): Store {
+  const partitions = new Map<string, Map<string, Attributes>>();
+  const keyNames = sortName === undefined ? [partitionName] : [partitionName, sortName];
+
+  function keyOf(item: Attributes): Attributes {
+    return Object.fromEntries(keyNames.flatMap((name) => (item[name] ? [[name, item[name]]] : [])));
+  }
+
+  function fits(value: AttributeValue): boolean {
+    return (textKeys ? ['S'] : ['S', 'N', 'B']).includes(typeOf(value));
+  }
+
+  return {
+    tableName,
+    keyNames,
+    keyOf,
+    id: (key) => JSON.stringify(keyNames.map((name) => key[name])),
+    get: (key) => partitions.get(part(key, partitionName))?.get(part(key, sortName)),
+    put: (item) => {
+      const partition = partitions.get(part(item, partitionName)) ?? new Map<string, Attributes>();
+      partitions.set(part(item, partitionName), partition);
+      partition.set(part(item, sortName), item);
+    },
+    delete: (key) => {
+      const partition = partitions.get(part(key, partitionName));
+      partition?.delete(part(key, sortName));
+      if (partition?.size === 0) partitions.delete(part(key, partitionName));
+    },
+    partition: (value) => {
+      const items = [...(partitions.get(JSON.stringify({ S: value }))?.values() ?? [])];
+      const sortKey = (item: Attributes) => item[sortName ?? '']?.S ?? '';
+      return items.sort((a, b) => byteOrder(sortKey(a), sortKey(b)));
+    },
+    all: () => [...partitions.values()].flatMap((partition) => [...partition.values()]),
+    keyFault: (key) => {
+      const names = Object.keys(key);
+      const whole =
+        names.length === keyNames.length && keyNames.every((name) => key[name] && fits(key[name]));
+      return whole
+        ? undefined
+        : new ValidationException('The provided key element does not match the schema');
+    },
+    itemFault: (item) => {
+      for (const name of keyNames) {
+        const value = item[name];
+        if (!value) return invalid(`Missing the key ${name} in the item`);
+        if (!fits(value))
+          return invalid(`Type mismatch for key ${name} expected: S actual: ${typeOf(value)}`);
+      }
+      return undefined;
+    },
+    assertKeyBytes: (key) => {
+      for (const name of keyNames) {
+        const value = key[name]?.S ?? key[name]?.B;
+        const max = name === partitionName ? KEY_BYTES_MAX.partition : KEY_BYTES_MAX.sort;
+        const bytes = value === undefined ? 1 : Buffer.byteLength(value);
+        if (bytes === 0) throw invalid(`a key attribute cannot contain an empty string value. Key: ${name}`);
+        if (bytes > max) throw invalid(`Size of key ${name} is ${bytes} bytes; at most ${max} are allowed`);
+      }
+    },
+  };
+}
+
+function part(item: Attributes, name: string | undefined): string {
+  return name === undefined ? '' : JSON.stringify(item[name]);
+}
+
+function invalid(what: string): ValidationException {
+  return new ValidationException(`One or more parameter values were invalid: ${what}`);
+}

@@ -1,0 +1,53 @@
+import type { MetricName, Telemetry } from '../telemetry.ts';
+
+/** One line of a {@link MemoryTelemetry}'s log. */
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly message: string;
+  /** What was logged beside the message. */
+  readonly extra: unknown;
+}
+
+/** A {@link Telemetry} that keeps to itself what it is told, for a test to look at. */
+export interface MemoryTelemetry extends Telemetry {
+  /** The sum of a counter; 0 when it was never touched. */
+  counted(name: MetricName): number;
+  /** Every duration recorded under a name, milliseconds, oldest first. */
+  durations(name: MetricName): readonly number[];
+  /** Every line that was logged, oldest first. */
+  lines(): readonly LogLine[];
+}
+
+/**
+ * Makes a {@link MemoryTelemetry}: tests stay quiet, and can assert on what was counted and logged.
+ *
+ * @example
+ * ```ts
+ * const telemetry = memoryTelemetry();
+ * await createConsumer({ config, table, queue, handlers, telemetry })(event, lambdaContext());
+ * expect(telemetry.counted('MessagesProcessed')).toBe(1);
+ * ```
+ */
+export function memoryTelemetry(): MemoryTelemetry {
+  const counters = new Map<MetricName, number>();
+  const durations = new Map<MetricName, number[]>();
+  const lines: LogLine[] = [];
+  const log = (level: LogLine['level']) => {
+    return (message: unknown, ...extra: unknown[]) => {
+      lines.push({ level, message: String(message), extra: extra[0] });
+    };
+  };
+  return {
+    log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+    count: (name, value = 1) => {
+      counters.set(name, (counters.get(name) ?? 0) + value);
+    },
+    duration: (name, ms) => {
+      durations.set(name, [...(durations.get(name) ?? []), ms]);
+    },
+    flush: () => {},
+    counted: (name) => counters.get(name) ?? 0,
+    durations: (name) => durations.get(name) ?? [],
+    lines: () => lines,
+  };
+}

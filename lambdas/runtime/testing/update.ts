@@ -1,0 +1,181 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { type Attributes, add, elements, equal, negate, setOf, typeOf } from './attribute-values.ts';
+import { assertDisjoint, type Path, removeAt, setAt, valueAt } from './document-path.ts';
+import { ExpressionReader, type Placeholders } from './expression-reader.ts';
+import { ValidationException } from './validation-exception.ts';
+
+/** A read update expression. */
+export interface Update {
+  /** The attributes (the first steps of the paths) that it touches. */
+  readonly names: readonly string[];
+  /**
+   * The item as it is after the update; the one handed in stays as it is.
+   *
+   * @throws ValidationException for what depends on the item: a path that is not there, a type that does not fit
+   */
+  apply(item: Attributes): Attributes;
+}
+
+type Value = (item: Attributes) => AttributeValue;
+
+/** One change: where, and what to do there. `before` is the item as it was, which every change sees. */
+interface Change {
+  readonly path: Path;
+  make(after: Attributes, before: Attributes): void;
+}
+
+const WRONG_TYPE = 'An operand in the update expression has an incorrect data type';
+
+/**
+ * Reads an UpdateExpression: SET, REMOVE, ADD and DELETE, each at most once, in any order.
+ *
+ * @throws ValidationException, worded much as DynamoDB words it, for what DynamoDB refuses
+ */
+export function parseUpdate(text: string, placeholders: Placeholders): Update {
+  const reader = new ExpressionReader('UpdateExpression', text, placeholders);
+  const sections = new Map<string, Change[]>();
+  while (reader.peek() !== '') {
+    const section = reader.take().toUpperCase();
+    const read = SECTIONS[section];
+    if (!read) throw reader.syntaxError(-1);
+    if (sections.has(section)) {
+      throw reader.error(`The "${section}" section can only be used once in an update expression;`);
+    }
+    sections.set(
+      section,
+      reader.list(() => read(reader)),
+    );
+  }
+  const removes = (sections.get('REMOVE') ?? []).toSorted(lastIndexFirst);
+  const changes = ['SET', 'ADD', 'DELETE'].flatMap((section) => sections.get(section) ?? []).concat(removes);
+  const paths = changes.map((change) => change.path);
+  assertDisjoint(paths);
+  return {
+    names: paths.map((path) => String(path[0])),
+    apply: (before) => {
+      const after = structuredClone(before);
+      for (const change of changes) change.make(after, before);
+      return after;
+    },
+  };
+}
+
+const SECTIONS: Readonly<Record<string, (reader: ExpressionReader) => Change>> = {
+  SET: (reader) => {
+    const path = reader.path();
+    reader.expect('=');
+    const value = sum(reader);
+    return { path, make: (after, before) => setAt(after, path, structuredClone(value(before))) };
+  },
+  REMOVE: (reader) => {
+    const path = reader.path();
+    return { path, make: (after) => removeAt(after, path) };
+  },
+  ADD: (reader) => {
+    const path = reader.path();
+    const value = typed(reader, 'ADD', ['N', 'SS', 'NS', 'BS']);
+    return { path, make: (after, before) => setAt(after, path, added(valueAt(before, path), value)) };
+  },
+  DELETE: (reader) => {
+    const path = reader.path();
+    const value = typed(reader, 'DELETE', ['SS', 'NS', 'BS']);
+    return {
+      path,
+      make: (after, before) => {
+        const set = valueAt(before, path);
+        if (set === undefined) return;
+        if (typeOf(set) !== typeOf(value)) throw new ValidationException(WRONG_TYPE);
+        const gone = elements(value) ?? [];
+        const left = (elements(set) ?? []).filter((element) => !gone.some((other) => equal(element, other)));
+        const rest = setOf(set, left);
+        if (rest) setAt(after, path, rest);
+        else removeAt(after, path);
+      },
+    };
+  },
+};
+
+/** Elements leave a list from its end on, so that the indexes of the others keep their meaning. */
+function lastIndexFirst(a: Change, b: Change): number {
+  const depth = a.path.findIndex((step, index) => step !== b.path[index]);
+  const [one, two] = [a.path[depth], b.path[depth]];
+  return typeof one === 'number' && typeof two === 'number' ? two - one : 0;
+}
+
+function sum(reader: ExpressionReader): Value {
+  const left = operand(reader);
+  const sign = reader.peek();
+  if (sign !== '+' && sign !== '-') return left;
+  reader.take();
+  const right = operand(reader);
+  return (item) => {
+    const [a, b] = [left(item).N, right(item).N];
+    if (a === undefined || b === undefined) throw new ValidationException(WRONG_TYPE);
+    return { N: add(a, sign === '+' ? b : negate(b)) };
+  };
+}
+
+function operand(reader: ExpressionReader): Value {
+  if (reader.accept('(')) {
+    const inner = sum(reader);
+    reader.expect(')');
+    return inner;
+  }
+  if (reader.atFunction('if_not_exists')) return ifNotExists(reader);
+  if (reader.atFunction('list_append')) return listAppend(reader);
+  if (reader.atValue()) {
+    const value = reader.value();
+    return () => value;
+  }
+  const path = reader.path();
+  return (item) => {
+    const value = valueAt(item, path);
+    if (value) return value;
+    throw new ValidationException(
+      'The provided expression refers to an attribute that does not exist in the item',
+    );
+  };
+}
+
+function ifNotExists(reader: ExpressionReader): Value {
+  reader.take();
+  reader.expect('(');
+  const path = reader.path();
+  reader.expect(',');
+  const otherwise = operand(reader);
+  reader.expect(')');
+  return (item) => valueAt(item, path) ?? otherwise(item);
+}
+
+function listAppend(reader: ExpressionReader): Value {
+  reader.take();
+  reader.expect('(');
+  const first = operand(reader);
+  reader.expect(',');
+  const second = operand(reader);
+  reader.expect(')');
+  return (item) => {
+    const [a, b] = [first(item).L, second(item).L];
+    if (!a || !b) throw new ValidationException(WRONG_TYPE);
+    return { L: [...a, ...b] };
+  };
+}
+
+function added(old: AttributeValue | undefined, value: AttributeValue): AttributeValue {
+  if (old === undefined) return structuredClone(value);
+  if (old.N !== undefined && value.N !== undefined) return { N: add(old.N, value.N) };
+  const [have, more] = [elements(old), elements(value)];
+  if (!have || !more || typeOf(old) !== typeOf(value)) throw new ValidationException(WRONG_TYPE);
+  const fresh = more.filter((element) => !have.some((other) => equal(element, other)));
+  return setOf(old, [...have, ...fresh]) ?? old;
+}
+
+function typed(reader: ExpressionReader, section: string, types: readonly string[]): AttributeValue {
+  if (!reader.atValue()) throw reader.syntaxError();
+  const value = reader.value();
+  if (types.includes(typeOf(value))) return value;
+  throw reader.error(
+    'Incorrect operand type for operator or function; ' +
+      `operator: ${section}, operand type: ${typeOf(value)}, typeSet: ALLOWED_FOR_${section}_OPERAND`,
+  );
+}

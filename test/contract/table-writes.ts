@@ -1,0 +1,149 @@
+import { expect } from 'vitest';
+import type { Table } from '../../lambdas/runtime/table.ts';
+import type { Case } from './cases.ts';
+
+const SK = 'ITEM';
+
+/** Single reads and writes. */
+export const writeCases: readonly Case<Table>[] = [
+  [
+    'get gives what was put, and undefined where there is nothing',
+    async (table) => {
+      const key = { PK: 'WRITE#1', SK };
+      expect(await table.write({ Put: { Item: { ...key, a: 1, gone: undefined } } })).toBeUndefined();
+      expect(await table.get(key, { consistent: true })).toEqual({ ...key, a: 1 });
+      expect(await table.get({ PK: 'WRITE#1', SK: 'OTHER' })).toBeUndefined();
+    },
+  ],
+  [
+    'a put replaces the whole item',
+    async (table) => {
+      const key = { PK: 'WRITE#2', SK };
+      await table.write({ Put: { Item: { ...key, a: 1, b: 1 } } });
+      await table.write({ Put: { Item: { ...key, a: 2 } } });
+      expect(await table.get(key, { consistent: true })).toEqual({ ...key, a: 2 });
+    },
+  ],
+  [
+    'what was handed in or out is a copy',
+    async (table) => {
+      const item = { PK: 'WRITE#3', SK, list: [1] };
+      await table.write({ Put: { Item: item } });
+      item.list.push(2);
+      const first = await table.get({ PK: 'WRITE#3', SK }, { consistent: true });
+      (first as { list: number[] }).list.push(3);
+      expect(await table.get({ PK: 'WRITE#3', SK }, { consistent: true })).toEqual({
+        PK: 'WRITE#3',
+        SK,
+        list: [1],
+      });
+    },
+  ],
+  [
+    'a put on condition of absence: the second is refused and shows the first',
+    async (table) => {
+      const key = { PK: 'WRITE#4', SK };
+      const put = (n: number) => ({
+        Put: { Item: { ...key, n, tags: new Set(['a']) }, ConditionExpression: 'attribute_not_exists(PK)' },
+      });
+      await table.write(put(1));
+      await expect(table.write(put(2))).rejects.toMatchObject({
+        code: 'CONDITION_FAILED',
+        item: { ...key, n: 1, tags: new Set(['a']) },
+      });
+    },
+  ],
+  [
+    'a refused update of an item that is not there shows none, and makes none',
+    async (table) => {
+      const Key = { PK: 'WRITE#5', SK };
+      const Update = { Key, UpdateExpression: 'REMOVE a', ConditionExpression: 'attribute_exists(PK)' };
+      await expect(table.write({ Update })).rejects.toMatchObject({
+        code: 'CONDITION_FAILED',
+        item: undefined,
+      });
+      expect(await table.get(Key, { consistent: true })).toBeUndefined();
+    },
+  ],
+  [
+    'NONE asks for no item in the refusal',
+    async (table) => {
+      const Item = { PK: 'WRITE#6', SK };
+      await table.write({ Put: { Item } });
+      const Put = {
+        Item,
+        ConditionExpression: 'attribute_not_exists(PK)',
+        ReturnValuesOnConditionCheckFailure: 'NONE',
+      } as const;
+      await expect(table.write({ Put })).rejects.toMatchObject({ code: 'CONDITION_FAILED', item: undefined });
+    },
+  ],
+  [
+    'an update sees its condition and its values together',
+    async (table) => {
+      const Key = { PK: 'WRITE#7', SK };
+      await table.write({ Put: { Item: { ...Key, status: 'PENDING', leaseUntil: 10, attempts: 0 } } });
+      const claim = {
+        Update: {
+          Key,
+          UpdateExpression: 'SET leaseUntil = :next, attempts = attempts + :one',
+          ConditionExpression: '#status = :pending AND leaseUntil = :held',
+          ExpressionAttributeNames: { '#status': 'status' },
+          ExpressionAttributeValues: { ':next': 20, ':one': 1, ':pending': 'PENDING', ':held': 10 },
+        },
+      };
+      expect(await table.write(claim)).toEqual({ ...Key, status: 'PENDING', leaseUntil: 20, attempts: 1 });
+      await expect(table.write(claim)).rejects.toMatchObject({
+        code: 'CONDITION_FAILED',
+        item: { leaseUntil: 20, attempts: 1 },
+      });
+    },
+  ],
+  [
+    'a delete removes, also what is not there, and obeys its condition',
+    async (table) => {
+      const Key = { PK: 'WRITE#8', SK };
+      await table.write({ Put: { Item: { ...Key, token: 'a' } } });
+      const Delete = (token: string) => ({
+        Delete: {
+          Key,
+          ConditionExpression: '#token = :token',
+          ExpressionAttributeNames: { '#token': 'token' },
+          ExpressionAttributeValues: { ':token': token },
+        },
+      });
+      await expect(table.write(Delete('b'))).rejects.toMatchObject({
+        code: 'CONDITION_FAILED',
+        item: { token: 'a' },
+      });
+      expect(await table.write(Delete('a'))).toBeUndefined();
+      expect(await table.get(Key, { consistent: true })).toBeUndefined();
+      await table.write({ Delete: { Key } });
+    },
+  ],
+  [
+    'a table named as the Mailroom table is the Mailroom table',
+    async (table) => {
+      const Item = { PK: 'WRITE#9', SK };
+      await table.write({ Put: { Item, TableName: table.name } });
+      expect(await table.get(Item, { consistent: true })).toEqual(Item);
+    },
+  ],
+  [
+    'an item of just under 400 KB is stored',
+    async (table) => {
+      const Item = { PK: 'WRITE#10', SK, blob: 'x'.repeat(409_000) };
+      await table.write({ Put: { Item } });
+      expect((await table.get({ PK: Item.PK, SK }, { consistent: true }))?.blob).toHaveLength(409_000);
+    },
+  ],
+  [
+    'createdAt is the same at every call, and not in the future',
+    async (table) => {
+      const created = await table.createdAt();
+      expect(created).toBeLessThanOrEqual(Date.now());
+      expect(created).toBeGreaterThan(Date.now() - 3_600_000);
+      expect(await table.createdAt()).toBe(created);
+    },
+  ],
+];

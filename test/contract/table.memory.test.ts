@@ -1,0 +1,4 @@
+import { memoryTable } from '../../lambdas/runtime/testing.ts';
+import { describeTable } from './table-contract.ts';
+
+describeTable('the table in memory', async () => ({ subject: memoryTable(), remove: async () => undefined }));
