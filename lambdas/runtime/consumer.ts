@@ -1,53 +1,459 @@
-import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import type { Clock } from './clock.ts';
+import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
+import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import { type Clock, systemClock } from './clock.ts';
 import type { ConsumerConfig } from './config.ts';
-import type { AnyEventDefinition, EventOf } from './event.ts';
-import type { Commit } from './outbox.ts';
-import type { Queue } from './queue.ts';
-import type { Table } from './table.ts';
-
-/** What a leased handler is given beside its event. */
-export interface LeasedContext {
-  /** Which attempt this is, from 1. */
-  readonly attempt: number;
-  /** Aborted when the lease is lost or the function's time is nearly up. */
-  readonly signal: AbortSignal;
-  /** Milliseconds until the function is stopped. */
-  remainingMs(): number;
-  /** Runs a side effect outside DynamoDB under its own stable idempotency key. */
-  once<T>(name: string, effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Commits domain writes, new events and this message's PROCESSED in one transaction. */
-  commit(commit: Commit): Promise<void>;
-}
-
-/** What a transactional handler is given beside its event. */
-export interface TransactionalContext {
-  readonly attempt: number;
-  remainingMs(): number;
-}
-
-/** One handler of a consumer, made by {@link leased} or {@link transactional}. */
-export interface Handler {
-  readonly kind: 'leased' | 'transactional';
-  readonly definition: AnyEventDefinition;
-}
-
-export declare function leased<E extends AnyEventDefinition>(
-  definition: E,
-  handle: (event: EventOf<E>, ctx: LeasedContext) => Promise<unknown>,
-): Handler;
-
-export declare function transactional<E extends AnyEventDefinition>(
-  definition: E,
-  handle: (event: EventOf<E>, ctx: TransactionalContext) => Promise<Commit>,
-): Handler;
+import {
+  errorCode,
+  errorMessage,
+  isAlreadyProcessed,
+  isErrorWithCode,
+  isPoison,
+  isTransactionCancelled,
+  MailroomError,
+} from './errors.ts';
+import type { Envelope } from './event.ts';
+import { eventIdTime, isEventId, type RandomBytes, systemRandomBytes } from './event-id.ts';
+import type { Handler, LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
+import { type Claim, createInbox, type Message, type Refusal, TOO_OLD } from './inbox.ts';
+import { lastLane } from './last-lane.ts';
+import { RESPONSE_MARGIN_MS, runLeased } from './leased-run.ts';
+import { poison, readEnvelope, readEvent } from './message.ts';
+import { createEffects, type Effects } from './once.ts';
+import { checkTransaction, createOutbox } from './outbox.ts';
+import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
+import { backoffMs } from './retry.ts';
+import type { Table, TransactAction } from './table.ts';
+import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 
 export interface ConsumerDeps {
+  /** From `readConsumerConfig(process.env)`. */
   readonly config: ConsumerConfig;
   readonly table: Table;
   readonly queue: Queue;
+  /** One for each event type that the consumer's rule lets through. */
   readonly handlers: readonly Handler[];
-  readonly clock?: Clock;
+  /** @default the machine's */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's */
+  readonly random?: RandomBytes | undefined;
+  /** @default Powertools */
+  readonly telemetry?: Telemetry | undefined;
 }
 
-export declare function createConsumer(deps: ConsumerDeps): (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
+/** A message with less time than this left for its handler is put back without being tried. */
+const START_MIN_MS = 2_000;
+
+/** Backoff of a message whose handler failed: from 2 s to 15 min. */
+const RETRY_BASE_MS = 2_000;
+const RETRY_CAP_MS = 900_000;
+
+/** How often a transactional handler is run at once when one of its conditions was refused. */
+const CONDITION_TRIES = 4;
+
+/** One receive of a message. */
+interface Delivery {
+  readonly message: Message;
+  readonly receiptHandle: string;
+  /** How often SQS has handed it out, this time included. */
+  readonly receives: number;
+  /** When this invocation is stopped, epoch milliseconds. */
+  readonly endsBy: number;
+}
+
+/** What becomes of a message in this invocation. */
+type Outcome =
+  | { readonly kind: 'done' }
+  /** Failed for SQS: shown again after `afterMs`, or moved to the DLQ when its receives are spent. */
+  | { readonly kind: 'again'; readonly afterMs: number; readonly error: unknown }
+  /** Its owner's lease has passed: it is taken over last, and alone. */
+  | { readonly kind: 'expired'; readonly attempts: number };
+
+/**
+ * Makes the Lambda handler of a consumer: an SQS batch in, a partial batch response out. Whatever a record holds,
+ * it fails alone.
+ *
+ * - A return value (200), or {@link AlreadyProcessed} (409): processed.
+ * - {@link PoisonMessage} (422), an unreadable message, an unknown type or version, a payload that fails its schema,
+ *   attempts spent: rejected. The row says why, and the message goes to the DLQ by SQS's own route.
+ * - Anything else (5xx): FAILED; the message is shown again after a backoff.
+ *
+ * @throws `BAD_CONSUMER` at once when two handlers take the same event type
+ *
+ * @example
+ * ```ts
+ * const config = readConsumerConfig(process.env);
+ * export const handler = createConsumer({
+ *   config,
+ *   table: dynamoTable({ client: new DynamoDBClient({}), tableName: config.tableName }),
+ *   queue: sqsQueue({ client: new SQSClient({}), queueUrl: config.queueUrl }),
+ *   handlers: [leased(OrderPlaced, charge)],
+ * });
+ * ```
+ */
+export function createConsumer(
+  deps: ConsumerDeps,
+): (event: SQSEvent, context: Context) => Promise<SQSBatchResponse> {
+  const { config, table, queue, clock = systemClock, random = systemRandomBytes } = deps;
+  const telemetry =
+    deps.telemetry ?? powertoolsTelemetry({ service: config.service, consumer: config.consumer });
+  const inbox = createInbox({ ...config, table, clock, random });
+  const outbox = createOutbox({ config, table, clock, random });
+  const parts = { config, table, queue, clock, random, telemetry, inbox, outbox };
+  const handlers = handlersByType(deps.handlers);
+
+  return async (event, context) => {
+    const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
+    const endsBy = clock.now() + context.getRemainingTimeInMillis();
+    const lane = lastLane(records.length);
+    telemetry.count('MessagesReceived', records.length);
+
+    const work = async (record: SQSRecord): Promise<void> => {
+      const first = await receive(record, endsBy, false);
+      if (first.kind !== 'expired') lane.arrive();
+      const last =
+        first.kind === 'expired'
+          ? await lane.runLast(first.attempts, () => receive(record, endsBy, true))
+          : first;
+      if (last.kind === 'done') return;
+      const failure =
+        last.kind === 'again' ? last : again(0, new MailroomError('LEASED', 'Somebody else was quicker'));
+      await hide(record, failure.afterMs);
+      throw failure.error;
+    };
+    const response = await processPartialResponse(
+      { Records: records },
+      work,
+      new BatchProcessor(EventType.SQS, quiet),
+      {
+        context,
+        throwOnFullBatchFailure: false,
+      },
+    );
+    telemetry.flush();
+    return response as SQSBatchResponse;
+  };
+
+  /** Everything that happens to one record. It never throws: what fails, fails alone. */
+  async function receive(record: SQSRecord, endsBy: number, takeOver: boolean): Promise<Outcome> {
+    const unread: Message = { eventId: `unreadable-${record.messageId}`, messageId: record.messageId };
+    let delivery: Delivery = {
+      message: unread,
+      receiptHandle: record.receiptHandle,
+      receives: receivesOf(record),
+      endsBy,
+    };
+    try {
+      if (endsBy - clock.now() < START_MIN_MS) {
+        return again(
+          1_000,
+          new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
+        );
+      }
+      const envelope = readEnvelope(record);
+      const { eventId, type } = envelope;
+      delivery = { ...delivery, message: { eventId, messageId: record.messageId, type } };
+      const handler = handlers.get(type);
+      if (handler === undefined) {
+        throw poison(
+          'UNKNOWN_EVENT_TYPE',
+          `Consumer ${config.consumer} has no handler for ${type}. Add one, or take the type out of its rule.`,
+        );
+      }
+      const event = await readEvent(handler.definition, envelope);
+      if (handler.kind === 'transactional') return await runTransactional(handler, event, delivery);
+      return await claimAndRun(handler, event, delivery, takeOver);
+    } catch (error) {
+      return failed(delivery, error);
+    }
+  }
+
+  /** A failure outside any claim. */
+  async function failed(delivery: Delivery, error: unknown): Promise<Outcome> {
+    if (isPoison(error)) {
+      try {
+        return await rejectUnclaimed(delivery, error);
+      } catch (writeError) {
+        return comeAgain(delivery, delivery.receives, writeError);
+      }
+    }
+    return comeAgain(delivery, delivery.receives, error);
+  }
+
+  function comeAgain(delivery: Delivery, attempt: number, error: unknown): Outcome {
+    telemetry.count('MessagesFailed');
+    logFailure('A message failed; it comes again', delivery, error);
+    return again(backoffMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS, random), error);
+  }
+
+  async function claimAndRun(
+    handler: LeasedHandler,
+    event: Envelope,
+    delivery: Delivery,
+    takeOver: boolean,
+  ): Promise<Outcome> {
+    const verdict = await inbox.claim(delivery.message, { takeOver, endsBy: delivery.endsBy });
+    if (verdict.status !== 'claimed') return refused(delivery, verdict);
+    const { claim } = verdict;
+    if (takeOver) telemetry.count('LeasesExpired');
+    if (claim.attempt > config.maxAttempts) {
+      // Its last attempt never came to an end: the process died, or lost its lease.
+      return reject(
+        delivery,
+        claim,
+        attemptsSpent(config.maxAttempts, claim.lastError ?? 'the function died'),
+      );
+    }
+    const effects = createEffects({ ...parts, ...config }, claim);
+    const run = await runLeased(parts, handler, event, claim, effects, delivery.receiptHandle);
+    if (run.kind === 'committed') return processed(delivery, effects);
+    if (run.kind === 'returned') return complete(delivery, claim, effects, run.result);
+    if (run.kind === 'blocked') {
+      const refusal = await inbox.giveBack(claim);
+      if (refusal !== undefined) return fenceRefused(delivery, refusal);
+      telemetry.count('MessagesLeased');
+      return again(untilMs(run.error.until), run.error);
+    }
+    if (run.kind === 'out-of-time') {
+      // The handler still runs: its lease stays, and nobody tries before the function is stopped for certain.
+      const error = outOfTime();
+      logFailure('A handler ran out of time', delivery, error);
+      return again(untilMs(claim.endsBy), error);
+    }
+    return threw(delivery, claim, effects, run.error);
+  }
+
+  async function threw(delivery: Delivery, claim: Claim, effects: Effects, error: unknown): Promise<Outcome> {
+    if (isAlreadyProcessed(error)) return complete(delivery, claim, effects, undefined);
+    if (isPoison(error)) return reject(delivery, claim, error);
+    if (claim.attempt >= config.maxAttempts)
+      return reject(delivery, claim, attemptsSpent(claim.attempt, error));
+    const refusal = await inbox.release(claim, error);
+    return refusal === undefined
+      ? comeAgain(delivery, claim.attempt, error)
+      : fenceRefused(delivery, refusal);
+  }
+
+  async function complete(
+    delivery: Delivery,
+    claim: Claim,
+    effects: Effects,
+    result: unknown,
+  ): Promise<Outcome> {
+    const refusal = await inbox.complete(claim, result);
+    return refusal === undefined ? processed(delivery, effects) : fenceRefused(delivery, refusal);
+  }
+
+  async function reject(delivery: Delivery, claim: Claim, error: unknown): Promise<Outcome> {
+    const refusal = await inbox.reject(claim, error);
+    return refusal === undefined ? rejected(delivery, error) : fenceRefused(delivery, refusal);
+  }
+
+  async function rejectUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome> {
+    const refusal = await inbox.rejectUnclaimed(delivery.message, error);
+    return refusal.status === 'rejected' ? rejected(delivery, error) : refused(delivery, refusal);
+  }
+
+  /** Only reads and returns; its writes and the inbox row are one transaction, on the claim's own condition. */
+  async function runTransactional(
+    handler: TransactionalHandler,
+    event: Envelope,
+    delivery: Delivery,
+  ): Promise<Outcome> {
+    const { message, receives, endsBy } = delivery;
+    if (receives > 1 || inbox.tooOld(message)) {
+      const refusal = await inbox.look(message);
+      if (refusal !== undefined) return refused(delivery, refusal);
+    }
+    const ctx = { attempt: receives, remainingMs: () => Math.max(0, endsBy - clock.now()) };
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const actions = await transactionOf(handler, event, ctx);
+        const refusal = await inbox.commitUnclaimed(message, actions, receives);
+        return refusal === undefined ? processed(delivery) : refused(delivery, refusal);
+      } catch (error) {
+        if (isAlreadyProcessed(error)) {
+          const refusal = await inbox.commitUnclaimed(message, [], receives);
+          return refusal === undefined ? processed(delivery) : refused(delivery, refusal);
+        }
+        if (isPoison(error)) throw error;
+        const tryAtOnce = isConditionRefused(error) && attempt < CONDITION_TRIES;
+        if (!tryAtOnce || endsBy - clock.now() < START_MIN_MS) {
+          if (receives < config.maxAttempts) throw error;
+          throw attemptsSpent(receives, error);
+        }
+        await clock.sleep(backoffMs(attempt, 20, 500, random));
+      }
+    }
+  }
+
+  async function transactionOf(
+    handler: TransactionalHandler,
+    event: Envelope,
+    ctx: TransactionalContext,
+  ): Promise<TransactAction[]> {
+    const over = new AbortController();
+    const timeIsUp = clock
+      .sleep(ctx.remainingMs() - RESPONSE_MARGIN_MS, over.signal)
+      .then((): 'time is up' => 'time is up');
+    try {
+      const commit = await Promise.race([handler.handle(event as never, ctx), timeIsUp]);
+      if (commit === 'time is up') throw outOfTime();
+      if (typeof commit !== 'object' || commit === null) {
+        throw new MailroomError(
+          'NO_COMMIT',
+          `The handler of ${event.type} returned ${commit}; it must return { writes, events }`,
+        );
+      }
+      const entries = await outbox.entries(commit.events ?? [], event);
+      const actions = [...(commit.writes ?? []), ...entries];
+      checkTransaction(actions, clock.now(), 1);
+      return actions;
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** What to do with a message that is not ours to work on. */
+  async function refused(delivery: Delivery, refusal: Refusal): Promise<Outcome> {
+    switch (refusal.status) {
+      case 'processed':
+        telemetry.count('MessagesDuplicate');
+        return { kind: 'done' };
+      case 'rejected':
+        return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
+      case 'expired':
+        return { kind: 'expired', attempts: refusal.attempts };
+      case 'leased': {
+        telemetry.count('MessagesLeased');
+        // Once for the rest of the lease; when it is held still, its owner is alive: until the owner is stopped.
+        const until = delivery.receives > 1 ? refusal.endsBy : refusal.until;
+        return again(untilMs(until), new MailroomError('LEASED', 'Another worker holds the message'));
+      }
+      case 'too-old':
+        return rejectUnclaimed(
+          delivery,
+          poison(
+            TOO_OLD,
+            `The event is older than the inbox retention of ${config.inboxRetentionDays} days and has no row: it may have been ` +
+              'processed before. Only an operator can let it run.',
+          ),
+        );
+    }
+  }
+
+  function fenceRefused(delivery: Delivery, refusal: Refusal): Promise<Outcome> {
+    telemetry.count('FenceRefused');
+    telemetry.log.warn(
+      'A worker finished a message that is not its own any more; nothing of it was written',
+      {
+        eventId: delivery.message.eventId,
+        status: refusal.status,
+      },
+    );
+    return refused(delivery, refusal);
+  }
+
+  /** The work is done. Its effects' rows may expire from now on; where that cannot be written, they stay. */
+  async function processed(delivery: Delivery, effects?: Effects): Promise<Outcome> {
+    const { message } = delivery;
+    await effects
+      ?.expire()
+      .catch((error: unknown) =>
+        logFailure('The effects of a processed message keep their rows', delivery, error),
+      );
+    telemetry.count('MessagesProcessed');
+    if (isEventId(message.eventId))
+      telemetry.duration('ProcessLatency', clock.now() - eventIdTime(message.eventId));
+    return { kind: 'done' };
+  }
+
+  /** By SQS's own route: failed and shown at once, until its receives are spent. The row stops the handler from running again. */
+  function rejected(delivery: Delivery, error: unknown): Outcome {
+    telemetry.count('MessagesRejected');
+    logFailure('A message was rejected; it goes to the dead-letter queue', delivery, error);
+    return again(0, error);
+  }
+
+  /** Says when SQS shows the message again; where that fails, the queue's visibility timeout says it. */
+  async function hide(record: SQSRecord, afterMs: number): Promise<void> {
+    const seconds = Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)));
+    try {
+      await queue.changeVisibility(record.receiptHandle, seconds);
+    } catch (error) {
+      telemetry.log.warn('The visibility of a message could not be changed', {
+        messageId: record.messageId,
+        error: error as Error,
+      });
+    }
+  }
+
+  /** Milliseconds until one second after a time, for a message that waits for it. */
+  function untilMs(time: number): number {
+    return Math.ceil(Math.max(0, time - clock.now()) / 1_000) * 1_000 + 1_000;
+  }
+
+  function logFailure(what: string, { message, receives }: Delivery, error: unknown): void {
+    telemetry.log.error(what, {
+      consumer: config.consumer,
+      eventId: message.eventId,
+      eventType: message.type,
+      messageId: message.messageId,
+      receives,
+      error: error as Error,
+    });
+  }
+}
+
+/** What failed is logged by the consumer itself. */
+const quiet = { logger: { debug: () => {}, warn: () => {}, error: () => {} } };
+
+function again(afterMs: number, error: unknown): Outcome & { kind: 'again' } {
+  return { kind: 'again', afterMs, error };
+}
+
+function handlersByType(handlers: readonly Handler[]): ReadonlyMap<string, Handler> {
+  const byType = new Map<string, Handler>();
+  for (const handler of handlers) {
+    const { type } = handler.definition;
+    if (byType.has(type)) {
+      throw new MailroomError(
+        'BAD_CONSUMER',
+        `Two handlers take ${type}. A consumer handles an event once: put both into one handler, or make a second consumer.`,
+      );
+    }
+    byType.set(type, handler);
+  }
+  return byType;
+}
+
+/** Whether only conditions (and conflicts) refused a transaction: fresh reads may do better at once. */
+function isConditionRefused(error: unknown): boolean {
+  if (!isTransactionCancelled(error)) return false;
+  const codes = error.reasons.map((reason) => reason.code);
+  return (
+    codes.includes('ConditionalCheckFailed') &&
+    codes.every(
+      (code) => code === 'None' || code === 'ConditionalCheckFailed' || code === 'TransactionConflict',
+    )
+  );
+}
+
+function outOfTime(): MailroomError {
+  return new MailroomError('OUT_OF_TIME', "The handler was still running when the function's time was up");
+}
+
+function attemptsSpent(attempts: number, error: unknown): MailroomError {
+  const last = isErrorWithCode(error, 'UNKNOWN')
+    ? errorMessage(error)
+    : `${errorCode(error)}: ${errorMessage(error)}`;
+  return poison('ATTEMPTS_SPENT', `Given up after ${attempts} attempts. ${last}`);
+}
+
+function hasMessageId(record: SQSRecord): boolean {
+  return typeof record?.messageId === 'string' && record.messageId !== '';
+}
+
+function receivesOf(record: SQSRecord): number {
+  const receives = Number(record.attributes?.ApproximateReceiveCount);
+  return Number.isSafeInteger(receives) && receives >= 1 ? receives : 1;
+}

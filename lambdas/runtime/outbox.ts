@@ -1,7 +1,26 @@
+import { type Clock, systemClock } from './clock.ts';
 import type { ProducerConfig } from './config.ts';
-import type { Clock } from './clock.ts';
-import type { Envelope, EventDraft } from './event.ts';
-import type { Put, Table, TransactAction } from './table.ts';
+import { MailroomError } from './errors.ts';
+import { type Envelope, type EventDraft, validateData } from './event.ts';
+import {
+  eventIdTime,
+  isEventId,
+  mintEventId,
+  outboxKeyOf,
+  type RandomBytes,
+  systemRandomBytes,
+} from './event-id.ts';
+import { itemBytes } from './item-size.ts';
+import { transactWithRetry } from './retry.ts';
+import { OUTBOX_PREFIX, type OutboxRow, SCHEMA } from './rows.ts';
+import {
+  ITEM_BYTES_MAX,
+  type Put,
+  type Table,
+  TRANSACTION_ACTIONS_MAX,
+  TRANSACTION_BYTES_MAX,
+  type TransactAction,
+} from './table.ts';
 
 /** What one commit writes. */
 export interface Commit {
@@ -11,16 +30,236 @@ export interface Commit {
   readonly events?: readonly EventDraft[] | undefined;
 }
 
-/** The writing side of Mailroom. */
+/** One outbox row to be written in a transaction; fits `TransactWriteCommand` as it is. */
+export interface OutboxEntry {
+  readonly Put: Put & { readonly TableName: string; readonly Item: OutboxRow };
+}
+
+/** The event whose handling causes the events that are written: they inherit its correlation and its trace. */
+export type Cause = Pick<Envelope, 'eventId' | 'correlationId' | 'traceId'>;
+
+/** The writing side of Mailroom, made by {@link createOutbox}. */
 export interface Outbox {
+  /**
+   * Makes domain writes and writes their events in one transaction. When it returns, every event is in the
+   * outbox and will be published at least once; when it throws {@link TransactionCancelled} or a `MailroomError`,
+   * nothing was written. Any other error (a lost connection, after retries) leaves open whether it was: a caller
+   * that tries again needs a condition of its own, such as `attribute_not_exists` on the row it creates.
+   *
+   * @returns the envelopes as they will be published, in the order of `events`
+   * @throws `TRANSACTION_CANCELLED` when a condition was not met; its `reasons` begin with those of `writes`, in order
+   * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT` or
+   * `STALE_ENTRY` before anything is sent
+   *
+   * @example
+   * ```ts
+   * await outbox.commit({
+   *   writes: [{ Put: { Item: order, ConditionExpression: 'attribute_not_exists(PK)' } }],
+   *   events: [OrderPlaced.create({ aggregateId: order.orderId, data: { totalCents: 4200 } })],
+   * });
+   * ```
+   */
   commit(commit: Commit): Promise<readonly Envelope[]>;
-  entries(events: readonly EventDraft[]): Promise<readonly { readonly Put: Put }[]>;
+
+  /**
+   * The outbox rows of some events, to put into a transaction of one's own. Use them once and at once: each call
+   * mints new event ids.
+   *
+   * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`
+   *
+   * @example
+   * ```ts
+   * const entries = await outbox.entries([OrderPlaced.create({ aggregateId, data })]);
+   * await documentClient.send(new TransactWriteCommand({ TransactItems: [putOrder, ...entries] }));
+   * ```
+   */
+  entries(events: readonly EventDraft[], cause?: Cause): Promise<readonly OutboxEntry[]>;
 }
 
 export interface OutboxDeps {
   readonly config: ProducerConfig;
   readonly table: Table;
-  readonly clock?: Clock;
+  /** @default the machine's */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's */
+  readonly random?: RandomBytes | undefined;
 }
 
-export declare function createOutbox(deps: OutboxDeps): Outbox;
+/**
+ * Entries this old are refused by `commit`: used again after their PUBLISHED row has been deleted by TTL, they
+ * would be published again.
+ */
+const ENTRY_AGE_MAX_MS = 5 * 60_000;
+
+/** Left free in a row, so that `publishedAt`, `lastError` and the like always fit later. */
+const ROW_RESERVE_BYTES = 8 * 1024;
+
+/** The most characters of a trace header (EventBridge API reference, PutEventsRequestEntry). */
+const TRACE_HEADER_MAX = 500;
+
+/**
+ * Makes the outbox of a service.
+ *
+ * @param deps.config - from `readProducerConfig(process.env)`
+ * @throws `BAD_CONFIG` when the service's name is one that EventBridge keeps for AWS
+ *
+ * @example
+ * ```ts
+ * const config = readProducerConfig(process.env);
+ * const table = dynamoTable({ client: new DynamoDBClient({}), tableName: config.tableName });
+ * export const outbox = createOutbox({ config, table });
+ * ```
+ */
+export function createOutbox(deps: OutboxDeps): Outbox {
+  const { config, table, clock = systemClock, random = systemRandomBytes } = deps;
+  if (/^aws\./i.test(config.service)) {
+    throw new MailroomError(
+      'BAD_CONFIG',
+      `The service is named "${config.service}"; EventBridge keeps sources that begin with "aws." for AWS. Name it otherwise.`,
+    );
+  }
+
+  const entries: Outbox['entries'] = async (events, cause) => {
+    const made: OutboxEntry[] = [];
+    for (const draft of events) made.push(await outboxEntry(draft, cause));
+    return made;
+  };
+
+  async function outboxEntry(draft: EventDraft, cause: Cause | undefined): Promise<OutboxEntry> {
+    const { definition } = draft;
+    const data = jsonOf(definition.type, draft.data);
+    await validateData(definition, data === undefined ? undefined : JSON.parse(data));
+    if (typeof draft.aggregateId !== 'string' || draft.aggregateId === '') {
+      throw new MailroomError(
+        'INVALID_EVENT',
+        `Event ${definition.type}: aggregateId must be a text that is not empty, but is ${JSON.stringify(draft.aggregateId)}`,
+      );
+    }
+    const now = clock.now();
+    if (draft.occurredAt !== undefined && !Number.isSafeInteger(draft.occurredAt)) {
+      throw new MailroomError(
+        'INVALID_EVENT',
+        `Event ${definition.type}: occurredAt must be whole epoch milliseconds, but is ${draft.occurredAt}`,
+      );
+    }
+    const eventId = mintEventId(now, config.shards, random);
+    const traceId = draft.traceId ?? cause?.traceId;
+    if (traceId !== undefined && (traceId === '' || traceId.length > TRACE_HEADER_MAX)) {
+      throw new MailroomError(
+        'INVALID_EVENT',
+        `Event ${definition.type}: traceId has ${traceId.length} characters; allowed are 1 to ${TRACE_HEADER_MAX}`,
+      );
+    }
+    const envelope: Envelope = {
+      eventId,
+      type: definition.type,
+      version: definition.version,
+      aggregateType: definition.aggregateType,
+      aggregateId: draft.aggregateId,
+      occurredAt: draft.occurredAt ?? now,
+      correlationId: draft.correlationId ?? cause?.correlationId ?? eventId,
+      causationId: draft.causationId ?? cause?.eventId,
+      traceId,
+      sequence: draft.sequence,
+      data: draft.data,
+    };
+    const row: OutboxRow = {
+      ...outboxKeyOf(eventId),
+      schema: SCHEMA,
+      status: 'PENDING',
+      leaseUntil: now + config.bornLeaseMs,
+      attempts: 0,
+      source: config.service,
+      type: definition.type,
+      envelope: JSON.stringify(envelope),
+      ...(traceId === undefined ? {} : { traceId }),
+    };
+    const bytes = itemBytes({ ...row });
+    const bytesMax = ITEM_BYTES_MAX - ROW_RESERVE_BYTES;
+    if (bytes > bytesMax) {
+      throw new MailroomError(
+        'EVENT_TOO_LARGE',
+        `Event ${definition.type} of ${definition.aggregateType} ${draft.aggregateId.slice(0, 100)} takes ${bytes} bytes in the outbox; ` +
+          `at most ${bytesMax} fit. Store the large part elsewhere (S3) and put its address into the event.`,
+      );
+    }
+    return { Put: { TableName: table.name, Item: row, ConditionExpression: 'attribute_not_exists(PK)' } };
+  }
+
+  return {
+    entries,
+    commit: async ({ writes = [], events = [] }) => {
+      const made = await entries(events);
+      const actions: TransactAction[] = [...writes, ...made];
+      checkTransaction(actions, clock.now());
+      await transactWithRetry({ table, clock, random }, actions);
+      return made.map(envelopeOf);
+    },
+  };
+}
+
+/** The envelope that an outbox entry stores. */
+export function envelopeOf(entry: OutboxEntry): Envelope {
+  return JSON.parse(entry.Put.Item.envelope) as Envelope;
+}
+
+/**
+ * Refuses a transaction that DynamoDB would refuse, with an error that says what to do, and entries that were
+ * made too long ago.
+ *
+ * @param ownActions - how many actions Mailroom adds: a consumer's inbox row @default 0
+ * @throws `EMPTY_COMMIT`, `TRANSACTION_TOO_LARGE`, `STALE_ENTRY`
+ */
+export function checkTransaction(actions: readonly TransactAction[], now: number, ownActions = 0): void {
+  const count = actions.length + ownActions;
+  if (count === 0) {
+    throw new MailroomError('EMPTY_COMMIT', 'Nothing to commit: give at least one write or one event');
+  }
+  if (count > TRANSACTION_ACTIONS_MAX) {
+    throw new MailroomError(
+      'TRANSACTION_TOO_LARGE',
+      `The transaction has ${count} actions (writes, events and, in a consumer, the inbox row); DynamoDB takes ` +
+        `at most ${TRANSACTION_ACTIONS_MAX}. Split the work into several commits.`,
+    );
+  }
+  const bytes = actions.reduce((sum, action) => sum + (action.Put?.Item ? itemBytes(action.Put.Item) : 0), 0);
+  if (bytes > TRANSACTION_BYTES_MAX) {
+    throw new MailroomError(
+      'TRANSACTION_TOO_LARGE',
+      `The items of the transaction take ${bytes} bytes; DynamoDB takes at most ${TRANSACTION_BYTES_MAX}. Split the work ` +
+        'into several commits, or store the large parts elsewhere.',
+    );
+  }
+  for (const action of actions) {
+    const eventId = outboxEventId(action);
+    if (eventId !== undefined && now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS) {
+      throw new MailroomError(
+        'STALE_ENTRY',
+        `Event ${eventId} was made more than ${ENTRY_AGE_MAX_MS / 60_000} minutes ago. Entries are for one transaction, at once: ` +
+          'call outbox.entries again.',
+      );
+    }
+  }
+}
+
+function outboxEventId(action: TransactAction): string | undefined {
+  const { PK, SK } = action.Put?.Item ?? {};
+  if (typeof PK !== 'string' || typeof SK !== 'string' || !PK.startsWith(OUTBOX_PREFIX)) return undefined;
+  const eventId = SK.slice('EVENT#'.length);
+  return isEventId(eventId) ? eventId : undefined;
+}
+
+/** A payload as JSON, so that what is validated is what will be read. */
+function jsonOf(type: string, data: unknown): string | undefined {
+  try {
+    return JSON.stringify(data);
+  } catch (error) {
+    throw new MailroomError(
+      'INVALID_PAYLOAD',
+      `The payload of ${type} cannot be written as JSON: ${String(error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}

@@ -1,0 +1,16 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { readRelayConfig } from '../runtime/config.ts';
+import { dynamoTable } from '../runtime/dynamo-table.ts';
+import { eventBridgeBus } from '../runtime/eventbridge-bus.ts';
+import { createRelayStream } from '../runtime/relay-stream.ts';
+
+const config = readRelayConfig(process.env);
+
+/** The live path: publishes new outbox rows as they come out of the table's stream. */
+export const handler = createRelayStream({
+  config,
+  table: dynamoTable({ client: new DynamoDBClient({}), tableName: config.tableName }),
+  // One try a call: the relay decides itself whether a publish may be tried again.
+  bus: eventBridgeBus({ client: new EventBridgeClient({ maxAttempts: 1 }), busName: config.busName }),
+});

@@ -1,0 +1,86 @@
+import { randomBytes as nodeRandomBytes } from 'node:crypto';
+import { MailroomError } from './errors.ts';
+import { outboxKey } from './rows.ts';
+import type { Key } from './table.ts';
+
+/** Where random bytes come from; tests hand in their own. */
+export type RandomBytes = (count: number) => Uint8Array;
+
+export const systemRandomBytes: RandomBytes = (count) => nodeRandomBytes(count);
+
+const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/**
+ * Mints an event id: a UUIDv7 (RFC 9562) whose last byte is the shard. The id alone therefore says where the
+ * event's row is, and raising the number of shards moves nothing. There is no monotonic counter: two ids of one
+ * millisecond have no order.
+ *
+ *     0192b3f0-5e0c-7a41-9c37-3f5d2b8e1103
+ *     └── time, ms ─┘ │   │             └└ shard 3
+ *                     └ version and variant, the rest random
+ *
+ * @param now - epoch milliseconds
+ * @param shards - 1 to 256
+ */
+export function mintEventId(now: number, shards: number, random: RandomBytes = systemRandomBytes): string {
+  const bytes = Buffer.from(random(16));
+  bytes.writeUIntBE(now, 0, 6);
+  bytes[6] = 0x70 | (byteAt(bytes, 6) & 0x0f);
+  bytes[8] = 0x80 | (byteAt(bytes, 8) & 0x3f);
+  bytes[15] = byteAt(bytes, 15) % shards;
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+function byteAt(bytes: Buffer, index: number): number {
+  return bytes.readUInt8(index);
+}
+
+/** Whether a text is an event id: a UUIDv7 in lower case. */
+export function isEventId(text: unknown): text is string {
+  return typeof text === 'string' && EVENT_ID.test(text);
+}
+
+/**
+ * When an event id was minted, epoch milliseconds.
+ *
+ * @throws `BAD_EVENT_ID` when it is not one
+ */
+export function eventIdTime(eventId: string): number {
+  requireEventId(eventId);
+  return Number.parseInt(eventId.slice(0, 8) + eventId.slice(9, 13), 16);
+}
+
+/**
+ * The shard of an event id, 0 to 255.
+ *
+ * @throws `BAD_EVENT_ID` when it is not one
+ */
+export function eventIdShard(eventId: string): number {
+  requireEventId(eventId);
+  return Number.parseInt(eventId.slice(-2), 16);
+}
+
+/** The minute of a time as it stands in keys, UTC, e.g. `2026-11-21T01:09`. */
+export function minuteOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 16);
+}
+
+/** The key of an event's outbox row, from its id alone. */
+export function outboxKeyOf(eventId: string): Key {
+  return outboxKey(minuteOf(eventIdTime(eventId)), eventIdShard(eventId), eventId);
+}
+
+/** A random token: the fence of a claim, the token of a pointer, the token of a transaction. 32 hex digits. */
+export function mintToken(random: RandomBytes = systemRandomBytes): string {
+  return Buffer.from(random(16)).toString('hex');
+}
+
+function requireEventId(eventId: string): void {
+  if (!isEventId(eventId)) {
+    throw new MailroomError(
+      'BAD_EVENT_ID',
+      `"${eventId}" is not an event id; expected a UUIDv7 in lower case`,
+    );
+  }
+}

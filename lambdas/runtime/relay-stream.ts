@@ -1,0 +1,153 @@
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import { type Clock, systemClock } from './clock.ts';
+import type { RelayConfig } from './config.ts';
+import type { Bus } from './event-bus.ts';
+import { eventIdTime, type RandomBytes, systemRandomBytes } from './event-id.ts';
+import { createRelay, LEASE_MARGIN_MS, type PendingRow, pendingRow } from './relay.ts';
+import type { Item, Table } from './table.ts';
+import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+
+/**
+ * A record younger than this, whose born lease still lasts, is published without a claim. A batch is never handed
+ * back to the mapping while one of its records is younger, so that a record which comes again is claimed first.
+ */
+export const FRESH_MS = 5_000;
+
+/** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
+const CLOCK_DIFFERENCE_MAX_MS = 60_000;
+
+export interface RelayStreamDeps {
+  readonly config: RelayConfig;
+  readonly table: Table;
+  readonly bus: Bus;
+  readonly clock?: Clock | undefined;
+  readonly random?: RandomBytes | undefined;
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** A record of the stream and the PENDING row in its image. */
+interface StreamRow {
+  readonly row: PendingRow;
+  readonly sequenceNumber: string;
+  /** When DynamoDB wrote it, epoch milliseconds, cut to the second. */
+  readonly recordedAt: number;
+}
+
+/**
+ * Makes the handler of the live path: the INSERT records of `OUTBOX#` items.
+ *
+ *     write                          publish                  sweep may take it
+ *       |----------------- born lease (30 s) ------------------|
+ *       |-- fresh (5 s) --|---- late: claimed before a publish --------------- …
+ *
+ * A fresh record is published at once and marked. Any other one (late, or delivered again: a mapping that retries
+ * hands back its successes too) is claimed first, comparing with the lease in its image; a refused claim means
+ * that somebody else has it, and is success. What the bus would not take is handed back to the mapping while its
+ * born lease lasts; after that it is the sweep's. The handler is right also where the mapping ignores what it
+ * hands back.
+ *
+ * @example
+ * ```ts
+ * export const handler = createRelayStream({ config, table, bus });
+ * ```
+ */
+export function createRelayStream(
+  deps: RelayStreamDeps,
+): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
+  const { config, clock = systemClock, random = systemRandomBytes } = deps;
+  const telemetry = deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay' });
+  const relay = createRelay({ ...deps, clock, random, telemetry }, 'stream');
+
+  return async (event) => {
+    const read = readRecords(event, telemetry);
+    const records = new Map(read.map((record) => [record.row.eventId, record]));
+    const fresh = (row: PendingRow) =>
+      Math.abs(clock.now() - (records.get(row.eventId)?.recordedAt ?? 0)) < FRESH_MS;
+    const bornLeaseLasts = (row: PendingRow) =>
+      row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;
+
+    const rows = read.map((record) => record.row);
+    const early = rows.filter((row) => fresh(row) && bornLeaseLasts(row));
+    const first = await relay.publish(early, fresh);
+
+    // Late from the start, or no longer fresh when their turn came.
+    const late = [
+      ...rows.filter((row) => !early.includes(row)),
+      ...(first.busError ? [] : first.unpublished),
+    ];
+    const second = first.busError ? { failed: late } : await publishLate(late);
+
+    const failed = [...(first.busError ? first.unpublished : []), ...second.failed].filter(
+      (row) => row.leaseUntil > clock.now(),
+    );
+    const failures = failed.flatMap((row) => records.get(row.eventId) ?? []);
+    if (failures.length > 0) await untilNoLongerFresh(failures);
+    telemetry.flush();
+    return { batchItemFailures: failures.map(({ sequenceNumber }) => ({ itemIdentifier: sequenceNumber })) };
+  };
+
+  /** Claims and publishes; what fails gets back the lease of its image, which is what a redelivery compares with. */
+  async function publishLate(rows: readonly PendingRow[]): Promise<{ failed: PendingRow[] }> {
+    if (rows.length === 0) return { failed: [] };
+    const born = new Map(rows.map((row) => [row.eventId, row]));
+    const { claimed, failed } = await relay.claim(rows);
+    const report = await relay.publish(claimed);
+    const back = report.unpublished.flatMap((row) => {
+      const original = born.get(row.eventId);
+      return original === undefined ? [] : [{ row, leaseUntil: original.leaseUntil, original }];
+    });
+    if (back.length > 0) await relay.release(back);
+    return { failed: [...failed, ...back.map(({ original }) => original)] };
+  }
+
+  /** Waits until even the youngest record of the batch would be claimed first when it comes again. */
+  async function untilNoLongerFresh(records: readonly StreamRow[]): Promise<void> {
+    const youngest = Math.max(...records.map((record) => record.recordedAt));
+    // recordedAt is cut to the second, and the next delivery may be read under another clock.
+    await clock.sleep(youngest + 1_000 + FRESH_MS + LEASE_MARGIN_MS - clock.now());
+  }
+}
+
+/** The PENDING rows in the images of a batch. What is none is logged and left: no record may stop the stream. */
+function readRecords(event: DynamoDBStreamEvent, telemetry: Telemetry): StreamRow[] {
+  const records: readonly DynamoDBRecord[] = Array.isArray(event?.Records) ? event.Records : [];
+  return records.flatMap((record) => {
+    const read = readRecord(record);
+    if (read === undefined) {
+      telemetry.log.warn('A stream record is no new outbox row; left to the sweep', {
+        eventID: record?.eventID,
+      });
+      return [];
+    }
+    const difference = Math.abs(read.recordedAt - eventIdTime(read.row.eventId));
+    if (difference > CLOCK_DIFFERENCE_MAX_MS) {
+      telemetry.duration('ClockDifference', difference);
+      telemetry.log.warn(
+        'The clock of a producer differs from DynamoDB by over a minute, or its commit was late',
+        {
+          eventId: read.row.eventId,
+          differenceMs: difference,
+        },
+      );
+    }
+    return [read];
+  });
+}
+
+function readRecord(record: DynamoDBRecord): StreamRow | undefined {
+  const { NewImage, SequenceNumber, ApproximateCreationDateTime } = record?.dynamodb ?? {};
+  if (record?.eventName !== 'INSERT' || NewImage === undefined || SequenceNumber === undefined)
+    return undefined;
+  try {
+    const row = pendingRow(unmarshall(NewImage as Parameters<typeof unmarshall>[0]) as Item);
+    if (row === undefined) return undefined;
+    return {
+      row,
+      sequenceNumber: SequenceNumber,
+      recordedAt: Math.floor(ApproximateCreationDateTime ?? 0) * 1_000,
+    };
+  } catch {
+    return undefined;
+  }
+}

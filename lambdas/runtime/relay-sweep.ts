@@ -1,0 +1,402 @@
+import pMap from 'p-map';
+import { type Clock, systemClock } from './clock.ts';
+import type { RelayConfig } from './config.ts';
+import { isConditionFailed } from './errors.ts';
+import type { Bus } from './event-bus.ts';
+import { eventIdTime, mintToken, type RandomBytes, systemRandomBytes } from './event-id.ts';
+import { createRelay, LEASE_MARGIN_MS, type PendingRow, pendingRow } from './relay.ts';
+import {
+  asRow,
+  deadKey,
+  outboxPartition,
+  SCHEMA,
+  SWEEP_STATE_KEY,
+  type SweepState,
+  type UnsettledPointer,
+  unsettledKey,
+} from './rows.ts';
+import { MINUTE_MS, minutesToSweep, SWEEP_AGE_MAX_MS, youngestMinutes } from './sweep-minutes.ts';
+import type { Item, Table } from './table.ts';
+import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+
+/** A long pass goes in steps of this much time, and stores its state after each. */
+const STEP_MS = 10 * MINUTE_MS;
+
+/** A stored state further ahead than this is a wrong clock's. */
+const FUTURE_MAX_MS = MINUTE_MS;
+
+/** How many shards are read at once. */
+const SHARDS_AT_ONCE = 16;
+
+/** Work stops this long before the invocation's end, so that the last publish and its mark are over. */
+const END_MARGIN_MS = 10_000;
+
+export interface RelaySweepDeps {
+  readonly config: RelayConfig;
+  readonly table: Table;
+  readonly bus: Bus;
+  readonly clock?: Clock | undefined;
+  readonly random?: RandomBytes | undefined;
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** What a pass found and left. */
+export interface SweepReport {
+  /** Published by this pass. */
+  readonly published: number;
+  /** Rows that it left PENDING, whoever holds their lease. */
+  readonly pending: number;
+  /** The age of the oldest of them, milliseconds; 0 when there is none. */
+  readonly oldestPendingMs: number;
+  /** DEAD events, in all shards. */
+  readonly dead: number;
+  /** Whether the pass came to its end: every page and pointer of its range was read, and the bus took what it was given. */
+  readonly complete: boolean;
+}
+
+/** The backstop: finds PENDING rows whose lease has passed, and publishes them. */
+export interface RelaySweep {
+  /**
+   * One whole pass.
+   *
+   * @param endsBy - when the invocation ends, epoch milliseconds
+   */
+  pass(endsBy: number): Promise<SweepReport>;
+  /** The handler: a pass; where `sweepEvery` is under a minute, then the youngest minutes again and again until the minute is over. */
+  handler(event: unknown, context: { getRemainingTimeInMillis(): number }): Promise<SweepReport>;
+}
+
+/** What one pass counts as it goes. */
+interface Tally {
+  published: number;
+  /** Rows left PENDING, by partition: one that is read twice counts once. */
+  readonly pending: Map<string, number>;
+  /** When the oldest of them was minted, epoch milliseconds. */
+  oldestPending: number;
+  busFailed: boolean;
+  readonly endsBy: number;
+}
+
+/**
+ * Makes the sweep. It reads a table without an index: which minutes it reads is a pure function of now and of
+ * when the last whole pass started (see `minutesToSweep`), and every minute that a pass left unsettled has a
+ * pointer and is read again by each pass until it is clean.
+ *
+ * @example
+ * ```ts
+ * export const { handler } = createRelaySweep({ config, table, bus });
+ * ```
+ */
+export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
+  const { config, table, clock = systemClock, random = systemRandomBytes } = deps;
+  const telemetry = deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay' });
+  const relay = createRelay({ ...deps, clock, random, telemetry }, 'sweep');
+
+  let shards = config.shards;
+
+  async function pass(endsBy: number): Promise<SweepReport> {
+    const tally = newTally(endsBy);
+    const startedAt = clock.now();
+    const { since, state } = await readState(startedAt);
+    shards = await highestShards(state);
+
+    // Pointers that this pass puts are for the next one.
+    const pointers = await unsettledPointers();
+    const swept = await sweepRange(since, startedAt, tally, state);
+    const settled = await eachShard(pointers, tally, (pointer) => sweepUnsettled(pointer, tally));
+
+    const pending = [...tally.pending.values()].reduce((sum, left) => sum + left, 0);
+    const report: SweepReport = {
+      published: tally.published,
+      pending,
+      oldestPendingMs: pending === 0 ? 0 : Math.max(0, clock.now() - tally.oldestPending),
+      dead: await countDead(),
+      complete: swept && settled && !tally.busFailed,
+    };
+    telemetry.count('PendingEvents', report.pending);
+    telemetry.duration('OldestPendingAge', report.oldestPendingMs);
+    telemetry.count('DeadEvents', report.dead);
+    telemetry.log.info('Swept', { ...report });
+    return report;
+  }
+
+  /** Every minute whose age was passed since the last pass, step by step; true when all of them were read whole. */
+  async function sweepRange(
+    since: number,
+    startedAt: number,
+    tally: Tally,
+    state: SweepState | undefined,
+  ): Promise<boolean> {
+    for (let from = since; from < startedAt; ) {
+      const to = Math.min(startedAt, from + STEP_MS);
+      const minutes = minutesToSweep(from, to);
+      const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
+      const whole = await eachShard(work, tally, async ({ shard, minute }) => {
+        const { left } = await sweepMinute(shard, minute, false, tally);
+        if (left > 0) await putUnsettled(shard, minute);
+      });
+      if (!whole) return false;
+      await storeState(to, state);
+      from = to;
+    }
+    return true;
+  }
+
+  /** Does the work of every shard: shards in parallel, each in order. True when all of it was done. */
+  async function eachShard<T>(
+    shards: readonly (readonly T[])[],
+    tally: Tally,
+    work: (item: T) => Promise<void>,
+  ): Promise<boolean> {
+    let whole = true;
+    await pMap(
+      shards,
+      async (items) => {
+        for (const item of items) {
+          if (!goesOn(tally)) {
+            whole = false;
+            return;
+          }
+          try {
+            await work(item);
+          } catch (error) {
+            whole = false;
+            telemetry.log.error('A minute could not be swept; the next pass reads it again', {
+              error: error as Error,
+            });
+            return;
+          }
+        }
+      },
+      { concurrency: SHARDS_AT_ONCE },
+    );
+    return whole && goesOn(tally);
+  }
+
+  function goesOn(tally: Tally): boolean {
+    return !tally.busFailed && clock.now() < tally.endsBy - END_MARGIN_MS;
+  }
+
+  /**
+   * Reads one minute of one shard and publishes what is due in it.
+   *
+   * @returns how many PENDING rows it found, and how many of them it leaves so, whoever holds their lease
+   */
+  async function sweepMinute(
+    shard: number,
+    minute: string,
+    consistent: boolean,
+    tally: Tally,
+  ): Promise<{ found: number; left: number }> {
+    const pk = outboxPartition(minute, shard);
+    let found = 0;
+    let left = 0;
+    let cursor: Item | undefined;
+    do {
+      const page = await table.query({
+        pk,
+        skPrefix: 'EVENT#',
+        where: { status: 'PENDING' },
+        consistent,
+        cursor,
+      });
+      const rows = page.items.flatMap((item) => pendingRow(item) ?? []);
+      const now = clock.now();
+      const due = rows.filter((row) => row.leaseUntil + LEASE_MARGIN_MS < now);
+      const published = goesOn(tally) ? await publishDue(due, tally) : new Set<string>();
+      for (const row of rows) {
+        found += 1;
+        if (published.has(row.eventId)) continue;
+        left += 1;
+        tally.oldestPending = Math.min(tally.oldestPending, eventIdTime(row.eventId));
+      }
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    tally.pending.set(pk, left);
+    return { found, left };
+  }
+
+  /** Claims, publishes and marks; what could not be published because the bus failed is let go of at once. */
+  async function publishDue(due: readonly PendingRow[], tally: Tally): Promise<Set<string>> {
+    const published = new Set<string>();
+    for (let i = 0; i < due.length && goesOn(tally); i += PUBLISH_GROUP) {
+      const { claimed } = await relay.claim(due.slice(i, i + PUBLISH_GROUP));
+      const report = await relay.publish(claimed);
+      if (report.busError !== undefined) tally.busFailed = true;
+      for (const row of report.published) published.add(row.eventId);
+      tally.published += report.published.length;
+      const leaseUntil = clock.now();
+      await relay.release(
+        report.unpublished.map((row) => ({ row, leaseUntil })),
+        report.busError,
+      );
+    }
+    return published;
+  }
+
+  /**
+   * A minute that some pass left unsettled: read strongly consistently, after its pointer's token was read. The
+   * pointer goes only when the minute is clean, and only under that token: whoever put it anew knows of more.
+   */
+  async function sweepUnsettled(pointer: UnsettledPointer, tally: Tally): Promise<void> {
+    const shard = Number(pointer.PK.slice('SWEEP#'.length));
+    const minute = pointer.SK;
+    const { found, left } = await sweepMinute(shard, minute, true, tally);
+    if (left > 0) await putUnsettled(shard, minute);
+    if (found > 0) return; // if they are all published now, the next pass finds it clean
+    try {
+      await table.write({
+        Delete: {
+          Key: { PK: pointer.PK, SK: pointer.SK },
+          ConditionExpression: '#token = :token',
+          ExpressionAttributeNames: { '#token': 'token' },
+          ExpressionAttributeValues: { ':token': pointer.token },
+        },
+      });
+    } catch (error) {
+      if (!isConditionFailed(error)) throw error;
+    }
+  }
+
+  async function putUnsettled(shard: number, minute: string): Promise<void> {
+    const pointer: UnsettledPointer = {
+      ...unsettledKey(shard, minute),
+      schema: SCHEMA,
+      token: mintToken(random),
+    };
+    await table.write({ Put: { Item: { ...pointer } } });
+  }
+
+  async function unsettledPointers(): Promise<UnsettledPointer[][]> {
+    return pMap(
+      Array.from({ length: shards }, (_, shard) => unsettledKey(shard, '').PK),
+      async (pk) => {
+        const pointers: UnsettledPointer[] = [];
+        let cursor: Item | undefined;
+        do {
+          const page = await table.query({ pk, cursor });
+          pointers.push(...page.items.map((item) => asRow<UnsettledPointer>(item)));
+          cursor = page.cursor;
+        } while (cursor !== undefined);
+        return pointers;
+      },
+      { concurrency: SHARDS_AT_ONCE },
+    );
+  }
+
+  async function countDead(): Promise<number> {
+    let dead = 0;
+    for (let shard = 0; shard < shards; shard += 1) {
+      let cursor: Item | undefined;
+      do {
+        const page = await table.query({ pk: deadKey(shard, '').PK, cursor });
+        dead += page.items.length;
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+    }
+    return dead;
+  }
+
+  /** From when on to read: the stored state; the table's creation where there is none yet. */
+  async function readState(now: number): Promise<{ since: number; state: SweepState | undefined }> {
+    const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
+    const state = item === undefined ? undefined : asRow<SweepState>(item);
+    if (state?.sweptTo === undefined) return { since: await table.createdAt(), state };
+    if (state.sweptTo <= now + FUTURE_MAX_MS) return { since: state.sweptTo, state };
+    telemetry.log.warn(
+      'The stored sweep state is in the future: a clock was wrong. Reading the last 1024 minutes',
+      {
+        sweptTo: state.sweptTo,
+        now,
+      },
+    );
+    return { since: now - SWEEP_AGE_MAX_MS, state };
+  }
+
+  /** The highest number of shards ever used; written down before anything is read under it. */
+  async function highestShards(state: SweepState | undefined): Promise<number> {
+    const known = state?.shards ?? 0;
+    if (known >= config.shards) return known;
+    const written = await table
+      .write({
+        Update: {
+          Key: { ...SWEEP_STATE_KEY },
+          UpdateExpression: 'SET shards = :shards, #schema = :schema',
+          ConditionExpression: 'attribute_not_exists(shards) OR shards < :shards',
+          ExpressionAttributeNames: { '#schema': 'schema' },
+          ExpressionAttributeValues: { ':shards': config.shards, ':schema': SCHEMA },
+          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+        },
+      })
+      .catch((error: unknown) => {
+        if (!isConditionFailed(error)) throw error;
+        return error.item;
+      });
+    return Math.max(config.shards, Number(written?.shards ?? 0));
+  }
+
+  /** Moves the state forward to the time that the pass, or its step, started with; never back, unless it was in the future. */
+  async function storeState(sweptTo: number, read: SweepState | undefined): Promise<void> {
+    try {
+      await table.write({
+        Update: {
+          Key: { ...SWEEP_STATE_KEY },
+          UpdateExpression: 'SET sweptTo = :to, #schema = :schema',
+          ConditionExpression:
+            'attribute_not_exists(sweptTo) OR sweptTo < :to OR (sweptTo = :read AND sweptTo > :future)',
+          ExpressionAttributeNames: { '#schema': 'schema' },
+          ExpressionAttributeValues: {
+            ':to': sweptTo,
+            ':schema': SCHEMA,
+            ':read': read?.sweptTo ?? 0,
+            ':future': clock.now() + FUTURE_MAX_MS,
+          },
+        },
+      });
+    } catch (error) {
+      if (!isConditionFailed(error)) throw error; // refused: another pass has come further
+    }
+  }
+
+  return {
+    pass,
+    handler: async (_event, context) => {
+      const startedAt = clock.now();
+      const endsBy = startedAt + context.getRemainingTimeInMillis();
+      let report = await pass(endsBy);
+      telemetry.flush();
+      // An invocation a minute: what comes more often happens inside it.
+      const loopUntil = Math.min(startedAt + MINUTE_MS, endsBy - END_MARGIN_MS);
+      while (config.sweepEveryMs < MINUTE_MS && clock.now() + config.sweepEveryMs < loopUntil) {
+        await clock.sleep(config.sweepEveryMs);
+        report = { ...report, published: report.published + (await youngest(endsBy)) };
+      }
+      telemetry.flush();
+      return report;
+    },
+  };
+
+  /** The youngest minutes, in all shards. They need no pointer: their first age has not come yet. */
+  async function youngest(endsBy: number): Promise<number> {
+    const tally = newTally(endsBy);
+    const minutes = youngestMinutes(clock.now());
+    const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
+    await eachShard(work, tally, async ({ shard, minute }) => {
+      await sweepMinute(shard, minute, false, tally);
+    });
+    return tally.published;
+  }
+}
+
+/** How many rows are claimed together, and published before their lease can end. */
+const PUBLISH_GROUP = 100;
+
+function newTally(endsBy: number): Tally {
+  return {
+    published: 0,
+    pending: new Map(),
+    oldestPending: Number.POSITIVE_INFINITY,
+    busFailed: false,
+    endsBy,
+  };
+}

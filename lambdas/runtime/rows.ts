@@ -1,0 +1,181 @@
+import type { Item, Key } from './table.ts';
+
+/**
+ * The stored shape, whole: every kind of item in the Mailroom table, its key and its attributes. All times are
+ * epoch milliseconds, except `expiresAt`, which is in seconds because DynamoDB's TTL says so.
+ */
+
+/** The version of the stored shape, carried by every item. Raise it when a shape changes, and say how old rows read. */
+export const SCHEMA = 1;
+
+/** The TTL attribute, epoch **seconds**. Only on rows that nobody has to work on any more. */
+export const EXPIRES_AT = 'expiresAt';
+
+export const OUTBOX_PREFIX = 'OUTBOX#';
+export const INBOX_PREFIX = 'INBOX#';
+export const EFFECT_PREFIX = 'EFFECT#';
+
+const DAY_S = 86_400;
+
+/** The TTL value of a row that may be deleted `days` days after `now`. */
+export function expiresAt(now: number, days: number): number {
+  return Math.ceil(now / 1_000) + days * DAY_S;
+}
+
+/** Where an outbox row stands: see the state diagram in docs/data-model.md. */
+export type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD';
+
+/** An event in the outbox: `OUTBOX#<minute>#<shard>` / `EVENT#<eventId>`. */
+export interface OutboxRow extends Key {
+  readonly schema: number;
+  readonly status: OutboxStatus;
+  /** Until when a PENDING row belongs to one publisher. */
+  readonly leaseUntil: number;
+  /** Failures of its own so far; a failing bus is not counted. */
+  readonly attempts: number;
+  /** The EventBridge `source`. */
+  readonly source: string;
+  /** The EventBridge `detail-type`. */
+  readonly type: string;
+  /** The envelope as JSON: the EventBridge `detail`, byte for byte. */
+  readonly envelope: string;
+  readonly traceId?: string | undefined;
+  readonly lastError?: string | undefined;
+  readonly fingerprint?: string | undefined;
+  readonly publishedAt?: number | undefined;
+  /** Which path published it: the stream or the sweep. */
+  readonly publishedBy?: string | undefined;
+  readonly deadAt?: number | undefined;
+  readonly expiresAt?: number | undefined;
+}
+
+/** Points at a DEAD outbox row: `DEAD#<shard>` / `<eventId>`. Written and removed together with that state. */
+export interface DeadPointer extends Key {
+  readonly schema: number;
+  readonly deadAt: number;
+  readonly type: string;
+  readonly lastError: string;
+  readonly fingerprint: string;
+}
+
+/** Says that a minute of a shard may still hold PENDING rows: `SWEEP#<shard>` / `<minute>`. */
+export interface UnsettledPointer extends Key {
+  readonly schema: number;
+  /** Fresh at every put; the pointer is removed only under the token that was read before the minute was found clean. */
+  readonly token: string;
+}
+
+/** How far the sweep has come: `SWEEP` / `STATE`. */
+export interface SweepState extends Key {
+  readonly schema: number;
+  /** The `now` that the last whole pass (or step of a long one) started with. Moves only forward. */
+  readonly sweptTo: number;
+  /** The highest number of shards ever used. */
+  readonly shards: number;
+}
+
+/** Where an inbox row stands. `DISCARDED` is an operator's end of a rejected message. */
+export type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
+
+/** A message as one consumer sees it: `INBOX#<consumer>#<eventId>` / `MESSAGE`. */
+export interface InboxRow extends Key {
+  readonly schema: number;
+  readonly status: InboxStatus;
+  /** The random token of the claim that holds, or last held, the message. */
+  readonly fence: string;
+  /** Until when the claim holds unless renewed. */
+  readonly leaseUntil?: number | undefined;
+  /** When the function that claimed it is stopped at the latest. */
+  readonly endsBy?: number | undefined;
+  /** Claims so far, since the last redrive. */
+  readonly attempts: number;
+  readonly type?: string | undefined;
+  readonly claimedAt?: number | undefined;
+  readonly processedAt?: number | undefined;
+  /** What the handler returned, as JSON. */
+  readonly result?: string | undefined;
+  readonly lastError?: string | undefined;
+  readonly fingerprint?: string | undefined;
+  /** Why it was rejected: an error code, e.g. `INVALID_PAYLOAD`. */
+  readonly reason?: string | undefined;
+  readonly rejectedAt?: number | undefined;
+  /** SQS message ids under which it was rejected: a set. Another id is a redrive and is let in. */
+  readonly rejectedIds?: ReadonlySet<string> | undefined;
+  /** Set by an operator who lets a message run although it is older than the inbox retention. */
+  readonly runAnyway?: boolean | undefined;
+  readonly expiresAt?: number | undefined;
+}
+
+/** Points at a REJECTED inbox row: `REJECTED#<consumer>` / `<eventId>`. Written and removed together with that state. */
+export interface RejectedPointer extends Key {
+  readonly schema: number;
+  readonly rejectedAt: number;
+  readonly reason: string;
+  readonly lastError: string;
+  readonly fingerprint: string;
+}
+
+/** Where a side effect stands. `RELEASED`: the attempt failed, it may be run again. */
+export type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
+
+/** A side effect of a handler: `INBOX#<consumer>#<eventId>` / `EFFECT#<name>`. */
+export interface EffectRow extends Key {
+  readonly schema: number;
+  readonly status: EffectStatus;
+  /** The fence of the claim that started it. */
+  readonly fence: string;
+  /** When the function that started it is stopped at the latest: until then it may still be running. */
+  readonly endsBy: number;
+  readonly startedAt: number;
+  readonly completedAt?: number | undefined;
+  /** What the effect returned, as JSON; absent when it returned nothing. */
+  readonly result?: string | undefined;
+  readonly expiresAt?: number | undefined;
+}
+
+/** The key of an event's outbox row. */
+export function outboxKey(minute: string, shard: number, eventId: string): Key {
+  return { PK: `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`, SK: `EVENT#${eventId}` };
+}
+
+/** The partition of one minute of one shard. */
+export function outboxPartition(minute: string, shard: number): string {
+  return `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`;
+}
+
+/** The key of a DEAD event's pointer. */
+export function deadKey(shard: number, eventId: string): Key {
+  return { PK: `DEAD#${shardText(shard)}`, SK: eventId };
+}
+
+/** The key of an unsettled minute's pointer. */
+export function unsettledKey(shard: number, minute: string): Key {
+  return { PK: `SWEEP#${shardText(shard)}`, SK: minute };
+}
+
+export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
+
+/** The key of a message's inbox row. */
+export function inboxKey(consumer: string, eventId: string): Key {
+  return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: 'MESSAGE' };
+}
+
+/** The key of a rejected message's pointer. */
+export function rejectedKey(consumer: string, eventId: string): Key {
+  return { PK: `REJECTED#${consumer}`, SK: eventId };
+}
+
+/** The key of a side effect. */
+export function effectKey(consumer: string, eventId: string, name: string): Key {
+  return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: `${EFFECT_PREFIX}${name}` };
+}
+
+/** Two decimal digits or three: the shard as it stands in keys. */
+function shardText(shard: number): string {
+  return String(shard).padStart(2, '0');
+}
+
+/** Views an item that Mailroom wrote as the row it is. */
+export function asRow<R extends Key>(item: Item): R {
+  return item as unknown as R;
+}

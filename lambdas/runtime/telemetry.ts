@@ -1,0 +1,71 @@
+import { Logger } from '@aws-lambda-powertools/logger';
+import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
+
+/** The metrics that Mailroom emits, in the namespace `Mailroom`. Names are part of the public surface. */
+export type MetricName =
+  | 'EventsPublished'
+  | 'EventsRescued'
+  | 'EventsRefused'
+  | 'EventsDead'
+  | 'PublishLatency'
+  | 'PublishRetries'
+  | 'BusFailures'
+  | 'ClockDifference'
+  | 'PendingEvents'
+  | 'OldestPendingAge'
+  | 'DeadEvents'
+  | 'MessagesReceived'
+  | 'MessagesProcessed'
+  | 'MessagesDuplicate'
+  | 'MessagesLeased'
+  | 'MessagesFailed'
+  | 'MessagesRejected'
+  | 'LeasesExpired'
+  | 'FenceRefused'
+  | 'ProcessLatency';
+
+/**
+ * What the runtime says about itself. `powertoolsTelemetry` is the real one; payloads are never part of it.
+ */
+export interface Telemetry {
+  readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+  /** Adds to a counter. @param value - @default 1 */
+  count(name: MetricName, value?: number): void;
+  /** Records a duration or an age, milliseconds. */
+  duration(name: MetricName, ms: number): void;
+  /** Sends what was recorded; called once at the end of each invocation. */
+  flush(): void;
+}
+
+/**
+ * Telemetry by Powertools: JSON logs, and metrics in embedded metric format.
+ *
+ * @param options.service - the Powertools service name, a dimension of every metric
+ * @param options.consumer - the consumer's name, a second dimension @default none
+ *
+ * @example
+ * ```ts
+ * const telemetry = powertoolsTelemetry({ service: 'payments', consumer: 'payments' });
+ * ```
+ */
+export function powertoolsTelemetry(options: {
+  readonly service: string;
+  readonly consumer?: string;
+}): Telemetry {
+  const log = new Logger({ serviceName: options.service });
+  const metrics = new Metrics({
+    namespace: 'Mailroom',
+    serviceName: options.service,
+    ...(options.consumer === undefined ? {} : { defaultDimensions: { consumer: options.consumer } }),
+  });
+  return {
+    log,
+    count: (name, value = 1) => {
+      if (value > 0) metrics.addMetric(name, MetricUnit.Count, value);
+    },
+    duration: (name, ms) => metrics.addMetric(name, MetricUnit.Milliseconds, ms),
+    flush: () => {
+      if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod/mini';
+import type { ConsumerConfig, RelayConfig } from '../../lambdas/runtime/config.ts';
+import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox.ts';
+import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
+import type { Table } from '../../lambdas/runtime/table.ts';
+import {
+  type MemoryBusOptions,
+  type MemoryTable,
+  manualClock,
+  memoryBus,
+  memoryQueue,
+  memoryTable,
+  memoryTelemetry,
+} from '../../lambdas/runtime/testing.ts';
+
+/** The event that the runtime's tests write and handle. */
+export const ThingHappened = defineEvent({
+  type: 'ThingHappened',
+  version: 2,
+  aggregateType: 'Thing',
+  schema: z.object({ n: z.int() }),
+  upcast: (data) => ({ n: Number((data as { text: string }).text) }),
+});
+
+export const relayConfig: RelayConfig = {
+  tableName: 'Mailroom',
+  busName: 'bus',
+  shards: 2,
+  claimLeaseMs: 30_000,
+  publishTimeoutMs: 5_000,
+  maxAttempts: 3,
+  publishedRetentionDays: 7,
+  sweepEveryMs: 60_000,
+};
+
+export const consumerConfig: ConsumerConfig = {
+  service: 'things',
+  tableName: 'Mailroom',
+  shards: 2,
+  bornLeaseMs: 30_000,
+  consumer: 'worker',
+  queueUrl: 'https://queue',
+  leaseMs: 30_000,
+  visibilityTimeoutMs: 60_000,
+  maxAttempts: 3,
+  inboxRetentionDays: 35,
+};
+
+/** Everything that a test of the runtime puts on its bench: the parts in memory, on one clock. */
+export function bench(
+  options: { readonly bus?: MemoryBusOptions; readonly wrap?: (table: MemoryTable) => Table } = {},
+) {
+  const clock = manualClock();
+  const memory = memoryTable({ clock });
+  const table = options.wrap?.(memory) ?? memory;
+  const bus = memoryBus({ clock, ...options.bus });
+  const queue = memoryQueue({
+    clock,
+    visibilityTimeoutMs: consumerConfig.visibilityTimeoutMs,
+    maxReceiveCount: 6,
+  });
+  const telemetry = memoryTelemetry();
+  const outbox = createOutbox({ config: consumerConfig, table: memory, clock });
+  const happened = (n: number) => ThingHappened.create({ aggregateId: `thing-${n}`, data: { n } });
+  return {
+    clock,
+    memory,
+    table,
+    bus,
+    queue,
+    telemetry,
+    outbox,
+    happened,
+    /** The outbox rows, oldest first. */
+    rows: () =>
+      memory.items().filter((item) => String(item.PK).startsWith('OUTBOX#')) as unknown as OutboxRow[],
+    /** The stream records of everything written so far, as one batch. */
+    streamEvent: () => ({ Records: memory.stream() }),
+    /** Ids of the events that reached the bus, in the order of their publish. */
+    publishedIds: () =>
+      bus.published().map((entry) => (JSON.parse(entry.detail) as { eventId: string }).eventId),
+  };
+}
+
+/** Moves a manual clock on until a promise settles. */
+export async function runThrough<T>(
+  clock: { advance(ms: number): Promise<void> },
+  promise: Promise<T>,
+): Promise<T> {
+  let settled = false;
+  const watched = promise.finally(() => {
+    settled = true;
+  });
+  watched.catch(() => {});
+  for (let i = 0; i < 10_000 && !settled; i += 1) await clock.advance(50);
+  return watched;
+}

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest';
+import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
+import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
+
+const order = { PK: 'THING#1', SK: 'THING', schema: 1 };
+const put = { Put: { Item: order, ConditionExpression: 'attribute_not_exists(PK)' } };
+
+test('a commit writes the domain rows and the events in one transaction', async () => {
+  const { outbox, memory, rows, happened, clock } = bench();
+  const [envelope] = await outbox.commit({ writes: [put], events: [happened(1)] });
+  expect(memory.item({ PK: 'THING#1', SK: 'THING' })).toEqual(order);
+  expect(rows()).toMatchObject([
+    {
+      status: 'PENDING',
+      attempts: 0,
+      leaseUntil: clock.now() + 30_000,
+      source: 'things',
+      type: 'ThingHappened',
+      schema: 1,
+    },
+  ]);
+  expect(JSON.parse(rows()[0]?.envelope ?? '')).toEqual(envelope);
+  expect(envelope).toMatchObject({
+    version: 2,
+    aggregateId: 'thing-1',
+    correlationId: envelope?.eventId,
+    data: { n: 1 },
+  });
+  expect(rows()[0]).not.toHaveProperty('expiresAt');
+});
+
+test('a refused domain condition writes nothing, and its reason comes first', async () => {
+  const { outbox, rows, happened } = bench();
+  await outbox.commit({ writes: [put], events: [happened(1)] });
+  await expect(outbox.commit({ writes: [put], events: [happened(2)] })).rejects.toMatchObject({
+    code: 'TRANSACTION_CANCELLED',
+    reasons: [{ code: 'ConditionalCheckFailed' }, { code: 'None' }],
+  });
+  expect(rows()).toHaveLength(1);
+});
+
+test('entries used again cannot turn a published event back, nor be used after a while', async () => {
+  const { outbox, happened, clock } = bench();
+  const entries = await outbox.entries([happened(1)]);
+  await outbox.commit({ writes: entries });
+  await expect(outbox.commit({ writes: entries })).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
+  await clock.advance(5 * 60_000 + 1);
+  await expect(outbox.commit({ writes: entries })).rejects.toMatchObject({ code: 'STALE_ENTRY' });
+});
+
+test.each([
+  ['a payload that fails its schema', { data: { n: 'one' } }, 'INVALID_PAYLOAD', 'data.n'],
+  ['a payload that is no JSON', { data: { n: 1n } }, 'INVALID_PAYLOAD', 'cannot be written as JSON'],
+  ['no aggregate id', { aggregateId: '' }, 'INVALID_EVENT', 'aggregateId'],
+  ['a time that is none', { occurredAt: Number.NaN }, 'INVALID_EVENT', 'occurredAt'],
+  ['a trace header that is too long', { traceId: 'x'.repeat(501) }, 'INVALID_EVENT', 'traceId'],
+])('%s is refused by name', async (_what, change, code, part) => {
+  const { outbox, memory } = bench();
+  const draft = { ...ThingHappened.create({ aggregateId: '1', data: { n: 1 } }), ...change };
+  await expect(outbox.commit({ events: [draft] })).rejects.toMatchObject({
+    code,
+    message: expect.stringContaining(part),
+  });
+  expect(memory.items()).toEqual([]);
+});
+
+test('an event too large to store is refused by name and size', async () => {
+  const { outbox } = bench();
+  const event = ThingHappened.create({ aggregateId: 'a'.repeat(405_000), data: { n: 1 } });
+  await expect(outbox.commit({ events: [event] })).rejects.toMatchObject({
+    code: 'EVENT_TOO_LARGE',
+    message: expect.stringMatching(/ThingHappened.*takes \d+ bytes.*at most/),
+  });
+});
+
+test('a transaction too big is refused with its numbers', async () => {
+  const { outbox, happened } = bench();
+  await expect(
+    outbox.commit({ events: Array.from({ length: 101 }, (_, n) => happened(n)) }),
+  ).rejects.toMatchObject({
+    code: 'TRANSACTION_TOO_LARGE',
+    message: expect.stringContaining('101 actions'),
+  });
+  const large = Array.from({ length: 15 }, (_, n) => ({
+    Put: { Item: { PK: `P${n}`, SK: 'S', text: 'x'.repeat(300_000) } },
+  }));
+  await expect(outbox.commit({ writes: large })).rejects.toMatchObject({ code: 'TRANSACTION_TOO_LARGE' });
+  await expect(outbox.commit({})).rejects.toMatchObject({ code: 'EMPTY_COMMIT' });
+});
+
+test('an answer that was lost does not write twice', async () => {
+  let calls = 0;
+  const { memory, clock, rows, happened } = bench();
+  const flaky = {
+    ...memory,
+    transact: async (...args: Parameters<typeof memory.transact>) => {
+      await memory.transact(...args);
+      calls += 1;
+      if (calls === 1) throw Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
+    },
+  };
+  const committed = createOutbox({ config: consumerConfig, table: flaky, clock }).commit({
+    writes: [put],
+    events: [happened(1)],
+  });
+  await clock.advance(1_000);
+  await expect(committed).resolves.toHaveLength(1);
+  expect(calls).toBe(2);
+  expect(rows()).toHaveLength(1);
+});
+
+test('a service named like one of AWS is refused', () => {
+  const { memory } = bench();
+  expect(() => createOutbox({ config: { ...consumerConfig, service: 'aws.orders' }, table: memory })).toThrow(
+    'keeps sources',
+  );
+});

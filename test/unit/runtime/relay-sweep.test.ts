@@ -1,0 +1,235 @@
+import { expect, test } from 'vitest';
+import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/sweep-minutes.ts';
+import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
+
+type Bench = ReturnType<typeof bench>;
+
+function sweeper(parts: Bench, config: Partial<typeof relayConfig> = {}) {
+  const { table, bus, clock, telemetry } = parts;
+  const sweep = createRelaySweep({ config: { ...relayConfig, ...config }, table, bus, clock, telemetry });
+  return {
+    pass: () => runThrough(clock, sweep.pass(clock.now() + 60_000)),
+    handler: (timeoutMs: number) => runThrough(clock, sweep.handler({}, lambdaContext({ clock, timeoutMs }))),
+  };
+}
+
+const state = (parts: Bench) => parts.memory.item(SWEEP_STATE_KEY);
+const pointers = (parts: Bench) => parts.memory.items().filter((item) => /^SWEEP#\d/.test(String(item.PK)));
+
+test('a row that the stream path missed is published once its minute has its first age', async () => {
+  const parts = bench();
+  const sweep = sweeper(parts);
+  await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 0 });
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 3, pending: 0, dead: 0, complete: true });
+  expect(parts.publishedIds()).toHaveLength(3);
+  expect(parts.rows().every((row) => row.status === 'PUBLISHED' && row.publishedBy === 'sweep')).toBe(true);
+  expect(parts.telemetry.counted('EventsRescued')).toBe(3);
+});
+
+test('a row under a lease is left, and its minute is unsettled until it is clean', async () => {
+  const parts = bench();
+  const sweep = sweeper(parts);
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const [row] = parts.rows();
+  const key = { PK: row?.PK ?? '', SK: row?.SK ?? '' };
+  const leaseUntil = parts.clock.now() + 10 * MINUTE_MS;
+  await parts.memory.updateEach([{ key, set: { leaseUntil }, when: { status: 'PENDING' } }]);
+
+  await parts.clock.advance(3 * MINUTE_MS);
+  const report = await sweep.pass();
+  expect(report).toMatchObject({ published: 0, pending: 1, complete: true });
+  expect(report.oldestPendingMs).toBeGreaterThanOrEqual(3 * MINUTE_MS);
+  const [first] = pointers(parts);
+  expect(first).toMatchObject({ SK: minuteOf(leaseUntil - 10 * MINUTE_MS), token: expect.any(String) });
+
+  await parts.clock.advance(MINUTE_MS);
+  await sweep.pass();
+  expect(pointers(parts)[0]?.token).not.toBe(first?.token); // every put is a fresh token
+
+  await parts.clock.advance(7 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 1, pending: 0 });
+  await sweep.pass();
+  expect(pointers(parts)).toEqual([]);
+});
+
+test('an unsettled pointer that was put anew is not removed', async () => {
+  const parts = bench();
+  await parts.memory.write({
+    Put: { Item: { PK: 'SWEEP#00', SK: '2025-12-31T23:00', schema: 1, token: 'old' } },
+  });
+  const table = {
+    ...parts.memory,
+    query: async (query: Parameters<typeof parts.memory.query>[0]) => {
+      const page = await parts.memory.query(query);
+      if (query.consistent) {
+        await parts.memory.write({
+          Put: { Item: { PK: 'SWEEP#00', SK: '2025-12-31T23:00', schema: 1, token: 'new' } },
+        });
+      }
+      return page;
+    },
+  };
+  await sweeper({ ...parts, table }).pass();
+  expect(pointers(parts)).toMatchObject([{ token: 'new' }]);
+});
+
+test('without a state the sweep reads from the table’s creation', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(3 * 86_400_000);
+  await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, complete: true });
+  expect(state(parts)).toMatchObject({ shards: 2, schema: 1 });
+});
+
+test('the state is the time that the pass started with, and only moves when all was read', async () => {
+  const parts = bench();
+  await sweeper(parts).pass();
+  await parts.clock.advance(5 * MINUTE_MS);
+  const startedAt = parts.clock.now();
+  const slow = {
+    ...parts.memory,
+    query: async (query: Parameters<typeof parts.memory.query>[0]) => {
+      await parts.clock.sleep(100);
+      return parts.memory.query(query);
+    },
+  };
+  await sweeper({ ...parts, table: slow }).pass();
+  expect(state(parts)?.sweptTo).toBe(startedAt);
+
+  await parts.clock.advance(5 * MINUTE_MS);
+  const broken = {
+    ...parts.memory,
+    query: async (query: Parameters<typeof parts.memory.query>[0]) => {
+      if (query.pk.startsWith('OUTBOX#') && query.pk.endsWith('01'))
+        throw new Error('ProvisionedThroughputExceeded');
+      return parts.memory.query(query);
+    },
+  };
+  await expect(sweeper({ ...parts, table: broken }).pass()).resolves.toMatchObject({ complete: false });
+  expect(state(parts)?.sweptTo).toBe(startedAt);
+});
+
+test('a state in the future is a wrong clock’s: the last 1024 minutes are read, and it is put right', async () => {
+  const parts = bench();
+  const sweep = sweeper(parts);
+  await sweep.pass();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(600 * MINUTE_MS);
+  const future = parts.clock.now() + 10 * MINUTE_MS;
+  await parts.memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, sweptTo: future, shards: 2, schema: 1 } } });
+  const startedAt = parts.clock.now();
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 1 });
+  expect(state(parts)?.sweptTo).toBe(startedAt);
+});
+
+test('the highest number of shards ever used is kept and read', async () => {
+  const parts = bench();
+  await sweeper(parts, { shards: 4 }).pass();
+  expect(state(parts)).toMatchObject({ shards: 4 });
+  const item = { schema: 1, token: 't' };
+  await parts.memory.write({ Put: { Item: { PK: 'SWEEP#03', SK: '2025-12-31T23:00', ...item } } });
+  await sweeper(parts, { shards: 2 }).pass();
+  expect(state(parts)).toMatchObject({ shards: 4 });
+  expect(pointers(parts)).toEqual([]); // also the pointer in a shard that is not written to any more
+});
+
+test('while the bus is down the pass ends, nothing is counted, and rows are let go of with the reason', async () => {
+  let down = true;
+  const parts = bench({
+    bus: { failCall: () => (down ? { error: new Error('connect ETIMEDOUT') } : undefined) },
+  });
+  const sweep = sweeper(parts);
+  await parts.outbox.commit({ events: Array.from({ length: 30 }, (_, n) => parts.happened(n)) });
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 0, complete: false });
+  expect(parts.rows().every((row) => row.status === 'PENDING' && row.attempts === 0)).toBe(true);
+  expect(parts.rows().some((row) => row.fingerprint?.startsWith('relay '))).toBe(true);
+  expect(parts.telemetry.counted('BusFailures')).toBeGreaterThan(0);
+  down = false;
+  await parts.clock.advance(MINUTE_MS);
+  await sweep.pass();
+  await parts.clock.advance(MINUTE_MS);
+  await sweep.pass();
+  expect(new Set(parts.publishedIds()).size).toBe(30);
+  expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
+});
+
+test('an event whose attempts are spent is DEAD, is counted, and holds up nobody', async () => {
+  const parts = bench({
+    bus: {
+      failEntry: (entry) =>
+        entry.detail.includes('"n":1,') || entry.detail.includes('"n":1}')
+          ? { code: 'Odd', message: 'odd' }
+          : undefined,
+    },
+  });
+  const sweep = sweeper(parts);
+  await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
+  for (let minute = 0; minute < 8; minute += 1) {
+    await parts.clock.advance(MINUTE_MS);
+    await sweep.pass();
+  }
+  expect(
+    parts
+      .rows()
+      .map((row) => row.status)
+      .sort(),
+  ).toEqual(['DEAD', 'PUBLISHED']);
+  expect(parts.rows().find((row) => row.status === 'DEAD')).toMatchObject({ attempts: 3 });
+  await expect(sweep.pass()).resolves.toMatchObject({ dead: 1, pending: 0 });
+});
+
+test('a backlog is drained in one pass', async () => {
+  const parts = bench();
+  const sweep = sweeper(parts);
+  await sweep.pass();
+  for (let n = 0; n < 20; n += 1) {
+    await parts.outbox.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(n * 50 + i)) });
+    await parts.clock.advance(10_000);
+  }
+  await parts.clock.advance(3 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 1000, pending: 0, complete: true });
+  expect(new Set(parts.publishedIds()).size).toBe(1000);
+  expect(parts.publishedIds()).toHaveLength(1000);
+});
+
+test('two sweeps at once publish each event once', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: Array.from({ length: 60 }, (_, n) => parts.happened(n)) });
+  await parts.clock.advance(2 * MINUTE_MS);
+  const sweeps = [sweeper(parts), sweeper(parts)];
+  await Promise.all(sweeps.map((sweep) => sweep.pass()));
+  expect(parts.publishedIds()).toHaveLength(60);
+});
+
+test('more often than each minute, the sweep loops over the youngest minutes inside its invocation', async () => {
+  const parts = bench();
+  const sweep = sweeper(parts, { sweepEveryMs: 5_000 });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const startedAt = parts.clock.now();
+  await expect(sweep.handler(65_000)).resolves.toMatchObject({ published: 1 });
+  expect(parts.clock.now() - startedAt).toBeLessThan(62_000);
+  const publishedAt = parts.rows()[0]?.publishedAt ?? 0;
+  expect(publishedAt - startedAt).toBeGreaterThan(32_000); // the born lease and the margin
+  expect(publishedAt - startedAt).toBeLessThan(40_000);
+});
+
+test('a pass that runs out of time leaves its range to the next one', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(2 * MINUTE_MS);
+  const { table, bus, clock, telemetry } = parts;
+  const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry });
+  await expect(runThrough(clock, sweep.pass(clock.now() + 5_000))).resolves.toMatchObject({
+    published: 0,
+    complete: false,
+  });
+  expect(state(parts)?.sweptTo).toBeUndefined();
+  await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1 });
+});
