@@ -1,0 +1,46 @@
+import { type Handler, type Item, type Table, transactional } from '../../runtime/index.ts';
+import { OrderPlaced, StockRejected, StockReserved } from '../events.ts';
+import { availableIn, quantityBySku, stockKey, takeStock } from './stock.ts';
+
+/** The version of the reservation row's shape. */
+const RESERVATION_SCHEMA = 1;
+
+/**
+ * Sets the items of each placed order aside, all of them or none.
+ *
+ * The reads decide what to try, the conditions of the writes decide whether it holds: if somebody else took the
+ * last piece in between, the whole transaction is refused, the handler runs again and reads what is there now.
+ */
+export function reserveStock(deps: { readonly table: Table }): Handler {
+  return transactional(OrderPlaced, async ({ data: { orderId, items } }) => {
+    const quantities = [...quantityBySku(items)];
+    const rows = await Promise.all(
+      quantities.map(([sku]) => deps.table.get(stockKey(sku), { consistent: true })),
+    );
+    const missingSkus = quantities
+      .filter(([, quantity], i) => availableIn(rows[i]) < quantity)
+      .map(([sku]) => sku);
+
+    if (missingSkus.length > 0) {
+      return {
+        writes: [putReservation(orderId, { status: 'rejected', missingSkus })],
+        events: [StockRejected.create({ aggregateId: orderId, data: { orderId, missingSkus } })],
+      };
+    }
+    return {
+      writes: [
+        ...quantities.map(([sku, quantity]) => takeStock(sku, quantity)),
+        putReservation(orderId, {
+          status: 'reserved',
+          items: quantities.map(([sku, quantity]) => ({ sku, quantity })),
+        }),
+      ],
+      events: [StockReserved.create({ aggregateId: orderId, data: { orderId } })],
+    };
+  });
+}
+
+function putReservation(orderId: string, outcome: Item) {
+  const row = { PK: `RESERVATION#${orderId}`, SK: 'RESERVATION', schema: RESERVATION_SCHEMA, orderId };
+  return { Put: { Item: { ...row, ...outcome }, ConditionExpression: 'attribute_not_exists(PK)' } };
+}

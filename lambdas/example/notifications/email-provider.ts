@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { type Clock, isConditionFailed, type Table } from '../../runtime/index.ts';
+
+/** One e-mail to send. */
+interface Email {
+  /** The customer's id: this provider keeps the addresses. */
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  /** Our own name for what it is about, here the order's id. */
+  readonly reference: string;
+  /** The provider sends once per key, however often it is asked. */
+  readonly idempotencyKey: string;
+}
+
+/** Whoever sends e-mails for us. */
+export interface EmailProvider {
+  /** @returns the provider's id of the message, the same one when the key was sent before */
+  send(email: Email, signal: AbortSignal): Promise<{ readonly messageId: string }>;
+}
+
+/** The version of the e-mail row's shape. */
+const EMAIL_SCHEMA = 1;
+
+/**
+ * A stand-in for an e-mail provider: it sends nothing and keeps each e-mail as a row, `NOTIFICATION#<reference>` /
+ * `EMAIL#<messageId>`, to be read back. Like a real one it honours the idempotency key. Two e-mails about one
+ * order are two rows.
+ */
+export function storedEmails(deps: { readonly table: Table; readonly clock: Clock }): EmailProvider {
+  return {
+    send: async ({ idempotencyKey, ...email }) => {
+      const messageId = createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32);
+      const key = { PK: `NOTIFICATION#${email.reference}`, SK: `EMAIL#${messageId}` };
+      const row = { ...key, schema: EMAIL_SCHEMA, ...email, idempotencyKey, sentAt: deps.clock.now() };
+      try {
+        await deps.table.write({ Put: { Item: row, ConditionExpression: 'attribute_not_exists(PK)' } });
+      } catch (error) {
+        if (!isConditionFailed(error)) throw error;
+      }
+      return { messageId };
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import { Logger } from '@aws-lambda-powertools/logger';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { createOutbox, dynamoTable, readProducerConfig, systemClock } from '../../runtime/index.ts';
+import { createOrdersApi } from './api.ts';
+import { createOncePerKey, requestRecords } from './once-per-key.ts';
+import { createPlaceOrder } from './place-order.ts';
+
+const config = readProducerConfig(process.env);
+const client = new DynamoDBClient({});
+const { tableName } = config;
+const table = dynamoTable({ client, tableName });
+const logger = new Logger();
+
+/** The orders API, behind a Lambda function URL. */
+export const handler = createOrdersApi({
+  placeOrder: createPlaceOrder({
+    outbox: createOutbox({ config, table }),
+    table,
+    clock: systemClock,
+    oncePerKey: createOncePerKey({ recordsFor: requestRecords({ client, tableName }) }),
+  }),
+  table,
+  onError: (message, error) => logger.error(message, error),
+});

@@ -1,0 +1,99 @@
+import type { Context } from 'aws-lambda';
+import type { Table } from '../../runtime/index.ts';
+import { type OrderRequest, orderRequest } from '../events.ts';
+import { HttpError, type HttpRequest, type HttpResponse, json, jsonBody, problem } from './http.ts';
+import { isOrderId, orderIdOf, orderJson, orderKey, orderOfRow } from './order.ts';
+
+/** What {@link createOrdersApi} needs. */
+export interface OrdersApiDeps {
+  /** Places an order and hands back the answer's body, see `createPlaceOrder`. */
+  readonly placeOrder: (key: string, request: OrderRequest, context: Context) => Promise<string>;
+  readonly table: Table;
+  /** Told of every failure that is ours. */
+  readonly onError: (message: string, error: Error) => void;
+}
+
+/**
+ * The HTTP API of the orders service: `POST /orders` and `GET /orders/{id}`.
+ *
+ * @example
+ * ```ts
+ * export const handler = createOrdersApi({ placeOrder, table, onError });
+ * ```
+ */
+export function createOrdersApi(deps: OrdersApiDeps) {
+  return async (request: HttpRequest, context: Context): Promise<HttpResponse> => {
+    try {
+      return await route(deps, request, context);
+    } catch (error) {
+      if (error instanceof HttpError) return problem(error);
+      deps.onError('The request failed', error instanceof Error ? error : new Error(String(error)));
+      const message = 'The request failed and may be sent again with the same Idempotency-Key.';
+      return problem(new HttpError(500, { code: 'INTERNAL', message }));
+    }
+  };
+}
+
+async function route(deps: OrdersApiDeps, request: HttpRequest, context: Context): Promise<HttpResponse> {
+  const [, root, orderId, ...rest] = request.rawPath.split('/');
+  if (root !== 'orders' || orderId === '' || rest.length > 0) {
+    throw new HttpError(404, { code: 'NO_SUCH_ROUTE', message: `There is nothing at ${request.rawPath}.` });
+  }
+  if (orderId === undefined) {
+    allow('POST', request);
+    return postOrder(deps, request, context);
+  }
+  allow('GET', request);
+  return getOrder(deps, orderId);
+}
+
+function allow(method: string, request: HttpRequest): void {
+  const asked = request.requestContext.http.method;
+  if (asked === method) return;
+  const message = `${asked} is not allowed at ${request.rawPath}; use ${method}.`;
+  throw new HttpError(405, { code: 'METHOD_NOT_ALLOWED', message }, { allow: method });
+}
+
+async function postOrder(deps: OrdersApiDeps, request: HttpRequest, context: Context): Promise<HttpResponse> {
+  const key = idempotencyKey(request);
+  const body = await deps.placeOrder(key, parseOrder(jsonBody(request)), context);
+  return json(201, body, { location: `/orders/${orderIdOf(key)}` });
+}
+
+async function getOrder({ table }: OrdersApiDeps, orderId: string): Promise<HttpResponse> {
+  if (!isOrderId(orderId)) {
+    const message = 'The order id must be one that POST /orders answered, a lower-case UUID.';
+    throw new HttpError(400, { code: 'INVALID_REQUEST', message, field: 'orderId' });
+  }
+  const row = await table.get(orderKey(orderId), { consistent: true });
+  if (row === undefined) {
+    throw new HttpError(404, { code: 'NO_SUCH_ORDER', message: `There is no order ${orderId}.` });
+  }
+  return json(200, orderJson(orderOfRow(row)));
+}
+
+/** 1 to 255 visible ASCII characters. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+
+function idempotencyKey(request: HttpRequest): string {
+  // A function URL hands headers on in lower case.
+  const key = request.headers['idempotency-key'];
+  if (key !== undefined && IDEMPOTENCY_KEY.test(key)) return key;
+  const field = 'Idempotency-Key';
+  if (key === undefined) {
+    const message = 'The header Idempotency-Key is missing. Send a new random one with each new order.';
+    throw new HttpError(400, { code: 'IDEMPOTENCY_KEY_MISSING', message, field });
+  }
+  const message = `The header Idempotency-Key has ${key.length} characters; it must be 1 to 255 visible ASCII characters.`;
+  throw new HttpError(400, { code: 'INVALID_REQUEST', message, field });
+}
+
+function parseOrder(body: unknown): OrderRequest {
+  const parsed = orderRequest.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const field = [...(issue?.path ?? []), ...unknown].map(String).join('.') || 'body';
+  const what = unknown.length > 0 ? 'is not known' : issue?.message;
+  throw new HttpError(400, { code: 'INVALID_REQUEST', message: `${field} ${what}.`, field });
+}

@@ -1,0 +1,142 @@
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { describe, expect, it } from 'vitest';
+import { type ChargeRequest, createBank } from '../../../lambdas/example/bank/bank.ts';
+import { dynamoLedger } from '../../../lambdas/example/bank/ledger.ts';
+import { misbehaviour } from '../../../lambdas/example/bank/misbehaviour.ts';
+import { memoryTable } from '../../../lambdas/runtime/testing.ts';
+import { memoryDynamoClient } from './memory-dynamodb.ts';
+
+const charge: ChargeRequest = {
+  orderId: 'order-1',
+  customerId: 'alice',
+  amountCents: 2_500,
+  idempotencyKey: 'payments:event-1:charge',
+};
+
+function setUp() {
+  const table = memoryTable();
+  const documents = DynamoDBDocumentClient.from(memoryDynamoClient(table));
+  const slept: number[] = [];
+  const bank = createBank({
+    ledger: dynamoLedger({ documents, tableName: table.name }),
+    now: () => 1_000,
+    sleep: async (ms) => {
+      slept.push(ms);
+    },
+  });
+  const rows = (PK: string) => table.items().filter((item) => item.PK === PK);
+  return { bank, slept, requests: () => rows('REQUEST#order-1'), charges: () => rows('CHARGE#order-1') };
+}
+
+describe('the bank', () => {
+  it('charges, and keeps a row for the request and one for the charge', async () => {
+    const { bank, requests, charges } = setUp();
+    const { statusCode, body } = await bank(charge);
+    expect(statusCode).toBe(200);
+    expect(charges()).toEqual([
+      expect.objectContaining({ SK: body.chargeId, amountCents: 2_500, chargedAt: 1_000 }),
+    ]);
+    expect(requests()).toEqual([
+      expect.objectContaining({
+        SK: '000001',
+        idempotencyKey: charge.idempotencyKey,
+        receivedAt: 1_000,
+        outcome: 'charged',
+      }),
+    ]);
+  });
+
+  it('answers the same key with the first charge', async () => {
+    const { bank, requests, charges } = setUp();
+    const first = await bank(charge);
+    expect(await bank(charge)).toEqual(first);
+    expect(charges()).toHaveLength(1);
+    expect(requests().map((row) => row.outcome)).toEqual(['charged', 'replayed']);
+  });
+
+  it('charges once when the same key comes twice at once', async () => {
+    const { bank, charges } = setUp();
+    const [first, second] = await Promise.all([bank(charge), bank(charge)]);
+    expect(second).toEqual(first);
+    expect(charges()).toHaveLength(1);
+  });
+
+  it('refuses a key that was used for another charge', async () => {
+    const { bank, charges } = setUp();
+    await bank(charge);
+    const answer = await bank({ ...charge, amountCents: 1 });
+    expect(answer).toMatchObject({ statusCode: 400, body: { code: 'KEY_REUSED' } });
+    expect(charges()).toHaveLength(1);
+  });
+
+  it('charges twice under two keys: a double charge is two rows', async () => {
+    const { bank, charges } = setUp();
+    await bank(charge);
+    await bank({ ...charge, idempotencyKey: 'another' });
+    expect(charges()).toHaveLength(2);
+  });
+
+  it.each([
+    ['orderId', { orderId: '' }],
+    ['customerId', { customerId: 7 }],
+    ['amountCents', { amountCents: -1 }],
+    ['amountCents', { amountCents: 0.5 }],
+    ['idempotencyKey', { idempotencyKey: undefined }],
+  ])('answers 400 and names %s', async (field, part) => {
+    const { bank, requests } = setUp();
+    const answer = await bank({ ...charge, ...part });
+    expect(answer.statusCode).toBe(400);
+    expect(answer.body.message).toContain(field);
+    expect(requests()).toEqual([]);
+  });
+
+  it('answers 400 to what is no request at all', async () => {
+    const { bank } = setUp();
+    expect(await bank('hello')).toMatchObject({ statusCode: 400 });
+  });
+});
+
+describe('the bank, told to misbehave', () => {
+  it('slow-<ms>: has charged before it makes its caller wait', async () => {
+    const { bank, slept, charges } = setUp();
+    expect(await bank({ ...charge, customerId: 'slow-1500' })).toMatchObject({ statusCode: 200 });
+    expect(slept).toEqual([1_500]);
+    expect(charges()).toHaveLength(1);
+  });
+
+  it('fail-<n>: answers 500 n times for an order and then charges', async () => {
+    const { bank, requests, charges } = setUp();
+    const request = { ...charge, customerId: 'fail-2' };
+    const codes = [await bank(request), await bank(request), await bank(request)].map((a) => a.statusCode);
+    expect(codes).toEqual([500, 500, 200]);
+    expect(requests().map((row) => row.outcome)).toEqual(['failed', 'failed', 'charged']);
+    expect(charges()).toHaveLength(1);
+    expect(await bank({ ...request, orderId: 'order-2' })).toMatchObject({ statusCode: 500 });
+  });
+
+  it('decline: answers 422 and charges nothing', async () => {
+    const { bank, requests, charges } = setUp();
+    expect(await bank({ ...charge, customerId: 'decline' })).toMatchObject({ statusCode: 422 });
+    expect(charges()).toEqual([]);
+    expect(requests().map((row) => row.outcome)).toEqual(['declined']);
+  });
+
+  it('no-keys: charges again whatever the key', async () => {
+    const { bank, charges } = setUp();
+    await bank({ ...charge, customerId: 'no-keys' });
+    await bank({ ...charge, customerId: 'no-keys' });
+    expect(charges()).toHaveLength(2);
+  });
+
+  it.each(['alice', 'slow', 'slow-', 'slow-x', 'fail--1', 'fail-1-2', 'decline-1', 'no-keys '])(
+    'serves the customer %s like any other',
+    (customerId) => {
+      expect(misbehaviour(customerId)).toEqual({
+        delayMs: 0,
+        failures: 0,
+        declines: false,
+        ignoresKeys: false,
+      });
+    },
+  );
+});

@@ -1,0 +1,81 @@
+import {
+  createConsumer,
+  createOutbox,
+  type Envelope,
+  type EventDraft,
+  type Handler,
+} from '../../../lambdas/runtime/index.ts';
+import {
+  eventBridgeMessage,
+  type MemoryTable,
+  memoryQueue,
+  memoryTable,
+} from '../../../lambdas/runtime/testing.ts';
+
+/** A consumer over an in-memory table, and the ways to hand it events. */
+export interface ConsumerRig {
+  readonly table: MemoryTable;
+  /** Announces an event as its producer would. */
+  announce(draft: EventDraft): Promise<Envelope>;
+  /** Hands one event to the consumer, as a message of its own. @returns whether the message comes again */
+  deliver(event: Envelope): Promise<'done' | 'comes again'>;
+  /** The stored items under a partition key's beginning. */
+  rows(prefix: string): Record<string, unknown>[];
+  /** The events of one type that are in the outbox. */
+  announced(type: string): Envelope[];
+}
+
+/** Makes a consumer of the given handlers. */
+export function consumerRig(
+  handlers: (table: MemoryTable) => readonly Handler[],
+  table: MemoryTable = memoryTable(),
+): ConsumerRig {
+  const producer = { service: 'rig', tableName: table.name, shards: 8, bornLeaseMs: 30_000 };
+  const config = {
+    ...producer,
+    consumer: 'rig',
+    queueUrl: 'memory',
+    leaseMs: 30_000,
+    visibilityTimeoutMs: 180_000,
+    maxAttempts: 5,
+    inboxRetentionDays: 35,
+  };
+  const outbox = createOutbox({ config: producer, table });
+  const rows = (prefix: string) => table.items().filter((item) => String(item.PK).startsWith(prefix));
+
+  return {
+    table,
+    rows,
+    announce: async (draft) => {
+      const [event] = await outbox.commit({ events: [draft] });
+      if (event === undefined) throw new Error('no event was written');
+      return event;
+    },
+    deliver: async (event) => {
+      const queue = memoryQueue();
+      const consume = createConsumer({ config, table, queue, handlers: handlers(table), telemetry: quiet });
+      queue.send(messageOf(event));
+      const { failed, error } = await queue.deliver(consume);
+      if (error !== undefined) throw error;
+      return failed.length === 0 ? 'done' : 'comes again';
+    },
+    announced: (type) =>
+      rows('OUTBOX#')
+        .map((row) => JSON.parse(String(row.envelope)) as Envelope)
+        .filter((event) => event.type === type),
+  };
+}
+
+const nothing = () => {};
+const quiet = {
+  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+  count: nothing,
+  duration: nothing,
+  flush: nothing,
+};
+
+/** The event as it arrives from the bus. */
+function messageOf(event: Envelope): string {
+  const entry = { source: 'rig', detailType: event.type, detail: JSON.stringify(event) };
+  return eventBridgeMessage({ ...entry, id: event.eventId, publishedAt: event.occurredAt });
+}

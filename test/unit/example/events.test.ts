@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ORDER_ITEMS_MAX,
+  OrderPlaced,
+  PaymentCaptured,
+  PaymentDeclined,
+  QUANTITY_MAX,
+  StockRejected,
+  StockReserved,
+  UNIT_PRICE_MAX,
+} from '../../../lambdas/example/events.ts';
+import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
+
+const orderId = orderIdOf('key');
+const payment = { orderId, customerId: 'alice', amountCents: 2_500 };
+
+describe('the catalogue', () => {
+  it.each([
+    [
+      OrderPlaced,
+      { orderId, customerId: 'alice', items: [{ sku: 'a', quantity: 1, unitPrice: 0 }], totalCents: 0 },
+    ],
+    [PaymentCaptured, { ...payment, chargeId: 'c-1' }],
+    [PaymentDeclined, { ...payment, reason: 'no money' }],
+    [StockReserved, { orderId }],
+    [StockRejected, { orderId, missingSkus: ['a'] }],
+  ])('takes what its services write, whatever else it may carry', (definition, data) => {
+    expect(definition.schema.safeParse(data)).toMatchObject({ success: true });
+    expect(definition.schema.safeParse({ ...data, later: true })).toMatchObject({ success: true });
+    expect(definition.schema.safeParse({ ...data, orderId: 'no uuid' })).toMatchObject({ success: false });
+  });
+
+  it('keeps the largest total a safe integer', () => {
+    expect(Number.isSafeInteger(ORDER_ITEMS_MAX * QUANTITY_MAX * UNIT_PRICE_MAX)).toBe(true);
+  });
+});

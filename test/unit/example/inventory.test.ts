@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { type OrderItem, OrderPlaced } from '../../../lambdas/example/events.ts';
+import { reserveStock } from '../../../lambdas/example/inventory/reserve-stock.ts';
+import { stockKey, stockRow } from '../../../lambdas/example/inventory/stock.ts';
+import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
+import { consumerRig } from './consumer-rig.ts';
+
+async function setUp(stock: Record<string, number>) {
+  const rig = consumerRig((table) => [reserveStock({ table })]);
+  for (const [sku, available] of Object.entries(stock)) {
+    await rig.table.write({ Put: { Item: stockRow(sku, available) } });
+  }
+  const available = (sku: string) => rig.table.item(stockKey(sku))?.available;
+  return { ...rig, available };
+}
+
+function placed(lines: [sku: string, quantity: number][], key = 'key') {
+  const orderId = orderIdOf(key);
+  const items: OrderItem[] = lines.map(([sku, quantity]) => ({ sku, quantity, unitPrice: 100 }));
+  return OrderPlaced.create({
+    aggregateId: orderId,
+    data: { orderId, customerId: 'alice', items, totalCents: 0 },
+  });
+}
+
+const orderId = orderIdOf('key');
+
+describe('inventory', () => {
+  it('sets every item aside and announces it', async () => {
+    const { announce, deliver, rows, announced, available } = await setUp({ coffee: 5, tea: 1 });
+    const event = await announce(
+      placed([
+        ['coffee', 2],
+        ['tea', 1],
+      ]),
+    );
+    expect(await deliver(event)).toBe('done');
+    expect([available('coffee'), available('tea')]).toEqual([3, 0]);
+    expect(rows('RESERVATION#')).toEqual([
+      {
+        PK: `RESERVATION#${orderId}`,
+        SK: 'RESERVATION',
+        schema: 1,
+        orderId,
+        status: 'reserved',
+        items: [
+          { sku: 'coffee', quantity: 2 },
+          { sku: 'tea', quantity: 1 },
+        ],
+      },
+    ]);
+    expect(announced('StockReserved')).toEqual([
+      expect.objectContaining({ aggregateId: orderId, causationId: event.eventId, data: { orderId } }),
+    ]);
+  });
+
+  it('adds the lines of one SKU up', async () => {
+    const { announce, deliver, announced, available } = await setUp({ coffee: 5 });
+    expect(
+      await deliver(
+        await announce(
+          placed([
+            ['coffee', 2],
+            ['coffee', 3],
+          ]),
+        ),
+      ),
+    ).toBe('done');
+    expect(available('coffee')).toBe(0);
+    expect(announced('StockReserved')).toHaveLength(1);
+  });
+
+  it('takes nothing when some item is short, and says which', async () => {
+    const { announce, deliver, rows, announced, available } = await setUp({ coffee: 5, tea: 1 });
+    expect(
+      await deliver(
+        await announce(
+          placed([
+            ['coffee', 2],
+            ['tea', 2],
+            ['cocoa', 1],
+          ]),
+        ),
+      ),
+    ).toBe('done');
+    expect([available('coffee'), available('tea'), available('cocoa')]).toEqual([5, 1, undefined]);
+    expect(rows('RESERVATION#')).toEqual([
+      expect.objectContaining({ status: 'rejected', missingSkus: ['tea', 'cocoa'] }),
+    ]);
+    expect(announced('StockRejected')).toEqual([
+      expect.objectContaining({ data: { orderId, missingSkus: ['tea', 'cocoa'] } }),
+    ]);
+    expect(announced('StockReserved')).toEqual([]);
+  });
+
+  it('counts lines of one SKU together when it looks for what is short', async () => {
+    const { announce, deliver, announced, available } = await setUp({ coffee: 4 });
+    await deliver(
+      await announce(
+        placed([
+          ['coffee', 2],
+          ['coffee', 3],
+        ]),
+      ),
+    );
+    expect(available('coffee')).toBe(4);
+    expect(announced('StockRejected')).toHaveLength(1);
+  });
+
+  it('takes stock once, however often the message comes', async () => {
+    const { announce, deliver, announced, available } = await setUp({ coffee: 5 });
+    const event = await announce(placed([['coffee', 2]]));
+    expect([await deliver(event), await deliver(event)]).toEqual(['done', 'done']);
+    expect(available('coffee')).toBe(3);
+    expect(announced('StockReserved')).toHaveLength(1);
+  });
+
+  it('reserves an order of the most items in one transaction', async () => {
+    const skus = Array.from({ length: 50 }, (_, i) => `sku-${i}`);
+    const { announce, deliver, rows } = await setUp(Object.fromEntries(skus.map((sku) => [sku, 1])));
+    const lines = skus.map((sku): [string, number] => [sku, 1]);
+    expect(await deliver(await announce(placed(lines)))).toBe('done');
+    expect(rows('STOCK#').every((row) => row.available === 0)).toBe(true);
+  });
+
+  it('never sells the last piece twice: whoever comes second is refused', async () => {
+    const { announce, deliver, announced, available } = await setUp({ coffee: 1 });
+    const events = [
+      await announce(placed([['coffee', 1]], 'a')),
+      await announce(placed([['coffee', 1]], 'b')),
+    ];
+    await Promise.all(events.map(deliver));
+    for (const event of events) await deliver(event);
+    expect(available('coffee')).toBe(0);
+    expect(announced('StockReserved')).toHaveLength(1);
+    expect(announced('StockRejected')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import {
+  PaymentCaptured,
+  PaymentDeclined,
+  StockRejected,
+  StockReserved,
+} from '../../../lambdas/example/events.ts';
+import {
+  newOrder,
+  orderIdOf,
+  orderKey,
+  orderOfRow,
+  orderRow,
+  orderStatus,
+} from '../../../lambdas/example/orders/order.ts';
+import { orderStatusHandlers } from '../../../lambdas/example/orders/order-status.ts';
+import type { EventDraft } from '../../../lambdas/runtime/index.ts';
+import { consumerRig } from './consumer-rig.ts';
+
+const orderId = orderIdOf('key');
+const payment = { orderId, customerId: 'alice', amountCents: 100 };
+const captured = PaymentCaptured.create({ aggregateId: orderId, data: { ...payment, chargeId: 'c-1' } });
+const declined = PaymentDeclined.create({ aggregateId: orderId, data: { ...payment, reason: 'no money' } });
+const reserved = StockReserved.create({ aggregateId: orderId, data: { orderId } });
+const rejected = StockRejected.create({ aggregateId: orderId, data: { orderId, missingSkus: ['coffee'] } });
+
+async function setUp() {
+  const rig = consumerRig(() => orderStatusHandlers);
+  const request = { customerId: 'alice', items: [{ sku: 'coffee', quantity: 1, unitPrice: 100 }] };
+  const order = newOrder('key', request, 1_000);
+  await rig.table.write({ Put: { Item: orderRow(order) } });
+  const status = () => orderStatus(orderOfRow(rig.table.item(orderKey(orderId)) ?? {}));
+  return { ...rig, order, status };
+}
+
+describe('order-status', () => {
+  it.each<[status: string, events: EventDraft[]]>([
+    ['paid', [captured]],
+    ['reserved', [reserved]],
+    ['confirmed', [captured, reserved]],
+    ['confirmed', [reserved, captured]],
+    ['rejected', [declined]],
+    ['rejected', [captured, rejected]],
+    ['rejected', [rejected, captured]],
+  ])('moves an order on to %s', async (expected, drafts) => {
+    const { announce, deliver, status } = await setUp();
+    for (const draft of drafts) expect(await deliver(await announce(draft))).toBe('done');
+    expect(status()).toBe(expected);
+  });
+
+  it('changes nothing else of the order', async () => {
+    const { announce, deliver, table, order } = await setUp();
+    await deliver(await announce(captured));
+    expect(table.item(orderKey(orderId))).toEqual({ ...orderRow(order), payment: 'captured' });
+  });
+
+  it('does not make up an order that nobody placed', async () => {
+    const { announce, deliver, rows, table } = await setUp();
+    await table.write({ Delete: { Key: { ...orderKey(orderId) } } });
+    expect(await deliver(await announce(captured))).toBe('comes again');
+    expect(rows('ORDER#')).toEqual([]);
+  });
+});
