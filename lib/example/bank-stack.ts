@@ -1,0 +1,36 @@
+import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { AttributeType, Billing, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { IFunction } from 'aws-cdk-lib/aws-lambda';
+import type { Construct } from 'constructs';
+import { lambdaEntry, ServiceFunction } from '../service-function.ts';
+import type { Stage } from './stage.ts';
+
+/** The bank: a stand-in for somebody else's system, with a function and a table of its own and no Mailroom. */
+export class BankStack extends Stack {
+  /** Invoked with a charge request. */
+  readonly bank: IFunction;
+
+  constructor(scope: Construct, id: string, stage: Stage) {
+    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-bank` });
+    const keep = stage.removalPolicy !== RemovalPolicy.DESTROY;
+    const ledger = new TableV2(this, 'Ledger', {
+      partitionKey: { name: 'PK', type: AttributeType.STRING },
+      sortKey: { name: 'SK', type: AttributeType.STRING },
+      billing: Billing.onDemand(),
+      pointInTimeRecoverySpecification: keep ? { pointInTimeRecoveryEnabled: true } : undefined,
+      deletionProtection: keep,
+      removalPolicy: stage.removalPolicy,
+    });
+    const bank = new ServiceFunction(this, 'Bank', {
+      entry: lambdaEntry('example/bank/handler'),
+      service: 'bank',
+      description: 'A stand-in for the bank',
+      timeout: Duration.minutes(1),
+      environment: { BANK_TABLE: ledger.tableName },
+      logRemovalPolicy: stage.removalPolicy,
+    });
+    ledger.grant(bank, 'dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem');
+    this.bank = bank;
+    new CfnOutput(this, 'BankTableName', { value: ledger.tableName });
+  }
+}

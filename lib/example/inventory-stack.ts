@@ -1,0 +1,26 @@
+import { Stack } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import { OrderPlaced } from '../../lambdas/example/events.ts';
+import { InboxConsumer } from '../inbox-consumer.ts';
+import type { Mailroom } from '../mailroom.ts';
+import { lambdaEntry } from '../service-function.ts';
+import { consumerOutputs } from './consumer-outputs.ts';
+import type { Stage } from './stage.ts';
+
+/** Inventory: reserves the stock of every order. */
+export class InventoryStack extends Stack {
+  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
+    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-inventory` });
+    const inventory = new InboxConsumer(this, 'Inventory', {
+      mailroom,
+      name: 'inventory',
+      service: 'inventory',
+      from: ['orders'],
+      events: [OrderPlaced],
+      entry: lambdaEntry('example/inventory/handler'),
+      domainKeys: ['STOCK#*', 'RESERVATION#*'],
+      removalPolicy: stage.removalPolicy,
+    });
+    consumerOutputs(this, 'Inventory', inventory);
+  }
+}

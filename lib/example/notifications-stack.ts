@@ -1,0 +1,26 @@
+import { Stack } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import { PaymentCaptured } from '../../lambdas/example/events.ts';
+import { InboxConsumer } from '../inbox-consumer.ts';
+import type { Mailroom } from '../mailroom.ts';
+import { lambdaEntry } from '../service-function.ts';
+import { consumerOutputs } from './consumer-outputs.ts';
+import type { Stage } from './stage.ts';
+
+/** Notifications: sends one e-mail for every payment. */
+export class NotificationsStack extends Stack {
+  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
+    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-notifications` });
+    const notifications = new InboxConsumer(this, 'Notifications', {
+      mailroom,
+      name: 'notifications',
+      service: 'notifications',
+      from: ['payments'],
+      events: [PaymentCaptured],
+      entry: lambdaEntry('example/notifications/handler'),
+      domainKeys: ['NOTIFICATION#*'],
+      removalPolicy: stage.removalPolicy,
+    });
+    consumerOutputs(this, 'Notifications', notifications);
+  }
+}

@@ -1,0 +1,43 @@
+import { CfnOutput, Stack } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import {
+  PaymentCaptured,
+  PaymentDeclined,
+  StockRejected,
+  StockReserved,
+} from '../../lambdas/example/events.ts';
+import { InboxConsumer } from '../inbox-consumer.ts';
+import type { Mailroom } from '../mailroom.ts';
+import { lambdaEntry, ServiceFunction } from '../service-function.ts';
+import { consumerOutputs } from './consumer-outputs.ts';
+import type { Stage } from './stage.ts';
+
+/** Orders: takes them over HTTP, and moves them on as the other services report. */
+export class OrdersStack extends Stack {
+  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
+    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-orders` });
+
+    const api = new ServiceFunction(this, 'Api', {
+      entry: lambdaEntry('example/orders/api.handler'),
+      service: 'orders',
+      description: 'The orders API',
+      logRemovalPolicy: stage.removalPolicy,
+    });
+    mailroom.addProducer(api, { service: 'orders', domainKeys: ['ORDER#*', 'REQUEST#*'] });
+    const url = api.addFunctionUrl({ authType: stage.ordersAuth });
+
+    const orderStatus = new InboxConsumer(this, 'OrderStatus', {
+      mailroom,
+      name: 'order-status',
+      service: 'orders',
+      from: ['payments', 'inventory'],
+      events: [PaymentCaptured, PaymentDeclined, StockReserved, StockRejected],
+      entry: lambdaEntry('example/orders/status.handler'),
+      domainKeys: ['ORDER#*'],
+      removalPolicy: stage.removalPolicy,
+    });
+
+    new CfnOutput(this, 'OrdersUrl', { value: url.url });
+    consumerOutputs(this, 'OrderStatus', orderStatus);
+  }
+}

@@ -1,0 +1,32 @@
+import { Stack } from 'aws-cdk-lib';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { IFunction } from 'aws-cdk-lib/aws-lambda';
+import type { Construct } from 'constructs';
+import { OrderPlaced } from '../../lambdas/example/events.ts';
+import { InboxConsumer } from '../inbox-consumer.ts';
+import type { Mailroom } from '../mailroom.ts';
+import { lambdaEntry } from '../service-function.ts';
+import { consumerOutputs } from './consumer-outputs.ts';
+import type { Stage } from './stage.ts';
+
+/** Payments: charges the bank for every order. */
+export class PaymentsStack extends Stack {
+  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom, bank: IFunction) {
+    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-payments` });
+    const payments = new InboxConsumer(this, 'Payments', {
+      mailroom,
+      name: 'payments',
+      service: 'payments',
+      from: ['orders'],
+      events: [OrderPlaced],
+      entry: lambdaEntry('example/payments/handler'),
+      domainKeys: ['PAYMENT#*'],
+      environment: { BANK_FUNCTION_NAME: bank.functionName },
+      removalPolicy: stage.removalPolicy,
+    });
+    payments.function.addToRolePolicy(
+      new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [bank.functionArn] }),
+    );
+    consumerOutputs(this, 'Payments', payments);
+  }
+}

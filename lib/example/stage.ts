@@ -1,0 +1,66 @@
+import { Duration, type Environment, RemovalPolicy } from 'aws-cdk-lib';
+import { FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+
+/** The settings in which the stages of the order system differ. */
+export interface Stage {
+  readonly name: StageName;
+  readonly env: Environment;
+  /** What becomes of tables, queues and logs with their stack. Absent: they are kept. */
+  readonly removalPolicy?: RemovalPolicy;
+  /** Who may call the orders API. */
+  readonly ordersAuth: FunctionUrlAuthType;
+  /** How often the youngest minutes are swept. */
+  readonly sweepEvery: Duration;
+}
+
+/** The stages that there are. */
+export type StageName = 'local' | 'dev' | 'prod';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The account and region of a local AWS. Fixed, so that the local stage, whose API asks nobody who they are, cannot be
+ * deployed to a real account: the CDK refuses credentials of another one.
+ */
+const LOCAL_ENV: Environment = { account: '000000000000', region: 'us-east-1' };
+
+/**
+ * The stage to synthesize: `-c stage=…` says so, else a local AWS endpoint means `local`, else it is `dev`.
+ *
+ * @param name - the context value `stage`; absent when not given
+ * @param env - the environment of the process
+ * @throws `BAD_STAGE` when there is no such stage
+ *
+ * @example
+ * ```ts
+ * const stage = readStage(app.node.tryGetContext('stage'), process.env);
+ * ```
+ */
+export function readStage(name: string | undefined, env: Env): Stage {
+  const chosen = name ?? (env.AWS_ENDPOINT_URL ? 'local' : 'dev');
+  const { CDK_DEFAULT_ACCOUNT: account, CDK_DEFAULT_REGION: region } = env;
+  switch (chosen) {
+    case 'local':
+      return {
+        name: chosen,
+        env: LOCAL_ENV,
+        removalPolicy: RemovalPolicy.DESTROY,
+        ordersAuth: FunctionUrlAuthType.NONE,
+        sweepEvery: Duration.seconds(5),
+      };
+    case 'dev':
+    case 'prod':
+      return {
+        name: chosen,
+        env: { account, region },
+        ordersAuth: FunctionUrlAuthType.AWS_IAM,
+        sweepEvery: Duration.minutes(1),
+      };
+    default:
+      throw new MailroomError(
+        'BAD_STAGE',
+        `The stage is "${chosen}"; there are local, dev and prod. Choose one with -c stage=dev.`,
+      );
+  }
+}

@@ -1,0 +1,227 @@
+import { Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Rule } from 'aws-cdk-lib/aws-events';
+import { SqsQueue } from 'aws-cdk-lib/aws-events-targets';
+import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
+import type { Mailroom } from './mailroom.ts';
+import { consumerNameProblems, serviceNameProblems } from './names.ts';
+import { refuse } from './refusal.ts';
+import { ServiceFunction } from './service-function.ts';
+import {
+  BATCH_SIZE_MAX,
+  type ConsumerSettings,
+  consumerProblems,
+  QUEUE_RETENTION_MAX,
+  SPARE_RECEIVES,
+} from './timings.ts';
+
+/** What an {@link InboxConsumer} needs, and what may be chosen about it. */
+export interface InboxConsumerProps {
+  readonly mailroom: Mailroom;
+  /** Its name: part of the keys of its inbox rows, so it must never change. Lower-case letters, digits, hyphens. */
+  readonly name: string;
+  /** The service it belongs to: the EventBridge `source` of the events that its handlers write. */
+  readonly service: string;
+  /** Which services' events it sees: their EventBridge `source`. */
+  readonly from: readonly string[];
+  /** Which events it sees: definitions of the catalogue, or anything that has their `type`. */
+  readonly events: readonly { readonly type: string }[];
+  /** The file that exports `handler`, made by `createConsumer`. */
+  readonly entry: string;
+  /** The partition keys of the rows that its handlers write, with `*` for the rest. @default none */
+  readonly domainKeys?: readonly string[];
+  /** Environment variables besides those that Mailroom sets. @default none */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Memory, and with it the share of a CPU, in MB. @default 512 */
+  readonly memoryMb?: number;
+  /** The longest run of the function. @default 30 seconds */
+  readonly timeout?: Duration;
+  /**
+   * How long a claim holds a message unless renewed, 3 seconds at least; at most the visibility timeout.
+   *
+   * @default 30 seconds, or the visibility timeout if that is less
+   */
+  readonly lease?: Duration;
+  /** How long SQS hides a received message; at least the timeout. @default 6 times the timeout, AWS's advice */
+  readonly visibilityTimeout?: Duration;
+  /** After how many attempts a message is rejected. @default 5 */
+  readonly maxAttempts?: number;
+  /** After how many receives SQS moves a message; at least 3 more than the attempts. @default maxAttempts + 3 */
+  readonly maxReceiveCount?: number;
+  /** The most messages of one invocation, 1 to 10. @default 10 */
+  readonly batchSize?: number;
+  /** The most invocations at a time, 2 to 1,000. @default as many as Lambda allows */
+  readonly maxConcurrency?: number;
+  /** How long the queue keeps a message. @default 14 days */
+  readonly queueRetention?: Duration;
+  /** How long the dead-letter queue keeps a message, from its first send. @default 14 days */
+  readonly deadLetterRetention?: Duration;
+  /** How long a processed inbox row is kept, in whole days; at least both queues' retentions. @default 35 days */
+  readonly inboxRetention?: Duration;
+  /**
+   * What becomes of the queues and the logs when the stack is deleted, or a queue replaced. A kept queue keeps its
+   * name: to deploy the consumer again, import it or delete it first.
+   *
+   * @default RETAIN_ON_UPDATE_OR_DELETE
+   */
+  readonly removalPolicy?: RemovalPolicy;
+}
+
+/**
+ * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that works on it behind its
+ * inbox.
+ *
+ *     bus -> rule -> queue -> function -> inbox rows
+ *              |       └> dead-letter queue (by SQS's own redrive policy)
+ *              └> undelivered queue (what EventBridge could not hand to the queue)
+ *
+ * @throws `BAD_SETTINGS`, with every problem, when names or timings cannot work
+ *
+ * @example
+ * ```ts
+ * new InboxConsumer(this, 'Payments', {
+ *   mailroom,
+ *   name: 'payments',
+ *   service: 'payments',
+ *   from: ['orders'],
+ *   events: [OrderPlaced],
+ *   entry: 'src/payments.ts',
+ *   domainKeys: ['PAYMENT#*'],
+ * });
+ * ```
+ */
+export class InboxConsumer extends Construct {
+  readonly queue: Queue;
+  /** Messages that SQS moved after `maxReceiveCount` receives: poison, or out of attempts. */
+  readonly deadLetterQueue: Queue;
+  /** Events that EventBridge could not hand to the queue for a day, or was not allowed to. */
+  readonly undeliveredQueue: Queue;
+  readonly rule: Rule;
+  readonly function: ServiceFunction;
+
+  constructor(scope: Construct, id: string, props: InboxConsumerProps) {
+    super(scope, id);
+    const settings = withDefaults(props);
+    refuse(`The consumer ${this.node.path}`, [
+      ...consumerNameProblems(props.name),
+      ...serviceNameProblems('service', props.service),
+      ...selectionProblems(props),
+      ...consumerProblems(settings),
+    ]);
+    props.mailroom.reserveConsumer(props.name, this.node.path);
+
+    const queueName = sourceQueueName(this);
+    const common = {
+      encryption: QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    };
+    this.deadLetterQueue = new Queue(this, 'DeadLetters', {
+      ...common,
+      retentionPeriod: settings.deadLetterRetention,
+      redriveAllowPolicy: { sourceQueues: [queueByName(this, queueName)] },
+    });
+    this.queue = new Queue(this, 'Queue', {
+      ...common,
+      queueName,
+      visibilityTimeout: settings.visibilityTimeout,
+      retentionPeriod: settings.queueRetention,
+      deadLetterQueue: { queue: this.deadLetterQueue, maxReceiveCount: settings.maxReceiveCount },
+    });
+    this.undeliveredQueue = new Queue(this, 'Undelivered', {
+      ...common,
+      retentionPeriod: QUEUE_RETENTION_MAX,
+    });
+    Validations.of(this.undeliveredQueue).acknowledge({
+      id: 'AwsSolutions-SQS3',
+      reason: "It is itself the dead-letter queue, of the rule's target; nothing receives from it.",
+    });
+    this.rule = new Rule(this, 'Rule', {
+      description: `Events for the consumer ${props.name}.`,
+      eventBus: props.mailroom.bus,
+      eventPattern: { source: [...props.from], detailType: props.events.map((event) => event.type) },
+      targets: [new SqsQueue(this.queue, { deadLetterQueue: this.undeliveredQueue })],
+    });
+    this.function = this.handler(props, settings);
+  }
+
+  private handler(props: InboxConsumerProps, settings: ConsumerSettings): ServiceFunction {
+    const { mailroom, name, service, entry, memoryMb, removalPolicy } = props;
+    const handler = new ServiceFunction(this, 'Function', {
+      entry,
+      service,
+      description: `Mailroom consumer ${name}`,
+      memoryMb,
+      timeout: settings.timeout,
+      logRemovalPolicy: removalPolicy,
+      environment: {
+        ...props.environment,
+        ...encodeConsumerConfig({
+          ...mailroom.producerConfig(service),
+          consumer: name,
+          queueUrl: this.queue.queueUrl,
+          leaseMs: settings.lease.toMilliseconds(),
+          visibilityTimeoutMs: settings.visibilityTimeout.toMilliseconds(),
+          maxAttempts: settings.maxAttempts,
+          inboxRetentionDays: settings.inboxRetention.toDays(),
+        }),
+      },
+    });
+    mailroom.table.grantInbox(handler, name);
+    mailroom.grantProducer(handler, props.domainKeys);
+    handler.addEventSource(
+      new SqsEventSource(this.queue, {
+        batchSize: settings.batchSize,
+        maxConcurrency: props.maxConcurrency,
+        reportBatchItemFailures: true,
+      }),
+    );
+    return handler;
+  }
+}
+
+function withDefaults(props: InboxConsumerProps): ConsumerSettings {
+  const timeout = props.timeout ?? Duration.seconds(30);
+  const visibilityTimeout = props.visibilityTimeout ?? Duration.seconds(6 * timeout.toSeconds());
+  const maxAttempts = props.maxAttempts ?? 5;
+  return {
+    timeout,
+    lease: props.lease ?? Duration.seconds(Math.min(30, visibilityTimeout.toSeconds())),
+    visibilityTimeout,
+    maxAttempts,
+    maxReceiveCount: props.maxReceiveCount ?? maxAttempts + SPARE_RECEIVES,
+    batchSize: props.batchSize ?? BATCH_SIZE_MAX,
+    queueRetention: props.queueRetention ?? QUEUE_RETENTION_MAX,
+    deadLetterRetention: props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
+    inboxRetention: props.inboxRetention ?? Duration.days(35),
+  };
+}
+
+/** A rule without a source or a type would match everything on the bus, or nothing. */
+function selectionProblems({ from, events }: InboxConsumerProps): string[] {
+  return [
+    ...from.flatMap((source) => serviceNameProblems('from', source)),
+    ...(from.length > 0
+      ? []
+      : ['from is empty, but must name the services whose events it sees, e.g. ["orders"].']),
+    ...(events.length > 0
+      ? []
+      : ['events is empty, but must hold the events that it sees, e.g. [OrderPlaced].']),
+  ];
+}
+
+/**
+ * The queue and its dead-letter queue name each other (redrive and redrive-allow policy), which CloudFormation
+ * cannot resolve from two references. So the queue's name is derived from stack and path, and the dead-letter
+ * queue is told that.
+ */
+function sourceQueueName(consumer: InboxConsumer): string {
+  return Names.uniqueResourceName(consumer, { maxLength: 80, separator: '-', allowedSpecialCharacters: '-' });
+}
+
+function queueByName(consumer: InboxConsumer, queueName: string): IQueue {
+  const arn = Stack.of(consumer).formatArn({ service: 'sqs', resource: queueName });
+  return Queue.fromQueueArn(consumer, 'Source', arn);
+}

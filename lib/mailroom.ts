@@ -1,0 +1,139 @@
+import { Duration, type RemovalPolicy } from 'aws-cdk-lib';
+import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
+import { MailroomBus } from './event-bus.ts';
+import { MailroomTable } from './mailroom-table.ts';
+import { serviceNameProblems } from './names.ts';
+import { OutboxRelay, type OutboxRelayOptions } from './outbox-relay.ts';
+import { refuse } from './refusal.ts';
+
+/** What may be chosen about a {@link Mailroom}. */
+export interface MailroomProps {
+  /**
+   * Over how many shards the events of one minute spread, 1 to 256. May be raised at any time and must not be
+   * lowered while older rows are unpublished.
+   *
+   * @default 8
+   */
+  readonly shards?: number;
+  /**
+   * How long a new outbox row belongs to the stream path before the sweep may take it; more than the publish
+   * timeout and 7 seconds.
+   *
+   * @default 30 seconds
+   */
+  readonly bornLease?: Duration;
+  /**
+   * What becomes of the table, the relay's failure queue and its logs with the stack; `DESTROY` is only for stages
+   * whose data nobody needs.
+   *
+   * @default they are kept
+   */
+  readonly removalPolicy?: RemovalPolicy;
+  /** Units a second that the table carries from its first moment. @default what DynamoDB gives a new table */
+  readonly warmThroughput?: CfnGlobalTable.WarmThroughputProperty;
+  /** @default as said at each option */
+  readonly relay?: OutboxRelayOptions;
+}
+
+/** What a service that writes events says of itself. */
+export interface ProducerProps {
+  /** The EventBridge `source` of its events. */
+  readonly service: string;
+  /** The partition keys of its own rows, with `*` for the rest, e.g. `ORDER#*`. @default none */
+  readonly domainKeys?: readonly string[];
+}
+
+/**
+ * A whole Mailroom: the table, the relay and the bus. Services write through {@link Mailroom.addProducer}, and read
+ * through an `InboxConsumer` each.
+ *
+ * @throws `BAD_SETTINGS` when the timings cannot work together
+ *
+ * @example
+ * ```ts
+ * const mailroom = new Mailroom(this, 'Mailroom');
+ * mailroom.addProducer(api, { service: 'orders', domainKeys: ['ORDER#*'] });
+ * new InboxConsumer(this, 'Payments', {
+ *   mailroom,
+ *   name: 'payments',
+ *   service: 'payments',
+ *   from: ['orders'],
+ *   events: [OrderPlaced],
+ *   entry: 'src/payments.ts',
+ * });
+ * ```
+ */
+export class Mailroom extends Construct {
+  readonly table: MailroomTable;
+  readonly bus: MailroomBus;
+  readonly relay: OutboxRelay;
+  private readonly shards: number;
+  private readonly bornLease: Duration;
+  private readonly consumers = new Map<string, string>();
+
+  constructor(scope: Construct, id: string, props: MailroomProps = {}) {
+    super(scope, id);
+    this.shards = props.shards ?? 8;
+    this.bornLease = props.bornLease ?? Duration.seconds(30);
+    const { removalPolicy, warmThroughput } = props;
+    this.table = new MailroomTable(this, 'Table', { removalPolicy, warmThroughput });
+    this.bus = new MailroomBus(this, 'Bus');
+    this.relay = new OutboxRelay(this, 'Relay', {
+      ...props.relay,
+      table: this.table,
+      bus: this.bus,
+      shards: this.shards,
+      bornLease: this.bornLease,
+      removalPolicy,
+    });
+  }
+
+  /**
+   * Lets a function write events and the rows of its service, and tells it how: the grants and the environment in
+   * one call. The relay is deployed before it, so that no event can be written that nobody publishes.
+   *
+   * @throws `BAD_SETTINGS` when the service's name or a domain key cannot be used
+   */
+  addProducer(producer: LambdaFunction, props: ProducerProps): void {
+    refuse(`The producer ${producer.node.path}`, serviceNameProblems('service', props.service));
+    for (const [name, value] of Object.entries(encodeProducerConfig(this.producerConfig(props.service)))) {
+      producer.addEnvironment(name, value);
+    }
+    this.grantProducer(producer, props.domainKeys);
+  }
+
+  /** Lets a function write events, and deploys the relay before it. {@link Mailroom.addProducer} also tells it how. */
+  grantProducer(producer: LambdaFunction, domainKeys: readonly string[] = []): void {
+    this.table.grantOutbox(producer);
+    this.table.grantDomain(producer, domainKeys);
+    producer.node.addDependency(this.relay);
+  }
+
+  /** The settings of a function that writes as this service. */
+  producerConfig(service: string): ProducerConfig {
+    return {
+      service,
+      tableName: this.table.tableName,
+      shards: this.shards,
+      bornLeaseMs: this.bornLease.toMilliseconds(),
+    };
+  }
+
+  /**
+   * Takes a consumer's name: two consumers of one name would share an inbox, and each would find the other's
+   * messages processed.
+   *
+   * @throws `BAD_SETTINGS` when the name is taken
+   */
+  reserveConsumer(name: string, path: string): void {
+    const taken = this.consumers.get(name);
+    const problem =
+      `name is "${name}", which ${taken} has already: two consumers of one name would share one inbox, and each ` +
+      'event would reach only one of them. Choose a name of its own.';
+    refuse(`The consumer ${path}`, taken === undefined ? [] : [problem]);
+    this.consumers.set(name, path);
+  }
+}

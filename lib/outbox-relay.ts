@@ -1,0 +1,201 @@
+import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
+import { FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources';
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { encodeRelayConfig } from '../lambdas/runtime/config.ts';
+import { OUTBOX_PREFIX } from '../lambdas/runtime/rows.ts';
+import type { MailroomBus } from './event-bus.ts';
+import type { MailroomTable } from './mailroom-table.ts';
+import { refuse } from './refusal.ts';
+import { lambdaEntry, ServiceFunction } from './service-function.ts';
+import {
+  FUNCTION_TIMEOUT_MAX,
+  QUEUE_RETENTION_MAX,
+  type RelaySettings,
+  relayProblems,
+  SCHEDULE_MIN,
+} from './timings.ts';
+
+/** What may be chosen about a relay. */
+export interface OutboxRelayOptions {
+  /** How often the youngest minutes are swept; under a minute the sweep loops inside its minute. @default 1 minute */
+  readonly sweepEvery?: Duration;
+  /** How long one PutEvents call may take. @default 5 seconds */
+  readonly publishTimeout?: Duration;
+  /** How long a claim holds a row; more than the publish timeout and 2 seconds. @default 30 seconds */
+  readonly claimLease?: Duration;
+  /** After how many failures that are its own an event is DEAD. @default 10 */
+  readonly maxAttempts?: number;
+  /** How long a published row is kept, in whole days. @default 7 days */
+  readonly publishedRetention?: Duration;
+  /** The most records that the stream hands over at once, 1 to 10,000. @default 100 */
+  readonly batchSize?: number;
+  /** How many batches of one stream shard run at a time, 1 to 10. @default 1 */
+  readonly parallelizationFactor?: number;
+}
+
+/** What an {@link OutboxRelay} needs. */
+export interface OutboxRelayProps extends OutboxRelayOptions {
+  readonly table: MailroomTable;
+  readonly bus: MailroomBus;
+  /** Over how many shards the events of one minute spread, 1 to 256. */
+  readonly shards: number;
+  /** How long a new row belongs to the stream path. */
+  readonly bornLease: Duration;
+  /** What becomes of the failure queue and the logs when the stack is deleted. @default RETAIN_ON_UPDATE_OR_DELETE */
+  readonly removalPolicy?: RemovalPolicy;
+}
+
+const SERVICE = 'mailroom-relay';
+
+/** What the stream path may need beside its leases: the pause before it hands a failed batch back, and a start. */
+const STREAM_SLACK = Duration.seconds(30);
+
+/** How often the mapping hands a failed batch over again before the sweep is left to it. */
+const STREAM_RETRIES = 5;
+
+/** Records older than this are left to the sweep: the stream keeps a day, and new events should not wait. */
+const STREAM_RECORD_AGE_MAX = Duration.hours(1);
+
+/** A sweep ends this long before the next begins. */
+const SWEEP_PAUSE = Duration.seconds(5);
+
+/** The longest run of one sweep, whatever its schedule (Lambda quotas: 15 minutes). */
+const SWEEP_TIMEOUT_MAX = Duration.minutes(14);
+
+/**
+ * The relay: publishes what the outbox holds. One function follows the table's stream and publishes at once; the
+ * other sweeps the table on a schedule and takes what the first one missed. Either alone loses nothing.
+ *
+ * @throws `BAD_SETTINGS` when the timings cannot work together
+ *
+ * @example
+ * ```ts
+ * new OutboxRelay(this, 'Relay', { table, bus, shards: 8, bornLease: Duration.seconds(30) });
+ * ```
+ */
+export class OutboxRelay extends Construct {
+  /** Publishes new rows as the stream reports them. */
+  readonly streamFunction: ServiceFunction;
+  /** Publishes what is due and was not published. */
+  readonly sweepFunction: ServiceFunction;
+  /** Where the mapping leaves a note about batches that it gave up on; the sweep publishes their events. */
+  readonly failureQueue: Queue;
+
+  constructor(scope: Construct, id: string, props: OutboxRelayProps) {
+    super(scope, id);
+    const settings = {
+      shards: props.shards,
+      bornLease: props.bornLease,
+      publishTimeout: props.publishTimeout ?? Duration.seconds(5),
+      claimLease: props.claimLease ?? Duration.seconds(30),
+      sweepEvery: props.sweepEvery ?? SCHEDULE_MIN,
+      maxAttempts: props.maxAttempts ?? 10,
+      publishedRetention: props.publishedRetention ?? Duration.days(7),
+    };
+    refuse(`The relay ${this.node.path}`, relayProblems(settings));
+    const environment = encodeRelayConfig({
+      tableName: props.table.tableName,
+      busName: props.bus.eventBusName,
+      shards: settings.shards,
+      claimLeaseMs: settings.claimLease.toMilliseconds(),
+      publishTimeoutMs: settings.publishTimeout.toMilliseconds(),
+      maxAttempts: settings.maxAttempts,
+      publishedRetentionDays: settings.publishedRetention.toDays(),
+      sweepEveryMs: settings.sweepEvery.toMilliseconds(),
+    });
+
+    this.failureQueue = new Queue(this, 'Failures', {
+      encryption: QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+      retentionPeriod: QUEUE_RETENTION_MAX,
+    });
+    Validations.of(this.failureQueue).acknowledge({
+      id: 'AwsSolutions-SQS3',
+      reason: 'It is itself where the stream mapping leaves what it gave up on; nothing receives from it.',
+    });
+    this.streamFunction = this.publisher('Stream', props, environment, streamTimeout(settings));
+    this.sweepFunction = this.publisher('Sweep', props, environment, sweepTimeout(settings.sweepEvery));
+    this.followStream(props);
+    this.scheduleSweep(settings.sweepEvery);
+  }
+
+  private publisher(
+    id: 'Stream' | 'Sweep',
+    { table, bus, removalPolicy }: OutboxRelayProps,
+    environment: Record<string, string>,
+    timeout: Duration,
+  ): ServiceFunction {
+    const publisher = new ServiceFunction(this, id, {
+      entry: lambdaEntry(`relay-${id.toLowerCase()}/handler`),
+      service: SERVICE,
+      description: `Mailroom relay, ${id.toLowerCase()} path`,
+      timeout,
+      environment,
+      logRemovalPolicy: removalPolicy,
+    });
+    table.grantRelay(publisher);
+    bus.grantPublish(publisher);
+    return publisher;
+  }
+
+  /** Only new outbox rows reach the function: marks, deletes and other rows are filtered out before it is paid for. */
+  private followStream(props: OutboxRelayProps): void {
+    this.streamFunction.addEventSource(
+      new DynamoEventSource(props.table, {
+        startingPosition: StartingPosition.TRIM_HORIZON,
+        filters: [
+          FilterCriteria.filter({
+            eventName: FilterRule.isEqual('INSERT'),
+            dynamodb: { Keys: { PK: { S: FilterRule.beginsWith(OUTBOX_PREFIX) } } },
+          }),
+        ],
+        batchSize: props.batchSize ?? 100,
+        parallelizationFactor: props.parallelizationFactor ?? 1,
+        bisectBatchOnError: true,
+        reportBatchItemFailures: true,
+        retryAttempts: STREAM_RETRIES,
+        maxRecordAge: STREAM_RECORD_AGE_MAX,
+        onFailure: new SqsDlq(this.failureQueue),
+      }),
+    );
+  }
+
+  /**
+   * A sweep that failed is not repeated, the next one does its work; and two at once are safe, since every publish
+   * holds a claim, so no concurrency is reserved (a new account has none to spare).
+   */
+  private scheduleSweep(sweepEvery: Duration): void {
+    const noRepeat = { retryAttempts: 0, maxEventAge: SCHEDULE_MIN };
+    this.sweepFunction.configureAsyncInvoke(noRepeat);
+    new Rule(this, 'Schedule', {
+      description: 'Runs the sweep of the Mailroom outbox.',
+      schedule: Schedule.rate(schedulePeriod(sweepEvery)),
+      targets: [
+        new LambdaFunction(this.sweepFunction, { ...noRepeat, event: RuleTargetInput.fromObject({}) }),
+      ],
+    });
+  }
+}
+
+/** Fresh records are published within their born lease and late ones within a claim: no batch outlasts both. */
+function streamTimeout({ bornLease, claimLease }: RelaySettings): Duration {
+  const needed =
+    bornLease.toSeconds({ integral: false }) +
+    claimLease.toSeconds({ integral: false }) +
+    STREAM_SLACK.toSeconds();
+  return Duration.seconds(Math.min(Math.ceil(needed), FUNCTION_TIMEOUT_MAX.toSeconds()));
+}
+
+function schedulePeriod(sweepEvery: Duration): Duration {
+  return Duration.minutes(Math.max(1, sweepEvery.toMinutes({ integral: false })));
+}
+
+function sweepTimeout(sweepEvery: Duration): Duration {
+  const untilNext = schedulePeriod(sweepEvery).toSeconds() - SWEEP_PAUSE.toSeconds();
+  return Duration.seconds(Math.min(untilNext, SWEEP_TIMEOUT_MAX.toSeconds()));
+}

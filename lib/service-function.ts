@@ -1,0 +1,89 @@
+import { fileURLToPath } from 'node:url';
+import { Duration, type RemovalPolicy } from 'aws-cdk-lib';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Architecture, LoggingFormat, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { Construct } from 'constructs';
+
+/** What a {@link ServiceFunction} may be told. */
+export interface ServiceFunctionProps {
+  /** The file that exports `handler`. */
+  readonly entry: string;
+  /** The service it belongs to: the name in its logs and metrics. */
+  readonly service: string;
+  /** @default no description */
+  readonly description?: string;
+  /** The longest run. @default 30 seconds */
+  readonly timeout?: Duration;
+  /** Memory, and with it the share of a CPU, in MB. @default 512 */
+  readonly memoryMb?: number;
+  /** Environment variables besides those that Mailroom sets. @default none */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What becomes of the logs when the stack is deleted. @default RETAIN */
+  readonly logRemovalPolicy?: RemovalPolicy;
+}
+
+/** Node.js ESM has no `require`; packages that are CommonJS inside the bundle need one. */
+const REQUIRE_BANNER =
+  "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);";
+
+/**
+ * A Lambda function as Mailroom runs them: Node.js 24 on arm64, one ESM bundle with its own AWS SDK, source maps,
+ * JSON logs in a log group of its own that keeps them a month, and a role that may write that log and nothing
+ * else until something is granted.
+ *
+ * @example
+ * ```ts
+ * const api = new ServiceFunction(this, 'Api', { entry: 'src/api.ts', service: 'orders' });
+ * mailroom.addProducer(api, { service: 'orders', domainKeys: ['ORDER#*'] });
+ * ```
+ */
+export class ServiceFunction extends NodejsFunction {
+  constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
+    const logGroup = new LogGroup(scope, `${id}Logs`, {
+      retention: RetentionDays.ONE_MONTH,
+      removalPolicy: props.logRemovalPolicy,
+    });
+    const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    logGroup.grantWrite(role);
+    super(scope, id, {
+      entry: props.entry,
+      description: props.description,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      memorySize: props.memoryMb ?? 512,
+      timeout: props.timeout ?? Duration.seconds(30),
+      role,
+      logGroup,
+      loggingFormat: LoggingFormat.JSON,
+      bundling: {
+        format: OutputFormat.ESM,
+        mainFields: ['module', 'main'],
+        bundleAwsSDK: true,
+        minify: true,
+        sourceMap: true,
+        sourcesContent: false,
+        banner: REQUIRE_BANNER,
+        logLevel: LogLevel.WARNING,
+      },
+      environment: {
+        NODE_OPTIONS: '--enable-source-maps',
+        POWERTOOLS_SERVICE_NAME: props.service,
+        POWERTOOLS_METRICS_NAMESPACE: 'Mailroom',
+        ...props.environment,
+      },
+    });
+  }
+}
+
+/**
+ * The entry file of a handler under `lambdas/`, beside this file's own folder: TypeScript in the repository,
+ * JavaScript in the published package.
+ *
+ * @param handler - the path under `lambdas/` without its extension, e.g. `relay-stream/handler`
+ */
+export function lambdaEntry(handler: string): string {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return fileURLToPath(new URL(`../lambdas/${handler}.${extension}`, import.meta.url));
+}

@@ -1,0 +1,216 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { describe, expect, test } from 'vitest';
+import { readConsumerConfig } from '../../lambdas/runtime/config.ts';
+import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
+import { lambdaEntry } from '../../lib/service-function.ts';
+import { type Resource, resources, synthStage, testApp } from './synth.ts';
+
+describe('a consumer of the example', () => {
+  const { templates } = synthStage('prod');
+  const template = templates.Payments;
+
+  test('sees the events of its sources and types, and no others', () => {
+    expect(only(template, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
+      source: ['orders'],
+      'detail-type': ['OrderPlaced'],
+    });
+    expect(only(templates.Orders, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
+      source: ['payments', 'inventory'],
+      'detail-type': ['PaymentCaptured', 'PaymentDeclined', 'StockReserved', 'StockRejected'],
+    });
+  });
+
+  test('keeps what EventBridge could not deliver in a queue of its own', () => {
+    const [target] = only(template, 'AWS::Events::Rule').Properties.Targets;
+    expect(target.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsQueue/);
+    expect(target.DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsUndelivered/);
+  });
+
+  test('lets only its rule send to the queue, and everybody only over TLS', () => {
+    const statements = policyOf(template, 'PaymentsQueuePolicy');
+    expect(statements.filter(({ Effect }) => Effect === 'Allow')).toEqual([
+      expect.objectContaining({
+        Principal: { Service: 'events.amazonaws.com' },
+        Condition: {
+          ArnEquals: { 'aws:SourceArn': { 'Fn::GetAtt': [expect.stringMatching(/^PaymentsRule/), 'Arn'] } },
+        },
+      }),
+    ]);
+    expect(statements.filter(({ Effect }) => Effect === 'Deny')).toEqual([
+      expect.objectContaining({
+        Action: 'sqs:*',
+        Principal: { AWS: '*' },
+        Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+      }),
+    ]);
+  });
+
+  test('moves a message to its dead-letter queue, which takes messages of this queue only', () => {
+    const queue = queueOf(template, 'PaymentsQueue');
+    const deadLetters = queueOf(template, 'PaymentsDeadLetters');
+    expect(queue.RedrivePolicy).toEqual({
+      deadLetterTargetArn: { 'Fn::GetAtt': [expect.stringMatching(/^PaymentsDeadLetters/), 'Arn'] },
+      maxReceiveCount: 8,
+    });
+    expect(deadLetters.RedriveAllowPolicy.redrivePermission).toBe('byQueue');
+    expect(deadLetters.RedriveAllowPolicy.sourceQueueArns).toHaveLength(1);
+    expect(JSON.stringify(deadLetters.RedriveAllowPolicy.sourceQueueArns)).toContain(`:${queue.QueueName}"`);
+  });
+
+  test('encrypts every queue and keeps messages as long as SQS can', () => {
+    const queues = Object.values(resources(template, 'AWS::SQS::Queue'));
+    expect(queues).toHaveLength(3);
+    for (const { Properties } of queues) {
+      expect(Properties).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 86_400 });
+    }
+  });
+
+  test('reports failures message by message', () => {
+    expect(only(template, 'AWS::Lambda::EventSourceMapping').Properties).toMatchObject({
+      BatchSize: 10,
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+    });
+  });
+
+  test('has an environment that the runtime reads back', () => {
+    const { Environment, Timeout } = only(template, 'AWS::Lambda::Function').Properties;
+    const variables = { ...Environment.Variables, MAILROOM_TABLE: 'table', MAILROOM_QUEUE_URL: 'url' };
+    expect(Timeout).toBe(30);
+    expect(readConsumerConfig(variables)).toEqual({
+      service: 'payments',
+      tableName: 'table',
+      shards: 8,
+      bornLeaseMs: 30_000,
+      consumer: 'payments',
+      queueUrl: 'url',
+      leaseMs: 30_000,
+      visibilityTimeoutMs: 180_000,
+      maxAttempts: 5,
+      inboxRetentionDays: 35,
+    });
+  });
+
+  test('runs on Node.js 24 and arm64, logs JSON into a log group of its own, and has no managed policy', () => {
+    const { Runtime, Architectures, LoggingConfig } = only(template, 'AWS::Lambda::Function').Properties;
+    expect({ Runtime, Architectures }).toEqual({ Runtime: 'nodejs24.x', Architectures: ['arm64'] });
+    expect(LoggingConfig).toEqual({
+      LogFormat: 'JSON',
+      LogGroup: { Ref: expect.stringMatching(/^PaymentsFunctionLogs/) },
+    });
+    expect(only(template, 'AWS::IAM::Role').Properties).not.toHaveProperty('ManagedPolicyArns');
+  });
+
+  test('may call the bank, and no other function', () => {
+    const statements = policyOf(template, 'PaymentsFunctionRole', 'AWS::IAM::Policy');
+    const invocations = statements.filter(({ Action }) => [Action].flat().includes('lambda:InvokeFunction'));
+    expect(invocations.map(({ Resource }) => Resource)).toEqual([
+      { 'Fn::ImportValue': expect.stringMatching(/^mailroom-prod-bank:.*BankD/) },
+    ]);
+  });
+});
+
+describe('defaults that follow what is set', () => {
+  test('6 times the timeout hides a message, and a lease never outlasts that', () => {
+    const queue = queueOf(consumerTemplate({ timeout: Duration.seconds(4) }), 'ConsumerQueue');
+    expect(queue.VisibilityTimeout).toBe(24);
+    const variables = only(
+      consumerTemplate({ timeout: Duration.seconds(4) }),
+      'AWS::Lambda::Function',
+      /^Consumer/,
+    ).Properties.Environment.Variables;
+    expect(variables.MAILROOM_LEASE_MS).toBe('24000');
+  });
+
+  test('the receive count follows the attempts', () => {
+    const queue = queueOf(consumerTemplate({ maxAttempts: 9 }), 'ConsumerQueue');
+    expect(queue.RedrivePolicy.maxReceiveCount).toBe(12);
+  });
+
+  test('settings of Mailroom win over variables of the same name', () => {
+    const environment = { MAILROOM_CONSUMER: 'somebody-else', GREETING: 'hello' };
+    const fn = only(consumerTemplate({ environment }), 'AWS::Lambda::Function', /^Consumer/);
+    expect(fn.Properties.Environment.Variables).toMatchObject({
+      MAILROOM_CONSUMER: 'one',
+      GREETING: 'hello',
+    });
+  });
+});
+
+describe('a consumer is refused', () => {
+  const refusals: [string, Partial<InboxConsumerProps>, string][] = [
+    [
+      'an upper-case name',
+      { name: 'Payments' },
+      'name is "Payments", but must have 1 to 48 lower-case letters',
+    ],
+    ['a name that would break keys', { name: 'a#b' }, 'name is "a#b", but must have'],
+    ['a service of AWS', { service: 'aws.orders' }, 'service is "aws.orders", but must'],
+    ['a source of AWS', { from: ['aws.s3'] }, 'from is "aws.s3", but must'],
+    ['no source', { from: [] }, 'from is empty, but must name the services'],
+    ['no event', { events: [] }, 'events is empty, but must hold the events'],
+    ['a domain key of Mailroom', { domainKeys: ['INBOX#*'] }, '"INBOX#*" reaches Mailroom\'s own rows'],
+    [
+      'too few receives',
+      { maxReceiveCount: 7 },
+      'maxReceiveCount is 7, but must be at least maxAttempts + 3 = 8',
+    ],
+  ];
+
+  test.each(refusals)('with %s', (_what, props, message) => {
+    expect(() => consumerTemplate(props)).toThrow(message);
+  });
+
+  test('with everything that is wrong with it in one message', () => {
+    expect(() => consumerTemplate({ name: 'A', events: [], batchSize: 11 })).toThrow(
+      /^The consumer Test\/Consumer cannot work:\n- name is .*\n- events is empty.*\n- batchSize is 11, /,
+    );
+  });
+
+  test('with a name that is taken', () => {
+    const { stack, mailroom } = mailroomStack();
+    consumer(stack, mailroom, 'First');
+    expect(() => consumer(stack, mailroom, 'Second')).toThrow(
+      'The consumer Test/Second cannot work: name is "one", which Test/First has already: two consumers of one name',
+    );
+  });
+});
+
+function mailroomStack() {
+  const stack = new Stack(testApp(), 'Test');
+  return { stack, mailroom: new Mailroom(stack, 'Mailroom') };
+}
+
+function consumer(stack: Stack, mailroom: Mailroom, id: string, props: Partial<InboxConsumerProps> = {}) {
+  return new InboxConsumer(stack, id, {
+    mailroom,
+    name: 'one',
+    service: 'orders',
+    from: ['orders'],
+    events: [{ type: 'OrderPlaced' }],
+    entry: lambdaEntry('example/inventory/handler'),
+    ...props,
+  });
+}
+
+function consumerTemplate(props: Partial<InboxConsumerProps>): Template {
+  const { stack, mailroom } = mailroomStack();
+  consumer(stack, mailroom, 'Consumer', props);
+  return Template.fromStack(stack);
+}
+
+function only(template: Template, type: string, id = /./): Resource {
+  const found = Object.entries(resources(template, type)).filter(([logicalId]) => id.test(logicalId));
+  const [first] = found;
+  if (first === undefined || found.length > 1) throw new Error(`${found.length} resources of ${type}`);
+  return first[1];
+}
+
+function queueOf(template: Template, prefix: string) {
+  return only(template, 'AWS::SQS::Queue', new RegExp(`^${prefix}`)).Properties;
+}
+
+function policyOf(template: Template, prefix: string, type = 'AWS::SQS::QueuePolicy') {
+  const { Statement } = only(template, type, new RegExp(`^${prefix}`)).Properties.PolicyDocument;
+  return Statement as { Effect: string; Action: string | string[]; Resource: unknown }[];
+}

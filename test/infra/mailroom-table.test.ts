@@ -1,0 +1,167 @@
+import { Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { describe, expect, test } from 'vitest';
+import { MailroomTable, type MailroomTableProps } from '../../lib/mailroom-table.ts';
+import { keysFor, statementsOf } from './policies.ts';
+import { resources, synthStage, testApp } from './synth.ts';
+
+describe('the table', () => {
+  const { templates } = synthStage('prod');
+  const table = tableOf(templates.Mailroom);
+
+  test('has the keys PK and SK, a stream of new images, TTL on expiresAt, and no index', () => {
+    expect(table).toMatchObject({
+      BillingMode: 'PAY_PER_REQUEST',
+      KeySchema: [
+        { AttributeName: 'PK', KeyType: 'HASH' },
+        { AttributeName: 'SK', KeyType: 'RANGE' },
+      ],
+      StreamSpecification: { StreamViewType: 'NEW_IMAGE' },
+      TimeToLiveSpecification: { AttributeName: 'expiresAt', Enabled: true },
+    });
+    expect(table).not.toHaveProperty('GlobalSecondaryIndexes');
+    expect(table).not.toHaveProperty('LocalSecondaryIndexes');
+  });
+
+  test('denies everybody to delete an inbox row, whatever else they may', () => {
+    expect(table.Replicas[0].ResourcePolicy.PolicyDocument.Statement).toEqual([
+      expect.objectContaining({
+        Effect: 'Deny',
+        Principal: { AWS: '*' },
+        Action: ['dynamodb:BatchWriteItem', 'dynamodb:DeleteItem', 'dynamodb:PartiQLDelete'],
+        Condition: { 'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['INBOX#*'] } },
+      }),
+    ]);
+  });
+
+  test('can be warm from its first moment', () => {
+    const warm = { readUnitsPerSecond: 12_000, writeUnitsPerSecond: 8_000 };
+    const { template } = tableStack({ warmThroughput: warm });
+    expect(tableOf(template).WarmThroughput).toEqual({
+      ReadUnitsPerSecond: 12_000,
+      WriteUnitsPerSecond: 8_000,
+    });
+  });
+});
+
+describe('the grants of the example', () => {
+  const { templates } = synthStage('prod');
+  const roles = [
+    [templates.Mailroom, 'MailroomRelayStreamRole'],
+    [templates.Mailroom, 'MailroomRelaySweepRole'],
+    [templates.Orders, 'ApiRole'],
+    [templates.Orders, 'OrderStatusFunctionRole'],
+    [templates.Payments, 'PaymentsFunctionRole'],
+    [templates.Inventory, 'InventoryFunctionRole'],
+    [templates.Notifications, 'NotificationsFunctionRole'],
+  ] as const;
+
+  test.each(roles)('bind every access to rows to partition keys: %#', (template, role) => {
+    const loose = statementsOf(template, role).filter(
+      ({ actions, keys }) => keys === undefined && actions.some(reachesRows),
+    );
+    expect(loose).toEqual([]);
+  });
+
+  test.each(roles)(
+    'let nobody delete an inbox row or an outbox row, scan, or write in bulk: %#',
+    (template, role) => {
+      const statements = statementsOf(template, role);
+      const deletable = keysFor(statements, 'dynamodb:DeleteItem');
+      expect(deletable.filter((key) => key === undefined || /^(INBOX|OUTBOX)/.test(key))).toEqual([]);
+      const actions = statements.flatMap((statement) => statement.actions);
+      expect(actions.filter((action) => /Scan|Batch|PartiQLDelete|PartiQLInsert|\*/.test(action))).toEqual(
+        [],
+      );
+    },
+  );
+
+  test.each(['MailroomRelayStreamRole', 'MailroomRelaySweepRole'])(
+    '%s marks outbox rows, cannot add one, and deletes only pointers',
+    (role) => {
+      const statements = statementsOf(templates.Mailroom, role);
+      expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['OUTBOX#*']);
+      expect(keysFor(statements, 'dynamodb:UpdateItem')).toContain('OUTBOX#*');
+      expect(keysFor(statements, 'dynamodb:PutItem')).toEqual(['DEAD#*', 'SWEEP#*', 'SWEEP']);
+      expect(keysFor(statements, 'dynamodb:DeleteItem')).toEqual(['DEAD#*', 'SWEEP#*']);
+      expect(keysFor(statements, 'dynamodb:Query')).toEqual(['OUTBOX#*', 'DEAD#*', 'SWEEP#*', 'SWEEP']);
+    },
+  );
+
+  test('only the relay publishes', () => {
+    const publishers = roles.filter(([template, role]) =>
+      statementsOf(template, role).some(({ actions }) => actions.includes('events:PutEvents')),
+    );
+    expect(publishers.map(([, role]) => role)).toEqual(['MailroomRelayStreamRole', 'MailroomRelaySweepRole']);
+  });
+
+  test('the orders API adds events and keeps its own rows, and reaches no other', () => {
+    const statements = statementsOf(templates.Orders, 'ApiRole');
+    expect(keysFor(statements, 'dynamodb:PutItem')).toEqual(['OUTBOX#*', 'ORDER#*', 'REQUEST#*']);
+    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['ORDER#*', 'REQUEST#*']);
+    expect(keysFor(statements, 'dynamodb:GetItem')).toEqual(['ORDER#*', 'REQUEST#*']);
+  });
+
+  test('a consumer keeps its own inbox, and no other', () => {
+    const statements = statementsOf(templates.Payments, 'PaymentsFunctionRole');
+    const own = ['INBOX#payments#*', 'REJECTED#payments', 'PAYMENT#*'];
+    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(own);
+    expect(keysFor(statements, 'dynamodb:PutItem').toSorted()).toEqual([...own, 'OUTBOX#*'].toSorted());
+    expect(keysFor(statements, 'dynamodb:DeleteItem')).toEqual(['REJECTED#payments', 'PAYMENT#*']);
+    expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['INBOX#payments#*']);
+  });
+});
+
+describe('domain keys', () => {
+  test.each([
+    'OUTBOX#*',
+    'INBOX#payments#1',
+    '*',
+    'O*',
+    'I?BOX#*',
+    'SWEEP',
+    'DEAD#0*',
+    'REJECTED#*',
+    'SWEEPS#*',
+  ])('cannot reach rows of Mailroom itself: %s', (key) => {
+    const { table, role } = tableStack();
+    expect(() => table.grantDomain(role, ['ORDER#*', key])).toThrow(
+      `The domain keys of Test/Table cannot work: "${key}" reaches Mailroom's own rows`,
+    );
+  });
+
+  test('cannot be empty texts', () => {
+    const { table, role } = tableStack();
+    expect(() => table.grantDomain(role, [''])).toThrow('"" is empty; a domain key is a partition key');
+  });
+
+  test('may be exact or open-ended, and may begin with the same letter', () => {
+    const { table, role } = tableStack();
+    expect(() => table.grantDomain(role, ['ORDER#*', 'SETTINGS', 'I', 'DEAL#*'])).not.toThrow();
+  });
+});
+
+function tableStack(props?: MailroomTableProps) {
+  const stack = new Stack(testApp(), 'Test');
+  const table = new MailroomTable(stack, 'Table', props);
+  const role = new Role(stack, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+  return {
+    table,
+    role,
+    get template() {
+      return Template.fromStack(stack);
+    },
+  };
+}
+
+function tableOf(template: Template) {
+  const [table] = Object.values(resources(template, 'AWS::DynamoDB::GlobalTable'));
+  return table?.Properties;
+}
+
+/** The stream and the table's own description have no partition keys to be bound to. */
+function reachesRows(action: string): boolean {
+  const keyless = /^dynamodb:(DescribeTable|DescribeStream|GetRecords|GetShardIterator|ListStreams)$/;
+  return action.startsWith('dynamodb:') && !keyless.test(action);
+}

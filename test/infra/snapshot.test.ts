@@ -1,0 +1,12 @@
+import { describe, expect, test } from 'vitest';
+import { STACKS, stable, synthStage } from './synth.ts';
+
+describe('the templates of the order system', () => {
+  const { templates } = synthStage('prod');
+
+  test.each(STACKS)('%s is what was reviewed', async (stack) => {
+    await expect(stable(templates[stack])).toMatchFileSnapshot(
+      `__snapshots__/${stack.toLowerCase()}.template.json`,
+    );
+  });
+});

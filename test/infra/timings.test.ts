@@ -1,0 +1,196 @@
+import { Duration } from 'aws-cdk-lib';
+import { describe, expect, test } from 'vitest';
+import { refuse } from '../../lib/refusal.ts';
+import {
+  type ConsumerSettings,
+  consumerProblems,
+  type RelaySettings,
+  relayProblems,
+} from '../../lib/timings.ts';
+
+const { seconds, minutes, hours, days, millis } = Duration;
+
+const relay: RelaySettings = {
+  shards: 8,
+  bornLease: seconds(30),
+  publishTimeout: seconds(5),
+  claimLease: seconds(30),
+  sweepEvery: minutes(1),
+  maxAttempts: 10,
+  publishedRetention: days(7),
+};
+
+const consumer: ConsumerSettings = {
+  lease: seconds(30),
+  timeout: seconds(30),
+  visibilityTimeout: minutes(3),
+  maxAttempts: 5,
+  maxReceiveCount: 8,
+  batchSize: 10,
+  queueRetention: days(14),
+  deadLetterRetention: days(14),
+  inboxRetention: days(35),
+};
+
+describe("a relay's settings", () => {
+  test('work by default', () => {
+    expect(relayProblems(relay)).toEqual([]);
+  });
+
+  const wrong: [string, Partial<RelaySettings>, string][] = [
+    [
+      'a born lease that freshness, publish and margin use up',
+      { bornLease: seconds(12) },
+      'bornLease is 12 seconds, but must be more than 12 seconds: a record counts as fresh for 5 seconds, one PutEvents ' +
+        'call may take 5 seconds, and 2 seconds are left for clocks that differ. With less, the sweep would publish ' +
+        'what the stream is still publishing. Raise bornLease or lower publishTimeout.',
+    ],
+    [
+      'a claim that a publish could outlast',
+      { claimLease: seconds(7) },
+      'claimLease is 7 seconds, but must be more than 7 seconds, the publish timeout and 2 seconds for clocks that ' +
+        'differ: no publish may start that could outlast its claim. Raise claimLease or lower publishTimeout.',
+    ],
+    [
+      'a pause that no schedule has',
+      { sweepEvery: seconds(90) },
+      'sweepEvery is 1 minute 30 seconds, but must be from 1 second to under a minute (the sweep then loops inside ' +
+        'its minute), or a whole number of minutes up to 1 hour: EventBridge runs a schedule once a minute at most. ' +
+        'Round it to whole minutes.',
+    ],
+    ['no pause at all', { sweepEvery: seconds(0) }, 'sweepEvery is 0 seconds, but must be'],
+    ['too long a pause', { sweepEvery: hours(2) }, 'sweepEvery is 2 hours, but must be'],
+    [
+      'no shard',
+      { shards: 0 },
+      'shards is 0, but must be a whole number from 1 to 256. The shard is one byte',
+    ],
+    ['too many shards', { shards: 257 }, 'shards is 257, but must be'],
+    ['half a shard', { shards: 1.5 }, 'shards is 1.5, but must be'],
+    ['no attempt', { maxAttempts: 0 }, 'maxAttempts is 0, but must be a whole number from 1 to 1000.'],
+    [
+      'a hasty publish',
+      { publishTimeout: millis(50) },
+      'publishTimeout is 50 millis, but must be from 100 millis',
+    ],
+    [
+      'part of a day',
+      { publishedRetention: hours(36) },
+      'publishedRetention is 1 day 12 hours, but must be a whole',
+    ],
+  ];
+
+  test.each(wrong)('do not work with %s', (_what, change, message) => {
+    expect(relayProblems({ ...relay, ...change })).toEqual([expect.stringContaining(message)]);
+  });
+
+  test('work just above their limits', () => {
+    const least = {
+      bornLease: millis(12_001),
+      claimLease: millis(7_001),
+      sweepEvery: seconds(1),
+      shards: 256,
+    };
+    expect(relayProblems({ ...relay, ...least })).toEqual([]);
+  });
+});
+
+describe("a consumer's settings", () => {
+  test('work by default', () => {
+    expect(consumerProblems(consumer)).toEqual([]);
+  });
+
+  const wrong: [string, Partial<ConsumerSettings>, string][] = [
+    [
+      'too few receives',
+      { maxReceiveCount: 5 },
+      'maxReceiveCount is 5, but must be at least maxAttempts + 3 = 8: SQS also counts the receives that found the ' +
+        'message leased by another worker. With fewer, a healthy message would reach the dead-letter queue before its ' +
+        'attempts are spent. Raise maxReceiveCount or lower maxAttempts.',
+    ],
+    [
+      'more receives than SQS counts',
+      { maxReceiveCount: 1_001 },
+      'maxReceiveCount is 1001, but must be a whole number',
+    ],
+    [
+      'a visibility timeout under the timeout',
+      { visibilityTimeout: seconds(29), lease: seconds(20) },
+      "visibilityTimeout is 29 seconds, but must be at least the function's timeout, 30 seconds: else SQS hands out " +
+        'messages that the function still holds, and Lambda refuses the mapping. Raise visibilityTimeout (AWS advises ' +
+        '6 times the timeout) or lower timeout.',
+    ],
+    [
+      'a visibility timeout beyond SQS',
+      { visibilityTimeout: hours(13) },
+      "visibilityTimeout is 13 hours, but must be from 1 second to 12 hours. It is SQS's range.",
+    ],
+    [
+      'a lease too short to renew',
+      { lease: seconds(2) },
+      'lease is 2 seconds, but must be at least 3 seconds: it is renewed every third of it, and a renewal every second ' +
+        'is the most that makes sense. Raise lease; 30 seconds is the default.',
+    ],
+    ['no lease', { lease: seconds(0) }, 'lease is 0 seconds, but must be at least 3 seconds'],
+    [
+      'a lease over the visibility timeout',
+      { lease: seconds(181) },
+      'lease is 3 minutes 1 second, but must be at most the visibility timeout, 3 minutes: else, after a crash, the ' +
+        'message comes back while its lease still stands, and each such receive counts towards maxReceiveCount. Lower ' +
+        'lease or raise visibilityTimeout.',
+    ],
+    [
+      'an inbox that forgets before the queues do',
+      { inboxRetention: days(27) },
+      'inboxRetention is 27 days, but must be at least queueRetention + deadLetterRetention = 28 days: a message that ' +
+        'comes back after its inbox row has gone could be processed twice. Raise inboxRetention or lower the ' +
+        'retentions of the queues.',
+    ],
+    [
+      'a dead-letter queue that expires on arrival',
+      { deadLetterRetention: days(1) },
+      "deadLetterRetention is 1 day, but must be at least 1 day 2 hours: SQS counts a message's age from its first " +
+        'send, it may spend 2 hours in the queue (maxReceiveCount times the visibility timeout or the longest ' +
+        'backoff), and somebody needs 1 day to look at it. Raise deadLetterRetention, or lower maxReceiveCount or ' +
+        'visibilityTimeout.',
+    ],
+    [
+      'a queue that keeps too long',
+      { queueRetention: days(15) },
+      'queueRetention is 15 days, but must be from 1 minute',
+    ],
+    [
+      'a timeout beyond Lambda',
+      { timeout: minutes(16), visibilityTimeout: hours(2) },
+      'timeout is 16 minutes, but',
+    ],
+    ['no attempt', { maxAttempts: 0 }, 'maxAttempts is 0, but must be a whole number from 1 to 1000.'],
+    [
+      'a batch beyond one receive',
+      { batchSize: 11 },
+      'batchSize is 11, but must be a whole number from 1 to 10.',
+    ],
+  ];
+
+  test.each(wrong)('do not work with %s', (_what, change, message) => {
+    expect(consumerProblems({ ...consumer, ...change })).toEqual([expect.stringContaining(message)]);
+  });
+
+  test('work at their limits', () => {
+    const edge = {
+      lease: minutes(3),
+      timeout: minutes(3),
+      inboxRetention: days(28),
+      deadLetterRetention: days(14),
+    };
+    expect(consumerProblems({ ...consumer, ...edge })).toEqual([]);
+    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(26) })).toEqual([]);
+  });
+});
+
+test('refusals have a code, to be told apart by', () => {
+  expect(() => refuse('It', ['it is wrong.'])).toThrow(
+    expect.objectContaining({ code: 'BAD_SETTINGS', message: 'It cannot work: it is wrong.' }),
+  );
+  expect(() => refuse('It', [])).not.toThrow();
+});
