@@ -1,0 +1,159 @@
+import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { type Answer, answersHttp, identify, poll } from './health.ts';
+import { dockerAnswers, startLocalStack, stopLocalStack } from './localstack.ts';
+import { endMiniStack, logFile, type MiniStackProcess, runMiniStack } from './ministack.ts';
+import { findPython } from './python-environment.ts';
+import { DEFAULT_PORT } from './workspace.ts';
+
+/** A local AWS that answers. */
+export interface Engine {
+  /** Where it answers, e.g. `http://127.0.0.1:4566`. */
+  readonly endpoint: string;
+  readonly port: number;
+  /** Which engine it is; `external` is whatever `AWS_ENDPOINT_URL` points at. */
+  readonly kind: 'ministack' | 'localstack' | 'external';
+  /** Whether this call started it. One that was there before is never stopped. */
+  readonly startedHere: boolean;
+  /** How to find its process again, where it is a process of ours. */
+  readonly process?: MiniStackProcess | undefined;
+  /** Where its output goes, where this call started it as a process. */
+  readonly logFile?: string | undefined;
+  /** Ends it with everything that it runs, if this call started it; else does nothing. */
+  stop(): Promise<void>;
+}
+
+/** What {@link startEngine} may be told. */
+export interface EngineOptions {
+  /** The port to use. @default `MAILROOM_PORT`, else 4566 */
+  readonly port?: number | undefined;
+  /** Whether the engine goes on when this process ends. @default false */
+  readonly detached?: boolean;
+  /** The environment to read `AWS_ENDPOINT_URL` and `MAILROOM_PORT` from. @default process.env */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The Python commands to try, best first. @default python3, then python3.13 down to python3.10 */
+  readonly pythons?: readonly string[];
+  /** Gets a line at each step that takes time. */
+  readonly onProgress?: (line: string) => void;
+}
+
+/** How long something that listens may take to say that it is an engine: one that starts listens first. */
+const RECOGNISE_MS = 3_000;
+
+/**
+ * Finds or starts a local AWS: what `AWS_ENDPOINT_URL` points at, else an engine that answers on the port, else
+ * MiniStack (with a Python of 3.10 or later), else LocalStack Community (with Docker).
+ *
+ * An engine that this call starts ends with this process, however that ends, unless `detached` is set.
+ *
+ * @throws `ENGINE_UNREACHABLE` when nothing answers at `AWS_ENDPOINT_URL`
+ * @throws `PORT_IN_USE` when something that is no engine listens on the port
+ * @throws `NO_ENGINE` when there is neither a usable Python nor Docker
+ * @throws `ENGINE_START`, `PYTHON_ENVIRONMENT` when the engine cannot be installed or started
+ *
+ * @example
+ * ```ts
+ * const engine = await startEngine({ onProgress: console.error });
+ * try {
+ *   await deployLocal({ endpoint: engine.endpoint });
+ * } finally {
+ *   await engine.stop();
+ * }
+ * ```
+ */
+export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
+  const env = options.env ?? process.env;
+  const given = env.AWS_ENDPOINT_URL;
+  if (given) return await externalEngine(given);
+
+  const port = options.port ?? parsePort(env.MAILROOM_PORT ?? String(DEFAULT_PORT));
+  const endpoint = `http://127.0.0.1:${port}`;
+  const running = await runningEngine(endpoint, port);
+  if (running) return running;
+
+  const python = await findPython(options.pythons);
+  if (python) return await startMiniStack({ ...options, endpoint, port, python });
+  if (await dockerAnswers()) {
+    options.onProgress?.('Starting the local AWS (LocalStack, by Docker)');
+    await startLocalStack(port);
+    const stop = async (): Promise<void> => await stopLocalStack(port);
+    return { endpoint, port, kind: 'localstack', startedHere: true, stop };
+  }
+  throw new MailroomError(
+    'NO_ENGINE',
+    'No local AWS can be started: neither Python 3.10 or later (python3) nor a running Docker was found. Install ' +
+      'one of them, or set AWS_ENDPOINT_URL to an engine that runs already.',
+  );
+}
+
+/**
+ * Reads a port number.
+ *
+ * @throws `BAD_PORT` when it is none
+ */
+export function parsePort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
+  throw new MailroomError(
+    'BAD_PORT',
+    `Port "${text}" is not a whole number from 1 to 65535 (--port or MAILROOM_PORT).`,
+  );
+}
+
+async function externalEngine(given: string): Promise<Engine> {
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (!url || !(await answersHttp(given))) {
+    throw new MailroomError(
+      'ENGINE_UNREACHABLE',
+      `AWS_ENDPOINT_URL is "${given}", but ${url ? 'nothing answers there' : 'that is no URL'}. Start the engine ` +
+        'it names, or unset AWS_ENDPOINT_URL to have one started.',
+    );
+  }
+  const endpoint = given.replace(/\/+$/, '');
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+  return { endpoint, port, kind: 'external', startedHere: false, stop: async () => {} };
+}
+
+async function runningEngine(endpoint: string, port: number): Promise<Engine | undefined> {
+  const answer = await recognise(endpoint);
+  if (answer === 'nothing') return undefined;
+  if (answer === 'foreign') {
+    throw new MailroomError(
+      'PORT_IN_USE',
+      `Port ${port} is in use by something that is not a local AWS. Stop it, or choose another port with --port ` +
+        `or MAILROOM_PORT, e.g. MAILROOM_PORT=${port + 1}.`,
+    );
+  }
+  return { endpoint, port, kind: answer, startedHere: false, stop: async () => {} };
+}
+
+async function recognise(endpoint: string): Promise<Answer> {
+  const known = await poll(RECOGNISE_MS, async () => {
+    const answer = await identify(endpoint);
+    return answer === 'foreign' ? undefined : answer;
+  });
+  return known ?? 'foreign';
+}
+
+async function startMiniStack(
+  options: EngineOptions & { endpoint: string; port: number; python: string },
+): Promise<Engine> {
+  const { endpoint, port, python, onProgress } = options;
+  onProgress?.(`Starting the local AWS (MiniStack) on port ${port}`);
+  try {
+    const ministack = await runMiniStack({ port, python, detached: options.detached ?? false, onProgress });
+    return {
+      endpoint,
+      port,
+      kind: 'ministack',
+      startedHere: true,
+      process: ministack,
+      logFile: logFile(port),
+      stop: async () => await endMiniStack(ministack),
+    };
+  } catch (error) {
+    // Another process may have started one on this port between our look and our start.
+    const running = await runningEngine(endpoint, port);
+    if (running) return running;
+    throw error;
+  }
+}

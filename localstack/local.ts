@@ -1,0 +1,125 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { Command, InvalidArgumentError } from 'commander';
+import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
+import { deployLocal, type Outputs, reachableUrl } from './deploy.ts';
+import { type Engine, parsePort, startEngine } from './engine.ts';
+import { stopLocalStack } from './localstack.ts';
+import { endMiniStack, type MiniStackProcess } from './ministack.ts';
+import { runsWith } from './process-group.ts';
+import { DEFAULT_PORT, localEnvironment, localFile } from './workspace.ts';
+
+/** What `local:stop` needs to know about an engine that was left running. */
+interface LeftRunning {
+  readonly kind: Engine['kind'];
+  readonly process?: MiniStackProcess;
+}
+
+/** `npm run local`: an engine in the background with every stack deployed, and how to use it. */
+async function start(port: number): Promise<void> {
+  const engine = await startEngine({ port, detached: true, onProgress: say });
+  if (engine.startedHere) await remember(engine);
+  const outputs = await deployLocal({ endpoint: engine.endpoint, onProgress: say });
+  printUsage(engine, outputs);
+}
+
+/** `npm run local:stop`: ends the engine that `npm run local` started on this port, and nothing else. */
+async function stop(port: number): Promise<void> {
+  const left = await recall(port);
+  if (left?.kind === 'localstack') {
+    await stopLocalStack(port);
+  } else if (left?.process && (await runsWith(left.process.pid, left.process.mark))) {
+    await endMiniStack(left.process);
+  } else {
+    say(`No engine that was started here runs on port ${port}.`);
+    return;
+  }
+  await rm(stateFile(port), { force: true });
+  say(`The local AWS on port ${port} is stopped.`);
+}
+
+function printUsage(engine: Engine, outputs: Outputs): void {
+  const { OrdersUrl, ...others } = outputs;
+  const rows = [
+    ...(OrdersUrl ? [['OrdersUrl', reachableUrl(engine.endpoint, OrdersUrl)] as const] : []),
+    ...Object.entries(others).sort(([a], [b]) => a.localeCompare(b)),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  for (const [name, value] of rows) console.log(`${name.padEnd(width)}  ${value}`);
+  console.log('\nFor other tools (aws, npx cdklocal):');
+  for (const [name, value] of Object.entries(localEnvironment(engine.endpoint))) {
+    // The rest of it only silences a warning.
+    if (!name.startsWith('AWS_SDK_')) console.log(`  export ${name}=${value}`);
+  }
+  if (engine.startedHere) {
+    const option = engine.port === DEFAULT_PORT ? '' : ` -- --port ${engine.port}`;
+    console.log(`\nIt keeps running. To stop it: npm run local:stop${option}`);
+  } else {
+    console.log('\nThe engine was there already and is left as it is.');
+  }
+}
+
+async function remember(engine: Engine): Promise<void> {
+  const left: LeftRunning = { kind: engine.kind, ...(engine.process && { process: engine.process }) };
+  await writeFile(stateFile(engine.port), JSON.stringify(left));
+}
+
+async function recall(port: number): Promise<LeftRunning | undefined> {
+  try {
+    return JSON.parse(await readFile(stateFile(port), 'utf8')) as LeftRunning;
+  } catch {
+    return undefined;
+  }
+}
+
+function stateFile(port: number): string {
+  return localFile(`engine-${port}.json`);
+}
+
+function say(line: string): void {
+  console.error(line);
+}
+
+function portArgument(text: string): number {
+  try {
+    return parsePort(text);
+  } catch (error) {
+    throw new InvalidArgumentError(errorMessage(error));
+  }
+}
+
+/** The command line of `npm run local` and `npm run local:stop`. */
+async function main(argv: readonly string[]): Promise<void> {
+  const program = new Command('local').description('The local AWS with Mailroom deployed to it.');
+  const port = parsePort(process.env.MAILROOM_PORT ?? String(DEFAULT_PORT));
+  const portFlag = [
+    '--port <number>',
+    'the port of the engine (or MAILROOM_PORT)',
+    portArgument,
+    port,
+  ] as const;
+  program
+    .command('start')
+    .description(
+      'start an engine if none runs, deploy all stacks, print their outputs; it goes on in the background',
+    )
+    .option(...portFlag)
+    .action(async (options: { port: number }) => await start(options.port));
+  program
+    .command('stop')
+    .description('end the engine that start has started')
+    .option(...portFlag)
+    .action(async (options: { port: number }) => await stop(options.port));
+  await program.parseAsync(argv, { from: 'user' });
+}
+
+await mainOrFail();
+
+async function mainOrFail(): Promise<void> {
+  try {
+    await main(process.argv.slice(2));
+  } catch (error) {
+    // Our own errors say what to do; the stack of another one says where to look.
+    console.error(error instanceof MailroomError ? error.message : error);
+    process.exitCode = 1;
+  }
+}

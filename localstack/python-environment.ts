@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { errorCode, MailroomError } from '../lambdas/runtime/errors.ts';
+import { lastLines } from './health.ts';
+import { isAlive } from './process-group.ts';
+import { localFile, projectRoot } from './workspace.ts';
+
+const run = promisify(execFile);
+
+/** The commands under which a Python may be found, best first. */
+const PYTHONS = ['python3', 'python3.13', 'python3.12', 'python3.11', 'python3.10'];
+
+/** The oldest Python that MiniStack runs on: 3.10. */
+const PYTHON_MINOR_MIN = 10;
+
+const INSTALL_TIMEOUT_MS = 300_000;
+
+/** The list of everything that MiniStack needs, every file by its hash. */
+const requirementsFile = join(projectRoot, 'localstack', 'requirements.txt');
+
+/**
+ * Finds a Python that MiniStack runs on.
+ *
+ * @param commands - the commands to try
+ * @returns the first command that is Python 3.10 or later, or undefined
+ */
+export async function findPython(commands: readonly string[] = PYTHONS): Promise<string | undefined> {
+  for (const command of commands) {
+    try {
+      const { stdout } = await run(command, ['-c', 'import sys; print(*sys.version_info[:2])']);
+      const [major = 0, minor = 0] = stdout.trim().split(' ').map(Number);
+      if (major === 3 && minor >= PYTHON_MINOR_MIN) return command;
+    } catch {
+      // Not there, or a launcher with no Python behind it: the next one.
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Where the virtual environment of a requirements file lives. Its name holds the hash of that file: another
+ * list is another environment, and one that is there under its name is whole, because it only gets that name
+ * when its installation has ended well.
+ */
+export async function environmentDir(requirements: string = requirementsFile): Promise<string> {
+  const hash = createHash('sha256')
+    .update(await readFile(requirements))
+    .digest('hex');
+  return localFile(`python-${hash.slice(0, 16)}`);
+}
+
+/** What {@link ensureEnvironment} needs to know. */
+export interface EnvironmentOptions {
+  /** The Python to make it with, as {@link findPython} returned it. */
+  readonly python: string;
+  /** @default the project's own `requirements.txt` */
+  readonly requirements?: string;
+  /** A module that can be imported from a whole environment. @default 'ministack' */
+  readonly proof?: string;
+  readonly onProgress?: (line: string) => void;
+}
+
+/**
+ * Makes sure that the virtual environment is there, and returns its Python. It is made under a name of this
+ * process and renamed when it is whole, so that an interrupted installation leaves nothing that looks whole
+ * and two processes that install at once do not meet.
+ *
+ * @returns the path of the environment's Python
+ * @throws `PYTHON_ENVIRONMENT` when it cannot be made, with the end of the output and what to do
+ */
+export async function ensureEnvironment(options: EnvironmentOptions): Promise<string> {
+  const { python, requirements = requirementsFile, proof = 'ministack' } = options;
+  const dir = await environmentDir(requirements);
+  if (await isWhole(dir, proof)) return pythonIn(dir);
+
+  await removeLeftovers();
+  const building = `${dir}.building-${process.pid}-${randomBytes(3).toString('hex')}`;
+  options.onProgress?.('Installing the local AWS (MiniStack), once');
+  try {
+    await run(python, ['-m', 'venv', building], { env: pythonEnvironment(), timeout: INSTALL_TIMEOUT_MS });
+    await run(
+      pythonIn(building),
+      // Wheels only: a source package would build with tools that no hash covers.
+      [
+        '-m',
+        'pip',
+        'install',
+        '--no-input',
+        '--only-binary',
+        ':all:',
+        '--require-hashes',
+        '-r',
+        requirements,
+      ],
+      { env: pythonEnvironment(), timeout: INSTALL_TIMEOUT_MS, maxBuffer: 16 * 1024 * 1024 },
+    );
+    await takeName(building, dir, proof);
+  } catch (error) {
+    await rm(building, { recursive: true, force: true });
+    throw installFailed(python, error);
+  }
+  return pythonIn(dir);
+}
+
+/** The environment variables that the engine's Python runs with: the caller's, without what would redirect it. */
+export function pythonEnvironment(): Record<string, string | undefined> {
+  const { PYTHONHOME: _home, PYTHONPATH: _path, ...env } = process.env;
+  return { ...env, PIP_USER: '0', PIP_DISABLE_PIP_VERSION_CHECK: '1', PYTHONUTF8: '1' };
+}
+
+async function takeName(building: string, dir: string, proof: string): Promise<void> {
+  // What is there under this name is either whole, by another process, or broken, by a change of Python.
+  if (existsSync(dir) && !(await isWhole(dir, proof))) await rm(dir, { recursive: true, force: true });
+  try {
+    await rename(building, dir);
+  } catch (error) {
+    if (!['ENOTEMPTY', 'EEXIST'].includes(errorCode(error))) throw error;
+    await rm(building, { recursive: true, force: true });
+  }
+}
+
+async function isWhole(dir: string, proof: string): Promise<boolean> {
+  if (!existsSync(pythonIn(dir))) return false;
+  try {
+    await run(pythonIn(dir), ['-c', `import ${proof}`], { env: pythonEnvironment() });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(localFile('.'))) {
+    const builder = /\.building-(\d+)-\w+$/.exec(name)?.[1];
+    if (builder && !isAlive(Number(builder))) await rm(localFile(name), { recursive: true, force: true });
+  }
+}
+
+function pythonIn(dir: string): string {
+  return join(dir, 'bin', 'python');
+}
+
+function installFailed(python: string, cause: unknown): MailroomError {
+  const { stdout = '', stderr = '' } = cause as { stdout?: string; stderr?: string };
+  const output = lastLines(`${stdout}\n${stderr}`) || `  ${String(cause)}`;
+  return new MailroomError(
+    'PYTHON_ENVIRONMENT',
+    `The local AWS could not be installed with ${python}:\n${output}\n` +
+      'If it says that venv or ensurepip is missing, install it (Debian, Ubuntu: apt install python3-venv). If the ' +
+      'package index cannot be reached, check the network or the index that pip is set to. Then run the same ' +
+      'command again.',
+    { cause },
+  );
+}

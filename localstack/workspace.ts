@@ -1,0 +1,58 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The root of the project, absolute. */
+export const projectRoot = fileURLToPath(new URL('..', import.meta.url));
+
+/** The project's ignored folder: the engine's virtual environment, logs, process files, deployments. */
+const localDir = join(projectRoot, '.local');
+
+/** The port of the local AWS unless another is asked for. It is LocalStack's, which most tools expect. */
+export const DEFAULT_PORT = 4566;
+
+/** The one region of the local stage. */
+export const LOCAL_REGION = 'us-east-1';
+
+/** The account that both engines answer for. */
+export const LOCAL_ACCOUNT = '000000000000';
+
+/** The path of a file in the ignored folder, which is made if it is not there. */
+export function localFile(name: string): string {
+  mkdirSync(localDir, { recursive: true });
+  return join(localDir, name);
+}
+
+/**
+ * The environment that points AWS SDKs and tools at a local engine: both endpoints (S3 has its own variable,
+ * because `<bucket>.localhost` does not resolve everywhere), test credentials, the region, and no warning about
+ * the age of Node 20.
+ *
+ * @example
+ * ```ts
+ * Object.assign(process.env, localEnvironment('http://127.0.0.1:4566'));
+ * ```
+ */
+export function localEnvironment(endpoint: string): Record<string, string> {
+  return {
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_ENDPOINT_URL_S3: endpoint,
+    AWS_REGION: LOCAL_REGION,
+    AWS_DEFAULT_REGION: LOCAL_REGION,
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+  };
+}
+
+/**
+ * The environment of a child process, without anything of the caller's that could send it to a real account
+ * (`AWS_PROFILE`, session tokens, config files) or change how its Node runs.
+ */
+export function withoutAws(env: NodeJS.ProcessEnv): Record<string, string> {
+  const kept = Object.entries(env).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && !entry[0].startsWith('AWS_') && entry[0] !== 'NODE_OPTIONS',
+  );
+  return Object.fromEntries(kept);
+}
