@@ -1,0 +1,160 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
+import type { Envelope } from '../lambdas/runtime/event.ts';
+import type { InboxRow, OutboxRow } from '../lambdas/runtime/rows.ts';
+import type { Outputs } from '../localstack/deploy.ts';
+
+/** Which consumers must see an event, by its type: what the rules of the order system say. */
+export const CONSUMERS_OF: Readonly<Record<string, readonly Consumer[]>> = {
+  OrderPlaced: ['payments', 'inventory'],
+  PaymentCaptured: ['notifications', 'order-status'],
+  PaymentDeclined: ['order-status'],
+  StockReserved: ['order-status'],
+  StockRejected: ['order-status'],
+};
+
+/** The consumers of the order system. */
+export const CONSUMERS = ['payments', 'inventory', 'notifications', 'order-status'] as const;
+export type Consumer = (typeof CONSUMERS)[number];
+
+/** The outputs that name a consumer's queues. */
+export const QUEUE_OUTPUTS: Readonly<Record<Consumer, string>> = {
+  payments: 'Payments',
+  inventory: 'Inventory',
+  notifications: 'Notifications',
+  'order-status': 'OrderStatus',
+};
+
+/** An event of the run, as its outbox row holds it. */
+export interface WrittenEvent {
+  readonly row: OutboxRow;
+  readonly envelope: Envelope;
+}
+
+/** Everything that the tables and queues say of one run. */
+export interface Readings {
+  readonly orders: readonly { readonly orderId: string; readonly payment: string; readonly stock: string }[];
+  readonly events: readonly WrittenEvent[];
+  /** Inbox rows by consumer and event id. */
+  readonly inbox: Readonly<Record<Consumer, ReadonlyMap<string, InboxRow>>>;
+  /** When each charge of an order was made, epoch milliseconds, by order id. */
+  readonly charges: ReadonlyMap<string, readonly number[]>;
+  /** E-mails by order id. */
+  readonly emails: ReadonlyMap<string, number>;
+  /** Pieces left in stock, by SKU. */
+  readonly stock: ReadonlyMap<string, number>;
+  /** Messages waiting or in flight, in all queues. */
+  readonly queued: number;
+  /** Messages in all dead-letter queues. */
+  readonly deadLetters: number;
+}
+
+/** Reads the run's state from the tables and queues. */
+export interface Reader {
+  /** @param runId - every customer and SKU of the run begins with it */
+  read(runId: string): Promise<Readings>;
+}
+
+/** Makes the reader of one deployment. The SDK clients take the endpoint from the environment. */
+export function createReader(outputs: Outputs): Reader {
+  const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
+  const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
+
+  async function scan(tableName: string): Promise<Record<string, unknown>[]> {
+    const items: Record<string, unknown>[] = [];
+    for await (const page of paginateScan(
+      { client: documents },
+      { TableName: tableName, ConsistentRead: true },
+    )) {
+      items.push(...(page.Items ?? []));
+    }
+    return items;
+  }
+
+  async function depth(suffix: 'QueueUrl' | 'DlqUrl'): Promise<number> {
+    const depths = await Promise.all(
+      CONSUMERS.map(async (consumer) => {
+        const { Attributes = {} } = await sqs.send(
+          new GetQueueAttributesCommand({
+            QueueUrl: outputs[`${QUEUE_OUTPUTS[consumer]}${suffix}`],
+            AttributeNames: ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'],
+          }),
+        );
+        return Object.values(Attributes).reduce((sum, value) => sum + Number(value), 0);
+      }),
+    );
+    return depths.reduce((sum, value) => sum + value, 0);
+  }
+
+  return {
+    read: async (runId) => {
+      // The queues first: what has left them by then is in the tables.
+      const [queued, deadLetters] = await Promise.all([depth('QueueUrl'), depth('DlqUrl')]);
+      const [items, bank] = await Promise.all([
+        scan(required(outputs, 'TableName')),
+        scan(required(outputs, 'BankTableName')),
+      ]);
+      return { ...sort(runId, items, bank), queued, deadLetters };
+    },
+  };
+}
+
+/** Picks out of both tables what belongs to the run. */
+function sort(
+  runId: string,
+  items: readonly Record<string, unknown>[],
+  bank: readonly Record<string, unknown>[],
+): Omit<Readings, 'queued' | 'deadLetters'> {
+  const ofKind = (prefix: string, from = items) => from.filter((item) => String(item.PK).startsWith(prefix));
+  const orders = ofKind('ORDER#').filter((item) =>
+    String(item.customerId).startsWith(runId),
+  ) as never as Readings['orders'];
+  const orderIds = new Set(orders.map((order) => order.orderId));
+
+  const events = ofKind('OUTBOX#')
+    .map((item) => ({
+      row: item as never as OutboxRow,
+      envelope: JSON.parse(String(item.envelope)) as Envelope,
+    }))
+    .filter(({ envelope }) => orderIds.has((envelope.data as { orderId: string }).orderId));
+  const eventIds = new Set(events.map(({ envelope }) => envelope.eventId));
+
+  const inbox = Object.fromEntries(
+    CONSUMERS.map((consumer) => {
+      const prefix = `INBOX#${consumer}#`;
+      const rows = ofKind(prefix)
+        .filter((item) => item.SK === 'MESSAGE')
+        .map((item) => [String(item.PK).slice(prefix.length), item as never as InboxRow] as const)
+        .filter(([eventId]) => eventIds.has(eventId));
+      return [consumer, new Map(rows)];
+    }),
+  ) as Record<Consumer, Map<string, InboxRow>>;
+
+  const charges = new Map<string, number[]>();
+  for (const charge of ofKind('CHARGE#', bank)) {
+    const orderId = String(charge.orderId);
+    if (orderIds.has(orderId))
+      charges.set(orderId, [...(charges.get(orderId) ?? []), Number(charge.chargedAt)]);
+  }
+  const emails = new Map<string, number>();
+  for (const email of ofKind('NOTIFICATION#')) {
+    const orderId = String(email.PK).slice('NOTIFICATION#'.length);
+    if (orderIds.has(orderId)) emails.set(orderId, (emails.get(orderId) ?? 0) + 1);
+  }
+  const stock = ofKind(`STOCK#${runId}`).map(
+    (item) => [String(item.PK).slice('STOCK#'.length), Number(item.available)] as const,
+  );
+  return { orders, events, inbox, charges, emails, stock: new Map(stock) };
+}
+
+/** An output of the deployment. */
+export function required(outputs: Outputs, name: string): string {
+  const value = outputs[name];
+  if (value === undefined) {
+    throw new Error(
+      `The deployed stacks have no output ${name}: they are of another version. Run npm run local:stop and try again.`,
+    );
+  }
+  return value;
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
+import pMap from 'p-map';
+import { stockRow } from '../lambdas/example/inventory/stock.ts';
+import { type Outputs, reachableUrl } from '../localstack/deploy.ts';
+import { CONSUMERS_OF, type Consumer, QUEUE_OUTPUTS, required, type WrittenEvent } from './readings.ts';
+
+/** Every so many orders, the same request is sent twice at once. */
+const REPEAT_EVERY = 5;
+
+/** Every so many events, the message is sent again to every queue that got it. */
+const RESEND_EVERY = 10;
+
+/** Pieces of each SKU in stock when the run begins: enough for all orders. */
+export const STOCK_PER_SKU = 1_000_000;
+
+const SKUS = 5;
+
+/** The most requests under way at once. */
+const REQUESTS_AT_ONCE = 50;
+
+/** How often one request is tried while the API cannot answer it yet. */
+const REQUEST_TRIES = 20;
+
+/** A request that was sent twice, and what the API made of it. */
+export interface Repeat {
+  readonly orderId: string;
+  readonly sameAnswer: boolean;
+}
+
+/** A message that was sent again to one consumer's queue. */
+export interface Resent {
+  readonly consumer: Consumer;
+  readonly eventId: string;
+}
+
+/** The customers of one run, and whoever delivers messages twice. */
+export interface Shop {
+  /** Puts the run's goods into stock. */
+  stockUp(): Promise<void>;
+  /** Places the orders, some of them twice at once. Returns when every one is answered. */
+  placeOrders(count: number, ratePerSecond: number, onPlaced: () => void): Promise<Repeat[]>;
+  /** Sends some of the events' messages again, each once in the run. */
+  resendSome(events: readonly WrittenEvent[]): Promise<Resent[]>;
+}
+
+/** Opens a shop. The SDK clients take the endpoint from the environment. */
+export function createShop(deps: {
+  readonly outputs: Outputs;
+  readonly endpoint: string;
+  readonly runId: string;
+}): Shop {
+  const { outputs, endpoint, runId } = deps;
+  const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
+  const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
+  const ordersUrl = new URL('orders', reachableUrl(endpoint, required(outputs, 'OrdersUrl')));
+  const resent = new Set<string>();
+
+  /** One request, tried again until it is answered: that is what an idempotency key is for. */
+  async function post(n: number): Promise<string> {
+    const order = {
+      customerId: `${runId}-customer-${n}`,
+      items: [{ sku: `${runId}-sku-${n % SKUS}`, quantity: 1 + (n % 3), unitPrice: 100 + n }],
+    };
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await fetch(ordersUrl, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': `${runId}-${n}` },
+        body: JSON.stringify(order),
+      });
+      const text = await response.text();
+      if (response.status === 201) return text;
+      const mayComeAgain = response.status === 409 || response.status >= 500;
+      if (!mayComeAgain || attempt >= REQUEST_TRIES) {
+        throw new Error(
+          `POST ${ordersUrl} answered ${response.status} for order ${n}: ${text.slice(0, 500)}`,
+        );
+      }
+      await pause(250);
+    }
+  }
+
+  return {
+    stockUp: async () => {
+      const TableName = required(outputs, 'TableName');
+      for (let n = 0; n < SKUS; n += 1) {
+        await documents.send(
+          new PutCommand({ TableName, Item: stockRow(`${runId}-sku-${n}`, STOCK_PER_SKU) }),
+        );
+      }
+    },
+
+    placeOrders: async (count, ratePerSecond, onPlaced) => {
+      const repeats: Repeat[] = [];
+      const startedAt = Date.now();
+      await pMap(
+        Array.from({ length: count }, (_, n) => n),
+        async (n) => {
+          await pause(startedAt + (n / ratePerSecond) * 1_000 - Date.now());
+          const answers = await Promise.all(n % REPEAT_EVERY === 0 ? [post(n), post(n)] : [post(n)]);
+          const [first = '', second] = answers;
+          const { orderId } = JSON.parse(first) as { orderId: string };
+          if (second !== undefined) repeats.push({ orderId, sameAnswer: first === second });
+          onPlaced();
+        },
+        { concurrency: REQUESTS_AT_ONCE },
+      );
+      return repeats;
+    },
+
+    resendSome: async (events) => {
+      const chosen = events.filter(
+        ({ envelope }) => hash(envelope.eventId) % RESEND_EVERY === 0 && !resent.has(envelope.eventId),
+      );
+      const sent = await pMap(
+        chosen,
+        async ({ row, envelope }) => {
+          resent.add(envelope.eventId);
+          const consumers = CONSUMERS_OF[envelope.type] ?? [];
+          for (const consumer of consumers) {
+            await sqs.send(
+              new SendMessageCommand({
+                QueueUrl: required(outputs, `${QUEUE_OUTPUTS[consumer]}QueueUrl`),
+                MessageBody: JSON.stringify(asDelivered(row.source, envelope)),
+              }),
+            );
+          }
+          return consumers.map((consumer) => ({ consumer, eventId: envelope.eventId }));
+        },
+        { concurrency: 8 },
+      );
+      return sent.flat();
+    },
+  };
+}
+
+/** The message as the bus sends it, under an id of its own, as every repeated delivery has. */
+function asDelivered(source: string, envelope: WrittenEvent['envelope']) {
+  return {
+    version: '0',
+    id: randomUUID(),
+    'detail-type': envelope.type,
+    source,
+    account: '000000000000',
+    time: new Date().toISOString(),
+    region: 'us-east-1',
+    resources: [],
+    detail: envelope,
+  };
+}
+
+/** Some number of an event id, the same each time. */
+function hash(eventId: string): number {
+  return Number.parseInt(eventId.slice(-8, -2), 16);
+}
+
+/** Waits; not at all for zero and less. */
+export function pause(ms: number): Promise<void> {
+  return ms <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
+}
