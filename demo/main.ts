@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import { deployLocal } from '../localstack/deploy.ts';
 import { type Engine, parsePort, startEngine } from '../localstack/engine.ts';
+import { leaveRunning } from '../localstack/left-running.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
 import { createReader, type Readings } from './readings.ts';
 import { type Progress, printReceipt, progressOf, type Receipt, receiptOf } from './receipt.ts';
@@ -68,11 +69,13 @@ async function run(engine: Engine, options: Options): Promise<Receipt> {
 
 async function demo(options: Options): Promise<void> {
   const engine = await startEngine({ port: options.port, detached: options.keep, onProgress: say });
+  if (options.keep && engine.startedHere) await leaveRunning(engine);
   try {
     const receipt = await run(engine, options);
     say('');
     (options.json ? say : print)(printReceipt(receipt));
-    if (options.keep) say(`\nThe local AWS is left running at ${engine.endpoint}.`);
+    if (options.keep)
+      say(`\nThe local AWS is left running at ${engine.endpoint}. To stop it: npm run local:stop`);
     if (options.json) print(JSON.stringify(receipt));
     if (receipt.problems.length > 0) process.exitCode = 1;
   } finally {
@@ -127,7 +130,7 @@ async function main(): Promise<void> {
         'read back from the tables and queues. Ends with 1 if anything was lost or doubled.',
     )
     .option('--orders <number>', 'how many orders', positive('--orders', 100_000), 200)
-    .option('--rate <number>', 'orders a second', positive('--rate', 10_000), 20)
+    .option('--rate <number>', 'orders a second', positive('--rate', 10_000), 10)
     .option(
       '--port <number>',
       'the port of the local AWS (or MAILROOM_PORT)',

@@ -205,5 +205,5 @@ export function printReceipt(receipt: Receipt): string {
     receipt.problems.length === 0
       ? 'Nothing lost, nothing doubled.'
       : ['Something is wrong:', ...receipt.problems.map((problem) => `  ${problem}`)].join('\n');
-  return [...rows.map(([name, value]) => `  ${name.padEnd(26)}${value}`), '', verdict].join('\n');
+  return [...rows.map(([name, value]) => `  ${name.padEnd(28)}${value}`), '', verdict].join('\n');
 }

@@ -19,7 +19,7 @@ export const STOCK_PER_SKU = 1_000_000;
 const SKUS = 5;
 
 /** The most requests under way at once. */
-const REQUESTS_AT_ONCE = 50;
+const REQUESTS_AT_ONCE = 10;
 
 /** How often one request is tried while the API cannot answer it yet. */
 const REQUEST_TRIES = 20;

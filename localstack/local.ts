@@ -1,40 +1,26 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import { deployLocal, type Outputs, reachableUrl } from './deploy.ts';
 import { type Engine, parsePort, startEngine } from './engine.ts';
-import { stopLocalStack } from './localstack.ts';
-import { endMiniStack, type MiniStackProcess } from './ministack.ts';
-import { runsWith } from './process-group.ts';
-import { DEFAULT_PORT, localEnvironment, localFile } from './workspace.ts';
-
-/** What `local:stop` needs to know about an engine that was left running. */
-interface LeftRunning {
-  readonly kind: Engine['kind'];
-  readonly process?: MiniStackProcess;
-}
+import { leaveRunning, stopLeftRunning } from './left-running.ts';
+import { DEFAULT_PORT, localEnvironment } from './workspace.ts';
 
 /** `npm run local`: an engine in the background with every stack deployed, and how to use it. */
 async function start(port: number): Promise<void> {
   const engine = await startEngine({ port, detached: true, onProgress: say });
-  if (engine.startedHere) await remember(engine);
+  if (engine.startedHere) await leaveRunning(engine);
   const outputs = await deployLocal({ endpoint: engine.endpoint, onProgress: say });
   printUsage(engine, outputs);
 }
 
 /** `npm run local:stop`: ends the engine that `npm run local` started on this port, and nothing else. */
 async function stop(port: number): Promise<void> {
-  const left = await recall(port);
-  if (left?.kind === 'localstack') {
-    await stopLocalStack(port);
-  } else if (left?.process && (await runsWith(left.process.pid, left.process.mark))) {
-    await endMiniStack(left.process);
-  } else {
-    say(`No engine that was started here runs on port ${port}.`);
-    return;
-  }
-  await rm(stateFile(port), { force: true });
-  say(`The local AWS on port ${port} is stopped.`);
+  const stopped = await stopLeftRunning(port);
+  say(
+    stopped
+      ? `The local AWS on port ${port} is stopped.`
+      : `No engine that was started here runs on port ${port}.`,
+  );
 }
 
 function printUsage(engine: Engine, outputs: Outputs): void {
@@ -56,23 +42,6 @@ function printUsage(engine: Engine, outputs: Outputs): void {
   } else {
     console.log('\nThe engine was there already and is left as it is.');
   }
-}
-
-async function remember(engine: Engine): Promise<void> {
-  const left: LeftRunning = { kind: engine.kind, ...(engine.process && { process: engine.process }) };
-  await writeFile(stateFile(engine.port), JSON.stringify(left));
-}
-
-async function recall(port: number): Promise<LeftRunning | undefined> {
-  try {
-    return JSON.parse(await readFile(stateFile(port), 'utf8')) as LeftRunning;
-  } catch {
-    return undefined;
-  }
-}
-
-function stateFile(port: number): string {
-  return localFile(`engine-${port}.json`);
 }
 
 function say(line: string): void {

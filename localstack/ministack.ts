@@ -110,6 +110,8 @@ function engineEnvironment(port: number, mark: string, tempDir: string): Record<
     MINISTACK_REGION: LOCAL_REGION,
     MINISTACK_ACCOUNT_ID: LOCAL_ACCOUNT,
     LAMBDA_EXECUTOR: 'local',
+    // Idle processes of a function that was busy go after this long; each holds some 75 MB.
+    LAMBDA_WARM_TTL_SECONDS: '30',
     // It would open ports of its own for MQTT and SFTP, the same ones in every engine.
     IOT_MTLS_ENABLED: '0',
     SFTP_ENABLED: '0',

@@ -90,9 +90,9 @@ export async function runLeased(
         const hiddenMs = Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now());
         await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));
       } catch (error) {
-        if (isErrorWithCode(error, 'FENCE_LOST') && state.commit === 'none') {
-          telemetry.count('FenceRefused');
-          stop.abort(error);
+        if (isErrorWithCode(error, 'FENCE_LOST')) {
+          // Unless it was our own commit that has just set the message PROCESSED.
+          if (state.commit === 'none') stop.abort(error);
           return;
         }
         telemetry.log.warn('A heartbeat failed; the next one tries again', {

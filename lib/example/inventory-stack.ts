@@ -19,6 +19,7 @@ export class InventoryStack extends Stack {
       events: [OrderPlaced],
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],
+      maxConcurrency: stage.maxConcurrency,
       removalPolicy: stage.removalPolicy,
     });
     consumerOutputs(this, 'Inventory', inventory);

@@ -19,6 +19,7 @@ export class NotificationsStack extends Stack {
       events: [PaymentCaptured],
       entry: lambdaEntry('example/notifications/handler'),
       domainKeys: ['NOTIFICATION#*'],
+      maxConcurrency: stage.maxConcurrency,
       removalPolicy: stage.removalPolicy,
     });
     consumerOutputs(this, 'Notifications', notifications);

@@ -34,6 +34,7 @@ export class OrdersStack extends Stack {
       events: [PaymentCaptured, PaymentDeclined, StockReserved, StockRejected],
       entry: lambdaEntry('example/orders/status.handler'),
       domainKeys: ['ORDER#*'],
+      maxConcurrency: stage.maxConcurrency,
       removalPolicy: stage.removalPolicy,
     });
 

@@ -22,6 +22,7 @@ export class PaymentsStack extends Stack {
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],
       environment: { BANK_FUNCTION_NAME: bank.functionName },
+      maxConcurrency: stage.maxConcurrency,
       removalPolicy: stage.removalPolicy,
     });
     payments.function.addToRolePolicy(

@@ -12,6 +12,8 @@ export interface Stage {
   readonly ordersAuth: FunctionUrlAuthType;
   /** How often the youngest minutes are swept. */
   readonly sweepEvery: Duration;
+  /** The most invocations of one consumer at a time. Absent: as many as Lambda allows. */
+  readonly maxConcurrency?: number;
 }
 
 /** The stages that there are. */
@@ -48,6 +50,8 @@ export function readStage(name: string | undefined, env: Env): Stage {
         removalPolicy: RemovalPolicy.DESTROY,
         ordersAuth: FunctionUrlAuthType.NONE,
         sweepEvery: Duration.seconds(5),
+        // On a laptop each invocation that runs at the same time is a process of its own.
+        maxConcurrency: 2,
       };
     case 'dev':
     case 'prod':
