@@ -15,7 +15,7 @@ const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
  * event's row is, and raising the number of shards moves nothing. There is no monotonic counter: two ids of one
  * millisecond have no order.
  *
- *     0192b3f0-5e0c-7a41-9c37-3f5d2b8e1103
+ *     01a1fba6-4458-7a41-9c37-3f5d2b8e1103
  *     └── time, ms ─┘ │   │             └└ shard 3
  *                     └ version and variant, the rest random
  *
