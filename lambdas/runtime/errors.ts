@@ -108,6 +108,12 @@ export function errorMessage(error: unknown): string {
   return message.slice(0, 1_000);
 }
 
+/** The error as one of ours: itself, or one with its name as the code, and itself as the cause. */
+export function asMailroomError(error: unknown): MailroomError {
+  if (error instanceof MailroomError) return error;
+  return new MailroomError(errorCode(error), errorMessage(error), { cause: error });
+}
+
 /** Whether an error has this code. */
 export function isErrorWithCode(error: unknown, code: string): boolean {
   return errorCode(error) === code;

@@ -4,7 +4,8 @@ import { type Clock, systemClock } from './clock.ts';
 import type { RelayConfig } from './config.ts';
 import type { Bus } from './event-bus.ts';
 import { eventIdTime, type RandomBytes, systemRandomBytes } from './event-id.ts';
-import { createRelay, LEASE_MARGIN_MS, type PendingRow, pendingRow } from './relay.ts';
+import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
+import { createRelay } from './relay.ts';
 import type { Item, Table } from './table.ts';
 import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 
