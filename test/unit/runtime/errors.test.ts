@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { errorCode, errorMessage, fingerprint, PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+
+test.each([
+  [new Error('order 42 not found'), 'Error: order # not found'],
+  [new Error('order 43 not found'), 'Error: order # not found'],
+  [
+    new PoisonMessage('currency "XXX" of 01a1fba6-4458-7a41-9c37-3f5d2b8e1103'),
+    'POISON_MESSAGE: currency # of #',
+  ],
+  [Object.assign(new Error('slow down'), { name: 'ThrottlingException' }), 'ThrottlingException: slow down'],
+  [Object.assign(new Error('a\n  b'), { code: 'ECONNRESET' }), 'ECONNRESET: a b'],
+  ['just a text', 'UNKNOWN: just a text'],
+  [undefined, 'UNKNOWN: undefined'],
+  [null, 'UNKNOWN: null'],
+  [{ message: 'an object' }, 'UNKNOWN: an object'],
+])('failures of one cause have one fingerprint: %j', (error, expected) => {
+  expect(fingerprint(error)).toBe(expected);
+});
+
+test('what is stored of an error is bounded', () => {
+  const error = new Error('x'.repeat(10_000));
+  expect(errorMessage(error)).toHaveLength(1_000);
+  expect(fingerprint(error).length).toBeLessThanOrEqual(240);
+});
+
+test('the code of an error is its code, else its name', () => {
+  expect(errorCode(new PoisonMessage('x', { code: 'NO_STOCK' }))).toBe('NO_STOCK');
+  expect(errorCode(new TypeError('x'))).toBe('TypeError');
+  expect(errorCode(Object.assign(new Error('x'), { code: 7 }))).toBe('Error');
+});

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
+import { backoffMs, transactWithRetry } from '../../../lambdas/runtime/retry.ts';
+import type { TransactAction } from '../../../lambdas/runtime/table.ts';
+import { bench, runThrough } from '../../support/runtime-bench.ts';
+
+const random = (count: number) => new Uint8Array(count).fill(128);
+const cancelled = (...codes: string[]) => new TransactionCancelled(codes.map((code) => ({ code })));
+const named = (name: string) => Object.assign(new Error(name), { name });
+
+/** Runs a transaction of which the first tries fail like this; tells the tokens that were used. */
+async function tried(failures: readonly Error[], happened = false) {
+  const { memory, clock } = bench();
+  const tokens: (string | undefined)[] = [];
+  let count = 0;
+  const random = (bytes: number) => {
+    count += 1;
+    return new Uint8Array(bytes).fill(count);
+  };
+  const table = {
+    ...memory,
+    transact: async (actions: readonly TransactAction[], token?: string) => {
+      tokens.push(token);
+      const failure = failures[tokens.length - 1];
+      if (failure === undefined || happened) await memory.transact(actions, token);
+      if (failure !== undefined) throw failure;
+    },
+  };
+  const add = {
+    Update: {
+      Key: { PK: 'a', SK: 'b' },
+      UpdateExpression: 'ADD n :one',
+      ExpressionAttributeValues: { ':one': 1 },
+    },
+  };
+  const result = await runThrough(clock, transactWithRetry({ table, clock, random }, [add])).then(
+    () => 'done',
+    (error: Error) => error.name,
+  );
+  return { result, tokens, count: memory.item({ PK: 'a', SK: 'b' })?.n };
+}
+
+test('a transaction that only met another one is made again, as a new one', async () => {
+  const { result, tokens, count } = await tried([
+    cancelled('TransactionConflict'),
+    cancelled('None', 'TransactionConflict'),
+  ]);
+  expect(result).toBe('done');
+  expect(new Set(tokens).size).toBe(3);
+  expect(count).toBe(1);
+});
+
+test('a transaction whose answer was lost is asked for again under its token, and happens once', async () => {
+  const { result, tokens, count } = await tried([named('TimeoutError')], true);
+  expect(result).toBe('done');
+  expect(new Set(tokens).size).toBe(1);
+  expect(count).toBe(1);
+});
+
+test.each([
+  ['a refused condition', cancelled('ConditionalCheckFailed')],
+  ['a refused condition among conflicts', cancelled('TransactionConflict', 'ConditionalCheckFailed')],
+  ['a throttle among conflicts', cancelled('TransactionConflict', 'ThrottlingError')],
+  ['an invalid request', named('ValidationException')],
+  ['a throttled request', named('ProvisionedThroughputExceededException')],
+  ['a missing right', named('AccessDeniedException')],
+])('%s is for the caller to judge, at once', async (_what, failure) => {
+  const { result, tokens } = await tried([failure]);
+  expect(result).toBe(failure.name);
+  expect(tokens).toHaveLength(1);
+});
+
+test('conflicts without end are given up', async () => {
+  const { result, tokens } = await tried(Array(20).fill(cancelled('TransactionConflict')));
+  expect(result).toBe('TransactionCancelled');
+  expect(tokens.length).toBeLessThan(10);
+});
+
+test('backoff doubles up to its cap, and never is less than half of it', () => {
+  expect([1, 2, 3, 10, 1_000].map((attempt) => backoffMs(attempt, 1_000, 60_000, random))).toEqual([
+    750, 1_500, 3_000, 45_000, 45_000,
+  ]);
+  expect(backoffMs(1, 1_000, 60_000, () => new Uint8Array([0]))).toBe(500);
+});
