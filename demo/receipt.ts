@@ -3,7 +3,7 @@ import { CONSUMERS, CONSUMERS_OF, type Consumer, type Readings } from './reading
 import { type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
 
 /** A median and a 99th percentile, milliseconds. */
-export interface Latency {
+interface Latency {
   readonly p50: number;
   readonly p99: number;
 }
@@ -173,7 +173,7 @@ function problemsOf(
 }
 
 /** The median and the 99th percentile of some times, by the nearest rank; 0 without any. */
-export function latency(times: readonly number[]): Latency {
+function latency(times: readonly number[]): Latency {
   const sorted = times.toSorted((a, b) => a - b);
   const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
   return { p50: rank(0.5), p99: rank(0.99) };

@@ -18,6 +18,15 @@ function text(env: string): Field<string> {
   return { env, parse: (value) => (value === '' ? undefined : value), expected: 'a text that is not empty' };
 }
 
+/** The name or the ARN of an event bus (EventBridge API reference, PutEventsRequestEntry). */
+function busName(env: string): Field<string> {
+  return {
+    env,
+    parse: (value) => (/^[/.\-_A-Za-z0-9:]{1,1600}$/.test(value) ? value : undefined),
+    expected: 'the name or the ARN of an event bus',
+  };
+}
+
 function integer(env: string, min: number, max: number): Field<number> {
   return {
     env,
@@ -45,7 +54,7 @@ const producerFields = {
 
 const relayFields = {
   tableName: text('MAILROOM_TABLE'),
-  busName: text('MAILROOM_BUS'),
+  busName: busName('MAILROOM_BUS'),
   shards: integer('MAILROOM_SHARDS', 1, 256),
   /** How long a claim of the relay holds a row. */
   claimLeaseMs: integer('MAILROOM_CLAIM_LEASE_MS', 1_000, 900_000),

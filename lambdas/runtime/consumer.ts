@@ -3,18 +3,19 @@ import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda'
 import { type Clock, systemClock } from './clock.ts';
 import type { ConsumerConfig } from './config.ts';
 import {
+  asMailroomError,
   errorCode,
   errorMessage,
   isAlreadyProcessed,
   isErrorWithCode,
   isPoison,
-  isTransactionCancelled,
   MailroomError,
 } from './errors.ts';
 import type { Envelope } from './event.ts';
 import { eventIdTime, isEventId, type RandomBytes, systemRandomBytes } from './event-id.ts';
 import type { Handler, LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
-import { type Claim, createInbox, type Message, type Refusal, TOO_OLD } from './inbox.ts';
+import { createInbox } from './inbox.ts';
+import { type Claim, type Message, type Refusal, TOO_OLD } from './inbox-conditions.ts';
 import { lastLane } from './last-lane.ts';
 import { RESPONSE_MARGIN_MS, runLeased } from './leased-run.ts';
 import { poison, readEnvelope, readEvent } from './message.ts';
@@ -24,6 +25,7 @@ import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
 import { backoffMs } from './retry.ts';
 import type { Table, TransactAction } from './table.ts';
 import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+import { asLeased, commitOf, onFreshReads } from './transactional-run.ts';
 
 export interface ConsumerDeps {
   /** From `readConsumerConfig(process.env)`. */
@@ -46,9 +48,6 @@ const START_MIN_MS = 2_000;
 /** Backoff of a message whose handler failed: from 2 s to 15 min. */
 const RETRY_BASE_MS = 2_000;
 const RETRY_CAP_MS = 900_000;
-
-/** How often a transactional handler is run at once when one of its conditions was refused. */
-const CONDITION_TRIES = 4;
 
 /** One receive of a message. */
 interface Delivery {
@@ -118,7 +117,7 @@ export function createConsumer(
       const failure =
         last.kind === 'again' ? last : again(0, new MailroomError('LEASED', 'Somebody else was quicker'));
       await hide(record, failure.afterMs);
-      throw failure.error;
+      throw asMailroomError(failure.error); // Powertools wants an Error, and a handler may throw anything
     };
     const response = await processPartialResponse(
       { Records: records },
@@ -144,8 +143,9 @@ export function createConsumer(
     };
     try {
       if (endsBy - clock.now() < START_MIN_MS) {
+        // Apart from the neighbours that have used the time up.
         return again(
-          1_000,
+          backoffMs(delivery.receives, RETRY_BASE_MS, RETRY_CAP_MS, random),
           new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
         );
       }
@@ -160,8 +160,12 @@ export function createConsumer(
         );
       }
       const event = await readEvent(handler.definition, envelope);
-      if (handler.kind === 'transactional') return await runTransactional(handler, event, delivery);
-      return await claimAndRun(handler, event, delivery, takeOver);
+      if (handler.kind === 'leased') return await claimAndRun(handler, event, delivery, takeOver);
+      // A message that comes again may be one that kills its process: then its attempts must be counted.
+      const claimFirst = delivery.receives > 1 || inbox.tooOld(delivery.message);
+      if (!claimFirst) return await runUnclaimed(handler, event, delivery);
+      const triedBefore = delivery.receives > 1 ? 1 : 0;
+      return await claimAndRun(asLeased(handler, { clock, random }), event, delivery, takeOver, triedBefore);
     } catch (error) {
       return failed(delivery, error);
     }
@@ -190,8 +194,9 @@ export function createConsumer(
     event: Envelope,
     delivery: Delivery,
     takeOver: boolean,
+    triedBefore = 0,
   ): Promise<Outcome> {
-    const verdict = await inbox.claim(delivery.message, { takeOver, endsBy: delivery.endsBy });
+    const verdict = await inbox.claim(delivery.message, { takeOver, endsBy: delivery.endsBy, triedBefore });
     if (verdict.status !== 'claimed') return refused(delivery, verdict);
     const { claim } = verdict;
     if (takeOver) telemetry.count('LeasesExpired');
@@ -254,60 +259,49 @@ export function createConsumer(
   }
 
   /** Only reads and returns; its writes and the inbox row are one transaction, on the claim's own condition. */
-  async function runTransactional(
+  async function runUnclaimed(
     handler: TransactionalHandler,
     event: Envelope,
     delivery: Delivery,
   ): Promise<Outcome> {
     const { message, receives, endsBy } = delivery;
-    if (receives > 1 || inbox.tooOld(message)) {
-      const refusal = await inbox.look(message);
-      if (refusal !== undefined) return refused(delivery, refusal);
-    }
-    const ctx = { attempt: receives, remainingMs: () => Math.max(0, endsBy - clock.now()) };
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const actions = await transactionOf(handler, event, ctx);
-        const refusal = await inbox.commitUnclaimed(message, actions, receives);
-        return refusal === undefined ? processed(delivery) : refused(delivery, refusal);
-      } catch (error) {
-        if (isAlreadyProcessed(error)) {
-          const refusal = await inbox.commitUnclaimed(message, [], receives);
-          return refusal === undefined ? processed(delivery) : refused(delivery, refusal);
-        }
-        if (isPoison(error)) throw error;
-        const tryAtOnce = isConditionRefused(error) && attempt < CONDITION_TRIES;
-        if (!tryAtOnce || endsBy - clock.now() < START_MIN_MS) {
-          if (receives < config.maxAttempts) throw error;
-          throw attemptsSpent(receives, error);
-        }
-        await clock.sleep(backoffMs(attempt, 20, 500, random));
-      }
+    const commit = async (actions: readonly TransactAction[]) => {
+      const refusal = await inbox.commitUnclaimed(message, actions, receives);
+      return refusal === undefined ? processed(delivery) : refused(delivery, refusal);
+    };
+    const remainingMs = () => Math.max(0, endsBy - clock.now());
+    try {
+      return await onFreshReads({ clock, random, remainingMs }, async () =>
+        commit(await actionsOf(handler, event, { attempt: receives, remainingMs })),
+      );
+    } catch (error) {
+      if (isAlreadyProcessed(error)) return commit([]);
+      if (isPoison(error) || receives < config.maxAttempts) throw error;
+      throw attemptsSpent(receives, error);
     }
   }
 
-  async function transactionOf(
+  async function actionsOf(
     handler: TransactionalHandler,
     event: Envelope,
     ctx: TransactionalContext,
   ): Promise<TransactAction[]> {
+    const { writes = [], events = [] } = await inTime(ctx.remainingMs(), commitOf(handler, event, ctx));
+    const actions = [...writes, ...(await outbox.entries(events, event))];
+    // The inbox row, and the pointer of a rejected message that is let in again.
+    checkTransaction(actions, clock.now(), 2);
+    return actions;
+  }
+
+  /** Gives up waiting when the function's time is nearly up: the batch must be answered. */
+  async function inTime<T>(remainingMs: number, work: Promise<T>): Promise<T> {
     const over = new AbortController();
-    const timeIsUp = clock
-      .sleep(ctx.remainingMs() - RESPONSE_MARGIN_MS, over.signal)
-      .then((): 'time is up' => 'time is up');
+    const timeIsUp = clock.sleep(remainingMs - RESPONSE_MARGIN_MS, over.signal).then((): never => {
+      throw outOfTime();
+    });
+    timeIsUp.catch(() => {}); // also when the work has won
     try {
-      const commit = await Promise.race([handler.handle(event as never, ctx), timeIsUp]);
-      if (commit === 'time is up') throw outOfTime();
-      if (typeof commit !== 'object' || commit === null) {
-        throw new MailroomError(
-          'NO_COMMIT',
-          `The handler of ${event.type} returned ${commit}; it must return { writes, events }`,
-        );
-      }
-      const entries = await outbox.entries(commit.events ?? [], event);
-      const actions = [...(commit.writes ?? []), ...entries];
-      checkTransaction(actions, clock.now(), 1);
-      return actions;
+      return await Promise.race([work, timeIsUp]);
     } finally {
       over.abort();
     }
@@ -424,18 +418,6 @@ function handlersByType(handlers: readonly Handler[]): ReadonlyMap<string, Handl
     byType.set(type, handler);
   }
   return byType;
-}
-
-/** Whether only conditions (and conflicts) refused a transaction: fresh reads may do better at once. */
-function isConditionRefused(error: unknown): boolean {
-  if (!isTransactionCancelled(error)) return false;
-  const codes = error.reasons.map((reason) => reason.code);
-  return (
-    codes.includes('ConditionalCheckFailed') &&
-    codes.every(
-      (code) => code === 'None' || code === 'ConditionalCheckFailed' || code === 'TransactionConflict',
-    )
-  );
 }
 
 function outOfTime(): MailroomError {

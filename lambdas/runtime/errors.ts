@@ -104,8 +104,12 @@ export function errorCode(error: unknown): string {
 
 /** The message of an error, whoever threw it, of at most 1,000 characters. */
 export function errorMessage(error: unknown): string {
-  const message = error instanceof Error ? error.message : hasMessage(error) ? error.message : String(error);
-  return message.slice(0, 1_000);
+  const message = error instanceof Error || hasMessage(error) ? error.message : error;
+  try {
+    return String(message).slice(0, 1_000);
+  } catch {
+    return 'an error that cannot be shown as text';
+  }
 }
 
 /** The error as one of ours: itself, or one with its name as the code, and itself as the cause. */

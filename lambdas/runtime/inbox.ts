@@ -9,7 +9,18 @@ import {
   isTransactionCancelled,
   TransactionCancelled,
 } from './errors.ts';
-import { eventIdTime, isEventId, mintToken, type RandomBytes } from './event-id.ts';
+import { mintToken, type RandomBytes } from './event-id.ts';
+import {
+  type Claim,
+  createConditions,
+  isOurs,
+  type Message,
+  MINE,
+  mine,
+  type Refusal,
+  TOO_OLD,
+  type Verdict,
+} from './inbox-conditions.ts';
 import { transactWithRetry } from './retry.ts';
 import {
   asRow,
@@ -20,7 +31,7 @@ import {
   rejectedKey,
   SCHEMA,
 } from './rows.ts';
-import type { Item, Key, Table, TransactAction, Update } from './table.ts';
+import type { Item, Table, TransactAction, Update } from './table.ts';
 
 /**
  * The inbox: who may work on a message, and whether its work is done. One row a message and consumer.
@@ -42,63 +53,21 @@ export interface InboxDeps {
   readonly inboxRetentionDays: number;
 }
 
-/** A message as it was received. */
-export interface Message {
-  readonly eventId: string;
-  /** SQS's message id: another one for every redrive. */
-  readonly messageId: string;
-  readonly type?: string | undefined;
-}
-
-/** A claim that was granted: the right to work on a message until `leaseUntil`. */
-export interface Claim {
-  readonly message: Message;
-  readonly attempt: number;
-  readonly fence: string;
-  readonly leaseUntil: number;
-  /** When the function is stopped at the latest. */
-  readonly endsBy: number;
-  /** The error of the attempt before, where there was one. */
-  readonly lastError?: string | undefined;
-}
-
-/** What the inbox says to a claim, and to every other transition that it refuses. */
-export type Verdict =
-  | { readonly status: 'claimed'; readonly claim: Claim }
-  /** Somebody else holds it. */
-  | { readonly status: 'leased'; readonly until: number; readonly endsBy: number }
-  /** Its owner's lease has passed: it may be taken over, alone and last. */
-  | { readonly status: 'expired'; readonly attempts: number }
-  | { readonly status: 'processed'; readonly result: string | undefined }
-  | { readonly status: 'rejected'; readonly reason: string }
-  /** No row, and the event is older than the inbox retention: its row may have expired, so it must not run. */
-  | { readonly status: 'too-old' };
-
-/** Every verdict but that the message is ours. */
-export type Refusal = Exclude<Verdict, { status: 'claimed' }>;
-
-/** What a row means before anything is tried: refused, or open to a claim, or to one that readmits a rejected message. */
-type Judgement = Refusal | { readonly status: 'open' | 'readmit' };
-
-function isRefusal(judgement: Judgement): judgement is Refusal {
-  return judgement.status !== 'open' && judgement.status !== 'readmit';
-}
-
-const DAY_MS = 86_400_000;
-
 /** Results longer than this are not kept on the row: it would cost more than it is worth. */
 const RESULT_MAX_CHARS = 4_096;
-
-export const TOO_OLD = 'EVENT_TOO_OLD';
 
 export interface Inbox {
   /**
    * Claims a message.
    *
    * @param options.takeOver - whether a message whose owner's lease has passed may be taken over
+   * @param options.triedBefore - attempts that were made without a claim, and so left no row @default 0
    * @param options.endsBy - when the function is stopped, epoch milliseconds
    */
-  claim(message: Message, options: { readonly takeOver: boolean; readonly endsBy: number }): Promise<Verdict>;
+  claim(
+    message: Message,
+    options: { readonly takeOver: boolean; readonly endsBy: number; readonly triedBefore?: number },
+  ): Promise<Verdict>;
   /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
   renew(claim: Claim): Promise<Claim>;
   /** The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead. */
@@ -107,7 +76,10 @@ export interface Inbox {
   giveBack(claim: Claim): Promise<Refusal | undefined>;
   /** The message can never succeed. Refused: what the row says instead. */
   reject(claim: Claim, error: unknown): Promise<Refusal | undefined>;
-  /** Rejects a message that nobody claimed, on the claim's own condition. */
+  /**
+   * Rejects a message that nobody claimed, on the claim's own condition. Where it is too old to know whether it was
+   * processed, only the reason `EVENT_TOO_OLD` makes a row: any other could be mended, and let it run again.
+   */
   rejectUnclaimed(message: Message, error: unknown): Promise<Refusal>;
   /** The work is done: PROCESSED. Refused: what the row says instead. */
   complete(claim: Claim, result: unknown): Promise<Refusal | undefined>;
@@ -126,8 +98,6 @@ export interface Inbox {
   ): Promise<Refusal | undefined>;
   /** Whether the event is older than the inbox retention: without a row it must not run, because the row may have expired. */
   tooOld(message: Message): boolean;
-  /** What the row says of this message, read strongly consistently; `undefined` when a claim would be granted. */
-  look(message: Message): Promise<Refusal | undefined>;
 }
 
 /** Makes the inbox of one consumer. */
@@ -136,65 +106,12 @@ export function createInbox(deps: InboxDeps): Inbox {
   const keyOf = (message: Message) => inboxKey(consumer, message.eventId);
   const pointerKeyOf = (message: Message) => rejectedKey(consumer, message.eventId);
   const retry = { table, clock, random };
+  const { tooOld, claimable, readmissible, judge, refusalOf } = createConditions(
+    clock,
+    deps.inboxRetentionDays,
+  );
 
-  function tooOld(message: Message): boolean {
-    if (!isEventId(message.eventId)) return false;
-    return clock.now() - eventIdTime(message.eventId) > deps.inboxRetentionDays * DAY_MS;
-  }
-
-  /**
-   * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed, or its
-   * owner's lease has passed; and it was not rejected under this very SQS message id.
-   */
-  function claimable(message: Message, takeOver: boolean, now: number) {
-    const clauses = [
-      ...(tooOld(message) ? [] : ['attribute_not_exists(PK)']),
-      '#status = :FAILED',
-      ...(takeOver ? ['(#status = :PROCESSING AND leaseUntil < :now)'] : []),
-    ];
-    return {
-      condition: `(${clauses.join(' OR ')}) AND NOT contains(rejectedIds, :messageId)`,
-      values: {
-        ':FAILED': 'FAILED',
-        ':messageId': message.messageId,
-        ...(takeOver ? { ':PROCESSING': 'PROCESSING', ':now': now } : {}),
-      },
-    };
-  }
-
-  /** A REJECTED row that a redrive may open again: this very state, under another message id. */
-  function readmissible(message: Message, row: InboxRow) {
-    return {
-      condition: '#status = :REJECTED AND fence = :heldFence AND NOT contains(rejectedIds, :messageId)',
-      values: { ':REJECTED': 'REJECTED', ':heldFence': row.fence, ':messageId': message.messageId },
-    };
-  }
-
-  /** What the row means for this message, when it is not ours. The order of the tests matters: PROCESSED answers first. */
-  function judge(message: Message, row: InboxRow | undefined): Judgement {
-    if (row === undefined) return tooOld(message) ? { status: 'too-old' } : { status: 'open' };
-    if (row.status === 'PROCESSED' || row.status === 'DISCARDED')
-      return { status: 'processed', result: row.result };
-    const reason = row.reason ?? 'UNKNOWN';
-    if (row.rejectedIds?.has(message.messageId)) return { status: 'rejected', reason };
-    if (row.status === 'REJECTED') {
-      return reason === TOO_OLD && !row.runAnyway ? { status: 'rejected', reason } : { status: 'readmit' };
-    }
-    if (row.status === 'FAILED') return { status: 'open' };
-    const until = row.leaseUntil ?? 0;
-    if (until < clock.now()) return { status: 'expired', attempts: row.attempts };
-    return { status: 'leased', until, endsBy: row.endsBy ?? until };
-  }
-
-  /** As {@link judge}, for a transition that found the row neither ours nor claimable by now: somebody was quicker. */
-  function refusalOf(message: Message, item: Item | undefined): Refusal {
-    const judgement = judge(message, item === undefined ? undefined : asRow<InboxRow>(item));
-    if (isRefusal(judgement)) return judgement;
-    const now = clock.now();
-    return { status: 'leased', until: now, endsBy: now };
-  }
-
-  const claim: Inbox['claim'] = async (message, { takeOver, endsBy }) => {
+  const claim: Inbox['claim'] = async (message, { takeOver, endsBy, triedBefore = 0 }) => {
     const fence = mintToken(random);
     const now = clock.now();
     const leaseUntil = Math.min(now + deps.leaseMs, endsBy);
@@ -228,10 +145,10 @@ export function createInbox(deps: InboxDeps): Inbox {
       const row = await table.write({
         Update: {
           Key: { ...keyOf(message) },
-          UpdateExpression: `${set}, attempts = if_not_exists(attempts, :zero) + :one`,
+          UpdateExpression: `${set}, attempts = if_not_exists(attempts, :triedBefore) + :one`,
           ConditionExpression: condition,
           ExpressionAttributeNames: names,
-          ExpressionAttributeValues: { ...values, ':zero': 0, ...conditionValues },
+          ExpressionAttributeValues: { ...values, ':triedBefore': triedBefore, ...conditionValues },
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         },
       });
@@ -383,13 +300,16 @@ export function createInbox(deps: InboxDeps): Inbox {
   const rejectUnclaimed: Inbox['rejectUnclaimed'] = async (message, error) => {
     const now = clock.now();
     const { update, pointer } = rejection(message, error, now);
-    const rejected = { status: 'rejected', reason: errorCode(error) } as const;
-    // The claim's own condition, and the absent row also where it is too old to run: rejecting runs nothing.
+    const reason = errorCode(error);
+    const rejected = { status: 'rejected', reason } as const;
     const { condition, values } = claimable(message, true, now);
     const fenced = withFence(update);
     const refused = await inboxTransaction(
       message,
-      { ...fenced, ConditionExpression: `attribute_not_exists(PK) OR (${condition})` },
+      {
+        ...fenced,
+        ConditionExpression: reason === TOO_OLD ? `attribute_not_exists(PK) OR (${condition})` : condition,
+      },
       values,
       [pointer],
     );
@@ -438,11 +358,12 @@ export function createInbox(deps: InboxDeps): Inbox {
 
   const commit: Inbox['commit'] = async (current, writes) => {
     const done = processed(clock.now());
+    const commitId = mintToken(random);
     const update = {
-      UpdateExpression: `SET ${done.set} REMOVE ${done.remove}`,
+      UpdateExpression: `SET ${done.set}, commitId = :commitId REMOVE ${done.remove}`,
       ConditionExpression: MINE,
       ExpressionAttributeNames: done.names,
-      ExpressionAttributeValues: done.values,
+      ExpressionAttributeValues: { ...done.values, ':commitId': commitId },
     };
     let item: Item | undefined;
     try {
@@ -456,7 +377,7 @@ export function createInbox(deps: InboxDeps): Inbox {
       if (item !== undefined && isOurs(asRow<InboxRow>(item), current.fence)) throw error;
     }
     const row = item === undefined ? undefined : asRow<InboxRow>(item);
-    if (row?.status === 'PROCESSED' && row.fence === current.fence) return; // it was us
+    if (row?.status === 'PROCESSED' && row.fence === current.fence && row.commitId === commitId) return; // it was us
     throw fenceLost(current, refusalOf(current.message, item));
   };
 
@@ -531,35 +452,7 @@ export function createInbox(deps: InboxDeps): Inbox {
         { ...done.names, ...(json === undefined ? {} : { '#result': 'result' }) },
       );
     },
-    look: async (message) => {
-      const item = await table.get(keyOf(message), { consistent: true });
-      const judgement = judge(message, item === undefined ? undefined : asRow<InboxRow>(item));
-      return isRefusal(judgement) && judgement.status !== 'expired' ? judgement : undefined;
-    },
   };
-}
-
-/** The condition of every transition but the claim. */
-const MINE = '#status = :heldStatus AND fence = :heldFence';
-
-function mine(claim: Claim): Item {
-  return { ':heldStatus': 'PROCESSING', ':heldFence': claim.fence };
-}
-
-/** The condition that a message is still ours, for a transaction that must not happen otherwise. */
-export function heldBy(claim: Claim, key: Key): TransactAction {
-  return {
-    ConditionCheck: {
-      Key: { ...key },
-      ConditionExpression: MINE,
-      ExpressionAttributeNames: { '#status': 'status' },
-      ExpressionAttributeValues: mine(claim),
-    },
-  };
-}
-
-function isOurs(row: InboxRow, fence: string): boolean {
-  return row.status === 'PROCESSING' && row.fence === fence;
 }
 
 function fenceLost(claim: Claim, refusal: Refusal): FenceLost {

@@ -3,9 +3,10 @@ import type { ConsumerConfig } from './config.ts';
 import { isErrorWithCode, isTransactionCancelled, MailroomError } from './errors.ts';
 import type { Envelope } from './event.ts';
 import type { LeasedContext, LeasedHandler } from './handler.ts';
-import type { Claim, Inbox } from './inbox.ts';
+import type { Inbox } from './inbox.ts';
+import type { Claim } from './inbox-conditions.ts';
 import type { EffectInProgress, Effects } from './once.ts';
-import { checkTransaction, type Outbox } from './outbox.ts';
+import { type Commit, checkTransaction, type Outbox } from './outbox.ts';
 import type { Queue } from './queue.ts';
 import type { Telemetry } from './telemetry.ts';
 
@@ -32,8 +33,13 @@ export type LeasedRun =
 export const RESPONSE_MARGIN_MS = 1_000;
 
 /**
- * Runs one leased handler under its claim. While it runs, one heartbeat extends both the inbox lease and the SQS
- * visibility timeout, a third of the shorter one apart, and never past the end of the function.
+ * Runs one leased handler under its claim, to the end of everything that it began: a commit or an effect that it
+ * did not await is awaited here. While it runs, one heartbeat extends both the inbox lease and the SQS visibility
+ * timeout, a third of the shorter one apart, and never past the end of the function.
+ *
+ * When the function's time is nearly up, the handler's signal is aborted, and the batch is answered without it; but
+ * not while an effect is running: an answered function is frozen and thawed, and the effect would go on later,
+ * when its message is somebody else's. It is stopped with its function instead.
  *
  * @param claim - the claim under which it runs
  * @param effects - the side effects of that claim
@@ -56,35 +62,38 @@ export async function runLeased(
   const work = run();
   const timeIsUp = clock
     .sleep(claim.endsBy - RESPONSE_MARGIN_MS - clock.now(), over.signal)
-    .then((): LeasedRun => ({ kind: 'out-of-time' }));
+    .then(async (): Promise<LeasedRun> => {
+      if (over.signal.aborted) return { kind: 'out-of-time' };
+      stop.abort(new MailroomError('OUT_OF_TIME', "The function's time is up"));
+      await effects.idle();
+      return { kind: 'out-of-time' };
+    });
   const end = await Promise.race([work, timeIsUp]);
   over.abort();
-  if (end.kind === 'out-of-time') stop.abort(new MailroomError('OUT_OF_TIME', "The function's time is up"));
   await heartbeat;
 
-  if (state.commit !== 'done')
-    return state.blocked === undefined ? end : { kind: 'blocked', error: state.blocked };
-  if (end.kind === 'threw') {
-    telemetry.log.error('The handler threw after its commit; the message is processed', {
-      eventId: event.eventId,
-      error: end.error as Error,
-    });
+  if (state.commit.kind === 'done') {
+    if (end.kind === 'threw') logThrow(end.error);
+    return { kind: 'committed' };
   }
-  return { kind: 'committed' };
+  if (state.blocked !== undefined) return { kind: 'blocked', error: state.blocked };
+  // A commit of which nobody knows: the message must not be completed without its writes.
+  if (end.kind === 'returned' && state.commit.kind === 'unknown') {
+    return { kind: 'threw', error: state.commit.error };
+  }
+  return end;
 
   async function run(): Promise<LeasedRun> {
-    try {
-      return { kind: 'returned', result: await handler.handle(event as never, ctx) };
-    } catch (error) {
-      return { kind: 'threw', error };
-    }
+    const result = await settle(() => handler.handle(event as never, ctx));
+    await Promise.all([effects.idle(), state.committing]);
+    return result;
   }
 
   async function beat(): Promise<void> {
     const everyMs = Math.min(config.leaseMs, config.visibilityTimeoutMs || config.leaseMs) / 3;
     for (;;) {
       await clock.sleep(everyMs, over.signal);
-      if (over.signal.aborted || state.commit === 'done') return;
+      if (over.signal.aborted || state.commit.kind === 'done') return;
       try {
         await inbox.renew(claim);
         const hiddenMs = Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now());
@@ -92,7 +101,7 @@ export async function runLeased(
       } catch (error) {
         if (isErrorWithCode(error, 'FENCE_LOST')) {
           // Unless it was our own commit that has just set the message PROCESSED.
-          if (state.commit === 'none') stop.abort(error);
+          if (state.commit.kind === 'none') stop.abort(error);
           return;
         }
         telemetry.log.warn('A heartbeat failed; the next one tries again', {
@@ -102,12 +111,31 @@ export async function runLeased(
       }
     }
   }
+
+  function logThrow(error: unknown): void {
+    telemetry.log.error('The handler threw after its commit; the message is processed', {
+      eventId: event.eventId,
+      error: error as Error,
+    });
+  }
+}
+
+async function settle(handle: () => Promise<unknown>): Promise<LeasedRun> {
+  try {
+    return { kind: 'returned', result: await handle() };
+  } catch (error) {
+    return { kind: 'threw', error };
+  }
 }
 
 /** What a handler has done so far that decides about its message. */
 interface ContextState {
   /** `unknown`: a commit whose answer was lost, and which may still happen. */
-  commit: 'none' | 'running' | 'done' | 'unknown';
+  commit:
+    | { readonly kind: 'none' | 'running' | 'done' }
+    | { readonly kind: 'unknown'; readonly error: unknown };
+  /** The commit that is under way; it never rejects. */
+  committing: Promise<void>;
   blocked: EffectInProgress | undefined;
 }
 
@@ -117,46 +145,65 @@ function createContext(
   claim: Claim,
   effects: Effects,
   signal: AbortSignal,
-) {
+): { readonly ctx: LeasedContext; readonly state: ContextState } {
   const { clock, inbox, outbox } = deps;
-  const state: ContextState = { commit: 'none', blocked: undefined };
+  const state: ContextState = { commit: { kind: 'none' }, committing: Promise.resolve(), blocked: undefined };
 
-  const ctx: LeasedContext = {
-    attempt: claim.attempt,
-    signal,
-    remainingMs: () => Math.max(0, claim.endsBy - clock.now()),
+  async function once<T>(
+    name: string,
+    effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    if (state.commit.kind !== 'none') throw afterCommit(`ctx.once("${name}")`);
+    signal.throwIfAborted();
+    try {
+      return await effects.once(name, (idempotencyKey) => effect(idempotencyKey, signal));
+    } catch (error) {
+      if (isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) state.blocked = error as EffectInProgress;
+      throw error;
+    }
+  }
 
-    once: async (name, effect) => {
-      if (state.commit !== 'none') throw afterCommit(`ctx.once("${name}")`);
-      signal.throwIfAborted();
-      try {
-        return await effects.once(name, (idempotencyKey) => effect(idempotencyKey, signal));
-      } catch (error) {
-        if (isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) state.blocked = error as EffectInProgress;
-        throw error;
-      }
-    },
-
-    commit: async ({ writes = [], events = [] }) => {
-      if (state.commit !== 'none') throw afterCommit('ctx.commit');
-      if (state.blocked !== undefined) throw state.blocked;
-      signal.throwIfAborted();
-      const entries = await outbox.entries(events, event);
-      const actions = [...writes, ...entries];
+  async function commit({ writes = [], events = [] }: Commit): Promise<void> {
+    if (state.commit.kind !== 'none') throw afterCommit('ctx.commit');
+    if (state.blocked !== undefined) throw state.blocked;
+    signal.throwIfAborted();
+    state.commit = { kind: 'running' }; // before the first await: two at once must not both pass
+    let sent = false;
+    try {
+      const actions = [...writes, ...(await outbox.entries(events, event))];
       checkTransaction(actions, clock.now(), 1);
-      state.commit = 'running';
-      try {
-        await inbox.commit(claim, actions);
-      } catch (error) {
-        // Only a refusal says that nothing was written, and so lets the handler commit something else.
-        const refused = isTransactionCancelled(error) || isErrorWithCode(error, 'FENCE_LOST');
-        state.commit = refused ? 'none' : 'unknown';
-        throw error;
-      }
-      state.commit = 'done';
+      sent = true;
+      await inbox.commit(claim, actions);
+      state.commit = { kind: 'done' };
+    } catch (error) {
+      // Only a refusal says that nothing was written, and so lets the handler commit something else.
+      const refused = !sent || isTransactionCancelled(error) || isErrorWithCode(error, 'FENCE_LOST');
+      state.commit = refused ? { kind: 'none' } : { kind: 'unknown', error };
+      throw error;
+    }
+  }
+
+  return {
+    state,
+    ctx: {
+      attempt: claim.attempt,
+      signal,
+      remainingMs: () => Math.max(0, claim.endsBy - clock.now()),
+      once: (name, effect) => handled(once(name, effect)),
+      commit: (wanted) => {
+        const result = handled(commit(wanted));
+        const settled = result.catch(() => {});
+        state.committing = Promise.all([state.committing, settled]).then(() => {});
+        return result;
+      },
     },
   };
-  return { ctx, state };
+}
+
+/** A promise whose rejection ends no process when the handler forgets to await it. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 function afterCommit(what: string): MailroomError {

@@ -16,10 +16,10 @@ import {
   PoisonMessage,
 } from './errors.ts';
 import type { RandomBytes } from './event-id.ts';
-import { type Claim, heldBy } from './inbox.ts';
+import { type Claim, heldBy } from './inbox-conditions.ts';
 import { backoffMs, transactWithRetry } from './retry.ts';
 import { asRow, type EffectRow, effectKey, expiresAt, inboxKey, SCHEMA } from './rows.ts';
-import type { Table } from './table.ts';
+import { type Item, type Table, UPDATE_EACH_MAX } from './table.ts';
 import type { Telemetry } from './telemetry.ts';
 
 /** The longest stored result of an effect, in characters of JSON: it shares its item's 400 KB with little else. */
@@ -57,6 +57,10 @@ export interface EffectDeps {
 export interface Effects {
   /** Runs a side effect under its own key, unless its result is stored already. */
   once<T>(name: string, effect: (idempotencyKey: string) => Promise<T>): Promise<T>;
+  /** Resolves when none of them is running any more. */
+  idle(): Promise<void>;
+  /** Whether one of them is running. */
+  running(): boolean;
   /** Lets TTL delete the effects' rows: only after the message is PROCESSED. */
   expire(): Promise<void>;
 }
@@ -66,7 +70,7 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
   const { table, clock, consumer } = deps;
   const { eventId } = claim.message;
   const used = new Set<string>();
-  const running = new Set<string>();
+  const running = new Map<string, Promise<unknown>>();
 
   return {
     once: async (name, effect) => {
@@ -96,25 +100,31 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
         persistenceStore: new EffectPersistence(deps, claim, name),
         config,
       });
-      running.add(name);
       used.add(name);
+      const result = run(idempotencyKey).finally(() => running.delete(name));
+      running.set(name, result);
       try {
-        return (await run(idempotencyKey)) as never;
+        return (await result) as never;
       } catch (error) {
         throw causeOf(error);
-      } finally {
-        running.delete(name);
       }
     },
 
+    running: () => running.size > 0,
+
+    idle: async () => {
+      while (running.size > 0) await Promise.allSettled(running.values());
+    },
+
     expire: async () => {
-      const names = claim.attempt > 1 ? await effectNames() : [...used];
+      const triedBefore = claim.attempt > 1 || claim.lastError !== undefined;
+      const names = triedBefore ? await effectNames() : [...used];
       if (names.length === 0) return;
       const set = { expiresAt: expiresAt(clock.now(), deps.inboxRetentionDays) };
-      for (let i = 0; i < names.length; i += 25) {
+      for (let i = 0; i < names.length; i += UPDATE_EACH_MAX) {
         await table.updateEach(
           names
-            .slice(i, i + 25)
+            .slice(i, i + UPDATE_EACH_MAX)
             .map((name) => ({ key: effectKey(consumer, eventId, name), set, when: { schema: SCHEMA } })),
         );
       }
@@ -124,8 +134,14 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
   /** Also the effects of earlier attempts, which this one may not have come to. */
   async function effectNames(): Promise<string[]> {
     const { PK, SK } = effectKey(consumer, eventId, '');
-    const page = await table.query({ pk: PK, skPrefix: SK });
-    return page.items.map((item) => String(item.SK).slice(SK.length));
+    const names: string[] = [];
+    let cursor: Item | undefined;
+    do {
+      const page = await table.query({ pk: PK, skPrefix: SK, cursor });
+      names.push(...page.items.map((item) => String(item.SK).slice(SK.length)));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return names;
   }
 }
 

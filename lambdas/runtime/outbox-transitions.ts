@@ -47,8 +47,10 @@ export interface Transitions {
   /**
    * Marks published rows: PENDING -> PUBLISHED, whoever holds the lease, because it *was* published. A mark that
    * cannot be made is left to the sweep, which publishes once more; it is never an error of the caller.
+   *
+   * @returns the rows that could not be marked
    */
-  mark(rows: readonly PendingRow[]): Promise<void>;
+  mark(rows: readonly PendingRow[]): Promise<PendingRow[]>;
   /**
    * The event's own failure: one attempt more and a backoff; or DEAD when the event itself was refused or its
    * attempts are spent. Conditional on the lease we hold, so that whoever holds it now is not disturbed.
@@ -56,8 +58,12 @@ export interface Transitions {
   fail(row: PendingRow, error: MailroomError, refused: boolean): Promise<void>;
   /** Lets go of rows that are ours, so that they are due at `leaseUntil`. No attempt is counted. */
   release(
-    rows: readonly { readonly row: PendingRow; readonly leaseUntil: number }[],
-    error?: unknown,
+    rows: readonly {
+      readonly row: PendingRow;
+      readonly leaseUntil: number;
+      /** Why, to be found on the row. */
+      readonly error?: unknown;
+    }[],
   ): Promise<void>;
 }
 
@@ -86,8 +92,8 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
     return { claimed, failed };
   };
 
-  async function mark(rows: readonly PendingRow[]): Promise<void> {
-    if (rows.length === 0) return;
+  const mark: Transitions['mark'] = async (rows) => {
+    if (rows.length === 0) return [];
     const publishedAt = clock.now();
     const set = {
       status: 'PUBLISHED',
@@ -98,25 +104,37 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
     telemetry.count('EventsPublished', rows.length);
     if (path === 'sweep') telemetry.count('EventsRescued', rows.length);
     for (const row of rows) telemetry.duration('PublishLatency', publishedAt - eventIdTime(row.eventId));
+    const unmarked: PendingRow[] = [];
     await inBatches(rows, async (batch) => {
-      let left = batch;
-      for (let attempt = 1; left.length > 0 && attempt <= MARK_TRIES; attempt += 1) {
-        if (attempt > 1) await clock.sleep(backoffMs(attempt - 1, 50, 1_000, random));
-        const results = await updateEach(left.map(({ key }) => ({ key, set, when: { status: 'PENDING' } })));
-        const dead = left.filter((_, i) => refusedAs(results[i], 'DEAD'));
-        for (const row of dead) await markDead(row, set);
-        left = left.filter((_, i) => results[i]?.ok === false && !results[i].refused);
-      }
-      if (left.length > 0) {
-        telemetry.log.error('Published, but not marked: the sweep will publish once more', {
-          eventIds: left.map((row) => row.eventId),
-        });
-      }
+      unmarked.push(...(await markBatch(batch, set)));
     });
+    if (unmarked.length > 0)
+      logFailure('Published, but not marked: the sweep will publish once more', unmarked);
+    return unmarked;
+  };
+
+  async function markBatch(batch: readonly PendingRow[], set: Item): Promise<readonly PendingRow[]> {
+    let left = batch;
+    for (let attempt = 1; left.length > 0 && attempt <= MARK_TRIES; attempt += 1) {
+      if (attempt > 1) await clock.sleep(backoffMs(attempt - 1, 50, 1_000, random));
+      const results = await updateEach(left.map(({ key }) => ({ key, set, when: { status: 'PENDING' } })));
+      const again: PendingRow[] = [];
+      for (const [i, row] of left.entries()) {
+        const result = results[i];
+        const settled = result?.ok || (result?.refused && (!wasDead(result) || (await markDead(row, set))));
+        if (!settled) again.push(row);
+      }
+      left = again;
+    }
+    return left;
   }
 
-  /** A row went DEAD while it was being published after all: it is PUBLISHED, and its pointer goes. */
-  async function markDead(row: PendingRow, set: Item): Promise<void> {
+  /**
+   * A row went DEAD while it was being published after all: it is PUBLISHED, and its pointer goes.
+   *
+   * @returns whether it is settled: done, or somebody else has changed its state
+   */
+  async function markDead(row: PendingRow, set: Item): Promise<boolean> {
     const names = Object.keys(set);
     try {
       await transactWithRetry({ table, clock, random }, [
@@ -134,9 +152,10 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
         },
         { Delete: { Key: { ...deadKey(eventIdShard(row.eventId), row.eventId) } } },
       ]);
+      return true;
     } catch (error) {
-      if (!isTransactionCancelled(error))
-        logFailure('A DEAD event was published but could not be marked', [row], error);
+      logFailure('A DEAD event was published but could not be marked', [row], error);
+      return isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed';
     }
   }
 
@@ -146,7 +165,7 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
     const now = clock.now();
     telemetry.count('EventsRefused', refused ? 1 : 0);
     logFailure(dead ? 'Event is DEAD' : 'Event could not be published', [row], error);
-    const cause = { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
+    const cause = causeOf(error);
     try {
       if (!dead) {
         await updateEach([
@@ -172,21 +191,16 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
     }
   }
 
-  const release: Transitions['release'] = async (rows, error) => {
-    const cause =
-      error === undefined
-        ? {}
-        : { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
-    await inBatches(rows, async (batch) => {
+  const release: Transitions['release'] = (rows) =>
+    inBatches(rows, async (batch) => {
       await updateEach(
-        batch.map(({ row, leaseUntil }) => ({
+        batch.map(({ row, leaseUntil, error }) => ({
           key: row.key,
-          set: { ...cause, leaseUntil },
+          set: { leaseUntil, ...(error === undefined ? {} : causeOf(error)) },
           when: { status: 'PENDING', leaseUntil: row.leaseUntil },
         })),
       );
     });
-  };
 
   /** `updateEach` that answers for each row even when the request as a whole failed. */
   async function updateEach(updates: readonly EachUpdate[]): Promise<EachResult[]> {
@@ -199,7 +213,7 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
     }
   }
 
-  function logFailure(message: string, rows: readonly PendingRow[], error: unknown): void {
+  function logFailure(message: string, rows: readonly PendingRow[], error?: unknown): void {
     telemetry.log.error(message, { eventIds: rows.map((row) => row.eventId), error: error as Error });
   }
 
@@ -243,6 +257,11 @@ function deadTransaction(
   ];
 }
 
+/** What a row keeps of the error that it met. */
+function causeOf(error: unknown): { lastError: string; fingerprint: string } {
+  return { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
+}
+
 async function inBatches<T>(
   items: readonly T[],
   work: (batch: readonly T[]) => Promise<void>,
@@ -252,6 +271,6 @@ async function inBatches<T>(
   await pMap(batches, work, { concurrency: CONCURRENCY });
 }
 
-function refusedAs(result: EachResult | undefined, status: string): boolean {
-  return result?.ok === false && result.refused && result.item?.status === status;
+function wasDead(result: EachResult): boolean {
+  return !result.ok && result.refused && result.item?.status === 'DEAD';
 }

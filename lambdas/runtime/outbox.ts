@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from './clock.ts';
 import type { ProducerConfig } from './config.ts';
-import { MailroomError } from './errors.ts';
+import { errorMessage, MailroomError } from './errors.ts';
 import { type Envelope, type EventDraft, validateData } from './event.ts';
 import {
   eventIdTime,
@@ -127,8 +127,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
 
   async function outboxEntry(draft: EventDraft, cause: Cause | undefined): Promise<OutboxEntry> {
     const { definition } = draft;
-    const data = jsonOf(definition.type, draft.data);
-    await validateData(definition, data === undefined ? undefined : JSON.parse(data));
+    await validateData(definition, JSON.parse(jsonOf(definition.type, draft.data)));
     if (typeof draft.aggregateId !== 'string' || draft.aggregateId === '') {
       throw new MailroomError(
         'INVALID_EVENT',
@@ -199,7 +198,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
 }
 
 /** The envelope that an outbox entry stores. */
-export function envelopeOf(entry: OutboxEntry): Envelope {
+function envelopeOf(entry: OutboxEntry): Envelope {
   return JSON.parse(entry.Put.Item.envelope) as Envelope;
 }
 
@@ -250,16 +249,13 @@ function outboxEventId(action: TransactAction): string | undefined {
 }
 
 /** A payload as JSON, so that what is validated is what will be read. */
-function jsonOf(type: string, data: unknown): string | undefined {
+function jsonOf(type: string, data: unknown): string {
+  let problem = 'it is undefined, or a function';
   try {
-    return JSON.stringify(data);
+    const json = JSON.stringify(data) as string | undefined;
+    if (json !== undefined) return json;
   } catch (error) {
-    throw new MailroomError(
-      'INVALID_PAYLOAD',
-      `The payload of ${type} cannot be written as JSON: ${String(error)}`,
-      {
-        cause: error,
-      },
-    );
+    problem = errorMessage(error);
   }
+  throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}`);
 }

@@ -1,5 +1,6 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { RelayConfig } from './config.ts';
 import type { Bus } from './event-bus.ts';
@@ -68,41 +69,51 @@ export function createRelayStream(
     const bornLeaseLasts = (row: PendingRow) =>
       row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;
 
+    const breaker = createBusBreaker();
     const rows = read.map((record) => record.row);
     const early = rows.filter((row) => fresh(row) && bornLeaseLasts(row));
-    const first = await relay.publish(early, fresh);
+    const first = await relay.publish(early, breaker, fresh);
 
-    // Late from the start, or no longer fresh when their turn came.
-    const late = [
-      ...rows.filter((row) => !early.includes(row)),
-      ...(first.busError ? [] : first.unpublished),
+    // Late from the start, or when their turn came.
+    const late = [...rows.filter((row) => !early.includes(row)), ...first.late];
+    const unpublished = [
+      ...first.failed.map(({ row }) => row),
+      ...first.skipped,
+      ...(await publishLate(late, breaker)),
     ];
-    const second = first.busError ? { failed: late } : await publishLate(late);
-
-    const failed = [...(first.busError ? first.unpublished : []), ...second.failed].filter(
-      (row) => row.leaseUntil > clock.now(),
-    );
-    const failures = failed.flatMap((row) => records.get(row.eventId) ?? []);
-    if (failures.length > 0) await untilNoLongerFresh(failures);
+    const failures = unpublished
+      .filter((row) => row.leaseUntil > clock.now())
+      .flatMap((row) => records.get(row.eventId) ?? []);
+    if (failures.length > 0) await untilNoLongerFresh(read);
     telemetry.flush();
     return { batchItemFailures: failures.map(({ sequenceNumber }) => ({ itemIdentifier: sequenceNumber })) };
   };
 
-  /** Claims and publishes; what fails gets back the lease of its image, which is what a redelivery compares with. */
-  async function publishLate(rows: readonly PendingRow[]): Promise<{ failed: PendingRow[] }> {
-    if (rows.length === 0) return { failed: [] };
-    const born = new Map(rows.map((row) => [row.eventId, row]));
-    const { claimed, failed } = await relay.claim(rows);
-    const report = await relay.publish(claimed);
-    const back = report.unpublished.flatMap((row) => {
-      const original = born.get(row.eventId);
-      return original === undefined ? [] : [{ row, leaseUntil: original.leaseUntil, original }];
-    });
-    if (back.length > 0) await relay.release(back);
-    return { failed: [...failed, ...back.map(({ original }) => original)] };
+  /**
+   * Claims and publishes. What fails gets back the lease of its image, which is what a redelivery compares with.
+   *
+   * @returns what is not published, as its image has it
+   */
+  async function publishLate(rows: readonly PendingRow[], breaker: BusBreaker): Promise<PendingRow[]> {
+    const open = rows.filter((row) => breaker.isOpen(row.entry.source));
+    const tried = rows.filter((row) => !open.includes(row));
+    const images = new Map(tried.map((row) => [row.eventId, row]));
+    const { claimed, failed } = await relay.claim(tried);
+    const report = await relay.publish(claimed, breaker);
+    const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.late].flatMap(
+      (row) => {
+        const image = images.get(row.eventId);
+        return image === undefined ? [] : [{ row, leaseUntil: image.leaseUntil, image }];
+      },
+    );
+    await relay.release(back);
+    return [...open, ...failed, ...back.map(({ image }) => image)];
   }
 
-  /** Waits until even the youngest record of the batch would be claimed first when it comes again. */
+  /**
+   * Waits until even the youngest record of the batch would be claimed first when it comes again: a mapping hands
+   * back everything from the first failure on, what was published too.
+   */
   async function untilNoLongerFresh(records: readonly StreamRow[]): Promise<void> {
     const youngest = Math.max(...records.map((record) => record.recordedAt));
     // recordedAt is cut to the second, and the next delivery may be read under another clock.

@@ -1,4 +1,5 @@
 import pMap from 'p-map';
+import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { RelayConfig } from './config.ts';
 import { isConditionFailed } from './errors.ts';
@@ -20,8 +21,15 @@ import { MINUTE_MS, minutesToSweep, SWEEP_AGE_MAX_MS, youngestMinutes } from './
 import type { Item, Table } from './table.ts';
 import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 
-/** A long pass goes in steps of this much time, and stores its state after each. */
-const STEP_MS = 10 * MINUTE_MS;
+/** A long pass goes in steps of this much time, and stores its state after each, so that none is read twice. */
+const STEP_MS = MINUTE_MS;
+
+/** Of the time of a pass, the share after which the minutes that have a pointer get their turn. */
+const RANGE_SHARE = 0.7;
+
+/** What the bus failed to take is due again after so many sweeps: until then it does not stand in front of others. */
+const BUS_BACKOFF_SWEEPS = 3;
+const BUS_BACKOFF_MAX_MS = 15 * MINUTE_MS;
 
 /** A stored state further ahead than this is a wrong clock's. */
 const FUTURE_MAX_MS = MINUTE_MS;
@@ -74,8 +82,9 @@ interface Tally {
   readonly pending: Map<string, number>;
   /** When the oldest of them was minted, epoch milliseconds. */
   oldestPending: number;
-  busFailed: boolean;
-  readonly endsBy: number;
+  readonly breaker: BusBreaker;
+  /** When the work must be over, epoch milliseconds. */
+  endsBy: number;
 }
 
 /**
@@ -103,7 +112,9 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
 
     // Pointers that this pass puts are for the next one.
     const pointers = await unsettledPointers();
+    tally.endsBy = startedAt + (endsBy - startedAt) * RANGE_SHARE;
     const swept = await sweepRange(since, startedAt, tally, state);
+    tally.endsBy = endsBy;
     const settled = await eachShard(pointers, tally, (pointer) => sweepUnsettled(pointer, tally));
 
     const pending = [...tally.pending.values()].reduce((sum, left) => sum + left, 0);
@@ -112,11 +123,11 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
       pending,
       oldestPendingMs: pending === 0 ? 0 : Math.max(0, clock.now() - tally.oldestPending),
       dead: await countDead(),
-      complete: swept && settled && !tally.busFailed,
+      complete: swept && settled,
     };
-    telemetry.count('PendingEvents', report.pending);
+    telemetry.gauge('PendingEvents', report.pending);
     telemetry.duration('OldestPendingAge', report.oldestPendingMs);
-    telemetry.count('DeadEvents', report.dead);
+    telemetry.gauge('DeadEvents', report.dead);
     telemetry.log.info('Swept', { ...report });
     return report;
   }
@@ -175,7 +186,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
   }
 
   function goesOn(tally: Tally): boolean {
-    return !tally.busFailed && clock.now() < tally.endsBy - END_MARGIN_MS;
+    return !tally.breaker.isGivenUp() && clock.now() < tally.endsBy - END_MARGIN_MS;
   }
 
   /**
@@ -204,35 +215,42 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
       const rows = page.items.flatMap((item) => pendingRow(item) ?? []);
       const now = clock.now();
       const due = rows.filter((row) => row.leaseUntil + LEASE_MARGIN_MS < now);
-      const published = goesOn(tally) ? await publishDue(due, tally) : new Set<string>();
+      const settled = await publishDue(due, tally);
       for (const row of rows) {
         found += 1;
-        if (published.has(row.eventId)) continue;
+        if (settled.has(row.eventId)) continue;
         left += 1;
         tally.oldestPending = Math.min(tally.oldestPending, eventIdTime(row.eventId));
       }
       cursor = page.cursor;
     } while (cursor !== undefined);
-    tally.pending.set(pk, left);
+    if (left > 0) tally.pending.set(pk, left);
+    else tally.pending.delete(pk);
     return { found, left };
   }
 
-  /** Claims, publishes and marks; what could not be published because the bus failed is let go of at once. */
+  /**
+   * Claims, publishes and marks.
+   *
+   * @returns the ids of those that are PENDING no more
+   */
   async function publishDue(due: readonly PendingRow[], tally: Tally): Promise<Set<string>> {
-    const published = new Set<string>();
+    const settled = new Set<string>();
+    const { breaker } = tally;
     for (let i = 0; i < due.length && goesOn(tally); i += PUBLISH_GROUP) {
-      const { claimed } = await relay.claim(due.slice(i, i + PUBLISH_GROUP));
-      const report = await relay.publish(claimed);
-      if (report.busError !== undefined) tally.busFailed = true;
-      for (const row of report.published) published.add(row.eventId);
+      const group = due.slice(i, i + PUBLISH_GROUP).filter((row) => !breaker.isOpen(row.entry.source));
+      const { claimed } = await relay.claim(group);
+      const report = await relay.publish(claimed, breaker);
+      for (const row of report.published) if (!report.unmarked.includes(row)) settled.add(row.eventId);
       tally.published += report.published.length;
-      const leaseUntil = clock.now();
-      await relay.release(
-        report.unpublished.map((row) => ({ row, leaseUntil })),
-        report.busError,
-      );
+      const now = clock.now();
+      const retryAt = now + Math.min(BUS_BACKOFF_SWEEPS * config.sweepEveryMs, BUS_BACKOFF_MAX_MS);
+      await relay.release([
+        ...report.failed.map(({ row, error }) => ({ row, leaseUntil: retryAt, error })),
+        ...[...report.skipped, ...report.late].map((row) => ({ row, leaseUntil: now })),
+      ]);
     }
-    return published;
+    return settled;
   }
 
   /**
@@ -397,7 +415,7 @@ function newTally(endsBy: number): Tally {
     published: 0,
     pending: new Map(),
     oldestPending: Number.POSITIVE_INFINITY,
-    busFailed: false,
+    breaker: createBusBreaker(),
     endsBy,
   };
 }

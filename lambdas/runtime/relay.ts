@@ -1,4 +1,5 @@
 import pMap from 'p-map';
+import type { BusBreaker } from './bus-breaker.ts';
 import { batchEntries } from './entry-batches.ts';
 import { asMailroomError, MailroomError } from './errors.ts';
 import type { Bus } from './event-bus.ts';
@@ -28,9 +29,14 @@ export interface Relay extends Pick<Transitions, 'claim' | 'release'> {
   /**
    * Publishes rows that are ours, and marks them.
    *
+   * @param breaker - what the bus does not take in this pass
    * @param mayPublish - asked for each row right before each call: may it still be published without a claim?
    */
-  publish(rows: readonly PendingRow[], mayPublish?: (row: PendingRow) => boolean): Promise<PublishReport>;
+  publish(
+    rows: readonly PendingRow[],
+    breaker: BusBreaker,
+    mayPublish?: (row: PendingRow) => boolean,
+  ): Promise<PublishReport>;
 }
 
 export interface RelayDeps extends TransitionDeps {
@@ -43,13 +49,17 @@ const CONCURRENCY = 8;
 /** How often one PutEvents call that the bus throttled or failed is tried, while the lease lasts. */
 const PUBLISH_TRIES = 3;
 
-/** What one call of {@link Relay.publish} did. */
-export interface PublishReport {
-  readonly published: readonly PendingRow[];
-  /** Not published, lease still as given: the bus failed, or no time was left on the lease. */
-  readonly unpublished: readonly PendingRow[];
-  /** Present when the bus, or the right to use it, failed: stop, whoever goes on would fail too. */
-  readonly busError?: MailroomError | undefined;
+/** What became of the rows. One that the event's own failure kept from being published is in none of the lists. */
+interface PublishReport {
+  readonly published: PendingRow[];
+  /** Published, and still PENDING in the table. */
+  readonly unmarked: PendingRow[];
+  /** The bus failed, or the right to use it. */
+  readonly failed: { readonly row: PendingRow; readonly error: MailroomError }[];
+  /** Not tried, because the breaker is open. */
+  readonly skipped: PendingRow[];
+  /** Not tried, because it may not be published under the lease that it has. */
+  readonly late: PendingRow[];
 }
 
 /** Makes the relay's core for one path. */
@@ -60,78 +70,75 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
   const outlastsPublish = (row: PendingRow) =>
     row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;
 
-  const publish: Relay['publish'] = async (rows, mayPublish = () => true) => {
-    const published: PendingRow[] = [];
-    const unpublished: PendingRow[] = [];
-    const unmarked: PendingRow[] = [];
-    let busError: MailroomError | undefined;
+  const publish: Relay['publish'] = async (rows, breaker, mayPublish = () => true) => {
+    const report: PublishReport = { published: [], unmarked: [], failed: [], skipped: [], late: [] };
+    const waiting: PendingRow[] = []; // published, to be marked 25 at a time
     await pMap(
       batchEntries(rows),
       async (batch) => {
-        if (busError !== undefined) {
-          unpublished.push(...batch);
-          return;
+        const open = batch.filter((row) => breaker.isOpen(row.entry.source));
+        report.skipped.push(...open);
+        const published = await publishBatch(
+          batch.filter((row) => !open.includes(row)),
+          (row) => mayPublish(row) && outlastsPublish(row),
+          breaker,
+          report,
+        );
+        waiting.push(...published);
+        while (waiting.length >= UPDATE_EACH_MAX) {
+          report.unmarked.push(...(await mark(waiting.splice(0, UPDATE_EACH_MAX))));
         }
-        const report = await publishBatch(batch, (row) => mayPublish(row) && outlastsPublish(row));
-        busError ??= report.busError;
-        published.push(...report.published);
-        unpublished.push(...report.unpublished);
-        unmarked.push(...report.published);
-        while (unmarked.length >= UPDATE_EACH_MAX) await mark(unmarked.splice(0, UPDATE_EACH_MAX));
       },
       { concurrency: CONCURRENCY },
     );
-    await mark(unmarked);
-    return { published, unpublished, busError };
+    report.unmarked.push(...(await mark(waiting)));
+    return report;
   };
 
-  /** One PutEvents call, tried again while that helps. */
+  /** One PutEvents call, tried again while that helps. Returns what it published. */
   async function publishBatch(
     batch: readonly PendingRow[],
     ours: (row: PendingRow) => boolean,
-  ): Promise<PublishReport> {
+    breaker: BusBreaker,
+    report: PublishReport,
+  ): Promise<PendingRow[]> {
     const published: PendingRow[] = [];
-    const unpublished: PendingRow[] = [];
-    let left = batch;
-    let busError: MailroomError | undefined;
-    for (let attempt = 1; left.length > 0; attempt += 1) {
-      const sent = left.filter(ours);
-      unpublished.push(...left.filter((row) => !sent.includes(row)));
+    let left: PublishReport['failed'] = [];
+    let rows = batch;
+    for (let attempt = 1; ; attempt += 1) {
+      const sent = rows.filter(ours);
+      report.late.push(...rows.filter((row) => !sent.includes(row)));
+      left = [];
       if (sent.length === 0) break;
       const answer = await putEntries(sent, ours);
       published.push(...answer.published);
+      report.late.push(...answer.late);
       for (const { row, error } of answer.refused) await fail(row, error, true);
       for (const { row, error } of answer.failed) await fail(row, error, false);
-      left = answer.busFailed.map(({ row }) => row);
-      busError = answer.busFailed[0]?.error;
-      if (left.length === 0) break;
-      if (attempt >= PUBLISH_TRIES || answer.final) {
-        unpublished.push(...left);
-        break;
-      }
+      left = answer.busFailed;
+      if (left.length === 0 || answer.final || attempt >= PUBLISH_TRIES) break;
       telemetry.count('PublishRetries');
+      rows = left.map(({ row }) => row);
       await clock.sleep(backoffMs(attempt, 100, 1_000, random));
     }
-    if (left.length === 0 || busError === undefined) return { published, unpublished };
-    reportBusFailure(busError, left);
-    return { published, unpublished, busError };
+    report.published.push(...published);
+    report.failed.push(...left);
+    breaker.record({ took: sources(published), failed: sources(left.map(({ row }) => row)) });
+    if (left[0] !== undefined) reportBusFailure(left[0].error, left.length);
+    return published;
   }
 
   interface Answer {
-    published: PendingRow[];
+    readonly published: PendingRow[];
     /** The event itself was refused. */
-    refused: Failed[];
+    readonly refused: PublishReport['failed'];
     /** Something else went wrong with this one entry: its attempt counts. */
-    failed: Failed[];
+    readonly failed: PublishReport['failed'];
     /** The bus or the configuration failed: no attempt counts. */
-    busFailed: Failed[];
-    /** Trying again cannot help before somebody mends it. */
+    readonly busFailed: PublishReport['failed'];
+    readonly late: PendingRow[];
+    /** Trying again at once cannot help. */
     final: boolean;
-  }
-
-  interface Failed {
-    readonly row: PendingRow;
-    readonly error: MailroomError;
   }
 
   /** Calls PutEvents and looks at every entry's result. A call refused as invalid is made once per entry. */
@@ -139,7 +146,7 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     rows: readonly PendingRow[],
     ours: (row: PendingRow) => boolean,
   ): Promise<Answer> {
-    const answer: Answer = { published: [], refused: [], failed: [], busFailed: [], final: false };
+    const answer: Answer = { published: [], refused: [], failed: [], busFailed: [], late: [], final: false };
     try {
       const results = await bus.put(
         rows.map((row) => row.entry),
@@ -162,27 +169,21 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
         else answer.busFailed.push(failed);
         answer.final ||= fault === 'access';
       });
-    } catch (error) {
-      const fault = faultOfCall(error);
-      const wrapped = asMailroomError(error);
+    } catch (thrown) {
+      const fault = faultOfCall(thrown);
       if (fault === 'event' && rows.length > 1) return oneByOne(rows, ours);
-      for (const row of rows) {
-        if (fault === 'event') answer.refused.push({ row, error: wrapped });
-        else answer.busFailed.push({ row, error: wrapped });
-      }
+      const error = asMailroomError(thrown);
+      (fault === 'event' ? answer.refused : answer.busFailed).push(...rows.map((row) => ({ row, error })));
       answer.final = fault === 'access';
     }
     return answer;
   }
 
   async function oneByOne(rows: readonly PendingRow[], ours: (row: PendingRow) => boolean): Promise<Answer> {
-    const whole: Answer = { published: [], refused: [], failed: [], busFailed: [], final: false };
+    const whole: Answer = { published: [], refused: [], failed: [], busFailed: [], late: [], final: false };
     for (const row of rows) {
       if (!ours(row)) {
-        whole.busFailed.push({
-          row,
-          error: new MailroomError('LEASE_TOO_SHORT', 'No time is left on the lease'),
-        });
+        whole.late.push(row);
         continue;
       }
       const one = await putEntries([row], ours);
@@ -195,16 +196,17 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     return whole;
   }
 
-  function reportBusFailure(error: MailroomError, rows: readonly PendingRow[]): void {
+  function reportBusFailure(error: MailroomError, entries: number): void {
     telemetry.count('BusFailures');
     telemetry.log.error(
       'The bus, or the right to publish to it, failed; nothing is lost, no attempt is counted',
-      {
-        eventIds: rows.map((row) => row.eventId),
-        error,
-      },
+      { entries, error },
     );
   }
 
   return { claim, publish, release };
+}
+
+function sources(rows: readonly PendingRow[]): ReadonlySet<string> {
+  return new Set(rows.map((row) => row.entry.source));
 }

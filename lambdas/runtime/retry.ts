@@ -22,40 +22,37 @@ function fraction(random: RandomBytes): number {
 /** How often a transaction that met another one is tried again at once. */
 const CONFLICT_TRIES = 6;
 
-/** How often a call whose answer was lost is tried again, beside the SDK's own retries. */
+/** How often a call whose answer is lost is made, beside the SDK's own retries. */
 const LOST_ANSWER_TRIES = 2;
 
 /**
  * Makes a transaction, and makes it again where that is safe and useful: at once with jitter when it only met
- * another transaction (normal on a hot row), and under the same token when its answer was lost, so that it
- * happens once. A transaction of which any action was refused, or throttled, is for the caller to judge.
+ * another transaction (normal on a hot row), and when its answer was lost. Every try carries the same token, so it
+ * happens once, also when an earlier try was only late. A transaction of which any action was refused, or throttled,
+ * is for the caller to judge; but once an answer was lost, a refusal proves nothing, and the loss is what is thrown.
  *
- * @throws {@link TransactionCancelled} when a condition was not met or the table throttled
+ * @throws {@link TransactionCancelled} when a condition was not met or the table throttled: nothing was written
+ * @throws any other error when it is open whether it was
  */
 export async function transactWithRetry(
   deps: { readonly table: Table; readonly clock: Clock; readonly random: RandomBytes },
   actions: readonly TransactAction[],
 ): Promise<void> {
   const { table, clock, random } = deps;
-  let token = mintToken(random);
-  let conflicts = 0;
-  let lostAnswers = 0;
-  for (;;) {
+  const token = mintToken(random);
+  const lost: unknown[] = [];
+  for (let conflicts = 0; ; ) {
     try {
       await table.transact(actions, token);
       return;
     } catch (error) {
-      if (isTransactionCancelled(error) ? isConflictOnly(error) : isConflict(error)) {
-        conflicts += 1;
-        if (conflicts >= CONFLICT_TRIES) throw error;
-        token = mintToken(random);
-      } else if (!isTransactionCancelled(error) && mayHaveHappened(error)) {
-        lostAnswers += 1;
-        if (lostAnswers >= LOST_ANSWER_TRIES) throw error;
-      } else {
-        throw error;
-      }
-      await clock.sleep(backoffMs(conflicts + lostAnswers, 25, 400, random));
+      const conflict = isTransactionCancelled(error) ? isConflictOnly(error) : isConflict(error);
+      if (conflict) conflicts += 1;
+      else if (isTransactionCancelled(error)) throw lost[0] ?? error;
+      else if (mayHaveHappened(error)) lost.push(error);
+      else throw lost[0] ?? error;
+      if (conflicts >= CONFLICT_TRIES || lost.length >= LOST_ANSWER_TRIES) throw lost[0] ?? error;
+      await clock.sleep(backoffMs(conflicts + lost.length, 25, 400, random));
     }
   }
 }

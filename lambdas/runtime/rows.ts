@@ -13,7 +13,7 @@ export const EXPIRES_AT = 'expiresAt';
 
 export const OUTBOX_PREFIX = 'OUTBOX#';
 export const INBOX_PREFIX = 'INBOX#';
-export const EFFECT_PREFIX = 'EFFECT#';
+const EFFECT_PREFIX = 'EFFECT#';
 
 const DAY_S = 86_400;
 
@@ -23,7 +23,7 @@ export function expiresAt(now: number, days: number): number {
 }
 
 /** Where an outbox row stands: see the state diagram in docs/data-model.md. */
-export type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD';
+type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD';
 
 /** An event in the outbox: `OUTBOX#<minute>#<shard>` / `EVENT#<eventId>`. */
 export interface OutboxRow extends Key {
@@ -75,7 +75,7 @@ export interface SweepState extends Key {
 }
 
 /** Where an inbox row stands. `DISCARDED` is an operator's end of a rejected message. */
-export type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
+type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
 
 /** A message as one consumer sees it: `INBOX#<consumer>#<eventId>` / `MESSAGE`. */
 export interface InboxRow extends Key {
@@ -94,6 +94,8 @@ export interface InboxRow extends Key {
   readonly processedAt?: number | undefined;
   /** What the handler returned, as JSON. */
   readonly result?: string | undefined;
+  /** The commit that set it PROCESSED, where one did: tells it from another try of the same claim. */
+  readonly commitId?: string | undefined;
   readonly lastError?: string | undefined;
   readonly fingerprint?: string | undefined;
   /** Why it was rejected: an error code, e.g. `INVALID_PAYLOAD`. */
@@ -116,7 +118,7 @@ export interface RejectedPointer extends Key {
 }
 
 /** Where a side effect stands. `RELEASED`: the attempt failed, it may be run again. */
-export type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
+type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
 
 /** A side effect of a handler: `INBOX#<consumer>#<eventId>` / `EFFECT#<name>`. */
 export interface EffectRow extends Key {

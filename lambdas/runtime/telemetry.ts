@@ -31,6 +31,8 @@ export interface Telemetry {
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
   /** Adds to a counter. @param value - @default 1 */
   count(name: MetricName, value?: number): void;
+  /** Records how many there are of something now, zero too. */
+  gauge(name: MetricName, value: number): void;
   /** Records a duration or an age, milliseconds. */
   duration(name: MetricName, ms: number): void;
   /** Sends what was recorded; called once at the end of each invocation. */
@@ -63,6 +65,7 @@ export function powertoolsTelemetry(options: {
     count: (name, value = 1) => {
       if (value > 0) metrics.addMetric(name, MetricUnit.Count, value);
     },
+    gauge: (name, value) => metrics.addMetric(name, MetricUnit.Count, value),
     duration: (name, ms) => metrics.addMetric(name, MetricUnit.Milliseconds, ms),
     flush: () => {
       if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();

@@ -10,7 +10,7 @@ export interface LogLine {
 
 /** A {@link Telemetry} that keeps to itself what it is told, for a test to look at. */
 export interface MemoryTelemetry extends Telemetry {
-  /** The sum of a counter; 0 when it was never touched. */
+  /** The sum of a counter, or the last value of a gauge; 0 when it was never touched. */
   counted(name: MetricName): number;
   /** Every duration recorded under a name, milliseconds, oldest first. */
   durations(name: MetricName): readonly number[];
@@ -41,6 +41,9 @@ export function memoryTelemetry(): MemoryTelemetry {
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     count: (name, value = 1) => {
       counters.set(name, (counters.get(name) ?? 0) + value);
+    },
+    gauge: (name, value) => {
+      counters.set(name, value);
     },
     duration: (name, ms) => {
       durations.set(name, [...(durations.get(name) ?? []), ms]);

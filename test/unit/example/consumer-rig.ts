@@ -10,6 +10,7 @@ import {
   type MemoryTable,
   memoryQueue,
   memoryTable,
+  memoryTelemetry,
 } from '../../../lambdas/runtime/testing.ts';
 
 /** A consumer over an in-memory table, and the ways to hand it events. */
@@ -53,7 +54,13 @@ export function consumerRig(
     },
     deliver: async (event) => {
       const queue = memoryQueue();
-      const consume = createConsumer({ config, table, queue, handlers: handlers(table), telemetry: quiet });
+      const consume = createConsumer({
+        config,
+        table,
+        queue,
+        handlers: handlers(table),
+        telemetry: memoryTelemetry(),
+      });
       queue.send(messageOf(event));
       const { failed, error } = await queue.deliver(consume);
       if (error !== undefined) throw error;
@@ -65,14 +72,6 @@ export function consumerRig(
         .filter((event) => event.type === type),
   };
 }
-
-const nothing = () => {};
-const quiet = {
-  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
-  count: nothing,
-  duration: nothing,
-  flush: nothing,
-};
 
 /** The event as it arrives from the bus. */
 function messageOf(event: Envelope): string {

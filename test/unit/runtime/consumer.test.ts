@@ -1,12 +1,12 @@
 import type { Context, SQSEvent } from 'aws-lambda';
 import { describe, expect, test, vi } from 'vitest';
 import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
-import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { AlreadyProcessed, PoisonMessage, TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/handler.ts';
 import { effectKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext, type QueueHandler } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 
 type Parts = ReturnType<typeof bench>;
@@ -216,6 +216,130 @@ describe('a leased handler', () => {
     expect(parts.telemetry.lines()).toContainEqual(
       expect.objectContaining({ message: expect.stringContaining('after its commit') }),
     );
+  });
+
+  test('that commits twice at once has one commit; the other is told so', async () => {
+    const parts = bench();
+    const other = { Put: { Item: { PK: 'OTHER', SK: 'OTHER' } } };
+    const ends: string[] = [];
+    const event = send(parts);
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        const both = await Promise.allSettled([
+          ctx.commit({ writes: [domainRow], events: [parts.happened(1)] }),
+          ctx.commit({ writes: [other] }),
+        ]);
+        ends.push(...both.map((end) => end.status));
+      }),
+    ]);
+    await deliver();
+    expect(ends).toEqual(['fulfilled', 'rejected']);
+    expect(parts.memory.item({ PK: 'OTHER', SK: 'OTHER' })).toBeUndefined();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('whose first commit happens late, after it was reported as refused, does not pass off the second as done', async () => {
+    const parts = bench();
+    const other = { Put: { Item: { PK: 'OTHER', SK: 'OTHER' } } };
+    let late: (() => Promise<void>) | undefined;
+    const table = {
+      ...parts.memory,
+      transact: async (actions: Parameters<typeof parts.memory.transact>[0]) => {
+        if (late === undefined) {
+          late = () => parts.memory.transact(actions);
+          throw new TransactionCancelled([{ code: 'None' }, { code: 'ConditionalCheckFailed' }]);
+        }
+        await late();
+        await parts.memory.transact(actions);
+      },
+    };
+    const event = send(parts);
+    const ends: string[] = [];
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      for (const writes of [[domainRow], [other]]) {
+        await ctx.commit({ writes }).then(
+          () => ends.push('done'),
+          (error: { code: string }) => ends.push(error.code),
+        );
+      }
+    });
+    await consumer(parts, [handler], table).deliver();
+    expect(ends).toEqual(['TRANSACTION_CANCELLED', 'FENCE_LOST']);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.memory.item({ PK: 'OTHER', SK: 'OTHER' })).toBeUndefined();
+  });
+
+  test('that does not await its commit, or its effect, is waited for', async () => {
+    const parts = bench();
+    const event = send(parts);
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        void ctx.once('mail', async () => {
+          await parts.clock.sleep(2_000);
+          return 'sent';
+        });
+        void parts.clock.sleep(1_000).then(() => ctx.commit({ writes: [domainRow] }));
+        await parts.clock.sleep(1_500);
+      }),
+    ]);
+    await deliver();
+    expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.memory.item(effectKey(CONSUMER, event.eventId, 'mail'))).toMatchObject({
+      status: 'COMPLETED',
+    });
+  });
+
+  test('that swallows a commit of which no answer came is not taken for done', async () => {
+    const parts = bench();
+    const table = {
+      ...parts.memory,
+      transact: () => Promise.reject(Object.assign(new Error('socket hang up'), { name: 'TimeoutError' })),
+    };
+    const event = send(parts);
+    const handler = leased(ThingHappened, async (_event, ctx) =>
+      ctx.commit({ writes: [domainRow] }).catch(() => {}),
+    );
+    await consumer(parts, [handler], table).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', lastError: 'socket hang up' });
+    await consumer(parts, [handler]).drain();
+    expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
+  });
+
+  test.each([[null], [undefined], ['a text'], [{ message: 7 }]])(
+    'that throws %j fails alone',
+    async (thrown) => {
+      for (const kind of [leased, transactional]) {
+        const parts = bench();
+        const bad = send(parts, { data: { n: 1 } });
+        const good = send(parts, { data: { n: 2 } });
+        const { deliver } = consumer(parts, [
+          kind(ThingHappened, async (event: Envelope<string, { n: number }>) => {
+            if (event.data.n === 1) throw thrown;
+            return {};
+          }),
+        ]);
+        await expect(deliver()).resolves.toMatchObject({ failed: [expect.any(String)] });
+        expect(inboxRow(parts, good)).toMatchObject({ status: 'PROCESSED' });
+        expect(inboxRow(parts, bad)?.status).not.toBe('PROCESSED');
+      }
+    },
+  );
+
+  test('whose effect is running when the time is up is stopped with its function, not answered for', async () => {
+    const parts = bench();
+    const event = send(parts);
+    let answered = false;
+    const { handle } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => ctx.once('charge', () => parts.clock.sleep(1_000_000))),
+    ]);
+    const Records = parts.queue.receive();
+    void handle({ Records }, lambdaContext({ clock: parts.clock, timeoutMs: 20_000 })).finally(() => {
+      answered = true;
+    });
+    await parts.clock.advance(20_000); // Lambda stops it here
+    expect(answered).toBe(false);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING' });
   });
 
   test('longer than its lease and its visibility is kept up by one heartbeat', async () => {
@@ -577,7 +701,7 @@ describe('a transactional handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('that fails writes no row until its receives are spent; then it is rejected', async () => {
+  test('that fails writes no row at its first receive; then it is claimed, and its attempts are counted', async () => {
     const parts = bench();
     const handle = vi.fn(async () => {
       throw new Error('table is gone');
@@ -587,11 +711,70 @@ describe('a transactional handler', () => {
     await deliver();
     expect(inboxRow(parts, event)).toBeUndefined();
     await parts.clock.advance(3_000);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'FAILED',
+      attempts: 2,
+      lastError: 'table is gone',
+    });
+    await parts.clock.advance(5_000);
     await drain();
     expect(handle).toHaveBeenCalledTimes(3);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
     expect(pointer(parts, event)).toBeDefined();
     expect(parts.queue.deadLetters()).toHaveLength(1);
+  });
+
+  test('that kills its process does not take its batch along', async () => {
+    const parts = bench();
+    const killer = send(parts, { aggregateId: 'killer' });
+    const siblings = Array.from({ length: 9 }, (_, n) => send(parts, { aggregateId: `sibling-${n}` }));
+    /** A process that ends in the middle of the killer's handler: from then on nothing happens, and nobody is answered. */
+    const mortal = (): QueueHandler => {
+      let dead = false;
+      const table = new Proxy(parts.memory, {
+        get: (target, name) => {
+          const call = Reflect.get(target, name) as (...args: unknown[]) => unknown;
+          return (...args: unknown[]) => (dead ? new Promise(() => {}) : call(...args));
+        },
+      });
+      const handler = transactional(ThingHappened, async (event) => {
+        await parts.clock.sleep(100);
+        if (event.aggregateId === 'killer') dead = true;
+        if (dead) await new Promise(() => {});
+        return {};
+      });
+      const { handle } = consumer(parts, [handler], table);
+      const killed = () => Promise.reject(new Error('the process is gone'));
+      return (event, context) =>
+        Promise.race([handle(event, context), parts.clock.sleep(31_000).then(killed)]);
+    };
+    for (let round = 0; round < 20 && parts.queue.messages().length > 0; round += 1) {
+      await runThrough(parts.clock, parts.queue.deliver(mortal(), 10, lambdaContext({ clock: parts.clock })));
+      const next = Math.min(...parts.queue.messages().map((message) => message.visibleAt));
+      if (Number.isFinite(next)) await parts.clock.advance(Math.max(1, next - parts.clock.now()));
+    }
+    for (const sibling of siblings) expect(inboxRow(parts, sibling)).toMatchObject({ status: 'PROCESSED' });
+    expect(inboxRow(parts, killer)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(parts.queue.deadLetters()).toHaveLength(1);
+  });
+
+  test('that fills its transaction is processed also after a redrive, which takes one action more', async () => {
+    const parts = bench();
+    let fixed = false;
+    const writes = Array.from({ length: 98 }, (_, n) => ({ Put: { Item: { PK: `W#${n}`, SK: 'W' } } }));
+    const { drain } = consumer(parts, [
+      transactional(ThingHappened, async () => {
+        if (!fixed) throw new PoisonMessage('not yet');
+        return { writes };
+      }),
+    ]);
+    const event = send(parts);
+    await drain();
+    fixed = true;
+    parts.queue.redrive();
+    await drain();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
   test('rejected, then redriven, is processed and its pointer goes with the same transaction', async () => {
@@ -691,6 +874,22 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
     await drain();
     expect(handle).toHaveBeenCalledTimes(1);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('a message too old to run does not run by way of another rejection either', async () => {
+    for (const kind of [leased, transactional]) {
+      const parts = bench();
+      const handle = vi.fn(async () => ({}));
+      send(parts, { eventId: old, type: 'Unheard' });
+      await consumer(parts, []).drain(); // deployed without its handler
+      expect(parts.memory.item(inboxKey(CONSUMER, old))).toMatchObject({
+        status: 'REJECTED',
+        reason: 'EVENT_TOO_OLD',
+      });
+      parts.queue.redrive();
+      await consumer(parts, [kind({ ...ThingHappened, type: 'Unheard' }, handle)]).drain();
+      expect(handle).not.toHaveBeenCalled();
+    }
   });
 
   test.each([[undefined], [{}], [{ Records: 'x' }], [{ Records: [null, {}, { messageId: 7 }] }]])(

@@ -51,6 +51,7 @@ test('entries used again cannot turn a published event back, nor be used after a
 test.each([
   ['a payload that fails its schema', { data: { n: 'one' } }, 'INVALID_PAYLOAD', 'data.n'],
   ['a payload that is no JSON', { data: { n: 1n } }, 'INVALID_PAYLOAD', 'cannot be written as JSON'],
+  ['no payload at all', { data: undefined }, 'INVALID_PAYLOAD', 'undefined'],
   ['no aggregate id', { aggregateId: '' }, 'INVALID_EVENT', 'aggregateId'],
   ['a time that is none', { occurredAt: Number.NaN }, 'INVALID_EVENT', 'occurredAt'],
   ['a trace header that is too long', { traceId: 'x'.repeat(501) }, 'INVALID_EVENT', 'traceId'],

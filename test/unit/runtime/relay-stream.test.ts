@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay-stream.ts';
-import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
+import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 
 type Bench = ReturnType<typeof bench>;
 
@@ -179,6 +180,41 @@ test('what went back comes again, and is published once the bus is well', async 
   await expect(handle(event)).resolves.toEqual({ batchItemFailures: [] });
   expect(parts.publishedIds()).toHaveLength(2);
   expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
+});
+
+test('a batch goes back only when its youngest record is no longer fresh, whichever failed', async () => {
+  const parts = bench({
+    bus: {
+      failEntry: (entry) =>
+        entry.detail.includes('"n":1}') ? { code: 'InternalFailure', message: 'oops' } : undefined,
+    },
+  });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(4_000);
+  await parts.outbox.commit({ events: [parts.happened(2)] });
+  const event = parts.streamEvent();
+  const handle = stream(parts);
+  expect((await handle(event)).batchItemFailures).toHaveLength(1);
+  await handle(event); // a mapping hands back the success too
+  expect(parts.publishedIds()).toHaveLength(1);
+});
+
+test('what one service may not publish is handed back; the others of the batch are published', async () => {
+  const parts = bench({
+    bus: {
+      failEntry: (entry) =>
+        entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
+    },
+  });
+  const banned = createOutbox({
+    config: { ...consumerConfig, service: 'banned' },
+    table: parts.memory,
+    clock: parts.clock,
+  });
+  await banned.commit({ events: Array.from({ length: 60 }, (_, n) => parts.happened(n)) });
+  await parts.outbox.commit({ events: Array.from({ length: 20 }, (_, n) => parts.happened(n)) });
+  expect((await stream(parts)()).batchItemFailures).toHaveLength(60);
+  expect(parts.publishedIds()).toHaveLength(20);
 });
 
 test('when the born lease is over, the batch is not handed back: the sweep has it', async () => {

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
+import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/sweep-minutes.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
-import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
+import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 
 type Bench = ReturnType<typeof bench>;
 
@@ -139,25 +140,132 @@ test('the highest number of shards ever used is kept and read', async () => {
   expect(pointers(parts)).toEqual([]); // also the pointer in a shard that is not written to any more
 });
 
-test('while the bus is down the pass ends, nothing is counted, and rows are let go of with the reason', async () => {
+test('while the bus is down nothing is counted, few calls are made, and rows are let go of with the reason', async () => {
   let down = true;
   const parts = bench({
     bus: { failCall: () => (down ? { error: new Error('connect ETIMEDOUT') } : undefined) },
   });
   const sweep = sweeper(parts);
-  await parts.outbox.commit({ events: Array.from({ length: 30 }, (_, n) => parts.happened(n)) });
+  await parts.outbox.commit({ events: Array.from({ length: 90 }, (_, n) => parts.happened(n)) });
   await parts.clock.advance(2 * MINUTE_MS);
-  await expect(sweep.pass()).resolves.toMatchObject({ published: 0, complete: false });
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 0, pending: 90 });
+  expect(parts.bus.calls().length).toBeLessThan(40); // 9 calls are enough for all, 3 tries each, but shards go side by side
   expect(parts.rows().every((row) => row.status === 'PENDING' && row.attempts === 0)).toBe(true);
   expect(parts.rows().some((row) => row.fingerprint?.startsWith('relay '))).toBe(true);
   expect(parts.telemetry.counted('BusFailures')).toBeGreaterThan(0);
   down = false;
-  await parts.clock.advance(MINUTE_MS);
-  await sweep.pass();
-  await parts.clock.advance(MINUTE_MS);
-  await sweep.pass();
-  expect(new Set(parts.publishedIds()).size).toBe(30);
+  for (let minute = 0; minute < 5; minute += 1) {
+    await parts.clock.advance(MINUTE_MS);
+    await sweep.pass();
+  }
+  expect(parts.publishedIds()).toHaveLength(90);
   expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
+});
+
+test('a service that may not publish any more does not hold up the others', async () => {
+  const parts = bench({
+    bus: {
+      failEntry: (entry) =>
+        entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
+    },
+  });
+  const banned = createOutbox({
+    config: { ...consumerConfig, service: 'banned' },
+    table: parts.memory,
+    clock: parts.clock,
+  });
+  const sweep = sweeper(parts);
+  for (let n = 0; n < 10; n += 1) {
+    await banned.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(i)) });
+  }
+  await parts.outbox.commit({ events: [1, 2, 3, 4, 5].map(parts.happened) });
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 5, pending: 500, complete: true });
+  expect(parts.rows().filter((row) => row.source === 'banned' && row.status !== 'PENDING')).toEqual([]);
+});
+
+test('one event that the bus always fails does not hold up those behind it', async () => {
+  const parts = bench({
+    bus: {
+      failEntry: (entry) =>
+        entry.detail.includes('"n":0}') ? { code: 'InternalFailure', message: 'oops' } : undefined,
+    },
+  });
+  const sweep = sweeper(parts);
+  await parts.outbox.commit({ events: [parts.happened(0)] });
+  await parts.clock.advance(MINUTE_MS);
+  await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
+  for (let minute = 0; minute < 4; minute += 1) {
+    await parts.clock.advance(MINUTE_MS);
+    await sweep.pass();
+  }
+  expect(parts.publishedIds()).toHaveLength(3);
+  expect(parts.rows().filter((row) => row.status === 'PENDING')).toMatchObject([
+    { attempts: 0, lastError: 'oops' },
+  ]);
+});
+
+test('many events that the bus always fails do not hold up those behind them', async () => {
+  const parts = bench({
+    bus: {
+      failEntry: (entry) =>
+        entry.detail.includes('"n":0}') ? { code: 'InternalFailure', message: 'oops' } : undefined,
+    },
+  });
+  const sweep = sweeper(parts);
+  for (let n = 0; n < 4; n += 1) {
+    await parts.outbox.commit({ events: Array.from({ length: 20 }, () => parts.happened(0)) });
+  }
+  await parts.clock.advance(MINUTE_MS);
+  await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
+  for (let minute = 0; minute < 8; minute += 1) {
+    await parts.clock.advance(MINUTE_MS);
+    await sweep.pass();
+  }
+  expect(parts.publishedIds()).toHaveLength(3);
+  expect(parts.rows().filter((row) => row.status === 'PENDING')).toHaveLength(80);
+});
+
+test('a row that was published but could not be marked keeps its minute unsettled', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(2 * MINUTE_MS);
+  const broken = {
+    ...parts.memory,
+    updateEach: async (updates: Parameters<typeof parts.memory.updateEach>[0]) => {
+      if (updates[0]?.set.status === 'PUBLISHED') throw new Error('connect ECONNREFUSED');
+      return parts.memory.updateEach(updates);
+    },
+  };
+  await expect(sweeper({ ...parts, table: broken }).pass()).resolves.toMatchObject({
+    published: 1,
+    pending: 1,
+  });
+  expect(pointers(parts)).toHaveLength(1);
+  await parts.clock.advance(2 * MINUTE_MS);
+  await sweeper(parts).pass();
+  expect(parts.rows()).toMatchObject([{ status: 'PUBLISHED' }]);
+});
+
+test('a long pass that does not come to its end goes on where it stopped', async () => {
+  const parts = bench();
+  await parts.clock.advance(120 * MINUTE_MS);
+  const slow = {
+    ...parts.memory,
+    query: async (query: Parameters<typeof parts.memory.query>[0]) => {
+      await parts.clock.sleep(100);
+      return parts.memory.query(query);
+    },
+  };
+  const sweep = sweeper({ ...parts, table: slow });
+  const reached: number[] = [];
+  for (let pass = 0; pass < 6; pass += 1) {
+    const { complete } = await sweep.pass();
+    reached.push(Number(state(parts)?.sweptTo ?? 0));
+    if (complete) break;
+  }
+  expect(reached.length).toBeGreaterThan(1);
+  expect(reached).toEqual([...new Set(reached)].sort((a, b) => a - b));
 });
 
 test('an event whose attempts are spent is DEAD, is counted, and holds up nobody', async () => {
