@@ -39,10 +39,10 @@ export type Verdict =
 export type Refusal = Exclude<Verdict, { status: 'claimed' }>;
 
 /** What a row means before anything is tried: refused, or open to a claim, or to one that readmits a rejected message. */
-export type Judgement = Refusal | { readonly status: 'open' | 'readmit' };
+type Judgement = Refusal | { readonly status: 'open' | 'readmit' };
 
 /** Whether a judgement is a refusal. */
-export function isRefusal(judgement: Judgement): judgement is Refusal {
+function isRefusal(judgement: Judgement): judgement is Refusal {
   return judgement.status !== 'open' && judgement.status !== 'readmit';
 }
 
@@ -52,7 +52,7 @@ export const TOO_OLD = 'EVENT_TOO_OLD';
 const DAY_MS = 86_400_000;
 
 /** A condition on the inbox row, and the values in it. */
-export interface Condition {
+interface Condition {
   readonly condition: string;
   readonly values: Item;
 }
