@@ -51,8 +51,9 @@ export {
   type OutboxEntry,
 } from './outbox.ts';
 export type { Queue } from './queue.ts';
-export { createRelayStream, type RelayStreamDeps } from './relay-stream.ts';
-export { createRelaySweep, type RelaySweep, type RelaySweepDeps, type SweepReport } from './relay-sweep.ts';
+export type { RelayHandlerDeps } from './relay.ts';
+export { createRelayStream } from './relay-stream.ts';
+export { createRelaySweep, type RelaySweep, type SweepReport } from './relay-sweep.ts';
 export type { OutboxRow } from './rows.ts';
 export { sqsQueue } from './sqs-queue.ts';
 export type {

@@ -1,11 +1,12 @@
 import type { Clock } from './clock.ts';
 import type { ConsumerConfig } from './config.ts';
+import type { EffectInProgress } from './effect-persistence.ts';
 import { isErrorWithCode, isTransactionCancelled, MailroomError } from './errors.ts';
 import type { Envelope } from './event.ts';
 import type { LeasedContext, LeasedHandler } from './handler.ts';
 import type { Inbox } from './inbox.ts';
 import type { Claim } from './inbox-conditions.ts';
-import type { EffectInProgress, Effects } from './once.ts';
+import type { Effects } from './once.ts';
 import { type Commit, checkTransaction, type Outbox } from './outbox.ts';
 import type { Queue } from './queue.ts';
 import type { Telemetry } from './telemetry.ts';

@@ -1,13 +1,11 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
-import { type Clock, systemClock } from './clock.ts';
-import type { RelayConfig } from './config.ts';
-import type { Bus } from './event-bus.ts';
-import { eventIdTime, type RandomBytes, systemRandomBytes } from './event-id.ts';
+import { systemClock } from './clock.ts';
+import { eventIdTime, systemRandomBytes } from './event-id.ts';
 import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
-import { createRelay } from './relay.ts';
-import type { Item, Table } from './table.ts';
+import { createRelay, type RelayHandlerDeps } from './relay.ts';
+import type { Item } from './table.ts';
 import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 
 /**
@@ -18,15 +16,6 @@ export const FRESH_MS = 5_000;
 
 /** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000;
-
-export interface RelayStreamDeps {
-  readonly config: RelayConfig;
-  readonly table: Table;
-  readonly bus: Bus;
-  readonly clock?: Clock | undefined;
-  readonly random?: RandomBytes | undefined;
-  readonly telemetry?: Telemetry | undefined;
-}
 
 /** A record of the stream and the PENDING row in its image. */
 interface StreamRow {
@@ -55,7 +44,7 @@ interface StreamRow {
  * ```
  */
 export function createRelayStream(
-  deps: RelayStreamDeps,
+  deps: RelayHandlerDeps,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
   const { config, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay' });

@@ -1,25 +1,15 @@
 import pMap from 'p-map';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
-import { type Clock, systemClock } from './clock.ts';
-import type { RelayConfig } from './config.ts';
+import { systemClock } from './clock.ts';
 import { isConditionFailed } from './errors.ts';
-import type { Bus } from './event-bus.ts';
-import { eventIdTime, mintToken, type RandomBytes, systemRandomBytes } from './event-id.ts';
+import { eventIdTime, mintToken, systemRandomBytes } from './event-id.ts';
 import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
-import { createRelay } from './relay.ts';
-import {
-  asRow,
-  deadKey,
-  outboxPartition,
-  SCHEMA,
-  SWEEP_STATE_KEY,
-  type SweepState,
-  type UnsettledPointer,
-  unsettledKey,
-} from './rows.ts';
-import { MINUTE_MS, minutesToSweep, SWEEP_AGE_MAX_MS, youngestMinutes } from './sweep-minutes.ts';
-import type { Item, Table } from './table.ts';
-import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+import { createRelay, type RelayHandlerDeps } from './relay.ts';
+import { asRow, deadKey, outboxPartition, SCHEMA, type UnsettledPointer, unsettledKey } from './rows.ts';
+import { MINUTE_MS, minutesToSweep, youngestMinutes } from './sweep-minutes.ts';
+import { type SweepStart, startSweep } from './sweep-state.ts';
+import type { Item } from './table.ts';
+import { powertoolsTelemetry } from './telemetry.ts';
 
 /** A long pass goes in steps of this much time, and stores its state after each, so that none is read twice. */
 const STEP_MS = MINUTE_MS;
@@ -31,23 +21,11 @@ const RANGE_SHARE = 0.7;
 const BUS_BACKOFF_SWEEPS = 3;
 const BUS_BACKOFF_MAX_MS = 15 * MINUTE_MS;
 
-/** A stored state further ahead than this is a wrong clock's. */
-const FUTURE_MAX_MS = MINUTE_MS;
-
 /** How many shards are read at once. */
 const SHARDS_AT_ONCE = 16;
 
 /** Work stops this long before the invocation's end, so that the last publish and its mark are over. */
 const END_MARGIN_MS = 10_000;
-
-export interface RelaySweepDeps {
-  readonly config: RelayConfig;
-  readonly table: Table;
-  readonly bus: Bus;
-  readonly clock?: Clock | undefined;
-  readonly random?: RandomBytes | undefined;
-  readonly telemetry?: Telemetry | undefined;
-}
 
 /** What a pass found and left. */
 export interface SweepReport {
@@ -97,7 +75,7 @@ interface Tally {
  * export const { handler } = createRelaySweep({ config, table, bus });
  * ```
  */
-export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
+export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
   const { config, table, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay' });
   const relay = createRelay({ ...deps, clock, random, telemetry }, 'sweep');
@@ -107,13 +85,13 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
   async function pass(endsBy: number): Promise<SweepReport> {
     const tally = newTally(endsBy);
     const startedAt = clock.now();
-    const { since, state } = await readState(startedAt);
-    shards = await highestShards(state);
+    const start = await startSweep({ config, table, clock, telemetry }, startedAt);
+    shards = start.shards;
 
     // Pointers that this pass puts are for the next one.
     const pointers = await unsettledPointers();
     tally.endsBy = startedAt + (endsBy - startedAt) * RANGE_SHARE;
-    const swept = await sweepRange(since, startedAt, tally, state);
+    const swept = await sweepRange(start, startedAt, tally);
     tally.endsBy = endsBy;
     const settled = await eachShard(pointers, tally, (pointer) => sweepUnsettled(pointer, tally));
 
@@ -133,13 +111,8 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
   }
 
   /** Every minute whose age was passed since the last pass, step by step; true when all of them were read whole. */
-  async function sweepRange(
-    since: number,
-    startedAt: number,
-    tally: Tally,
-    state: SweepState | undefined,
-  ): Promise<boolean> {
-    for (let from = since; from < startedAt; ) {
+  async function sweepRange(start: SweepStart, startedAt: number, tally: Tally): Promise<boolean> {
+    for (let from = start.since; from < startedAt; ) {
       const to = Math.min(startedAt, from + STEP_MS);
       const minutes = minutesToSweep(from, to);
       const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
@@ -148,7 +121,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
         if (left > 0) await putUnsettled(shard, minute);
       });
       if (!whole) return false;
-      await storeState(to, state);
+      await start.moveTo(to);
       from = to;
     }
     return true;
@@ -314,67 +287,6 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
       } while (cursor !== undefined);
     }
     return dead;
-  }
-
-  /** From when on to read: the stored state; the table's creation where there is none yet. */
-  async function readState(now: number): Promise<{ since: number; state: SweepState | undefined }> {
-    const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
-    const state = item === undefined ? undefined : asRow<SweepState>(item);
-    if (state?.sweptTo === undefined) return { since: await table.createdAt(), state };
-    if (state.sweptTo <= now + FUTURE_MAX_MS) return { since: state.sweptTo, state };
-    telemetry.log.warn(
-      'The stored sweep state is in the future: a clock was wrong. Reading the last 1024 minutes',
-      {
-        sweptTo: state.sweptTo,
-        now,
-      },
-    );
-    return { since: now - SWEEP_AGE_MAX_MS, state };
-  }
-
-  /** The highest number of shards ever used; written down before anything is read under it. */
-  async function highestShards(state: SweepState | undefined): Promise<number> {
-    const known = state?.shards ?? 0;
-    if (known >= config.shards) return known;
-    const written = await table
-      .write({
-        Update: {
-          Key: { ...SWEEP_STATE_KEY },
-          UpdateExpression: 'SET shards = :shards, #schema = :schema',
-          ConditionExpression: 'attribute_not_exists(shards) OR shards < :shards',
-          ExpressionAttributeNames: { '#schema': 'schema' },
-          ExpressionAttributeValues: { ':shards': config.shards, ':schema': SCHEMA },
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        },
-      })
-      .catch((error: unknown) => {
-        if (!isConditionFailed(error)) throw error;
-        return error.item;
-      });
-    return Math.max(config.shards, Number(written?.shards ?? 0));
-  }
-
-  /** Moves the state forward to the time that the pass, or its step, started with; never back, unless it was in the future. */
-  async function storeState(sweptTo: number, read: SweepState | undefined): Promise<void> {
-    try {
-      await table.write({
-        Update: {
-          Key: { ...SWEEP_STATE_KEY },
-          UpdateExpression: 'SET sweptTo = :to, #schema = :schema',
-          ConditionExpression:
-            'attribute_not_exists(sweptTo) OR sweptTo < :to OR (sweptTo = :read AND sweptTo > :future)',
-          ExpressionAttributeNames: { '#schema': 'schema' },
-          ExpressionAttributeValues: {
-            ':to': sweptTo,
-            ':schema': SCHEMA,
-            ':read': read?.sweptTo ?? 0,
-            ':future': clock.now() + FUTURE_MAX_MS,
-          },
-        },
-      });
-    } catch (error) {
-      if (!isConditionFailed(error)) throw error; // refused: another pass has come further
-    }
   }
 
   return {

@@ -1,8 +1,11 @@
 import pMap from 'p-map';
 import type { BusBreaker } from './bus-breaker.ts';
+import type { Clock } from './clock.ts';
+import type { RelayConfig } from './config.ts';
 import { batchEntries } from './entry-batches.ts';
 import { asMailroomError, MailroomError } from './errors.ts';
 import type { Bus } from './event-bus.ts';
+import type { RandomBytes } from './event-id.ts';
 import {
   createTransitions,
   type RelayPath,
@@ -12,7 +15,8 @@ import {
 import { LEASE_MARGIN_MS, type PendingRow } from './pending-row.ts';
 import { faultOfCall, faultOfEntry } from './publish-fault.ts';
 import { backoffMs } from './retry.ts';
-import { UPDATE_EACH_MAX } from './table.ts';
+import { type Table, UPDATE_EACH_MAX } from './table.ts';
+import type { Telemetry } from './telemetry.ts';
 
 /**
  * The core of the relay, used by both of its paths: claim, publish, mark, and what becomes of a failure.
@@ -41,6 +45,20 @@ export interface Relay extends Pick<Transitions, 'claim' | 'release'> {
 
 export interface RelayDeps extends TransitionDeps {
   readonly bus: Bus;
+}
+
+/** What each of the relay's two handlers is made of. */
+export interface RelayHandlerDeps {
+  /** From `readRelayConfig(process.env)`. */
+  readonly config: RelayConfig;
+  readonly table: Table;
+  readonly bus: Bus;
+  /** @default the machine's */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's */
+  readonly random?: RandomBytes | undefined;
+  /** @default Powertools */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /** How many PutEvents calls are under way at once. */

@@ -68,10 +68,10 @@ export interface UnsettledPointer extends Key {
 /** How far the sweep has come: `SWEEP` / `STATE`. */
 export interface SweepState extends Key {
   readonly schema: number;
-  /** The `now` that the last whole pass (or step of a long one) started with. Moves only forward. */
-  readonly sweptTo: number;
+  /** The `now` that the last whole pass (or step of a long one) started with. Moves only forward; absent before the first. */
+  readonly sweptTo?: number | undefined;
   /** The highest number of shards ever used. */
-  readonly shards: number;
+  readonly shards?: number | undefined;
 }
 
 /** Where an inbox row stands. `DISCARDED` is an operator's end of a rejected message. */
