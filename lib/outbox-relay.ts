@@ -54,8 +54,11 @@ const SERVICE = 'mailroom-relay';
 /** What the stream path may need beside its leases: the pause before it hands a failed batch back, and a start. */
 const STREAM_SLACK = Duration.seconds(30);
 
-/** How often the mapping hands a failed batch over again before the sweep is left to it. */
-const STREAM_RETRIES = 5;
+/**
+ * How often the mapping hands a failed batch over again before the sweep is left to it: more often than the stream
+ * handler hands one back while the born lease lasts, so that only a handler that dies reaches the failure queue.
+ */
+const STREAM_RETRIES = 10;
 
 /** Records older than this are left to the sweep: the stream keeps a day, and new events should not wait. */
 const STREAM_RECORD_AGE_MAX = Duration.hours(1);

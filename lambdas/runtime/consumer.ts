@@ -83,8 +83,8 @@ type Outcome =
  * const config = readConsumerConfig(process.env);
  * export const handler = createConsumer({
  *   config,
- *   table: dynamoTable({ client: new DynamoDBClient({}), tableName: config.tableName }),
- *   queue: sqsQueue({ client: new SQSClient({}), queueUrl: config.queueUrl }),
+ *   table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),
+ *   queue: sqsQueue({ client: new SQSClient(clientSettings), queueUrl: config.queueUrl }),
  *   handlers: [leased(OrderPlaced, charge)],
  * });
  * ```

@@ -1,3 +1,4 @@
+export { clientSettings } from './client-settings.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   type ConsumerConfig,

@@ -106,7 +106,7 @@ const TRACE_HEADER_MAX = 500;
  * @example
  * ```ts
  * const config = readProducerConfig(process.env);
- * const table = dynamoTable({ client: new DynamoDBClient({}), tableName: config.tableName });
+ * const table = dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName });
  * export const outbox = createOutbox({ config, table });
  * ```
  */

@@ -14,6 +14,9 @@ import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
  */
 export const FRESH_MS = 5_000;
 
+/** A batch is handed back after this at the soonest: the mapping brings it again at once, and counts how often. */
+const HAND_BACK_MS = 5_000;
+
 /** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000;
 
@@ -73,7 +76,7 @@ export function createRelayStream(
     const failures = unpublished
       .filter((row) => row.leaseUntil > clock.now())
       .flatMap((row) => records.get(row.eventId) ?? []);
-    if (failures.length > 0) await untilNoLongerFresh(read);
+    if (failures.length > 0) await clock.sleep(Math.max(HAND_BACK_MS, untilNoLongerFresh(read)));
     telemetry.flush();
     return { batchItemFailures: failures.map(({ sequenceNumber }) => ({ itemIdentifier: sequenceNumber })) };
   };
@@ -100,13 +103,14 @@ export function createRelayStream(
   }
 
   /**
-   * Waits until even the youngest record of the batch would be claimed first when it comes again: a mapping hands
+   * How long until even the youngest record of the batch would be claimed first when it comes again: a mapping hands
    * back everything from the first failure on, what was published too.
    */
-  async function untilNoLongerFresh(records: readonly StreamRow[]): Promise<void> {
+  function untilNoLongerFresh(records: readonly StreamRow[]): number {
     const youngest = Math.max(...records.map((record) => record.recordedAt));
     // recordedAt is cut to the second, and the next delivery may be read under another clock.
-    await clock.sleep(youngest + 1_000 + FRESH_MS + LEASE_MARGIN_MS - clock.now());
+    const longest = 1_000 + FRESH_MS + LEASE_MARGIN_MS;
+    return Math.min(longest, youngest + longest - clock.now());
   }
 }
 

@@ -26,7 +26,7 @@ describe('the relay', () => {
       BatchSize: 100,
       BisectBatchOnFunctionError: true,
       FunctionResponseTypes: ['ReportBatchItemFailures'],
-      MaximumRetryAttempts: 5,
+      MaximumRetryAttempts: 10,
       MaximumRecordAgeInSeconds: 3600,
       DestinationConfig: {
         OnFailure: { Destination: { 'Fn::GetAtt': [expect.stringContaining('Failures'), 'Arn'] } },

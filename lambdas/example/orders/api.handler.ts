@@ -1,12 +1,18 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { createOutbox, dynamoTable, readProducerConfig, systemClock } from '../../runtime/index.ts';
+import {
+  clientSettings,
+  createOutbox,
+  dynamoTable,
+  readProducerConfig,
+  systemClock,
+} from '../../runtime/index.ts';
 import { createOrdersApi } from './api.ts';
 import { createOncePerKey, requestRecords } from './once-per-key.ts';
 import { createPlaceOrder } from './place-order.ts';
 
 const config = readProducerConfig(process.env);
-const client = new DynamoDBClient({});
+const client = new DynamoDBClient(clientSettings);
 const { tableName } = config;
 const table = dynamoTable({ client, tableName });
 const logger = new Logger();

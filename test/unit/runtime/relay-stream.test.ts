@@ -175,7 +175,9 @@ test('what went back comes again, and is published once the bus is well', async 
   const event = parts.streamEvent();
   const handle = stream(parts);
   expect((await handle(event)).batchItemFailures).toHaveLength(2);
+  const handedBackAt = parts.clock.now();
   expect((await handle(event)).batchItemFailures).toHaveLength(2); // claimed, and let go of again
+  expect(parts.clock.now() - handedBackAt).toBeGreaterThanOrEqual(5_000); // the mapping counts how often it comes
   down = false;
   await expect(handle(event)).resolves.toEqual({ batchItemFailures: [] });
   expect(parts.publishedIds()).toHaveLength(2);
