@@ -24,7 +24,8 @@ export default defineConfig({
           globalSetup: ['test/support/engine.ts'],
           testTimeout: 120_000,
           hookTimeout: 300_000,
-          fileParallelism: false,
+          // They wait more than they work.
+          maxWorkers: 3,
         },
       },
     ],

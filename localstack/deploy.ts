@@ -61,20 +61,23 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
   const assembly = localFile(`cdk-${port}`);
   await rm(outputsFile, { force: true });
   onProgress?.('Building the functions and stacks');
-  await cdk({
-    endpoint,
-    cwd: appDir,
-    args: [
-      ...['deploy', '--all', '--context', 'stage=local', '--output', assembly],
-      ...['--require-approval', 'never', '--method', 'direct', '--concurrency', String(CONCURRENCY)],
-      ...['--outputs-file', outputsFile],
-    ],
-    onLine: (line) => {
-      const step = progressOf(line);
-      if (step) onProgress?.(step);
-    },
-  });
-  await rm(assembly, { recursive: true, force: true });
+  try {
+    await cdk({
+      endpoint,
+      cwd: appDir,
+      args: [
+        ...['deploy', '--all', '--context', 'stage=local', '--output', assembly],
+        ...['--require-approval', 'never', '--method', 'direct', '--concurrency', String(CONCURRENCY)],
+        ...['--outputs-file', outputsFile],
+      ],
+      onLine: (line) => {
+        const step = progressOf(line);
+        if (step) onProgress?.(step);
+      },
+    });
+  } finally {
+    await rm(assembly, { recursive: true, force: true });
+  }
   return await readOutputs(outputsFile);
 }
 

@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { localEnvironment, localFile, projectRoot, withoutAws } from '../../localstack/workspace.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+const STACKS = ['Bank', 'Inventory', 'Mailroom', 'Notifications', 'Orders', 'Payments'];
+
+let dir: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'mailroom-cdk-'));
+});
+
+afterAll(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** What a command printed, and how it ended. */
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** Runs one of the project's commands in an environment that knows of no AWS account but what `env` says. */
+async function run(
+  script: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Ended> {
+  const child = spawn(process.execPath, [join(projectRoot, 'node_modules', script), ...args], {
+    cwd: projectRoot,
+    env: {
+      ...withoutAws(process.env),
+      AWS_CONFIG_FILE: '/dev/null',
+      AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+      AWS_EC2_METADATA_DISABLED: 'true',
+      CDK_DISABLE_CLI_TELEMETRY: 'true',
+      CDK_DISABLE_VERSION_CHECK: 'true',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  return { code, output };
+}
+
+/** The templates of an assembly, by stack. */
+async function templates(assembly: string): Promise<Record<string, string>> {
+  const files = (await readdir(assembly)).filter((file) => file.endsWith('.template.json'));
+  const read = files.map(async (file) => [
+    file.replace('.template.json', ''),
+    await readFile(join(assembly, file), 'utf8'),
+  ]);
+  return Object.fromEntries(await Promise.all(read));
+}
+
+describe.concurrent('cdk synth --all, without credentials', () => {
+  it.each(['dev', 'prod'])('makes every stack of the stage %s, and none of it is local', async (stage) => {
+    const assembly = join(dir, stage);
+    const args = ['synth', '--all', '--quiet', '--context', `stage=${stage}`, '--output', assembly];
+    const { code, output } = await run('aws-cdk/bin/cdk', args);
+
+    expect(code, output).toBe(0);
+    const stacks = await templates(assembly);
+    expect(Object.keys(stacks).sort()).toEqual(STACKS);
+    expect(stacks.Orders).toContain('"AuthType": "AWS_IAM"');
+    for (const template of Object.values(stacks)) {
+      expect(template).not.toMatch(
+        /127\.0\.0\.1|localhost|000000000000|AWS_ENDPOINT_URL|ministack|localstack/i,
+      );
+      expect(template).not.toContain('"DeletionPolicy": "Delete"');
+    }
+  });
+});
+
+describe('cdklocal deploy --all', () => {
+  it('works against the running engine, and finds nothing to change', async () => {
+    // Beside the folder of the first deployment: the source maps, and so the functions' hashes, say how far away the
+    // sources are.
+    const assembly = await mkdtemp(localFile('cdk-again-'));
+    try {
+      const args = ['deploy', '--all', '--require-approval', 'never', '--output', assembly];
+      const environment = localEnvironment(inject('endpoint'));
+      const { code, output } = await run('aws-cdk-local/bin/cdklocal', args, environment);
+
+      expect(code, output).toBe(0);
+      const unchanged = [...output.matchAll(/✅\s+(\S+) \(\S+\) \(no changes\)/gu)].map(([, stack]) => stack);
+      expect(unchanged.sort(), output).toEqual(STACKS);
+    } finally {
+      await rm(assembly, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it, vi } from 'vitest';
+import { CONSUMERS_OF } from '../../demo/readings.ts';
+import { eventually } from './support/eventually.ts';
+import {
+  bankRequests,
+  charges,
+  effect,
+  emails,
+  get,
+  inStock,
+  message,
+  only,
+  placeOrder,
+  rejection,
+  settled,
+  shownOrder,
+} from './support/order-system.ts';
+
+vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+
+describe.concurrent('an order placed through the API', () => {
+  it('is charged, reserved and confirmed once, and the customer gets one e-mail', async () => {
+    const { orderId, sku } = await placeOrder();
+    const { events } = await settled(orderId);
+
+    expect(await shownOrder(orderId)).toMatchObject({
+      orderId,
+      status: 'confirmed',
+      payment: 'captured',
+      stock: 'reserved',
+      totalCents: 1_350,
+    });
+    const [charge, ...more] = await charges(orderId);
+    expect(charge).toMatchObject({ orderId, amountCents: 1_350 });
+    expect(more).toEqual([]);
+    expect(await bankRequests(orderId)).toMatchObject([{ outcome: 'charged' }]);
+    expect(await get({ PK: `PAYMENT#${orderId}`, SK: 'PAYMENT' })).toMatchObject({
+      outcome: 'captured',
+      chargeId: charge?.chargeId,
+    });
+    expect(await get({ PK: `RESERVATION#${orderId}`, SK: 'RESERVATION' })).toMatchObject({
+      status: 'reserved',
+      items: [{ sku, quantity: 3 }],
+    });
+    expect(await inStock(sku)).toBe(7);
+    expect(await emails(orderId)).toMatchObject([{ reference: orderId }]);
+    expect(events.map(({ envelope }) => envelope.type).sort()).toEqual([
+      'OrderPlaced',
+      'PaymentCaptured',
+      'StockReserved',
+    ]);
+  });
+
+  it('leaves every row in its last state, which alone may expire', async () => {
+    const { orderId } = await placeOrder();
+    const { events } = await settled(orderId);
+    const nowS = Date.now() / 1_000;
+
+    for (const { row } of events) {
+      expect(row).toMatchObject({
+        status: 'PUBLISHED',
+        attempts: 0,
+        publishedAt: expect.any(Number),
+        publishedBy: expect.stringMatching(/^(stream|sweep)$/),
+      });
+      expect(row.expiresAt).toBeGreaterThan(nowS);
+    }
+    const seen = new Set<string>();
+    for (const { envelope } of events) {
+      for (const consumer of CONSUMERS_OF[envelope.type] ?? []) {
+        seen.add(consumer);
+        const row = await message(consumer, envelope.eventId);
+        expect(row).toMatchObject({ status: 'PROCESSED', type: envelope.type, attempts: 1 });
+        expect(row?.expiresAt).toBeGreaterThan(nowS);
+        expect(row).not.toHaveProperty('leaseUntil');
+      }
+    }
+    expect([...seen].sort()).toEqual(['inventory', 'notifications', 'order-status', 'payments']);
+
+    const { eventId: placedId } = only(events, 'OrderPlaced').envelope;
+    const { eventId: capturedId } = only(events, 'PaymentCaptured').envelope;
+    // An effect may expire once its message is PROCESSED, so it is told so a moment later.
+    await eventually(async () => {
+      for (const row of [
+        await effect('payments', placedId, 'charge'),
+        await effect('notifications', capturedId, 'email'),
+      ]) {
+        expect(row).toMatchObject({ status: 'COMPLETED', result: expect.any(String) });
+        expect(row?.expiresAt).toBeGreaterThan(nowS);
+      }
+    });
+  });
+
+  it('is the first cause of everything that follows', async () => {
+    const { orderId } = await placeOrder();
+    const { events } = await settled(orderId);
+
+    const { envelope: placed } = only(events, 'OrderPlaced');
+    expect(placed).not.toHaveProperty('causationId');
+    expect(placed.correlationId).toBe(placed.eventId);
+    for (const type of ['PaymentCaptured', 'StockReserved']) {
+      expect(only(events, type).envelope).toMatchObject({
+        causationId: placed.eventId,
+        correlationId: placed.eventId,
+      });
+    }
+  });
+
+  it('is charged once by a bank that fails twice, under one key, and its row counts the attempts', async () => {
+    const { orderId } = await placeOrder({ customerId: 'fail-2' });
+    const { events } = await settled(orderId);
+
+    const requests = await bankRequests(orderId);
+    expect(requests.map(({ outcome }) => outcome)).toEqual(['failed', 'failed', 'charged']);
+    expect(new Set(requests.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
+    expect(await charges(orderId)).toHaveLength(1);
+    const { eventId } = only(events, 'OrderPlaced').envelope;
+    expect(await message('payments', eventId)).toMatchObject({ status: 'PROCESSED', attempts: 3 });
+    expect(await shownOrder(orderId)).toMatchObject({ status: 'confirmed' });
+  });
+
+  it('is charged once by a bank that is slow', async () => {
+    const { orderId } = await placeOrder({ customerId: 'slow-1500' });
+    await settled(orderId);
+
+    expect(await bankRequests(orderId)).toHaveLength(1);
+    expect(await charges(orderId)).toHaveLength(1);
+    expect(await shownOrder(orderId)).toMatchObject({ status: 'confirmed' });
+  });
+
+  it('is rejected when the bank declines, and nothing is charged or sent to a dead-letter queue', async () => {
+    const { orderId } = await placeOrder({ customerId: 'decline' });
+    const { events } = await settled(orderId);
+
+    expect(await shownOrder(orderId)).toMatchObject({ status: 'rejected', payment: 'declined' });
+    expect(await bankRequests(orderId)).toMatchObject([{ outcome: 'declined' }]);
+    expect(await charges(orderId)).toEqual([]);
+    expect(await emails(orderId)).toEqual([]);
+    expect(only(events, 'PaymentDeclined').envelope.data).toMatchObject({
+      reason: expect.stringContaining('may not be charged'),
+    });
+    const { eventId } = only(events, 'OrderPlaced').envelope;
+    expect(await message('payments', eventId)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expect(await rejection('payments', eventId)).toBeUndefined();
+  });
+
+  it('is rejected when there is too little stock, which stays as it is; its payment stays made', async () => {
+    const { orderId, sku } = await placeOrder({ inStock: 2 });
+    const { events } = await settled(orderId);
+
+    expect(await shownOrder(orderId)).toMatchObject({
+      status: 'rejected',
+      payment: 'captured',
+      stock: 'rejected',
+    });
+    expect(only(events, 'StockRejected').envelope.data).toEqual({ orderId, missingSkus: [sku] });
+    expect(await inStock(sku)).toBe(2);
+    expect(await charges(orderId)).toHaveLength(1);
+  });
+});

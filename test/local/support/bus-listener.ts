@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import {
+  DeleteRuleCommand,
+  PutRuleCommand,
+  PutTargetsCommand,
+  RemoveTargetsCommand,
+} from '@aws-sdk/client-eventbridge';
+import {
+  CreateQueueCommand,
+  DeleteMessageBatchCommand,
+  DeleteQueueCommand,
+  GetQueueAttributesCommand,
+  ReceiveMessageCommand,
+} from '@aws-sdk/client-sqs';
+import { inject } from 'vitest';
+import { required } from '../../../demo/readings.ts';
+import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import { eventBridgeClient, sqsClient } from '../../support/aws.ts';
+
+/** Hears everything that one service publishes on the deployed bus, through a rule and a queue of its own. */
+export interface BusListener {
+  /** The envelopes of all deliveries so far, a repeated one as often as it came. */
+  heard(): Promise<readonly Envelope[]>;
+  /** Removes the rule and the queue. */
+  remove(): Promise<void>;
+}
+
+/** Begins to listen to a service. */
+export async function listenTo(service: string): Promise<BusListener> {
+  const [events, sqs] = [eventBridgeClient(inject('endpoint')), sqsClient(inject('endpoint'))];
+  const name = `listener-${randomUUID()}`;
+  const rule = { Name: name, EventBusName: required(inject('outputs'), 'EventBusName') };
+  const target = { Rule: name, EventBusName: rule.EventBusName };
+  const { QueueUrl = '' } = await sqs.send(new CreateQueueCommand({ QueueName: name }));
+  const { Attributes } = await sqs.send(
+    new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['QueueArn'] }),
+  );
+  await events.send(new PutRuleCommand({ ...rule, EventPattern: JSON.stringify({ source: [service] }) }));
+  await events.send(
+    new PutTargetsCommand({ ...target, Targets: [{ Id: 'queue', Arn: Attributes?.QueueArn }] }),
+  );
+  const heard: Envelope[] = [];
+
+  return {
+    heard: async () => {
+      for (;;) {
+        const { Messages = [] } = await sqs.send(
+          new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10 }),
+        );
+        if (Messages.length === 0) return heard;
+        heard.push(...Messages.map(({ Body = '' }) => JSON.parse(Body).detail as Envelope));
+        const Entries = Messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
+        await sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
+      }
+    },
+    remove: async () => {
+      await events.send(new RemoveTargetsCommand({ ...target, Ids: ['queue'] }));
+      await events.send(new DeleteRuleCommand(rule));
+      await sqs.send(new DeleteQueueCommand({ QueueUrl }));
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import { vi } from 'vitest';
+
+/** Longer than any wait that the order system imposes: the next sweep, or a queue's visibility timeout after a crash. */
+const DEADLINE_MS = 200_000;
+
+/** Often enough to notice soon, seldom enough to leave the engine to its work. */
+const LOOK_EVERY_MS = 300;
+
+/**
+ * Waits until what a test says holds: it looks, and looks again, until nothing is thrown.
+ *
+ * @param look - reads and expects; what it returns is handed on
+ * @throws what `look` threw last, once the deadline of 200 seconds has passed
+ *
+ * @example
+ * ```ts
+ * const row = await eventually(async () => {
+ *   const found = await system.message('payments', eventId);
+ *   expect(found?.status).toBe('PROCESSED');
+ *   return found;
+ * });
+ * ```
+ */
+export async function eventually<T>(look: () => Promise<T>): Promise<T> {
+  return vi.waitFor(look, { timeout: DEADLINE_MS, interval: LOOK_EVERY_MS });
+}

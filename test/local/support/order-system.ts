@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import {
+  DynamoDBDocumentClient,
+  GetCommand,
+  PutCommand,
+  paginateQuery,
+  paginateScan,
+} from '@aws-sdk/lib-dynamodb';
+import { expect, inject } from 'vitest';
+import { CONSUMERS_OF, type Consumer, required, type WrittenEvent } from '../../../demo/readings.ts';
+import { stockKey, stockRow } from '../../../lambdas/example/inventory/stock.ts';
+import { type Order, orderKey } from '../../../lambdas/example/orders/order.ts';
+import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import type { Item, Key } from '../../../lambdas/runtime/index.ts';
+import {
+  type EffectRow,
+  effectKey,
+  type InboxRow,
+  inboxKey,
+  type OutboxRow,
+  type RejectedPointer,
+  rejectedKey,
+} from '../../../lambdas/runtime/rows.ts';
+import { reachableUrl } from '../../../localstack/deploy.ts';
+import { dynamoClient } from '../../support/aws.ts';
+import { eventually } from './eventually.ts';
+
+const endpoint = inject('endpoint');
+const outputs = inject('outputs');
+/** A client of the tables. */
+export const documents = DynamoDBDocumentClient.from(dynamoClient(endpoint));
+
+/** The Mailroom table. */
+export const tableName = required(outputs, 'TableName');
+const bankTableName = required(outputs, 'BankTableName');
+const apiUrl = reachableUrl(endpoint, required(outputs, 'OrdersUrl'));
+
+/** What the API answered. */
+export interface Answer {
+  readonly status: number;
+  /** The body, as it came. */
+  readonly text: string;
+  readonly location: string | null;
+}
+
+/** Sends a request to the orders API. */
+export async function request(method: string, path: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(new URL(path, apiUrl), { method, ...init });
+  const text = await response.text();
+  return { status: response.status, text, location: response.headers.get('location') };
+}
+
+/** Sends `POST /orders`. */
+export async function post(wish: unknown, key: string = randomUUID()): Promise<Answer> {
+  return request('POST', 'orders', {
+    headers: { 'content-type': 'application/json', 'idempotency-key': key },
+    body: JSON.stringify(wish),
+  });
+}
+
+/** Places an order of three pieces at 4.50, of goods that only this order asks for. @returns its id and its SKU */
+export async function placeOrder({
+  customerId = `customer-${randomUUID()}`,
+  inStock = 10,
+  key = randomUUID() as string,
+} = {}): Promise<{ readonly orderId: string; readonly sku: string }> {
+  const sku = await newGoods(inStock);
+  const answer = await post({ customerId, items: [{ sku, quantity: 3, unitPrice: 450 }] }, key);
+  expect(answer.status, answer.text).toBe(201);
+  return { orderId: JSON.parse(answer.text).orderId, sku };
+}
+
+/** Shows an order as `GET /orders/{id}` does. */
+export async function shownOrder(orderId: string): Promise<Order & { readonly status: string }> {
+  const answer = await request('GET', `orders/${orderId}`);
+  expect(answer.status, answer.text).toBe(200);
+  return JSON.parse(answer.text);
+}
+
+/** Puts goods of their own into stock. @returns their SKU */
+export async function newGoods(available: number): Promise<string> {
+  const sku = `sku-${randomUUID()}`;
+  await put(stockRow(sku, available));
+  return sku;
+}
+
+/** How many pieces are left. */
+export async function inStock(sku: string): Promise<unknown> {
+  return (await get(stockKey(sku)))?.available;
+}
+
+/** Writes a row of the Mailroom table as it is. */
+export async function put(row: Item): Promise<void> {
+  await documents.send(new PutCommand({ TableName: tableName, Item: row }));
+}
+
+/** Reads a row of the Mailroom table. */
+export async function get(key: Key): Promise<Item | undefined> {
+  const { Item } = await documents.send(
+    new GetCommand({ TableName: tableName, Key: { ...key }, ConsistentRead: true }),
+  );
+  return Item;
+}
+
+/** Reads all rows of a partition. */
+export async function partition(pk: string, table = tableName): Promise<Item[]> {
+  const rows: Item[] = [];
+  const query = {
+    TableName: table,
+    ConsistentRead: true,
+    KeyConditionExpression: 'PK = :pk',
+    ExpressionAttributeValues: { ':pk': pk },
+  };
+  for await (const page of paginateQuery({ client: documents }, query)) rows.push(...(page.Items ?? []));
+  return rows;
+}
+
+/** The requests that the bank got for an order, in the order in which they came. */
+export async function bankRequests(orderId: string): Promise<Item[]> {
+  return partition(`REQUEST#${orderId}`, bankTableName);
+}
+
+/** The charges that the bank made for an order. */
+export async function charges(orderId: string): Promise<Item[]> {
+  return partition(`CHARGE#${orderId}`, bankTableName);
+}
+
+/** The e-mails about an order. */
+export async function emails(orderId: string): Promise<Item[]> {
+  return partition(`NOTIFICATION#${orderId}`);
+}
+
+/** A consumer's inbox row of an event. */
+export async function message(consumer: Consumer, eventId: string): Promise<InboxRow | undefined> {
+  return (await get(inboxKey(consumer, eventId))) as InboxRow | undefined;
+}
+
+/** A consumer's pointer at a rejected event. */
+export async function rejection(consumer: Consumer, eventId: string): Promise<RejectedPointer | undefined> {
+  return (await get(rejectedKey(consumer, eventId))) as RejectedPointer | undefined;
+}
+
+/** A side effect of a consumer's handler. */
+export async function effect(
+  consumer: Consumer,
+  eventId: string,
+  name: string,
+): Promise<EffectRow | undefined> {
+  return (await get(effectKey(consumer, eventId, name))) as EffectRow | undefined;
+}
+
+/** The outbox rows whose envelope holds a text, e.g. an order's id, with their envelopes. */
+export async function eventsWith(text: string): Promise<WrittenEvent[]> {
+  const events: WrittenEvent[] = [];
+  const scan = {
+    TableName: tableName,
+    ConsistentRead: true,
+    FilterExpression: 'begins_with(PK, :outbox) AND contains(envelope, :text)',
+    ExpressionAttributeValues: { ':outbox': 'OUTBOX#', ':text': text },
+  };
+  for await (const page of paginateScan({ client: documents }, scan)) {
+    for (const item of page.Items ?? []) {
+      events.push({ row: item as OutboxRow, envelope: JSON.parse(item.envelope) as Envelope });
+    }
+  }
+  return events;
+}
+
+/** The one event of a type among some. */
+export function only(events: readonly WrittenEvent[], type: string): WrittenEvent {
+  const found = events.filter(({ envelope }) => envelope.type === type);
+  const [event] = found;
+  if (event === undefined || found.length > 1) throw new Error(`There are ${found.length} events ${type}`);
+  return event;
+}
+
+/**
+ * Waits until nothing is left to do for an order: payment and stock are decided, every event is PUBLISHED, every
+ * consumer that must see one has PROCESSED it.
+ *
+ * @returns the order's row and all of its events
+ */
+export async function settled(
+  orderId: string,
+): Promise<{ readonly order: Order; readonly events: readonly WrittenEvent[] }> {
+  const order = await eventually(async () => {
+    const row = (await get(orderKey(orderId))) as unknown as Order | undefined;
+    expect(row?.payment).not.toBe('pending');
+    expect(row?.stock).not.toBe('pending');
+    return row as Order;
+  });
+  const events = await eventually(async () => {
+    const found = await eventsWith(orderId);
+    for (const { row } of found) expect(row).toMatchObject({ status: 'PUBLISHED' });
+    for (const { envelope } of found) {
+      for (const consumer of CONSUMERS_OF[envelope.type] ?? []) {
+        expect(await message(consumer, envelope.eventId)).toMatchObject({ status: 'PROCESSED' });
+      }
+    }
+    return found;
+  });
+  return { order, events };
+}
