@@ -9,6 +9,7 @@ export default defineConfig({
         // Needs nothing but Node.
         test: {
           name: 'fast',
+          sequence: { groupOrder: 0 },
           include: ['test/**/*.test.ts'],
           exclude: localTests,
           testTimeout: 20_000,
@@ -20,6 +21,7 @@ export default defineConfig({
         // Runs against a local AWS, started and deployed to once for all of them.
         test: {
           name: 'local',
+          sequence: { groupOrder: 1 },
           include: localTests,
           globalSetup: ['test/support/engine.ts'],
           testTimeout: 120_000,
