@@ -44,7 +44,10 @@ async function run(engine: Engine, options: Options): Promise<Receipt> {
     .finally(() => {
       placing = false;
     });
-  placement.catch(() => {}); // awaited below; a failure must not end the process before that
+  let refused = false;
+  placement.catch(() => {
+    refused = true; // thrown below, by the promise itself
+  });
 
   let readings: Readings;
   let progress: Progress;
@@ -57,6 +60,7 @@ async function run(engine: Engine, options: Options): Promise<Receipt> {
     resent.push(...sent);
     progress = progressOf(readings, options.orders);
     showProgress(placed, options.orders, progress);
+    if (refused) break;
     if (!placingBefore && sent.length === 0 && progress.atRest) break;
     const seen = JSON.stringify([placed, progress, readings.queued]);
     if (seen !== lastSeen) [lastSeen, movedAt] = [seen, Date.now()];

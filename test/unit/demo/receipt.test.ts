@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+import {
+  CONSUMERS,
+  CONSUMERS_OF,
+  type Consumer,
+  type Readings,
+  type WrittenEvent,
+} from '../../../demo/readings.ts';
+import { printReceipt, progressOf, receiptOf } from '../../../demo/receipt.ts';
+import { STOCK_PER_SKU } from '../../../demo/shop.ts';
+import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
+import type { InboxRow } from '../../../lambdas/runtime/rows.ts';
+
+const AT = Date.UTC(2026, 0, 1);
+const ORDER = 'order-1';
+
+function event(type: string, aggregateType: string, causationId?: string): WrittenEvent {
+  const eventId = mintEventId(AT, 1);
+  const data = { orderId: ORDER, items: [{ sku: 'sku', quantity: 2 }] };
+  return {
+    row: { status: 'PUBLISHED', publishedAt: AT + 30 },
+    envelope: { eventId, type, aggregateType, aggregateId: ORDER, causationId, data },
+  } as never as WrittenEvent;
+}
+
+/** What the tables say of one order that went as it should. */
+function readings(change: Partial<Readings> = {}): Readings {
+  const placed = event('OrderPlaced', 'Order');
+  const events = [
+    placed,
+    event('PaymentCaptured', 'Payment', placed.envelope.eventId),
+    event('StockReserved', 'Reservation', placed.envelope.eventId),
+  ];
+  const processed = { status: 'PROCESSED' } as InboxRow;
+  const inbox = Object.fromEntries(
+    CONSUMERS.map((consumer) => [
+      consumer,
+      new Map(
+        events
+          .filter(({ envelope }) => CONSUMERS_OF[envelope.type]?.includes(consumer))
+          .map(({ envelope }) => [envelope.eventId, processed]),
+      ),
+    ]),
+  ) as Record<Consumer, Map<string, InboxRow>>;
+  return {
+    orders: [{ orderId: ORDER, payment: 'captured', stock: 'reserved' }],
+    events,
+    inbox,
+    charges: new Map([[ORDER, [AT + 100]]]),
+    emails: new Map([[ORDER, 1]]),
+    stock: new Map([['sku', STOCK_PER_SKU - 2]]),
+    queued: 0,
+    deadLetters: 0,
+    ...change,
+  };
+}
+
+const receipt = (change: Partial<Readings> = {}) => {
+  const read = readings(change);
+  const eventId = read.events[0]?.envelope.eventId ?? '';
+  return receiptOf(read, {
+    orders: 1,
+    repeats: [{ orderId: ORDER, sameAnswer: true }],
+    resent: [
+      { consumer: 'payments', eventId },
+      { consumer: 'inventory', eventId },
+    ],
+  });
+};
+
+test('a run that went well has no problems, and says so', () => {
+  expect(receipt()).toMatchObject({
+    orders: 1,
+    eventsPublished: 3,
+    processed: { payments: 1, inventory: 1, notifications: 1, 'order-status': 2 },
+    duplicatesSent: 3,
+    duplicatesAbsorbed: 3,
+    charges: 1,
+    doubleCharges: 0,
+    missingCharges: 0,
+    emails: 1,
+    commitToPublishedMs: { p50: 30, p99: 30 },
+    commitToChargedMs: { p50: 100, p99: 100 },
+    problems: [],
+  });
+  expect(printReceipt(receipt())).toContain('Nothing lost, nothing doubled.');
+  expect(progressOf(readings(), 1).atRest).toBe(true);
+});
+
+test.each<[string, Partial<Readings>, object, string]>([
+  [
+    'a double charge',
+    { charges: new Map([[ORDER, [AT, AT]]]) },
+    { doubleCharges: 1, duplicatesAbsorbed: 2 },
+    '1 charges are doubles',
+  ],
+  ['a missing charge', { charges: new Map() }, { missingCharges: 1 }, '1 orders are not charged'],
+  ['a lost order', { orders: [] }, { orders: 0 }, '1 orders are missing'],
+  ['two e-mails', { emails: new Map([[ORDER, 2]]) }, { emails: 2 }, '1 orders have more than one e-mail'],
+  ['no e-mail', { emails: new Map() }, { emails: 0 }, '1 orders have no e-mail'],
+  ['stock taken twice', { stock: new Map([['sku', STOCK_PER_SKU - 4]]) }, {}, '2 pieces of stock more'],
+  ['a dead letter', { deadLetters: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are in a dead-letter queue'],
+  ['a message left', { queued: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are still in a queue'],
+])('%s is a problem', (_what, change, counts, problem) => {
+  expect(receipt(change)).toMatchObject(counts);
+  expect(receipt(change).problems.join('\n')).toContain(problem);
+  expect(printReceipt(receipt(change))).toContain('Something is wrong');
+});
+
+test('an event that is not published, and a message that is not processed, are problems and no rest', () => {
+  const pending = readings();
+  Object.assign(pending.events[1]?.row ?? {}, { status: 'PENDING', publishedAt: undefined });
+  expect(receiptOf(pending, { orders: 1, repeats: [], resent: [] }).problems).toEqual([
+    '1 events are not published',
+  ]);
+  expect(progressOf(pending, 1).atRest).toBe(false);
+
+  const failed = readings();
+  for (const row of failed.inbox.payments.values()) Object.assign(row, { status: 'FAILED' });
+  expect(receiptOf(failed, { orders: 1, repeats: [], resent: [] }).problems.join()).toContain(
+    'messages are not processed',
+  );
+  expect(progressOf(failed, 1).atRest).toBe(false);
+});
+
+test('a second event of one cause is a duplicate that was not absorbed', () => {
+  const read = readings();
+  const eventId = read.events[0]?.envelope.eventId ?? '';
+  const twice = readings({ ...read, events: [...read.events, event('PaymentCaptured', 'Payment', eventId)] });
+  expect(
+    receiptOf(twice, { orders: 1, repeats: [], resent: [{ consumer: 'payments', eventId }] })
+      .duplicatesAbsorbed,
+  ).toBe(0);
+});
