@@ -27,6 +27,7 @@ import type { Table, TransactAction } from './table.ts';
 import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 import { asLeased, commitOf, onFreshReads } from './transactional-run.ts';
 
+/** What a consumer's handler is made of. */
 export interface ConsumerDeps {
   /** From `readConsumerConfig(process.env)`. */
   readonly config: ConsumerConfig;

@@ -29,6 +29,7 @@ export class EffectInProgress extends MailroomError {
   }
 }
 
+/** What the side effects of a claim need. */
 export interface EffectDeps {
   readonly table: Table;
   readonly clock: Clock;

@@ -6,6 +6,7 @@ import type { Key } from './table.ts';
 /** Where random bytes come from; tests hand in their own. */
 export type RandomBytes = (count: number) => Uint8Array;
 
+/** Random bytes of the machine. */
 export const systemRandomBytes: RandomBytes = (count) => nodeRandomBytes(count);
 
 const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

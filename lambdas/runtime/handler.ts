@@ -52,12 +52,14 @@ export interface TransactionalContext {
 /** One handler of a consumer, made by {@link leased} or {@link transactional}. */
 export type Handler = LeasedHandler | TransactionalHandler;
 
+/** Made by {@link leased}. */
 export interface LeasedHandler {
   readonly kind: 'leased';
   readonly definition: AnyEventDefinition;
   readonly handle: (event: never, ctx: LeasedContext) => Promise<unknown>;
 }
 
+/** Made by {@link transactional}. */
 export interface TransactionalHandler {
   readonly kind: 'transactional';
   readonly definition: AnyEventDefinition;

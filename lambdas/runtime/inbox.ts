@@ -56,6 +56,7 @@ export interface InboxDeps {
 /** Results longer than this are not kept on the row: it would cost more than it is worth. */
 const RESULT_MAX_CHARS = 4_096;
 
+/** The transitions of one consumer's inbox rows. */
 export interface Inbox {
   /**
    * Claims a message.

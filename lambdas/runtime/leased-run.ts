@@ -11,6 +11,7 @@ import { type Commit, checkTransaction, type Outbox } from './outbox.ts';
 import type { Queue } from './queue.ts';
 import type { Telemetry } from './telemetry.ts';
 
+/** What running a leased handler needs. */
 export interface LeasedRunDeps {
   readonly config: ConsumerConfig;
   readonly queue: Queue;

@@ -29,6 +29,7 @@ const MARK_TRIES = 5;
 const RETRY_BASE_MS = 5_000;
 const RETRY_CAP_MS = 900_000;
 
+/** What the transitions need. */
 export interface TransitionDeps {
   readonly config: RelayConfig;
   readonly table: Table;

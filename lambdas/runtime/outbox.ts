@@ -76,6 +76,7 @@ export interface Outbox {
   entries(events: readonly EventDraft[], cause?: Cause): Promise<readonly OutboxEntry[]>;
 }
 
+/** What an outbox is made of. */
 export interface OutboxDeps {
   readonly config: ProducerConfig;
   readonly table: Table;

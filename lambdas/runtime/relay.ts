@@ -43,6 +43,7 @@ export interface Relay extends Pick<Transitions, 'claim' | 'release'> {
   ): Promise<PublishReport>;
 }
 
+/** What the relay's core needs. */
 export interface RelayDeps extends TransitionDeps {
   readonly bus: Bus;
 }

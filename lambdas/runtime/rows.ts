@@ -11,7 +11,9 @@ export const SCHEMA = 1;
 /** The TTL attribute, epoch **seconds**. Only on rows that nobody has to work on any more. */
 export const EXPIRES_AT = 'expiresAt';
 
+/** How the partition keys of outbox rows begin. */
 export const OUTBOX_PREFIX = 'OUTBOX#';
+/** How the partition keys of inbox rows, and of their effects, begin. */
 export const INBOX_PREFIX = 'INBOX#';
 const EFFECT_PREFIX = 'EFFECT#';
 
@@ -155,6 +157,7 @@ export function unsettledKey(shard: number, minute: string): Key {
   return { PK: `SWEEP#${shardText(shard)}`, SK: minute };
 }
 
+/** The key of the sweep's state. */
 export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
 
 /** The key of a message's inbox row. */

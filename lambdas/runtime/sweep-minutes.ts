@@ -1,5 +1,6 @@
 import { minuteOf } from './event-id.ts';
 
+/** A minute, milliseconds. */
 export const MINUTE_MS = 60_000;
 
 /**
