@@ -6,6 +6,7 @@ import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources'
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRelayConfig } from '../lambdas/runtime/config.ts';
+import { HAND_BACK_MS } from '../lambdas/runtime/relay-stream.ts';
 import { OUTBOX_PREFIX } from '../lambdas/runtime/rows.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
@@ -25,7 +26,7 @@ export interface OutboxRelayOptions {
   readonly sweepEvery?: Duration;
   /** How long one PutEvents call may take. @default 5 seconds */
   readonly publishTimeout?: Duration;
-  /** How long a claim holds a row; more than the publish timeout and 2 seconds. @default 30 seconds */
+  /** How long a claim holds a row; more than twice the publish timeout and 2 seconds. @default 30 seconds */
   readonly claimLease?: Duration;
   /** After how many failures that are its own an event is DEAD. @default 10 */
   readonly maxAttempts?: number;
@@ -54,11 +55,8 @@ const SERVICE = 'mailroom-relay';
 /** What the stream path may need beside its leases: the pause before it hands a failed batch back, and a start. */
 const STREAM_SLACK = Duration.seconds(30);
 
-/**
- * How often the mapping hands a failed batch over again before the sweep is left to it: more often than the stream
- * handler hands one back while the born lease lasts, so that only a handler that dies reaches the failure queue.
- */
-const STREAM_RETRIES = 10;
+/** Retries of the mapping beside those that the stream handler asks for: what a handler that dies gets. */
+const SPARE_STREAM_RETRIES = 4;
 
 /** Records older than this are left to the sweep: the stream keeps a day, and new events should not wait. */
 const STREAM_RECORD_AGE_MAX = Duration.hours(1);
@@ -161,7 +159,7 @@ export class OutboxRelay extends Construct {
         parallelizationFactor: props.parallelizationFactor ?? 1,
         bisectBatchOnError: true,
         reportBatchItemFailures: true,
-        retryAttempts: STREAM_RETRIES,
+        retryAttempts: streamRetries(props.bornLease),
         maxRecordAge: STREAM_RECORD_AGE_MAX,
         onFailure: new SqsDlq(this.failureQueue),
       }),
@@ -186,6 +184,14 @@ export class OutboxRelay extends Construct {
 }
 
 /** Fresh records are published within their born lease and late ones within a claim: no batch outlasts both. */
+/**
+ * How often the mapping hands a failed batch over again before the sweep is left to it: more often than the stream
+ * handler hands one back while the born lease lasts, so that only a handler that dies reaches the failure queue.
+ */
+function streamRetries(bornLease: Duration): number {
+  return Math.ceil(bornLease.toMilliseconds() / HAND_BACK_MS) + SPARE_STREAM_RETRIES;
+}
+
 function streamTimeout({ bornLease, claimLease }: RelaySettings): Duration {
   const needed =
     bornLease.toSeconds({ integral: false }) +

@@ -81,7 +81,7 @@ export interface ConsumerSettings {
 export function relayProblems(settings: RelaySettings): string[] {
   const { bornLease, publishTimeout, claimLease, sweepEvery } = settings;
   const bornMin = plus(FRESH_MAX, publishTimeout, PUBLISH_MARGIN);
-  const claimMin = plus(publishTimeout, PUBLISH_MARGIN);
+  const claimMin = plus(publishTimeout, publishTimeout, PUBLISH_MARGIN);
   return [
     ...wholeNumber('shards', settings.shards, 1, 256, 'The shard is one byte of the event id.'),
     ...wholeNumber(
@@ -104,9 +104,9 @@ export function relayProblems(settings: RelaySettings): string[] {
     ),
     ...unless(
       claimLease.toMilliseconds() > claimMin.toMilliseconds(),
-      `claimLease is ${say(claimLease)}, but must be more than ${say(claimMin)}, the publish timeout and ` +
-        `${say(PUBLISH_MARGIN)} for clocks that differ: no publish may start that could outlast its claim. ` +
-        'Raise claimLease or lower publishTimeout.',
+      `claimLease is ${say(claimLease)}, but must be more than ${say(claimMin)}, twice the publish timeout and ` +
+        `${say(PUBLISH_MARGIN)} for clocks that differ: no publish may start that could outlast its claim, and one ` +
+        'that hung must leave time to be noticed. Raise claimLease or lower publishTimeout.',
     ),
     ...sweepProblems(sweepEvery),
   ];

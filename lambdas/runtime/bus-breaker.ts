@@ -26,11 +26,13 @@ export function createBusBreaker(): BusBreaker {
     isGivenUp,
     isOpen: (source) => isGivenUp() || (failures.get(source) ?? 0) >= SOURCE_FAILURES_MAX,
     record: ({ took, failed }) => {
+      // Calls that were under way when their source was given up say nothing new about the bus.
+      const news = [...failed].some((source) => (failures.get(source) ?? 0) < SOURCE_FAILURES_MAX);
       for (const source of took) failures.delete(source);
       for (const source of failed)
         if (!took.has(source)) failures.set(source, (failures.get(source) ?? 0) + 1);
       if (took.size > 0) inARow = 0;
-      else if (failed.size > 0) inARow += 1;
+      else if (news) inARow += 1;
     },
   };
 }

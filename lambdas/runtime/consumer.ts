@@ -165,8 +165,7 @@ export function createConsumer(
       // A message that comes again may be one that kills its process: then its attempts must be counted.
       const claimFirst = delivery.receives > 1 || inbox.tooOld(delivery.message);
       if (!claimFirst) return await runUnclaimed(handler, event, delivery);
-      const triedBefore = delivery.receives > 1 ? 1 : 0;
-      return await claimAndRun(asLeased(handler, { clock, random }), event, delivery, takeOver, triedBefore);
+      return await claimAndRun(asLeased(handler, { clock, random }), event, delivery, takeOver);
     } catch (error) {
       return failed(delivery, error);
     }
@@ -195,9 +194,8 @@ export function createConsumer(
     event: Envelope,
     delivery: Delivery,
     takeOver: boolean,
-    triedBefore = 0,
   ): Promise<Outcome> {
-    const verdict = await inbox.claim(delivery.message, { takeOver, endsBy: delivery.endsBy, triedBefore });
+    const verdict = await inbox.claim(delivery.message, { takeOver, endsBy: delivery.endsBy });
     if (verdict.status !== 'claimed') return refused(delivery, verdict);
     const { claim } = verdict;
     if (takeOver) telemetry.count('LeasesExpired');

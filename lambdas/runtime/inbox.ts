@@ -62,13 +62,9 @@ export interface Inbox {
    * Claims a message.
    *
    * @param options.takeOver - whether a message whose owner's lease has passed may be taken over
-   * @param options.triedBefore - attempts that were made without a claim, and so left no row @default 0
    * @param options.endsBy - when the function is stopped, epoch milliseconds
    */
-  claim(
-    message: Message,
-    options: { readonly takeOver: boolean; readonly endsBy: number; readonly triedBefore?: number },
-  ): Promise<Verdict>;
+  claim(message: Message, options: { readonly takeOver: boolean; readonly endsBy: number }): Promise<Verdict>;
   /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
   renew(claim: Claim): Promise<Claim>;
   /** The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead. */
@@ -112,7 +108,7 @@ export function createInbox(deps: InboxDeps): Inbox {
     deps.inboxRetentionDays,
   );
 
-  const claim: Inbox['claim'] = async (message, { takeOver, endsBy, triedBefore = 0 }) => {
+  const claim: Inbox['claim'] = async (message, { takeOver, endsBy }) => {
     const fence = mintToken(random);
     const now = clock.now();
     const leaseUntil = Math.min(now + deps.leaseMs, endsBy);
@@ -146,10 +142,10 @@ export function createInbox(deps: InboxDeps): Inbox {
       const row = await table.write({
         Update: {
           Key: { ...keyOf(message) },
-          UpdateExpression: `${set}, attempts = if_not_exists(attempts, :triedBefore) + :one`,
+          UpdateExpression: `${set}, attempts = if_not_exists(attempts, :zero) + :one`,
           ConditionExpression: condition,
           ExpressionAttributeNames: names,
-          ExpressionAttributeValues: { ...values, ':triedBefore': triedBefore, ...conditionValues },
+          ExpressionAttributeValues: { ...values, ':zero': 0, ...conditionValues },
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         },
       });

@@ -72,22 +72,32 @@ export async function runLeased(
     });
   const end = await Promise.race([work, timeIsUp]);
   over.abort();
-  await heartbeat;
+  // Not for long: a heartbeat that hangs must not use up the time in which the message is completed.
+  await Promise.race([heartbeat, clock.sleep(Math.min(1_000, (claim.endsBy - clock.now()) / 4))]);
 
   if (state.commit.kind === 'done') {
     if (end.kind === 'threw') logThrow(end.error);
     return { kind: 'committed' };
   }
   if (state.blocked !== undefined) return { kind: 'blocked', error: state.blocked };
-  // A commit of which nobody knows: the message must not be completed without its writes.
-  if (end.kind === 'returned' && state.commit.kind === 'unknown') {
-    return { kind: 'threw', error: state.commit.error };
+  // A commit of which nobody knows how it ended: the message must not be completed without its writes.
+  if (end.kind === 'returned' && state.commit.kind !== 'none') {
+    const { commit } = state;
+    return {
+      kind: 'threw',
+      error: commit.kind === 'unknown' ? commit.error : afterCommit('The handler returned'),
+    };
   }
   return end;
 
   async function run(): Promise<LeasedRun> {
     const result = await settle(() => handler.handle(event as never, ctx));
-    await Promise.all([effects.idle(), state.committing]);
+    // An effect that was not awaited may begin a commit when it ends, and so on: until nothing more begins.
+    for (let seen: unknown; seen !== state.committing || effects.running(); ) {
+      seen = state.committing;
+      await Promise.all([effects.idle(), seen]);
+      await clock.sleep(0);
+    }
     return result;
   }
 

@@ -15,7 +15,7 @@ import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 export const FRESH_MS = 5_000;
 
 /** A batch is handed back after this at the soonest: the mapping brings it again at once, and counts how often. */
-const HAND_BACK_MS = 5_000;
+export const HAND_BACK_MS = 5_000;
 
 /** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000;

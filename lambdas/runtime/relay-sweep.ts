@@ -5,6 +5,7 @@ import { isConditionFailed } from './errors.ts';
 import { eventIdTime, mintToken, systemRandomBytes } from './event-id.ts';
 import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
 import { createRelay, type RelayHandlerDeps } from './relay.ts';
+import { backoffMs } from './retry.ts';
 import { asRow, deadKey, outboxPartition, SCHEMA, type UnsettledPointer, unsettledKey } from './rows.ts';
 import { MINUTE_MS, minutesToSweep, youngestMinutes } from './sweep-minutes.ts';
 import { type SweepStart, startSweep } from './sweep-state.ts';
@@ -63,6 +64,8 @@ interface Tally {
   readonly breaker: BusBreaker;
   /** When the work must be over, epoch milliseconds. */
   endsBy: number;
+  /** No publish begins after this: it and its mark must be over when the invocation ends. */
+  readonly lastPublishAt: number;
 }
 
 /**
@@ -83,7 +86,7 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
   let shards = config.shards;
 
   async function pass(endsBy: number): Promise<SweepReport> {
-    const tally = newTally(endsBy);
+    const tally = newTally(endsBy, config.publishTimeoutMs);
     const startedAt = clock.now();
     const start = await startSweep({ config, table, clock, telemetry }, startedAt);
     shards = start.shards;
@@ -213,13 +216,18 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
     for (let i = 0; i < due.length && goesOn(tally); i += PUBLISH_GROUP) {
       const group = due.slice(i, i + PUBLISH_GROUP).filter((row) => !breaker.isOpen(row.entry.source));
       const { claimed } = await relay.claim(group);
-      const report = await relay.publish(claimed, breaker);
+      const report = await relay.publish(claimed, breaker, () => clock.now() < tally.lastPublishAt);
       for (const row of report.published) if (!report.unmarked.includes(row)) settled.add(row.eventId);
       tally.published += report.published.length;
       const now = clock.now();
-      const retryAt = now + Math.min(BUS_BACKOFF_SWEEPS * config.sweepEveryMs, BUS_BACKOFF_MAX_MS);
+      const backoff = Math.min(BUS_BACKOFF_SWEEPS * config.sweepEveryMs, BUS_BACKOFF_MAX_MS);
       await relay.release([
-        ...report.failed.map(({ row, error }) => ({ row, leaseUntil: retryAt, error })),
+        // Scattered, so that one whose call always fails does not meet the same neighbours at every try.
+        ...report.failed.map(({ row, error }) => ({
+          row,
+          leaseUntil: now + backoffMs(1, backoff, backoff, random),
+          error,
+        })),
         ...[...report.skipped, ...report.late].map((row) => ({ row, leaseUntil: now })),
       ]);
     }
@@ -309,7 +317,7 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
 
   /** The youngest minutes, in all shards. They need no pointer: their first age has not come yet. */
   async function youngest(endsBy: number): Promise<number> {
-    const tally = newTally(endsBy);
+    const tally = newTally(endsBy, config.publishTimeoutMs);
     const minutes = youngestMinutes(clock.now());
     const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
     await eachShard(work, tally, async ({ shard, minute }) => {
@@ -319,15 +327,19 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
   }
 }
 
+/** What a mark may take, milliseconds. */
+const MARK_MS = 3_000;
+
 /** How many rows are claimed together, and published before their lease can end. */
 const PUBLISH_GROUP = 100;
 
-function newTally(endsBy: number): Tally {
+function newTally(endsBy: number, publishTimeoutMs: number): Tally {
   return {
     published: 0,
     pending: new Map(),
     oldestPending: Number.POSITIVE_INFINITY,
     breaker: createBusBreaker(),
     endsBy,
+    lastPublishAt: endsBy - publishTimeoutMs - MARK_MS,
   };
 }

@@ -47,9 +47,10 @@ describe("a relay's settings", () => {
     ],
     [
       'a claim that a publish could outlast',
-      { claimLease: seconds(7) },
-      'claimLease is 7 seconds, but must be more than 7 seconds, the publish timeout and 2 seconds for clocks that ' +
-        'differ: no publish may start that could outlast its claim. Raise claimLease or lower publishTimeout.',
+      { claimLease: seconds(12) },
+      'claimLease is 12 seconds, but must be more than 12 seconds, twice the publish timeout and 2 seconds for clocks ' +
+        'that differ: no publish may start that could outlast its claim, and one that hung must leave time to be ' +
+        'noticed. Raise claimLease or lower publishTimeout.',
     ],
     [
       'a pause that no schedule has',
@@ -87,7 +88,7 @@ describe("a relay's settings", () => {
   test('work just above their limits', () => {
     const least = {
       bornLease: millis(12_001),
-      claimLease: millis(7_001),
+      claimLease: millis(12_001),
       sweepEvery: seconds(1),
       shards: 256,
     };

@@ -14,9 +14,15 @@ type Parts = ReturnType<typeof bench>;
 const CONSUMER = consumerConfig.consumer;
 
 /** A consumer on the bench, its queue, and one round of what Lambda does. */
-function consumer(parts: Parts, handlers: readonly Handler[], table = parts.table) {
+function consumer(
+  parts: Parts,
+  handlers: readonly Handler[],
+  table = parts.table,
+  change: Partial<typeof consumerConfig> = {},
+) {
   const { queue, clock, telemetry } = parts;
-  const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry });
+  const config = { ...consumerConfig, ...change };
+  const handle = createConsumer({ config, table, queue, handlers, clock, telemetry });
   return {
     handle,
     /** Delivers what is visible to one invocation of the function. */
@@ -288,6 +294,44 @@ describe('a leased handler', () => {
     expect(parts.memory.item(effectKey(CONSUMER, event.eventId, 'mail'))).toMatchObject({
       status: 'COMPLETED',
     });
+  });
+
+  test('whose commit is begun by an effect that it did not await is waited for, however slow', async () => {
+    const parts = bench();
+    const table = {
+      ...parts.memory,
+      transact: async (...args: Parameters<typeof parts.memory.transact>) => {
+        await parts.clock.sleep(300);
+        await parts.memory.transact(...args);
+      },
+    };
+    const event = send(parts);
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      void ctx
+        .once('mail', async () => parts.clock.sleep(1_000))
+        .then(() => ctx.commit({ writes: [domainRow], events: [parts.happened(1)] }));
+    });
+    await consumer(parts, [handler], table).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', commitId: expect.any(String) });
+    expect(parts.rows()).toHaveLength(1);
+  });
+
+  test('is completed in time also when a heartbeat hangs', async () => {
+    const parts = bench();
+    const event = send(parts);
+    let writes = 0;
+    const table = {
+      ...parts.memory,
+      write: async (write: Parameters<typeof parts.memory.write>[0]) => {
+        writes += 1;
+        if (writes === 2) await parts.clock.sleep(18_000); // the renewal
+        return parts.memory.write(write);
+      },
+    };
+    const startedAt = parts.clock.now();
+    await consumer(parts, [leased(ThingHappened, () => parts.clock.sleep(10_500))], table).deliver(15_000);
+    expect(parts.clock.now() - startedAt).toBeLessThan(15_000);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
   test('that swallows a commit of which no answer came is not taken for done', async () => {
@@ -714,15 +758,30 @@ describe('a transactional handler', () => {
     await deliver();
     expect(inboxRow(parts, event)).toMatchObject({
       status: 'FAILED',
-      attempts: 2,
+      attempts: 1,
       lastError: 'table is gone',
     });
     await parts.clock.advance(5_000);
     await drain();
-    expect(handle).toHaveBeenCalledTimes(3);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(handle).toHaveBeenCalledTimes(4); // the first one left no trace
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'REJECTED',
+      reason: 'ATTEMPTS_SPENT',
+      attempts: 3,
+    });
     expect(pointer(parts, event)).toBeDefined();
     expect(parts.queue.deadLetters()).toHaveLength(1);
+  });
+
+  test('whose first receive never came to its handler is not out of attempts', async () => {
+    const parts = bench();
+    const event = send(parts);
+    parts.queue.receive(); // handed out, and the function was throttled
+    await parts.clock.advance(consumerConfig.visibilityTimeoutMs);
+    const handle = vi.fn(async () => ({}));
+    await consumer(parts, [transactional(ThingHappened, handle)], parts.table, { maxAttempts: 1 }).drain();
+    expect(handle).toHaveBeenCalledTimes(1);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
   test('that kills its process does not take its batch along', async () => {

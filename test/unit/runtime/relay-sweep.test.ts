@@ -184,6 +184,50 @@ test('a service that may not publish any more does not hold up the others', asyn
   expect(parts.rows().filter((row) => row.source === 'banned' && row.status !== 'PENDING')).toEqual([]);
 });
 
+test.each([1, 10])('nor on a bus that takes its time, with %i times as much in front', async (times) => {
+  const parts = bench({
+    bus: {
+      failEntry: (entry) =>
+        entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
+    },
+  });
+  const bus = {
+    ...parts.bus,
+    put: async (...args: Parameters<typeof parts.bus.put>) => {
+      await parts.clock.sleep(50);
+      return parts.bus.put(...args);
+    },
+  };
+  const banned = createOutbox({
+    config: { ...consumerConfig, service: 'banned' },
+    table: parts.memory,
+    clock: parts.clock,
+  });
+  for (let n = 0; n < 4 * times; n += 1) {
+    await banned.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(i)) });
+  }
+  await parts.clock.advance(MINUTE_MS);
+  await parts.outbox.commit({ events: [1, 2, 3, 4, 5].map(parts.happened) });
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweeper({ ...parts, bus }).pass()).resolves.toMatchObject({ published: 5, complete: true });
+});
+
+test('one event with which every call fails does not take its neighbours along for ever', async () => {
+  const parts = bench({
+    bus: {
+      failCall: ({ entries }) =>
+        entries.some((entry) => entry.detail.includes('"n":0}')) ? { error: new Error('500') } : undefined,
+    },
+  });
+  await parts.outbox.commit({ events: [0, 1, 2, 3, 4].map(parts.happened) });
+  const sweep = sweeper(parts);
+  for (let minute = 0; minute < 60; minute += 1) {
+    await parts.clock.advance(MINUTE_MS);
+    await sweep.pass();
+  }
+  expect(parts.publishedIds()).toHaveLength(4);
+});
+
 test('one event that the bus always fails does not hold up those behind it', async () => {
   const parts = bench({
     bus: {
