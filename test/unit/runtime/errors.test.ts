@@ -5,7 +5,7 @@ test.each([
   [new Error('order 42 not found'), 'Error: order # not found'],
   [new Error('order 43 not found'), 'Error: order # not found'],
   [
-    new PoisonMessage('currency "XXX" of 01a1fba6-4458-7a41-9c37-3f5d2b8e1103'),
+    new PoisonMessage('currency "ABC" of 01a1fba6-4458-7a41-9c37-3f5d2b8e1103'),
     'POISON_MESSAGE: currency # of #',
   ],
   [Object.assign(new Error('slow down'), { name: 'ThrottlingException' }), 'ThrottlingException: slow down'],
