@@ -116,7 +116,7 @@ export function createConsumer(
           : first;
       if (last.kind === 'done') return;
       const failure =
-        last.kind === 'again' ? last : again(0, new MailroomError('LEASED', 'Somebody else was quicker'));
+        last.kind === 'again' ? last : again(1_000, new MailroomError('LEASED', 'Somebody else was quicker'));
       await hide(record, failure.afterMs);
       throw asMailroomError(failure.error); // Powertools wants an Error, and a handler may throw anything
     };

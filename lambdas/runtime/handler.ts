@@ -43,7 +43,10 @@ export interface LeasedContext {
 
 /** What a transactional handler is given beside its event. */
 export interface TransactionalContext {
-  /** Which receive of the message this is, from 1. */
+  /**
+   * Which attempt this is, from 1. The first run is made without a claim and leaves no trace when it fails, so the
+   * run after it is attempt 1 again.
+   */
   readonly attempt: number;
   /** Milliseconds until the function is stopped. */
   remainingMs(): number;

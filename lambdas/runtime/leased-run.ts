@@ -72,6 +72,8 @@ export async function runLeased(
     });
   const end = await Promise.race([work, timeIsUp]);
   over.abort();
+  state.ended = true;
+  if (end.kind !== 'out-of-time') await state.committing; // one that began in the very last moment
   // Not for long: a heartbeat that hangs must not use up the time in which the message is completed.
   await Promise.race([heartbeat, clock.sleep(Math.min(1_000, (claim.endsBy - clock.now()) / 4))]);
 
@@ -80,13 +82,10 @@ export async function runLeased(
     return { kind: 'committed' };
   }
   if (state.blocked !== undefined) return { kind: 'blocked', error: state.blocked };
-  // A commit of which nobody knows how it ended: the message must not be completed without its writes.
-  if (end.kind === 'returned' && state.commit.kind !== 'none') {
-    const { commit } = state;
-    return {
-      kind: 'threw',
-      error: commit.kind === 'unknown' ? commit.error : afterCommit('The handler returned'),
-    };
+  // A commit of which nobody knows how it ended: whatever the handler says, the message must not be settled without
+  // its writes. It is released, which the row refuses if the commit happened, and tried again if it did not.
+  if (state.commit.kind === 'unknown' && end.kind !== 'out-of-time') {
+    return { kind: 'threw', error: state.commit.error };
   }
   return end;
 
@@ -149,6 +148,8 @@ interface ContextState {
   /** The commit that is under way; it never rejects. */
   committing: Promise<void>;
   blocked: EffectInProgress | undefined;
+  /** Whether the handler is over: what it left behind may begin nothing more. */
+  ended: boolean;
 }
 
 function createContext(
@@ -158,13 +159,29 @@ function createContext(
   effects: Effects,
   signal: AbortSignal,
 ): { readonly ctx: LeasedContext; readonly state: ContextState } {
-  const { clock, inbox, outbox } = deps;
-  const state: ContextState = { commit: { kind: 'none' }, committing: Promise.resolve(), blocked: undefined };
+  const { clock, telemetry, inbox, outbox } = deps;
+  const state: ContextState = {
+    commit: { kind: 'none' },
+    committing: Promise.resolve(),
+    blocked: undefined,
+    ended: false,
+  };
+
+  function refuseWhenEnded(what: string): void {
+    if (!state.ended) return;
+    const error = new MailroomError(
+      'HANDLER_ENDED',
+      `${what} after its handler had returned: the message is settled without it. Await everything that the handler begins.`,
+    );
+    telemetry.log.error(error.message, { eventId: event.eventId });
+    throw error;
+  }
 
   async function once<T>(
     name: string,
     effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
+    refuseWhenEnded(`ctx.once("${name}")`);
     if (state.commit.kind !== 'none') throw afterCommit(`ctx.once("${name}")`);
     signal.throwIfAborted();
     try {
@@ -176,6 +193,7 @@ function createContext(
   }
 
   async function commit({ writes = [], events = [] }: Commit): Promise<void> {
+    refuseWhenEnded('ctx.commit');
     if (state.commit.kind !== 'none') throw afterCommit('ctx.commit');
     if (state.blocked !== undefined) throw state.blocked;
     signal.throwIfAborted();

@@ -350,6 +350,41 @@ describe('a leased handler', () => {
     expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
   });
 
+  test('that begins a commit after it has returned is refused it, and told so', async () => {
+    const parts = bench();
+    const codes: string[] = [];
+    const event = send(parts);
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      void parts.clock
+        .sleep(5_000)
+        .then(() => ctx.commit({ writes: [domainRow] }))
+        .catch((error: { code: string }) => codes.push(error.code));
+    });
+    await consumer(parts, [handler]).deliver();
+    await parts.clock.advance(6_000);
+    expect(codes).toEqual(['HANDLER_ENDED']);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.telemetry.lines().map(({ message }) => message)).toContainEqual(
+      expect.stringContaining('after its handler had returned'),
+    );
+  });
+
+  test('that says its work was done already, after a commit of which no answer came, is not taken at its word', async () => {
+    const parts = bench();
+    const table = {
+      ...parts.memory,
+      transact: () => Promise.reject(Object.assign(new Error('socket hang up'), { name: 'TimeoutError' })),
+    };
+    const event = send(parts);
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      await ctx.commit({ writes: [domainRow] }).catch(() => {
+        throw new AlreadyProcessed('or so it seems');
+      });
+    });
+    await consumer(parts, [handler], table).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', lastError: 'socket hang up' });
+  });
+
   test.each([[null], [undefined], ['a text'], [{ message: 7 }]])(
     'that throws %j fails alone',
     async (thrown) => {

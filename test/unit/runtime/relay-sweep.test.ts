@@ -59,6 +59,17 @@ test('a row under a lease is left, and its minute is unsettled until it is clean
   expect(pointers(parts)).toEqual([]);
 });
 
+test('a PENDING row that cannot be read is not overlooked, and holds up nobody', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const [row] = parts.rows();
+  await parts.memory.write({ Put: { Item: { PK: row?.PK, SK: 'EVENT#edited-by-hand', status: 'PENDING' } } });
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, pending: 1, complete: true });
+  expect(pointers(parts)).toHaveLength(1);
+  expect(parts.telemetry.lines().some(({ level }) => level === 'error')).toBe(true);
+});
+
 test('an unsettled pointer that was put anew is not removed', async () => {
   const parts = bench();
   await parts.memory.write({
