@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { stockRow } from '../lambdas/example/inventory/stock.ts';
 import { type Outputs, reachableUrl } from '../localstack/deploy.ts';
+import { asDelivered } from './delivered-message.ts';
 import { CONSUMERS_OF, type Consumer, QUEUE_OUTPUTS, required, type WrittenEvent } from './readings.ts';
 
 /** Every so many orders, the same request is sent twice at once. */
@@ -123,7 +123,7 @@ export function createShop(deps: {
             await sqs.send(
               new SendMessageCommand({
                 QueueUrl: required(outputs, `${QUEUE_OUTPUTS[consumer]}QueueUrl`),
-                MessageBody: JSON.stringify(asDelivered(row.source, envelope)),
+                MessageBody: asDelivered(row.source, envelope),
               }),
             );
           }
@@ -133,21 +133,6 @@ export function createShop(deps: {
       );
       return sent.flat();
     },
-  };
-}
-
-/** The message as the bus sends it, under an id of its own, as every repeated delivery has. */
-function asDelivered(source: string, envelope: WrittenEvent['envelope']) {
-  return {
-    version: '0',
-    id: randomUUID(),
-    'detail-type': envelope.type,
-    source,
-    account: '000000000000',
-    time: new Date().toISOString(),
-    region: 'us-east-1',
-    resources: [],
-    detail: envelope,
   };
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
+import { asDelivered } from '../../demo/delivered-message.ts';
 import { PaymentCaptured } from '../../lambdas/example/events.ts';
 import { orderKey, orderRow } from '../../lambdas/example/orders/order.ts';
 import { mintEventId } from '../../lambdas/runtime/event-id.ts';
@@ -20,7 +21,7 @@ import {
   tableName,
 } from './support/order-system.ts';
 import { outboxOf, type PaperOrder, paperOrder } from './support/paper-order.ts';
-import { asDelivered, redrive, send, takeDeadLetter, waiting } from './support/queues.ts';
+import { redrive, send, takeDeadLetter, waiting } from './support/queues.ts';
 
 vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
 

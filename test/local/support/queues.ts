@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   ChangeMessageVisibilityCommand,
   DeleteMessageCommand,
@@ -10,7 +9,6 @@ import {
 } from '@aws-sdk/client-sqs';
 import { expect, inject } from 'vitest';
 import { type Consumer, QUEUE_OUTPUTS, required } from '../../../demo/readings.ts';
-import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { sqsClient } from '../../support/aws.ts';
 import { eventually } from './eventually.ts';
 
@@ -25,21 +23,6 @@ const BATCH_MAX = 10;
 
 function queueUrl(consumer: Consumer, kind: 'QueueUrl' | 'DlqUrl'): string {
   return required(outputs, `${QUEUE_OUTPUTS[consumer]}${kind}`);
-}
-
-/** The body of a message as the bus makes it, under an EventBridge id of its own. */
-export function asDelivered(source: string, envelope: Envelope): string {
-  return JSON.stringify({
-    version: '0',
-    id: randomUUID(),
-    'detail-type': envelope.type,
-    source,
-    account: '000000000000',
-    time: new Date(envelope.occurredAt).toISOString(),
-    region: 'us-east-1',
-    resources: [],
-    detail: envelope,
-  });
 }
 
 /** Sends up to ten messages to a consumer's queue in one call. @returns their SQS message ids, in the same order */

@@ -1,0 +1,66 @@
+import { eventIdShard } from '../../lambdas/runtime/event-id.ts';
+import { deadKey } from '../../lambdas/runtime/rows.ts';
+import { countOrders } from './counts.ts';
+import type { Call } from './fault-proxy.ts';
+import { type BusEntryInput, refuseEntries } from './faults.ts';
+import type { Scenario } from './scenario.ts';
+
+const ORDERS = 10;
+const CODE = 'MalformedDetail';
+
+/** EventBridge refuses one entry of a call for what it is, and takes the nine around it. */
+export const badEventInBatch: Scenario = {
+  name: 'bad-event-in-batch',
+  title: 'EventBridge refuses one event of ten in a call',
+  run: async (stage) => {
+    stage.step(`The stream is held up, so that ${ORDERS} events come to the relay together`);
+    const resume = await stage.pauseMapping('relay-stream');
+    await stage.placeOrders(ORDERS);
+    const placed = (await stage.read()).events;
+    const bad = placed[Math.floor(ORDERS / 2)];
+    if (bad === undefined) throw new Error('The orders have no events');
+    const { eventId, aggregateId } = bad.envelope;
+
+    stage.step(`PutEvents answers ${CODE} for one of them`);
+    const isBad = ({ Detail = '' }: BusEntryInput) => Detail.includes(eventId);
+    const entriesOf = ({ body }: Call) => (body.Entries ?? []) as readonly BusEntryInput[];
+    const sizes: number[] = [];
+    const refusal = stage.fault(
+      { action: 'PutEvents', where: (call) => entriesOf(call).some(isBad) },
+      (call, forward) => {
+        sizes.push(entriesOf(call).length);
+        return refuseEntries(CODE, isBad)(call, forward);
+      },
+    );
+    await resume();
+    const readings = await stage.settle(ORDERS, new Set([aggregateId]));
+
+    stage.step('The system has come to rest');
+    stage.check(
+      refusal.hits === 1 && sizes[0] === ORDERS,
+      `it was one entry of a call of ${sizes[0]}, tried once`,
+    );
+    const rows = readings.events.filter(({ row }) => row.type === 'OrderPlaced').map(({ row }) => row);
+    const dead = rows.filter(({ status }) => status === 'DEAD');
+    const published = rows.filter(({ status }) => status === 'PUBLISHED').length;
+    stage.check(published === ORDERS - 1, `${published} of ${ORDERS} events are PUBLISHED`);
+    stage.check(
+      dead.length === 1 &&
+        dead[0]?.SK === bad.row.SK &&
+        dead[0].lastError !== undefined &&
+        dead[0].expiresAt === undefined,
+      'the refused one is DEAD, with its error, and nothing will expire it',
+    );
+    const key = deadKey(eventIdShard(eventId), eventId);
+    const pointer = (await stage.system.rows(key.PK)).find(({ SK }) => SK === key.SK);
+    stage.check(String(pointer?.fingerprint ?? '').includes(CODE), 'a pointer names it and its error');
+    stage.check(!readings.charges.has(aggregateId), 'its order is not charged: it waits for an operator');
+
+    const details = Array.from({ length: ORDERS }, (_, n) => (n === 0 ? eventId : 'a good one'));
+    const naive = await stage.naive.publishThenMarkAll(details);
+    stage.note(
+      `without Mailroom (mark the whole call when it succeeded): ${naive.done} marked, ${naive.lost} lost unseen`,
+    );
+    return countOrders(readings, ORDERS, new Set([aggregateId]));
+  },
+};

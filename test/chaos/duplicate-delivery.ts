@@ -1,0 +1,56 @@
+import { countOrders } from './counts.ts';
+import { answerLate } from './faults.ts';
+import type { Scenario } from './scenario.ts';
+
+const ORDERS = 3;
+const COPIES = 5;
+
+/** How long the bank takes: long enough for copies to come while it decides. */
+const BANK_MS = 2_000;
+
+/** The same event comes to payments again and again: before, while and after the bank charges for it. */
+export const duplicateDelivery: Scenario = {
+  name: 'duplicate-delivery',
+  title: 'the same event is delivered sixteen times',
+  run: async (stage) => {
+    stage.step(`The relay is paused, and the bank takes ${BANK_MS / 1_000} s; ${ORDERS} orders are placed`);
+    const bankCalls = stage.fault({ from: 'payments', action: 'Invoke' }, answerLate(BANK_MS));
+    const resume = await stage.pauseMapping('relay-stream');
+    await stage.placeOrders(ORDERS);
+    const placed = (await stage.read()).events.filter(({ envelope }) => envelope.type === 'OrderPlaced');
+    const deliverAll = () => Promise.all(placed.map((event) => stage.deliver('payments', event, COPIES)));
+
+    stage.step(`${COPIES} copies of each OrderPlaced come to payments before it is published`);
+    await deliverAll();
+    await stage.until('payments asks the bank', () => bankCalls.hits >= ORDERS);
+    stage.step(`${COPIES} more come while the bank decides, and the relay publishes the event itself`);
+    await deliverAll();
+    await resume();
+    await stage.settle(ORDERS);
+
+    stage.step(`${COPIES} more come when all is done`);
+    await deliverAll();
+    const readings = await stage.settle(ORDERS);
+    const requests = await Promise.all(
+      placed.map(({ envelope }) =>
+        stage.system.rows(`REQUEST#${envelope.aggregateId}`, stage.system.bankTableName),
+      ),
+    );
+    const attempts = placed.map(({ envelope }) => readings.inbox.payments.get(envelope.eventId)?.attempts);
+    stage.check(
+      requests.every((made) => made.length === 1),
+      'the bank was asked once for each order',
+    );
+    stage.check(
+      attempts.every((count) => count === 1),
+      'payments began with each event once',
+    );
+
+    const naive = await stage.naive.lookThenCharge(COPIES);
+    stage.note(
+      `without Mailroom (look whether it is known, charge, remember it): ${COPIES} copies at once of one ` +
+        `order, ${naive.charges} charges`,
+    );
+    return countOrders(readings, ORDERS);
+  },
+};

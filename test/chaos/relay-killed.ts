@@ -1,0 +1,72 @@
+import { pause } from '../../demo/shop.ts';
+import { FRESH_MS } from '../../lambdas/runtime/relay-stream.ts';
+import { countOrders } from './counts.ts';
+import { cut, killAfter, killBefore } from './faults.ts';
+import type { Scenario } from './scenario.ts';
+import type { Stage } from './stage.ts';
+
+const ORDERS = 5;
+const NAIVE_EVENTS = 1;
+
+/** A record counts as late when it is older than this; its time is cut to the second. */
+const LATE_MS = FRESH_MS + 1_000;
+
+/** The relay's process is killed at its two worst moments: with a claim and no publish, with a publish and no mark. */
+export const relayKilled: Scenario = {
+  name: 'relay-killed',
+  title: 'the relay is killed between claim and publish, and between publish and mark',
+  run: async (stage) => {
+    stage.step(`The stream is held up until ${ORDERS} events are late, so that the relay claims them first`);
+    const resume = await stage.pauseMapping('relay-stream');
+    const claimed = await stage.placeOrders(ORDERS);
+    await pause(LATE_MS);
+    const beforePublish = stage.fault(
+      { from: 'relay-stream', action: 'PutEvents', times: 1 },
+      killBefore(stage.system.kill),
+    );
+    const leases = await leasesOf(stage, claimed);
+    await resume();
+    await stage.until('the relay is about to publish', () => beforePublish.hits === 1);
+    stage.step('It has claimed and is about to publish: its process is killed');
+    const left = (await stage.read(claimed)).events;
+    stage.check(
+      left.length === ORDERS &&
+        left.every(({ row }) => row.status === 'PENDING' && row.leaseUntil > (leases.get(row.SK) ?? 0)),
+      'its events are PENDING under the lease of a process that is dead',
+    );
+
+    stage.step(`${ORDERS} orders more are placed`);
+    const afterPublish = stage.fault(
+      { from: 'relay-stream', action: 'PutEvents', times: 1 },
+      killAfter(stage.system.kill),
+    );
+    const published = await stage.placeOrders(ORDERS);
+    await stage.until('the relay has published', () => afterPublish.hits === 1);
+    stage.step('The bus has taken them, nothing is marked yet: its process is killed');
+
+    const readings = await stage.settle(2 * ORDERS);
+    stage.step('The system has come to rest');
+    const times = async (wave: string) =>
+      (await stage.read(wave)).events
+        .filter(({ row }) => row.type === 'OrderPlaced')
+        .map(({ envelope }) => stage.system.journal.timesPublished(envelope.eventId));
+    stage.check(
+      (await times(claimed)).every((n) => n === 1),
+      'what was claimed and not published was published once',
+    );
+    const again = (await times(published)).filter((n) => n > 1).length;
+    stage.check(again > 0, `what was published and not marked (${again}) was published again, and absorbed`);
+
+    stage.fault({ from: 'naive', action: 'PutEvents' }, cut);
+    const naive = await stage.naive.markThenPublish(NAIVE_EVENTS);
+    stage.note(
+      `without Mailroom (mark, then publish): ended between the two, ${naive.done} marked and ${naive.lost} lost`,
+    );
+    return countOrders(readings, 2 * ORDERS);
+  },
+};
+
+async function leasesOf(stage: Stage, wave: string): Promise<ReadonlyMap<string, number>> {
+  const { events } = await stage.read(wave);
+  return new Map(events.map(({ row }) => [row.SK, row.leaseUntil]));
+}

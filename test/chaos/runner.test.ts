@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { OrderSystem } from './order-system.ts';
+import { runScenario } from './runner.ts';
+import type { Scenario } from './scenario.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const clear = vi.fn();
+const system = {
+  outputs: { TableName: 'table', BankTableName: 'bank' },
+  proxy: { clear, inject: vi.fn() },
+} as unknown as OrderSystem;
+
+async function outcomeOf(run: Scenario['run']) {
+  clear.mockClear();
+  const lines: string[] = [];
+  const ended = runScenario(
+    { name: 'some', title: 'something fails', run },
+    { system, print: (line) => lines.push(line) },
+  );
+  await vi.runAllTimersAsync();
+  return { ...(await ended), text: lines.join('\n') };
+}
+
+describe('a scenario', () => {
+  it('passes when nothing was lost and nothing doubled, and its faults are removed', async () => {
+    const outcome = await outcomeOf(async (stage) => {
+      stage.step('something happens');
+      stage.check(true, 'it is so');
+      return { lost: 0, doubled: 0 };
+    });
+    expect(outcome).toMatchObject({ passed: true, lost: 0, doubled: 0, problems: [] });
+    expect(outcome.text).toMatch(/1\. \[ 0\.0 s\] something happens\n +yes {2}it is so\n.*passed/);
+    expect(clear).toHaveBeenCalledOnce();
+  });
+
+  it.each([[{ lost: 1, doubled: 0 }], [{ lost: 0, doubled: 1 }]])(
+    'fails when it counted %o',
+    async (counts) => {
+      expect(await outcomeOf(async () => counts)).toMatchObject({ passed: false, ...counts });
+    },
+  );
+
+  it('fails when something was not so, and goes on to count', async () => {
+    const outcome = await outcomeOf(async (stage) => {
+      stage.check(false, 'it is so');
+      return { lost: 0, doubled: 0 };
+    });
+    expect(outcome).toMatchObject({ passed: false, lost: 0, problems: ['Not so: it is so'] });
+  });
+
+  it('that throws fails uncounted, and its faults are removed', async () => {
+    const outcome = await outcomeOf(async () => {
+      throw new Error('it broke');
+    });
+    expect(outcome).toMatchObject({ passed: false, lost: undefined, problems: ['it broke'] });
+    expect(clear).toHaveBeenCalledOnce();
+  });
+
+  it('that runs over its time fails, and cannot break anything afterwards', async () => {
+    let breakLater = (): void => {};
+    const outcome = await outcomeOf(async (stage) => {
+      breakLater = () => stage.fault({}, async () => undefined);
+      return new Promise(() => {});
+    });
+    expect(outcome).toMatchObject({ passed: false, problems: ['It was not over after 60 s'] });
+    expect(outcome.seconds).toBe(60);
+    expect(breakLater).toThrow('time of the scenario is up');
+    expect(system.proxy.inject).not.toHaveBeenCalled();
+  });
+});

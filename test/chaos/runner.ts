@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { errorMessage } from '../../lambdas/runtime/errors.ts';
+import { createCleanup } from './cleanup.ts';
+import type { OrderSystem } from './order-system.ts';
+import type { Counts, Outcome, Scenario } from './scenario.ts';
+import { createStage } from './stage.ts';
+
+/** How long a scenario may take: twice what each takes on a laptop, for machines that have other things to do. */
+const SCENARIO_MAX_MS = 60_000;
+
+/** What {@link runScenario} needs. */
+export interface RunDeps {
+  readonly system: OrderSystem;
+  readonly print: (line: string) => void;
+}
+
+/**
+ * Runs one scenario and puts back what it broke, however it ends.
+ *
+ * @returns how it ended; it never throws
+ */
+export async function runScenario(scenario: Scenario, { system, print }: RunDeps): Promise<Outcome> {
+  const { name } = scenario;
+  const cleanup = createCleanup();
+  const problems: string[] = [];
+  const timeIsUp = new AbortController();
+  const startedAt = Date.now();
+  print(`\n${name}: ${scenario.title}`);
+  let counts: Counts | undefined;
+  try {
+    cleanup.add(() => system.proxy.clear());
+    const stage = createStage({
+      system,
+      runId: `${name}-${randomBytes(4).toString('hex')}`,
+      cleanup,
+      endsAt: startedAt + SCENARIO_MAX_MS,
+      signal: timeIsUp.signal,
+      print: (line) => {
+        if (!timeIsUp.signal.aborted) print(line);
+      },
+      onProblem: (text) => {
+        if (!timeIsUp.signal.aborted) problems.push(text);
+      },
+    });
+    counts = await within(SCENARIO_MAX_MS, scenario.run(stage));
+  } catch (error) {
+    problems.push(errorMessage(error));
+  } finally {
+    timeIsUp.abort(new Error('The time of the scenario is up'));
+    problems.push(...(await cleanup.run()).map((error) => `Not put back: ${errorMessage(error)}`));
+  }
+  const isWhole = counts !== undefined && counts.lost === 0 && counts.doubled === 0;
+  const outcome: Outcome = {
+    name,
+    passed: isWhole && problems.length === 0,
+    lost: counts?.lost,
+    doubled: counts?.doubled,
+    seconds: Math.round((Date.now() - startedAt) / 100) / 10,
+    problems,
+  };
+  print(verdict(outcome));
+  return outcome;
+}
+
+function verdict({ passed, lost, doubled, seconds, problems }: Outcome): string {
+  const counted = lost === undefined ? 'not counted' : `${lost} lost, ${doubled} doubled`;
+  const lines = [`  => ${passed ? 'passed' : 'FAILED'}: ${counted}, ${seconds} s`];
+  return [...lines, ...problems.map((problem) => `     ${problem}`)].join('\n');
+}
+
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`It was not over after ${limitMs / 1_000} s`)), limitMs);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,34 @@
+import type { Stage } from './stage.ts';
+
+/** A failure, made on purpose, and what must come of it. One file each, listed in `catalogue.ts`. */
+export interface Scenario {
+  /** How it is asked for: the name of its file. */
+  readonly name: string;
+  /** What fails, in a few words. */
+  readonly title: string;
+  /**
+   * Breaks something, waits until the system has come to rest, and counts. What it broke through the stage is put
+   * back by the runner, also when it throws.
+   */
+  run(stage: Stage): Promise<Counts>;
+}
+
+/** What a scenario counted: read from the tables, never assumed. */
+export interface Counts {
+  /** Orders of which something that must happen did not. */
+  readonly lost: number;
+  /** Charges, e-mails, events and pieces of stock beyond what was ordered. */
+  readonly doubled: number;
+}
+
+/** How a scenario ended. */
+export interface Outcome {
+  readonly name: string;
+  readonly passed: boolean;
+  /** Absent when it ended before it had counted. */
+  readonly lost: number | undefined;
+  readonly doubled: number | undefined;
+  readonly seconds: number;
+  /** What is wrong, in words; empty when it passed. */
+  readonly problems: readonly string[];
+}

@@ -1,0 +1,215 @@
+import { ListEventSourceMappingsCommand, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
+import { SendMessageBatchCommand } from '@aws-sdk/client-sqs';
+import { asDelivered } from '../../demo/delivered-message.ts';
+import {
+  type Consumer,
+  createReader,
+  QUEUE_OUTPUTS,
+  type Readings,
+  required,
+  type WrittenEvent,
+} from '../../demo/readings.ts';
+import { createShop, pause } from '../../demo/shop.ts';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import type { Cleanup } from './cleanup.ts';
+import { countOrders } from './counts.ts';
+import type { Caller, FunctionName } from './deployed-functions.ts';
+import type { Act, CallPattern, Fault } from './fault-proxy.ts';
+import { createNaive, type Naive } from './naive.ts';
+import type { OrderSystem } from './order-system.ts';
+
+/** What a scenario plays on: the order system, with orders and faults of the scenario's own. */
+export interface Stage extends Script, Orders, Faults, Waits {
+  readonly system: OrderSystem;
+  /** Naive designs, run on the same engine and under the same faults. */
+  readonly naive: Naive;
+}
+
+interface Script {
+  /** Prints what is done next, numbered, with the time since the scenario began. */
+  step(text: string): void;
+  /** Prints a line about the step. */
+  note(text: string): void;
+  /** Holds something that must be so, and prints it. What is not so fails the scenario, which goes on all the same. */
+  check(isSo: boolean, text: string): void;
+}
+
+interface Orders {
+  /**
+   * Places orders through the API, of customers and goods of their own; some requests are sent twice.
+   *
+   * @returns what `read` takes to read only these
+   */
+  placeOrders(count: number): Promise<string>;
+  /** Reads everything there is about the scenario's orders, or about some of them. */
+  read(wave?: string): Promise<Readings>;
+  /** Sends copies of an event's message to a consumer's queue, each under ids of its own. */
+  deliver(consumer: Consumer, event: WrittenEvent, copies: number): Promise<void>;
+}
+
+interface Faults {
+  /** Puts a fault in force, until it is removed or the scenario ends. */
+  fault(pattern: CallPattern<Caller>, act: Act): Fault;
+  /** Disables the mapping that feeds a function. @returns how to enable it again; the end of the scenario does so too */
+  pauseMapping(of: FunctionName): Promise<() => Promise<void>>;
+}
+
+type Look<T> = () => Promise<T | false | undefined> | T | false | undefined;
+
+interface Waits {
+  /**
+   * Looks again and again until there is something to see.
+   *
+   * @throws `CHAOS_WAIT`, saying what was waited for, when the scenario's time is nearly up
+   */
+  until<T>(what: string, look: Look<T>): Promise<T>;
+  /**
+   * Waits until no order is lost and the queues are empty, or until the scenario's time is nearly up.
+   *
+   * @param setAside - orders that are expected to wait for an operator
+   * @returns what it read last, to be counted
+   */
+  settle(placed: number, setAside?: ReadonlySet<string>): Promise<Readings>;
+}
+
+/** What {@link createStage} needs. */
+export interface StageDeps {
+  readonly system: OrderSystem;
+  /** Every customer and SKU of the scenario begins with it. */
+  readonly runId: string;
+  /** Gets what has to be put back. */
+  readonly cleanup: Cleanup;
+  /** When the scenario's time is up, epoch milliseconds. */
+  readonly endsAt: number;
+  /** Is aborted then: the scenario cannot do anything from then on. */
+  readonly signal: AbortSignal;
+  readonly print: (line: string) => void;
+  /** Gets what was not so. */
+  readonly onProblem: (text: string) => void;
+}
+
+const LOOK_EVERY_MS = 250;
+const ORDERS_PER_SECOND = 20;
+
+/** Waiting ends this long before the scenario's time is up, so that what was lost is counted and not only timed out. */
+const COUNT_MS = 5_000;
+
+/** The most messages of one send (SQS quotas). */
+const SEND_BATCH_MAX = 10;
+
+/** Makes the stage of one scenario. */
+export function createStage(deps: StageDeps): Stage {
+  const { system, runId } = deps;
+  const orders = ordersOf(deps);
+  return {
+    system,
+    naive: createNaive({ system, runId }),
+    ...scriptOf(deps),
+    ...orders,
+    ...faultsOf(deps),
+    ...waitsOf(deps, orders.read),
+  };
+}
+
+function scriptOf({ signal, print, onProblem }: StageDeps): Script {
+  const startedAt = Date.now();
+  const indent = ' '.repeat(16);
+  let steps = 0;
+  return {
+    step: (text) => {
+      signal.throwIfAborted();
+      steps += 1;
+      const seconds = ((Date.now() - startedAt) / 1_000).toFixed(1);
+      print(`  ${String(steps).padStart(2)}. [${seconds.padStart(4)} s] ${text}`);
+    },
+    note: (text) => print(`${indent}${text}`),
+    check: (isSo, text) => {
+      print(`${indent}${isSo ? 'yes' : 'NO '}  ${text}`);
+      if (!isSo) onProblem(`Not so: ${text}`);
+    },
+  };
+}
+
+function ordersOf({ system, runId, signal }: StageDeps): Orders {
+  const { outputs, endpoint, sqs } = system;
+  const reader = createReader(outputs);
+  let waves = 0;
+  return {
+    placeOrders: async (count) => {
+      signal.throwIfAborted();
+      waves += 1;
+      const wave = `${runId}-${waves}-`;
+      const shop = createShop({ outputs, endpoint, runId: wave });
+      await shop.stockUp();
+      await shop.placeOrders(count, ORDERS_PER_SECOND, () => {});
+      return wave;
+    },
+    read: (wave = runId) => reader.read(wave),
+    deliver: async (consumer, { row, envelope }, copies) => {
+      signal.throwIfAborted();
+      const QueueUrl = required(outputs, `${QUEUE_OUTPUTS[consumer]}QueueUrl`);
+      for (let sent = 0; sent < copies; sent += SEND_BATCH_MAX) {
+        const Entries = Array.from({ length: Math.min(SEND_BATCH_MAX, copies - sent) }, (_, i) => ({
+          Id: String(i),
+          MessageBody: asDelivered(row.source, envelope),
+        }));
+        await sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+      }
+    },
+  };
+}
+
+function faultsOf({ system, cleanup, signal, onProblem }: StageDeps): Faults {
+  const { lambda, proxy, functions } = system;
+  return {
+    fault: (pattern, act) => {
+      signal.throwIfAborted();
+      return proxy.inject(pattern, async (call, forward) => {
+        try {
+          return await act(call, forward);
+        } catch (error) {
+          // A fault that did not come about (a process that was not killed) would make the scenario prove nothing.
+          onProblem(`The fault in ${call.action} of ${call.from} failed: ${errorMessage(error)}`);
+          throw error;
+        }
+      });
+    },
+    pauseMapping: async (of) => {
+      signal.throwIfAborted();
+      const { EventSourceMappings: [mapping] = [] } = await lambda.send(
+        new ListEventSourceMappingsCommand({ FunctionName: functions[of] }),
+      );
+      if (mapping === undefined) throw new MailroomError('CHAOS_MAPPING', `No mapping feeds ${of}.`);
+      const enable = async (Enabled: boolean) => {
+        await lambda.send(new UpdateEventSourceMappingCommand({ UUID: mapping.UUID, Enabled }));
+      };
+      cleanup.add(() => enable(true));
+      await enable(false);
+      return () => enable(true);
+    },
+  };
+}
+
+function waitsOf({ endsAt, signal }: StageDeps, read: Orders['read']): Waits {
+  const isOver = () => Date.now() > endsAt - COUNT_MS;
+  return {
+    until: async (what, look) => {
+      for (;;) {
+        signal.throwIfAborted();
+        const found = await look();
+        if (found !== undefined && found !== false) return found;
+        if (isOver()) throw new MailroomError('CHAOS_WAIT', `The time ran out before this: ${what}.`);
+        await pause(LOOK_EVERY_MS);
+      }
+    },
+    settle: async (placed, setAside) => {
+      for (;;) {
+        signal.throwIfAborted();
+        const readings = await read();
+        const { lost } = countOrders(readings, placed, setAside);
+        if ((lost === 0 && readings.queued === 0) || isOver()) return readings;
+        await pause(LOOK_EVERY_MS);
+      }
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { Duration } from 'aws-cdk-lib';
+import { describe, expect, it } from 'vitest';
+import { BATCH_SIZE_MAX, consumerProblems, QUEUE_RETENTION_MAX, relayProblems } from '../../lib/timings.ts';
+import { CONSUMER_TIMINGS, RELAY_TIMINGS } from './timings.ts';
+
+const relay = {
+  shards: 8,
+  maxAttempts: 10,
+  publishedRetention: Duration.days(7),
+  bornLease: Duration.millis(RELAY_TIMINGS.bornLeaseMs),
+  publishTimeout: Duration.millis(RELAY_TIMINGS.publishTimeoutMs),
+  claimLease: Duration.millis(RELAY_TIMINGS.claimLeaseMs),
+  sweepEvery: Duration.millis(RELAY_TIMINGS.sweepEveryMs),
+};
+
+const consumer = {
+  maxAttempts: 5,
+  maxReceiveCount: 8,
+  batchSize: BATCH_SIZE_MAX,
+  queueRetention: QUEUE_RETENTION_MAX,
+  deadLetterRetention: QUEUE_RETENTION_MAX,
+  inboxRetention: Duration.days(35),
+  timeout: Duration.seconds(CONSUMER_TIMINGS.timeoutS),
+  lease: Duration.millis(CONSUMER_TIMINGS.leaseMs),
+  visibilityTimeout: Duration.seconds(CONSUMER_TIMINGS.visibilityTimeoutS),
+};
+
+describe('the shorter timings of the chaos scenarios', () => {
+  it('pass the checks that the constructs make at synth', () => {
+    expect(relayProblems(relay)).toEqual([]);
+    expect(consumerProblems(consumer)).toEqual([]);
+  });
+
+  it('are as short as the checks allow', () => {
+    expect(relayProblems({ ...relay, bornLease: Duration.seconds(9) })).not.toEqual([]);
+    expect(relayProblems({ ...relay, claimLease: Duration.seconds(6) })).not.toEqual([]);
+  });
+});

@@ -1,0 +1,42 @@
+import { createReader } from '../../demo/readings.ts';
+import { createShop, pause } from '../../demo/shop.ts';
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { countOrders } from './counts.ts';
+import type { OrderSystem } from './order-system.ts';
+
+/** So many that most functions get two processes. */
+const ORDERS = 10;
+const ORDERS_PER_SECOND = 20;
+
+const WARM_MAX_MS = 60_000;
+const LOOK_EVERY_MS = 500;
+
+/**
+ * Lets some orders through before anything is broken: the functions start their processes now and not in the first
+ * scenario, and a system that does not work at all is told from one that does not stand a fault.
+ *
+ * @throws `CHAOS_WARM_UP` when the orders are not done in a minute
+ */
+export async function warmUp({
+  outputs,
+  endpoint,
+}: Pick<OrderSystem, 'outputs' | 'endpoint'>): Promise<void> {
+  const runId = `warm-up-${Date.now().toString(36)}`;
+  const shop = createShop({ outputs, endpoint, runId });
+  const reader = createReader(outputs);
+  await shop.stockUp();
+  await shop.placeOrders(ORDERS, ORDERS_PER_SECOND, () => {});
+  const deadline = Date.now() + WARM_MAX_MS;
+  for (;;) {
+    const { lost } = countOrders(await reader.read(runId), ORDERS);
+    if (lost === 0) return;
+    if (Date.now() > deadline) {
+      throw new MailroomError(
+        'CHAOS_WARM_UP',
+        `${lost} of ${ORDERS} orders were not done after ${WARM_MAX_MS / 1_000} s, with nothing broken. The log of ` +
+          'the engine says why: .local/engine-of-chaos.log.',
+      );
+    }
+    await pause(LOOK_EVERY_MS);
+  }
+}
