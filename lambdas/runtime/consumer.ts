@@ -164,8 +164,8 @@ export function createConsumer(
       if (handler.kind === 'leased') return await claimAndRun(handler, event, delivery, takeOver);
       // A message that comes again may be one that kills its process: then its attempts must be counted.
       const claimFirst = delivery.receives > 1 || inbox.tooOld(delivery.message);
-      if (!claimFirst) return await runUnclaimed(handler, event, delivery);
-      return await claimAndRun(asLeased(handler, { clock, random }), event, delivery, takeOver);
+      const outcome = claimFirst ? undefined : await runUnclaimed(handler, event, delivery);
+      return outcome ?? (await claimAndRun(asLeased(handler, { clock, random }), event, delivery, takeOver));
     } catch (error) {
       return failed(delivery, error);
     }
@@ -195,7 +195,8 @@ export function createConsumer(
     delivery: Delivery,
     takeOver: boolean,
   ): Promise<Outcome> {
-    const verdict = await inbox.claim(delivery.message, { takeOver, endsBy: delivery.endsBy });
+    const { message, endsBy, receives } = delivery;
+    const verdict = await inbox.claim(message, { takeOver, endsBy, firstReceive: receives === 1 });
     if (verdict.status !== 'claimed') return refused(delivery, verdict);
     const { claim } = verdict;
     if (takeOver) telemetry.count('LeasesExpired');
@@ -257,16 +258,21 @@ export function createConsumer(
     return refusal.status === 'rejected' ? rejected(delivery, error) : refused(delivery, refusal);
   }
 
-  /** Only reads and returns; its writes and the inbox row are one transaction, on the claim's own condition. */
+  /**
+   * Only reads and returns; its writes and the inbox row are one transaction, on condition that there is no row.
+   *
+   * @returns `undefined` when there is one, and the message has to be claimed
+   */
   async function runUnclaimed(
     handler: TransactionalHandler,
     event: Envelope,
     delivery: Delivery,
-  ): Promise<Outcome> {
+  ): Promise<Outcome | undefined> {
     const { message, receives, endsBy } = delivery;
     const commit = async (actions: readonly TransactAction[]) => {
       const refusal = await inbox.commitUnclaimed(message, actions, receives);
-      return refusal === undefined ? processed(delivery) : refused(delivery, refusal);
+      if (refusal === undefined) return processed(delivery);
+      return refusal.status === 'open' ? undefined : refused(delivery, refusal);
     };
     const remainingMs = () => Math.max(0, endsBy - clock.now());
     try {

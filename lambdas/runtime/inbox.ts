@@ -63,8 +63,13 @@ export interface Inbox {
    *
    * @param options.takeOver - whether a message whose owner's lease has passed may be taken over
    * @param options.endsBy - when the function is stopped, epoch milliseconds
+   * @param options.firstReceive - whether SQS hands this message out for the first time: its attempts begin at 1, also
+   * where a dead letter that comes back was never rejected
    */
-  claim(message: Message, options: { readonly takeOver: boolean; readonly endsBy: number }): Promise<Verdict>;
+  claim(
+    message: Message,
+    options: { readonly takeOver: boolean; readonly endsBy: number; readonly firstReceive: boolean },
+  ): Promise<Verdict>;
   /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
   renew(claim: Claim): Promise<Claim>;
   /** The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead. */
@@ -83,8 +88,8 @@ export interface Inbox {
   /** Domain writes, events and PROCESSED in one transaction, under the claim's fence. */
   commit(claim: Claim, writes: readonly TransactAction[]): Promise<void>;
   /**
-   * The same without a claim: the condition on the inbox row is the claim's own. Refused: what the row says
-   * instead.
+   * The same without a claim, for a message of which there is no row. Refused: what the row says instead; `open` when
+   * the message has to be claimed first.
    *
    * @throws `TRANSACTION_CANCELLED` when one of `writes` was refused
    */
@@ -92,7 +97,7 @@ export interface Inbox {
     message: Message,
     writes: readonly TransactAction[],
     attempt: number,
-  ): Promise<Refusal | undefined>;
+  ): Promise<Refusal | { readonly status: 'open' } | undefined>;
   /** Whether the event is older than the inbox retention: without a row it must not run, because the row may have expired. */
   tooOld(message: Message): boolean;
 }
@@ -108,7 +113,7 @@ export function createInbox(deps: InboxDeps): Inbox {
     deps.inboxRetentionDays,
   );
 
-  const claim: Inbox['claim'] = async (message, { takeOver, endsBy }) => {
+  const claim: Inbox['claim'] = async (message, { takeOver, endsBy, firstReceive }) => {
     const fence = mintToken(random);
     const now = clock.now();
     const leaseUntil = Math.min(now + deps.leaseMs, endsBy);
@@ -142,10 +147,14 @@ export function createInbox(deps: InboxDeps): Inbox {
       const row = await table.write({
         Update: {
           Key: { ...keyOf(message) },
-          UpdateExpression: `${set}, attempts = if_not_exists(attempts, :zero) + :one`,
+          UpdateExpression: `${set}, attempts = ${firstReceive ? ':one' : 'if_not_exists(attempts, :zero) + :one'}`,
           ConditionExpression: condition,
           ExpressionAttributeNames: names,
-          ExpressionAttributeValues: { ...values, ':zero': 0, ...conditionValues },
+          ExpressionAttributeValues: {
+            ...values,
+            ...(firstReceive ? {} : { ':zero': 0 }),
+            ...conditionValues,
+          },
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         },
       });
@@ -173,12 +182,10 @@ export function createInbox(deps: InboxDeps): Inbox {
     message: Message,
     row: InboxRow,
     update: Pick<Update, 'UpdateExpression' | 'ExpressionAttributeNames' | 'ExpressionAttributeValues'>,
-    writes: readonly TransactAction[] = [],
   ): Promise<CancellationReason | undefined> {
     const { condition, values } = readmissible(message, row);
     return inboxTransaction(message, { ...update, ConditionExpression: condition }, values, [
       { Delete: { Key: { ...pointerKeyOf(message) } } },
-      ...writes,
     ]);
   }
 
@@ -379,10 +386,10 @@ export function createInbox(deps: InboxDeps): Inbox {
   };
 
   const commitUnclaimed: Inbox['commitUnclaimed'] = async (message, writes, attempt) => {
-    const now = clock.now();
-    const done = processed(now);
+    const done = processed(clock.now());
     const update = {
-      UpdateExpression: `SET ${done.set}, #schema = :schema, #type = :type, fence = :fence, attempts = :attempts REMOVE ${done.remove}`,
+      UpdateExpression: `SET ${done.set}, #schema = :schema, #type = :type, fence = :fence, attempts = :attempts`,
+      ConditionExpression: 'attribute_not_exists(PK)',
       ExpressionAttributeNames: { ...done.names, '#schema': 'schema', '#type': 'type' },
       ExpressionAttributeValues: {
         ...done.values,
@@ -392,20 +399,13 @@ export function createInbox(deps: InboxDeps): Inbox {
         ':attempts': attempt,
       },
     };
-    const { condition, values } = claimable(message, true, now);
     try {
-      const refused = await inboxTransaction(
-        message,
-        { ...update, ConditionExpression: condition },
-        values,
-        writes,
-      );
+      const refused = await inboxTransaction(message, update, {}, writes);
       if (refused === undefined) return undefined;
       const row = refused.item === undefined ? undefined : asRow<InboxRow>(refused.item);
-      if (row === undefined || judge(message, row).status !== 'readmit')
-        return refusalOf(message, refused.item);
-      const refusedAgain = await readmit(message, row, update, writes);
-      return refusedAgain === undefined ? undefined : refusalOf(message, refusedAgain.item);
+      const { status } = judge(message, row);
+      const final = status === 'processed' || status === 'rejected' || status === 'leased';
+      return final ? refusalOf(message, refused.item) : { status: 'open' };
     } catch (error) {
       if (isTransactionCancelled(error)) throw withoutInboxRow(error, writes.length);
       throw error;

@@ -43,6 +43,7 @@ export {
   type TransactionalHandler,
   transactional,
 } from './handler.ts';
+export { type OperationDeps, type Resolution, requeueDead, resolveMessage } from './operations.ts';
 export {
   type Cause,
   type Commit,

@@ -525,6 +525,12 @@ describe('a message that somebody else holds', () => {
       },
     });
 
+  /** Whoever holds the messages has received them, and SQS shows them again. */
+  async function receivedBefore(parts: Parts): Promise<void> {
+    parts.queue.receive();
+    await parts.clock.advance(60_000);
+  }
+
   test('sleeps for the rest of the lease, then until its owner is stopped; it is never put back at once', async () => {
     const parts = bench();
     const handle = vi.fn();
@@ -554,6 +560,7 @@ describe('a message that somebody else holds', () => {
       send(parts, { aggregateId: 'fresh' }),
     ];
     if (!killer || !victim || !fresh) throw new Error('unreachable');
+    await receivedBefore(parts);
     await held(parts, killer, -1, 2);
     await held(parts, victim, -1, 1);
     const { deliver } = consumer(parts, [
@@ -569,10 +576,25 @@ describe('a message that somebody else holds', () => {
     expect(parts.telemetry.counted('LeasesExpired')).toBe(2);
   });
 
+  test('that is received for the first time is run, whatever was counted under other messages', async () => {
+    const parts = bench();
+    const attempts: number[] = [];
+    const event = send(parts);
+    await held(parts, event, -1, 3);
+    await consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        attempts.push(ctx.attempt);
+      }),
+    ]).deliver();
+    expect(attempts).toEqual([1]);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+  });
+
   test('past its attempts is rejected without being run: its process died each time', async () => {
     const parts = bench();
     const handle = vi.fn();
     const event = send(parts);
+    await receivedBefore(parts);
     await held(parts, event, -1, 3);
     await consumer(parts, [leased(ThingHappened, handle)]).deliver();
     expect(handle).not.toHaveBeenCalled();
