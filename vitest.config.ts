@@ -1,6 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 const localTests = ['test/local/**/*.test.ts', 'test/**/*.engine.test.ts'];
+const explorerTests = ['test/explorer/**/*.test.ts'];
+
+// The age of Node 20 is not what these tests are about.
+const quiet = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
 
 export default defineConfig({
   test: {
@@ -11,17 +15,25 @@ export default defineConfig({
           name: 'fast',
           sequence: { groupOrder: 0 },
           include: ['test/**/*.test.ts'],
-          exclude: localTests,
+          exclude: [...localTests, ...explorerTests],
           testTimeout: 20_000,
-          // The age of Node 20 is not what these tests are about.
-          env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
+          env: quiet,
+        },
+      },
+      {
+        // Every order of calls, every crash: needs nothing but Node, and a minute.
+        test: {
+          name: 'explorer',
+          sequence: { groupOrder: 1 },
+          include: explorerTests,
+          env: quiet,
         },
       },
       {
         // Runs against a local AWS, started and deployed to once for all of them.
         test: {
           name: 'local',
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           include: localTests,
           globalSetup: ['test/support/engine.ts'],
           testTimeout: 120_000,

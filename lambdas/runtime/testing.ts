@@ -1,5 +1,6 @@
 /**
- * `cdk-mailroom/testing`: the parts of AWS that Mailroom talks to, in memory, and a clock that a test moves.
+ * `cdk-mailroom/testing`: the parts of AWS that Mailroom talks to, in memory, a clock that a test moves, and `explore`,
+ * which puts a handler through every crash and every interleaving.
  *
  * @example
  * ```ts
@@ -10,6 +11,8 @@
  * bus.routeTo(queue);
  * ```
  */
+export type { ExploredParts } from './testing/explorer/consumer-world.ts';
+export { type ExploreOptions, type ExploreReport, explore } from './testing/explorer/explore.ts';
 export { type LambdaContextOptions, lambdaContext } from './testing/lambda-context.ts';
 export { type ManualClock, manualClock } from './testing/manual-clock.ts';
 export {

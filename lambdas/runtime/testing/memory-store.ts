@@ -39,12 +39,22 @@ export interface Store {
  * @throws for what the SDK does not send either: an empty set, NaN, an instance of a class
  */
 export function toAttributes(item: Item | undefined): Attributes {
-  return structuredClone(marshall(item ?? {}, { removeUndefinedValues: true }));
+  return own(marshall(item ?? {}, { removeUndefinedValues: true }));
 }
 
 /** Turns what is stored into an item: a copy. */
 export function toItem(attributes: Attributes): Item {
-  return unmarshall(structuredClone(attributes)) as Record<string, NativeAttributeValue>;
+  return unmarshall(own(attributes)) as Record<string, NativeAttributeValue>;
+}
+
+/** Attributes that share no bytes with anybody; all else is copied by marshalling. */
+function own(attributes: Attributes): Attributes {
+  return Object.values(attributes).some(hasBytes) ? structuredClone(attributes) : attributes;
+}
+
+function hasBytes(value: AttributeValue): boolean {
+  if (value.M !== undefined) return Object.values(value.M).some(hasBytes);
+  return value.B !== undefined || value.BS !== undefined || (value.L?.some(hasBytes) ?? false);
 }
 
 /** Makes an empty store. The keys of the Mailroom table are texts; those of others are texts, numbers or binaries. */

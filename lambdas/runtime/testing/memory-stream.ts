@@ -23,15 +23,21 @@ export interface MemoryStream {
 
 /** Makes an empty stream with the view type NEW_IMAGE. */
 export function createStream(): MemoryStream {
-  const records: DynamoDBRecord[] = [];
+  const made: DynamoDBRecord[] = [];
+  let waiting: (() => DynamoDBRecord)[] = []; // made only when somebody reads them
   return {
-    records,
+    get records() {
+      made.push(...waiting.map((make) => make()));
+      waiting = [];
+      return made;
+    },
     add: ({ store, before, after, now, expired = false }) => {
       const subject = after ?? before;
       if (!subject || equal(before && { M: before }, after && { M: after })) return;
-      const sequence = FIRST_SEQUENCE_NUMBER + BigInt(records.length);
-      records.push({
-        eventID: `${store.tableName}-${records.length + 1}`,
+      const number = made.length + waiting.length;
+      const sequence = FIRST_SEQUENCE_NUMBER + BigInt(number);
+      waiting.push(() => ({
+        eventID: `${store.tableName}-${number + 1}`,
         eventName: before === undefined ? 'INSERT' : after === undefined ? 'REMOVE' : 'MODIFY',
         eventVersion: '1.1',
         eventSource: 'aws:dynamodb',
@@ -46,7 +52,7 @@ export function createStream(): MemoryStream {
           StreamViewType: 'NEW_IMAGE',
         },
         ...(expired && { userIdentity: { type: 'Service', principalId: 'dynamodb.amazonaws.com' } }),
-      });
+      }));
     },
   };
 }

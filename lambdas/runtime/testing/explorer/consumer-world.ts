@@ -1,0 +1,222 @@
+import type { SQSRecord } from 'aws-lambda';
+import type { ConsumerConfig } from '../../config.ts';
+import { createConsumer } from '../../consumer.ts';
+import type { EventDraft } from '../../event.ts';
+import type { Handler } from '../../handler.ts';
+import { createOutbox, type OutboxEntry } from '../../outbox.ts';
+import type { Queue } from '../../queue.ts';
+import { INBOX_PREFIX, type InboxRow, inboxKey } from '../../rows.ts';
+import type { Item, Table } from '../../table.ts';
+import { lambdaContext } from '../lambda-context.ts';
+import { eventBridgeMessage } from '../memory-bus.ts';
+import { type MemoryQueue, memoryQueue } from '../memory-queue.ts';
+import type { KeyNames } from '../memory-store.ts';
+import { type MemoryTable, memoryTable } from '../memory-table.ts';
+import { memoryTelemetry } from '../memory-telemetry.ts';
+import { digest } from './digest.ts';
+import { inboxViolation } from './inbox-rules.ts';
+import { type HandlerLog, observed } from './observed-handler.ts';
+import { scheduledQueue, scheduledTable } from './ports.ts';
+import type { Actor, Scheduler, World } from './scheduler.ts';
+import { watchedTable } from './watched-table.ts';
+
+/** What a handler under exploration may use. */
+export interface ExploredParts {
+  /** The Mailroom table: each call is one that may fail, get lost, or come late. */
+  readonly table: Table;
+}
+
+/** How a consumer's world is set up. */
+export interface ConsumerWorldOptions {
+  readonly handler: (parts: ExploredParts) => Handler;
+  readonly event: EventDraft;
+  /** Items that are there before. @default none */
+  readonly items?: ((eventId: string) => readonly Item[]) | undefined;
+  readonly otherTables?: Readonly<Record<string, KeyNames>> | undefined;
+  readonly config?: Partial<ConsumerConfig> | undefined;
+  /** How many messages carry the event. @default 1 */
+  readonly copies?: number | undefined;
+  /** After how many receives SQS moves a message to the dead-letter queue. @default 6 */
+  readonly maxReceiveCount?: number | undefined;
+  /** Takes the place of the table, to show what happens without one of the rules. @default the table itself */
+  readonly tamperTable?: ((table: Table, actor: Actor) => Table) | undefined;
+  /** Takes the place of the queue. @default the queue itself */
+  readonly tamperQueue?: ((queue: Queue) => Queue) | undefined;
+}
+
+/** A consumer, its queue and its table under a scheduler. */
+export interface ConsumerWorld extends World {
+  readonly memory: MemoryTable;
+  readonly queue: MemoryQueue;
+  readonly config: ConsumerConfig;
+  readonly eventId: string;
+  readonly log: HandlerLog;
+  /** The table as an actor sees it. */
+  tableOf(actor: Actor): Table;
+  /** Receives and handles messages until the queue is empty. @param invocationsMax - how many at most */
+  work(actor: Actor, invocationsMax: number): Promise<void>;
+  /** What is not as it should be when all is over, and the message one that its handler can process. */
+  unrest(): string | undefined;
+  /** Says that something happened that may never happen. */
+  violate(what: string): void;
+}
+
+/** How long the function of a consumer may run, milliseconds. */
+const FUNCTION_TIMEOUT_MS = 45_000;
+
+const DEFAULTS: ConsumerConfig = {
+  service: 'explored',
+  tableName: 'Mailroom',
+  shards: 1,
+  bornLeaseMs: 30_000,
+  consumer: 'worker',
+  queueUrl: 'https://queue',
+  leaseMs: 30_000,
+  visibilityTimeoutMs: 60_000,
+  maxAttempts: 3,
+  inboxRetentionDays: 35,
+};
+
+/** Sets up a consumer's world: an empty inbox, and the event's messages in the queue. */
+export async function consumerWorld(
+  scheduler: Scheduler,
+  options: ConsumerWorldOptions,
+): Promise<ConsumerWorld> {
+  const clock = { now: () => scheduler.now(), sleep: async () => {} };
+  const config = { ...DEFAULTS, ...options.config };
+  const memory = memoryTable({ clock, otherTables: options.otherTables });
+  const queue = memoryQueue({
+    clock,
+    visibilityTimeoutMs: config.visibilityTimeoutMs,
+    maxReceiveCount: options.maxReceiveCount ?? 6,
+  });
+  const log: HandlerLog = { rejectedIds: new Set(), happened: new Map(), running: new Map() };
+  let wrong: string | undefined;
+  let items: Item[] | undefined; // until the table changes
+  const itemsNow = () => {
+    items ??= memory.items();
+    return items;
+  };
+  const violate = (what: string) => {
+    wrong ??= what;
+  };
+
+  const entry = await eventEntry();
+  const eventId = entry.SK.slice('EVENT#'.length);
+  for (const Item of options.items?.(eventId) ?? []) await memory.write({ Put: { Item } });
+  const body = eventBridgeMessage({
+    id: 'explored',
+    publishedAt: clock.now(),
+    source: config.service,
+    detailType: entry.type,
+    detail: entry.envelope,
+  });
+  for (let copy = 0; copy < (options.copies ?? 1); copy += 1) queue.send(body);
+
+  async function eventEntry(): Promise<OutboxEntry['Put']['Item']> {
+    const outbox = createOutbox({
+      config,
+      table: memory,
+      clock,
+      random: (count) => Buffer.alloc(count, 0xee),
+    });
+    const [made] = await outbox.entries([options.event]);
+    if (made === undefined) throw new Error('No outbox entry was made');
+    return made.Put.Item;
+  }
+
+  function tableOf(actor: Actor): Table {
+    const watched = watchedTable(memory, (change) => {
+      items = undefined;
+      for (const id of (change.after as Partial<InboxRow> | undefined)?.rejectedIds ?? [])
+        log.rejectedIds.add(id);
+      const broken = inboxViolation(change, actor.index, scheduler.now());
+      if (broken !== undefined) violate(broken);
+    });
+    const table = scheduledTable(actor, watched);
+    return options.tamperTable?.(table, actor) ?? table;
+  }
+
+  async function work(actor: Actor, invocationsMax: number): Promise<void> {
+    for (let invocations = 0; invocations < invocationsMax; invocations += 1) {
+      const record = await nextMessage(actor);
+      if (record === undefined) return;
+      const end = await actor.invoke(FUNCTION_TIMEOUT_MS, () => invocation(actor, record));
+      if (end.kind === 'threw') violate(`The consumer threw: ${String(end.error)}`);
+      if (end.kind === 'returned' && end.value.batchItemFailures.length === 0) {
+        await actor.step('delete the message', () => queue.delete(record.receiptHandle), {
+          local: true,
+          lost: 'the message is not deleted',
+        });
+      }
+    }
+  }
+
+  async function nextMessage(actor: Actor): Promise<SQSRecord | undefined> {
+    for (;;) {
+      const [record] = await actor.step('receive', () => queue.receive(1));
+      if (record !== undefined) return record;
+      const shown = queue.messages().map(({ visibleAt }) => visibleAt);
+      if (shown.length === 0) return undefined;
+      await actor.clock.sleep(Math.max(1, Math.min(...shown) - clock.now()));
+    }
+  }
+
+  function invocation(actor: Actor, record: SQSRecord) {
+    const table = tableOf(actor);
+    const scheduled = scheduledQueue(actor, queue);
+    const handler = observed(options.handler({ table }), {
+      actor,
+      memory,
+      consumer: config.consumer,
+      messageId: record.messageId,
+      log,
+      violate,
+    });
+    const consume = createConsumer({
+      config,
+      table,
+      queue: options.tamperQueue?.(scheduled) ?? scheduled,
+      handlers: [handler],
+      clock: actor.clock,
+      random: actor.random,
+      telemetry: memoryTelemetry(),
+    });
+    return consume({ Records: [record] }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
+  }
+
+  return {
+    memory,
+    queue,
+    config,
+    eventId,
+    log,
+    tableOf,
+    work,
+    violate,
+    unrest: () => {
+      if (queue.deadLetters().length > 0) return 'A healthy message is in the dead-letter queue';
+      const { status } = memory.item(inboxKey(config.consumer, eventId)) ?? { status: 'without a row' };
+      if (status !== 'PROCESSED') return `The message is stuck: it is ${String(status)}`;
+      return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
+    },
+    state: () =>
+      digest([
+        itemsNow(),
+        Object.keys(options.otherTables ?? {}).map((name) => memory.items(name)),
+        queue.messages(),
+        queue.deadLetters(),
+        [...log.happened],
+        [...log.rejectedIds],
+      ]),
+    deadlines: () => {
+      const leases = itemsNow()
+        .filter(({ PK }) => String(PK).startsWith(INBOX_PREFIX))
+        .flatMap(({ leaseUntil, endsBy }) => [leaseUntil, endsBy])
+        .filter((time) => typeof time === 'number')
+        .map((time) => time + 1);
+      return [...leases, ...queue.messages().map(({ visibleAt }) => visibleAt)];
+    },
+    violation: () => wrong,
+  };
+}

@@ -1,0 +1,26 @@
+import type { EachUpdate, Key, TransactAction } from '../../table.ts';
+import { soleAction } from '../../table-checks.ts';
+
+/** A write in a few words, for a timeline: what it does to which row, and the status that it sets. */
+export function describeWrite(action: TransactAction): string {
+  const { kind, request } = soleAction(action);
+  if (kind === 'Put') return `put ${shortKey(request.Item ?? {})}`;
+  if (kind === 'Delete') return `delete ${shortKey(request.Key ?? {})}`;
+  if (kind === 'ConditionCheck') return `check ${shortKey(request.Key ?? {})}`;
+  const status = /#status = (:\w+)/.exec(request.UpdateExpression ?? '')?.[1];
+  const value = status === undefined ? undefined : request.ExpressionAttributeValues?.[status];
+  return `update ${shortKey(request.Key ?? {})}${value === undefined ? '' : ` to ${String(value)}`}`;
+}
+
+/** One update of a batch in a few words. */
+export function describeUpdate({ key, set }: EachUpdate): string {
+  return `${shortKey(key)} to ${String(set.status ?? 'another lease')}`;
+}
+
+/** A key without the parts that say nothing to a reader: ids by their last digits. */
+export function shortKey(key: Partial<Record<keyof Key, unknown>>): string {
+  return `${String(key.PK)} ${String(key.SK)}`.replace(
+    /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{8}([0-9a-f]{4})/g,
+    '~$1',
+  );
+}

@@ -1,0 +1,133 @@
+import { type Budget, createScheduler, type Scheduler, type TimelineStep, type World } from './scheduler.ts';
+import { type Guide, replay, searchSchedules } from './search.ts';
+
+/** A system whose schedules are explored. */
+export interface Scenario {
+  readonly name: string;
+  /** How much may go wrong in one schedule. */
+  readonly budget: Budget;
+  /** Sets the system up anew and begins everything that acts in it. */
+  begin(scheduler: Scheduler): Promise<Stage>;
+}
+
+/** A system that was set up. */
+export interface Stage extends World {
+  /** Begins what brings the system to rest when all is over: no more faults, and as much time as it takes. */
+  settle(scheduler: Scheduler): void;
+  /** What is wrong when the system is at rest. */
+  verdict(spent: Budget): string | undefined;
+}
+
+/** A schedule that broke a promise. */
+export interface Violation {
+  readonly scenario: string;
+  readonly what: string;
+  /** Replays just this schedule. */
+  readonly seed: string;
+  readonly timeline: readonly TimelineStep[];
+}
+
+/** What an exploration walked and found. */
+export interface ExplorationReport {
+  readonly schedules: number;
+  readonly states: number;
+  /** The different places at which an actor crashed. */
+  readonly crashPoints: number;
+  readonly violations: readonly Violation[];
+}
+
+/** How an exploration is bounded. */
+export interface ExplorationOptions {
+  /** Ends after so many violations. @default 1 */
+  readonly violationsMax?: number | undefined;
+  /** Ends after so many schedules. @default all */
+  readonly schedulesMax?: number | undefined;
+  /** How often a schedule may leave the ordinary way. @default any number of times */
+  readonly deviationsMax?: number | undefined;
+  /** Told from time to time how many schedules were run. */
+  readonly onProgress?: ((schedules: number) => void) | undefined;
+}
+
+/** When every schedule begins: in the middle of a minute. */
+const START = Date.UTC(2026, 0, 15, 12, 0, 20);
+
+const NOTHING: Budget = { faults: 0, stalls: 0 };
+
+interface Run {
+  readonly scheduler: Scheduler;
+  readonly what: string | undefined;
+}
+
+/** Walks every schedule of a scenario within its budget. */
+export async function exploreScenario(
+  scenario: Scenario,
+  options: ExplorationOptions = {},
+): Promise<ExplorationReport> {
+  const { violationsMax = 1, schedulesMax = Number.POSITIVE_INFINITY, onProgress } = options;
+  const violations: Violation[] = [];
+  const crashPoints = new Set<string>();
+  let count = 0;
+  const { schedules, states } = await searchSchedules((guide) => runSchedule(scenario, guide), {
+    deviationsMax: options.deviationsMax,
+    onSchedule: ({ scheduler, what }, choices) => {
+      count += 1;
+      for (const crash of scheduler.crashes) crashPoints.add(crash);
+      if (what !== undefined) violations.push(violationOf(scenario, what, choices, scheduler));
+      if (count % 1_000 === 0) onProgress?.(count);
+      return violations.length < violationsMax && count < schedulesMax;
+    },
+  });
+  return { schedules, states, crashPoints: crashPoints.size, violations };
+}
+
+/** Runs the one schedule that a seed stands for. @returns what it broke, and its timeline */
+export async function replaySchedule(
+  scenario: Scenario,
+  seed: string,
+): Promise<{ readonly what: string | undefined; readonly timeline: readonly TimelineStep[] }> {
+  const { scheduler, what } = await runSchedule(scenario, replay(choicesOf(seed)));
+  return { what, timeline: scheduler.timeline };
+}
+
+async function runSchedule(scenario: Scenario, guide: Guide): Promise<Run> {
+  const scheduler = createScheduler(START);
+  const stage = await scenario.begin(scheduler);
+  const end = await scheduler.run(stage, guide, scenario.budget);
+  if (end === 'merged') return { scheduler, what: undefined };
+  if (end === 'over') {
+    const spent = scheduler.spent();
+    stage.settle(scheduler);
+    const rest = await scheduler.run(stage, replay([]), NOTHING);
+    if (rest === 'over') return { scheduler, what: stage.verdict(spent) };
+  }
+  return { scheduler, what: scheduler.violated() };
+}
+
+function violationOf(
+  scenario: Scenario,
+  what: string,
+  choices: readonly number[],
+  scheduler: Scheduler,
+): Violation {
+  return { scenario: scenario.name, what, seed: seedOf(choices), timeline: scheduler.timeline };
+}
+
+/** The choices as a text without the ordinary ones at the end. */
+function seedOf(choices: readonly number[]): string {
+  const last = choices.findLastIndex((choice) => choice > 0);
+  return choices.slice(0, last + 1).join('.') || '0';
+}
+
+function choicesOf(seed: string): number[] {
+  return seed.split('.').map(Number);
+}
+
+/** A schedule as text: who did what, when, one step a line. */
+export function timelineText(timeline: readonly TimelineStep[]): string {
+  const width = Math.max(...timeline.map(({ actor }) => actor.length));
+  return timeline
+    .map(
+      ({ at, actor, what }) => `${(at / 1_000).toFixed(3).padStart(10)} s  ${actor.padEnd(width)}  ${what}`,
+    )
+    .join('\n');
+}

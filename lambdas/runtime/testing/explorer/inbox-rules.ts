@@ -1,0 +1,50 @@
+import { asRow, type EffectRow, INBOX_PREFIX, type InboxRow } from '../../rows.ts';
+import type { Change } from './watched-table.ts';
+
+/** How far clocks may differ without anybody being wrong, milliseconds. */
+const CLOCK_MARGIN_MS = 2_000;
+
+/**
+ * What may never happen to an inbox row, whoever does it and whenever: one sentence when it did.
+ *
+ * @param actorIndex - whose call it was; the first byte of a fence says whose the fence is
+ * @param now - the true time, epoch milliseconds
+ */
+export function inboxViolation(
+  { key, before: beforeItem, after: afterItem }: Change,
+  actorIndex: number,
+  now: number,
+): string | undefined {
+  if (!key.PK.startsWith(INBOX_PREFIX) || afterItem === undefined) {
+    return key.PK.startsWith(INBOX_PREFIX) && beforeItem !== undefined
+      ? 'An inbox row was deleted'
+      : undefined;
+  }
+  if (key.SK !== 'MESSAGE') {
+    const effect = asRow<EffectRow>(afterItem);
+    const was = beforeItem && asRow<EffectRow>(beforeItem);
+    return was?.status === 'COMPLETED' && effect.status !== 'COMPLETED'
+      ? 'An effect whose result is stored was opened again'
+      : undefined;
+  }
+  const after = asRow<InboxRow>(afterItem);
+  const before = beforeItem && asRow<InboxRow>(beforeItem);
+  const settled = after.status === 'PROCESSED' || after.status === 'DISCARDED';
+  if (before?.status === 'PROCESSED' && !settled) return `A processed message became ${after.status}`;
+  if (after.expiresAt !== undefined && !settled) return `TTL may delete a message that is ${after.status}`;
+  if (before?.status !== 'PROCESSING') return undefined;
+  if (before.fence === after.fence) {
+    const same = before.status === after.status && before.leaseUntil === after.leaseUntil;
+    return same || fenceOwner(before.fence) === actorIndex
+      ? undefined
+      : `A worker changed a message that another one holds: ${before.status} to ${after.status}`;
+  }
+  return (before.leaseUntil ?? 0) > now + CLOCK_MARGIN_MS
+    ? 'A message was taken over while its lease lasts'
+    : undefined;
+}
+
+/** Whose token it is. */
+function fenceOwner(fence: string): number {
+  return Number.parseInt(fence.slice(0, 2), 16);
+}

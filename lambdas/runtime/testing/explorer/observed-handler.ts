@@ -1,0 +1,86 @@
+import type { Envelope } from '../../event.ts';
+import type { Handler, LeasedContext, TransactionalContext } from '../../handler.ts';
+import { asRow, type EffectRow, effectKey, type InboxRow, inboxKey } from '../../rows.ts';
+import type { MemoryTable } from '../memory-table.ts';
+import { named } from './call-outcomes.ts';
+import type { Actor } from './scheduler.ts';
+
+/** What is known of all handlers, whoever runs them. */
+export interface HandlerLog {
+  /** The SQS message ids under which the message was rejected, whatever its row says by now. */
+  readonly rejectedIds: Set<string>;
+  /** How often each effect happened, by its idempotency key. */
+  readonly happened: Map<string, number>;
+  /** Who runs an effect now: the number of an invocation of an actor. */
+  readonly running: Map<string, { readonly actor: Actor; readonly invocation: number }>;
+}
+
+/** What an observed handler needs. */
+export interface ObservedDeps {
+  readonly actor: Actor;
+  readonly memory: MemoryTable;
+  readonly consumer: string;
+  /** The SQS message id under which the handler is run. */
+  readonly messageId: string;
+  readonly log: HandlerLog;
+  readonly violate: (what: string) => void;
+}
+
+/**
+ * The handler, with each of its effects as a call that may crash, get lost or come late; and with an eye on what may
+ * never happen: a rejected message that runs again, an effect that runs although its result is stored, or twice at once.
+ */
+export function observed(handler: Handler, deps: ObservedDeps): Handler {
+  const { memory, consumer, messageId, log, violate } = deps;
+
+  function checkStart(event: Envelope): void {
+    const item = memory.item(inboxKey(consumer, event.eventId));
+    const row = item && asRow<InboxRow>(item);
+    if (log.rejectedIds.has(messageId)) violate('A message that was rejected is run again');
+    if (row?.status === 'PROCESSED' && handler.kind === 'leased') violate('A processed message is run again');
+  }
+
+  if (handler.kind === 'transactional') {
+    return {
+      ...handler,
+      handle: async (event: never, ctx: TransactionalContext) => {
+        checkStart(event);
+        return handler.handle(event, ctx);
+      },
+    };
+  }
+  return {
+    ...handler,
+    handle: async (event: never, ctx: LeasedContext) => {
+      checkStart(event);
+      return handler.handle(event, { ...ctx, once: observedOnce(event, ctx, deps) });
+    },
+  };
+}
+
+function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): LeasedContext['once'] {
+  const { actor, memory, consumer, log, violate } = deps;
+  return (name, effect) =>
+    ctx.once(name, async (idempotencyKey, signal) => {
+      const item = memory.item(effectKey(consumer, event.eventId, name));
+      if (item !== undefined && asRow<EffectRow>(item).status === 'COMPLETED')
+        violate(`The effect "${name}" is run although its result is stored`);
+      const other = log.running.get(idempotencyKey);
+      if (other !== undefined && other.actor.invocation() === other.invocation)
+        violate(`The effect "${name}" is run by two workers at once`);
+      log.running.set(idempotencyKey, { actor, invocation: actor.invocation() });
+      try {
+        return await actor.call({
+          label: `effect "${name}"`,
+          perform: async () => {
+            log.happened.set(idempotencyKey, (log.happened.get(idempotencyKey) ?? 0) + 1);
+            return effect(idempotencyKey, signal);
+          },
+          effect: true,
+          failures: [{ label: 'it fails', error: () => named('ProviderError', 'The provider is down') }],
+        });
+      } finally {
+        log.running.delete(idempotencyKey);
+      }
+    });
+}

@@ -1,0 +1,193 @@
+import { isTransactionCancelled, TransactionCancelled } from '../../errors.ts';
+import type { Bus, BusEntry, BusResult } from '../../event-bus.ts';
+import type { Queue } from '../../queue.ts';
+import type { EachResult, EachUpdate, Table, TransactAction, Write } from '../../table.ts';
+import { soleAction } from '../../table-checks.ts';
+import type { MemoryBus } from '../memory-bus.ts';
+import type { MemoryQueue } from '../memory-queue.ts';
+import type { MemoryTable } from '../memory-table.ts';
+import { type CallFault, named } from './call-outcomes.ts';
+import { describeUpdate, describeWrite, shortKey } from './describe.ts';
+import type { Actor } from './scheduler.ts';
+
+/** A table port whose every call is the scheduler's. Partitions that are not `shared` are read without it. */
+export function scheduledTable(
+  actor: Actor,
+  memory: MemoryTable,
+  shared: (pk: string) => boolean = () => true,
+): Table {
+  return {
+    name: memory.name,
+    createdAt: () => memory.createdAt(),
+    get: (key, options) =>
+      actor.call({
+        label: `get ${shortKey(key)}`,
+        perform: () => memory.get(key, options),
+        effect: false,
+        failures: [throttled()],
+      }),
+    query: (query) => {
+      if (!shared(query.pk)) return memory.query(query);
+      return actor.call({
+        label: `query ${query.pk}`,
+        perform: () => memory.query(query),
+        effect: false,
+        failures: [throttled()],
+      });
+    },
+    write: (write) =>
+      actor.call({
+        label: describeWrite(write),
+        perform: () => memory.write(write),
+        effect: true,
+        resends: true,
+        failures: [throttled(), conflict()],
+      }),
+    transact: (actions, token) =>
+      actor.call({
+        label: `transact ${actions.map(describeWrite).join(', ')}`,
+        perform: () => memory.transact(actions, token),
+        effect: true,
+        resends: true,
+        failures: [throttled(), ...cancellations(memory, actions, token)],
+      }),
+    updateEach: (updates) => {
+      if (updates.length === 0) return memory.updateEach(updates);
+      return actor.call({
+        label: `update each ${updates.map(describeUpdate).join(', ')}`,
+        perform: () => memory.updateEach(updates),
+        effect: true,
+        resends: true,
+        failures: [throttled(), firstThrottled(memory, updates)],
+      });
+    },
+  };
+}
+
+/** A bus port whose every call is the scheduler's. @param entryCodes - with which an entry may fail */
+export function scheduledBus(
+  actor: Actor,
+  memory: MemoryBus,
+  entryCodes: readonly string[] = ['ThrottlingException', 'SomethingNew'],
+): Bus {
+  return {
+    put: (entries, timeoutMs) =>
+      actor.call<BusResult[]>({
+        label: `put ${entries.map(entryName).join(', ')}`,
+        perform: () => memory.put(entries, timeoutMs),
+        effect: true,
+        failures: [
+          { label: 'the whole call fails', error: () => named('InternalException', 'internal failure') },
+          { label: 'access denied', error: () => named('AccessDeniedException', 'not authorized') },
+          ...entryCodes.map((code) => firstFails(memory, entries, timeoutMs, code)),
+        ],
+      }),
+  };
+}
+
+/** A queue port whose every call is the scheduler's. */
+export function scheduledQueue(actor: Actor, memory: MemoryQueue): Queue {
+  return {
+    changeVisibility: (receiptHandle, seconds) =>
+      actor.call({
+        label: `change visibility to ${seconds} s`,
+        perform: () => memory.changeVisibility(receiptHandle, seconds),
+        effect: true,
+        local: seconds > 0,
+      }),
+  };
+}
+
+function throttled(): CallFault<never> {
+  return {
+    label: 'throttled',
+    error: () => named('ThrottlingException', 'Rate exceeded'),
+  };
+}
+
+function conflict(): CallFault<never> {
+  return {
+    label: 'it meets a transaction',
+    error: () => named('TransactionConflictException', 'Transaction is ongoing for the item'),
+  };
+}
+
+/** A transaction that met another one; and one that met a throttle, beside what its own conditions say. */
+function cancellations(
+  memory: MemoryTable,
+  actions: readonly TransactAction[],
+  token: string | undefined,
+): CallFault<void>[] {
+  const none = actions.map(() => ({ code: 'None' }));
+  const conflicted = () => new TransactionCancelled([{ code: 'TransactionConflict' }, ...none.slice(1)]);
+  return [
+    { label: 'it meets another transaction', error: conflicted },
+    {
+      label: 'cancelled for several reasons',
+      perform: async () => {
+        const reasons = await refusals(memory, actions, token);
+        const last = reasons.findLastIndex(({ code }) => code === 'None');
+        throw new TransactionCancelled(
+          reasons.map((reason, index) => (index === last ? { code: 'ThrottlingError' } : reason)),
+        );
+      },
+    },
+  ];
+}
+
+/** What the conditions of a transaction say, without making it: one that never holds goes with it. */
+async function refusals(memory: MemoryTable, actions: readonly TransactAction[], token: string | undefined) {
+  const never: TransactAction = {
+    ConditionCheck: { Key: { PK: 'NEVER', SK: 'NEVER' }, ConditionExpression: 'attribute_exists(PK)' },
+  };
+  try {
+    await memory.transact([...actions, never], token && `x${token.slice(1)}`);
+  } catch (error) {
+    if (isTransactionCancelled(error)) return error.reasons.slice(0, -1);
+    throw error;
+  }
+  throw new Error('A transaction that cannot happen happened');
+}
+
+function firstThrottled(memory: MemoryTable, updates: readonly EachUpdate[]): CallFault<EachResult[]> {
+  return {
+    label: 'the first of them is throttled',
+    perform: async () => [
+      { ok: false, refused: false, code: 'ThrottlingError', message: 'Rate exceeded' },
+      ...(updates.length > 1 ? await memory.updateEach(updates.slice(1)) : []),
+    ],
+  };
+}
+
+function firstFails(
+  memory: MemoryBus,
+  entries: readonly BusEntry[],
+  timeoutMs: number,
+  code: string,
+): CallFault<BusResult[]> {
+  return {
+    label: `the first entry fails with ${code}`,
+    perform: async () => [
+      { ok: false, code, message: 'failed' },
+      ...(entries.length > 1 ? await memory.put(entries.slice(1), timeoutMs) : []),
+    ],
+  };
+}
+
+function entryName(entry: BusEntry): string {
+  try {
+    const { aggregateId } = JSON.parse(entry.detail) as { aggregateId?: unknown };
+    return `${entry.detailType} of ${String(aggregateId)}`;
+  } catch {
+    return entry.detailType;
+  }
+}
+
+/** Which rows a write touches. */
+export function keysOf(actions: readonly (Write | TransactAction)[]): { PK: string; SK: string }[] {
+  return actions.flatMap((action) => {
+    const { kind, request } = soleAction(action);
+    const item = kind === 'Put' ? request.Item : request.Key;
+    return item === undefined ? [] : [{ PK: String(item.PK), SK: String(item.SK) }];
+  });
+}

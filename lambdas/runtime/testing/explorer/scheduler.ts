@@ -1,0 +1,453 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { RandomBytes } from '../../event-id.ts';
+import { type Call, type Outcome, outcomesOf } from './call-outcomes.ts';
+import { digest } from './digest.ts';
+import type { Guide } from './search.ts';
+
+/** One of those who act at the same time: a function, or an operator. */
+export interface Actor {
+  readonly name: string;
+  /** From 1; the first byte of all its random bytes. */
+  readonly index: number;
+  /** Its own clock, which may be ahead or behind. */
+  readonly clock: Clock;
+  /** Its own random bytes: the first says whose they are. */
+  readonly random: RandomBytes;
+  /** A call to a port: the scheduler decides when it happens, and how it ends. */
+  call<T>(call: Call<T>): Promise<T>;
+  /** What the world does around a function. It does not crash. */
+  step<T>(label: string, perform: () => Promise<T> | T, how?: StepKind): Promise<T>;
+  /** Counts the invocations; 0 while there is none. */
+  invocation(): number;
+  /** Runs a function's invocation: it may crash at any of its calls, and is stopped when its time is over. */
+  invoke<T>(timeoutMs: number, work: () => Promise<T>): Promise<Invocation<T>>;
+  /** Puts the actor's clock right, or wrong. @param ms - ahead of the true time */
+  skewBy(ms: number): void;
+}
+
+/** What kind of step the world makes. */
+interface StepKind {
+  /** Whether it touches only what this actor holds. @default false */
+  readonly local?: boolean | undefined;
+  /** How it is called when it does not happen. @default it always does */
+  readonly lost?: string | undefined;
+}
+
+/** How an invocation ended. */
+type Invocation<T> =
+  | { readonly kind: 'returned'; readonly value: T }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  | { readonly kind: 'crashed' };
+
+/** How much may go wrong in one schedule. */
+export interface Budget {
+  /** Crashes, failed calls and lost answers. */
+  readonly faults: number;
+  /** How often time passes while a call is under way: a process that stalls, a lease that runs out meanwhile. */
+  readonly stalls: number;
+}
+
+/** One line of a schedule, as it happened. */
+export interface TimelineStep {
+  /** Milliseconds from the schedule's start. */
+  readonly at: number;
+  readonly actor: string;
+  readonly what: string;
+}
+
+/** What the scheduler asks the world that it runs. */
+export interface World {
+  /** Everything that is shared and decides how things go on, as one text. */
+  state(): string;
+  /** Times at which something becomes possible, epoch milliseconds: leases that end, messages that show again. */
+  deadlines(): readonly number[];
+  /** What is wrong at this moment. */
+  violation(): string | undefined;
+}
+
+/** Owns time and every call of the actors. */
+export interface Scheduler {
+  /** The true time, epoch milliseconds. */
+  now(): number;
+  actor(name: string): Actor;
+  /** Runs everything that was begun until it is over. @returns `merged` when the guide knows the rest */
+  run(world: World, guide: Guide, budget: Budget): Promise<'over' | 'merged' | 'violated'>;
+  readonly timeline: readonly TimelineStep[];
+  /** The places at which an actor crashed in this schedule. */
+  readonly crashes: readonly string[];
+  /** What went wrong so far. */
+  spent(): Budget;
+  /** Whether nobody's clock was wrong and nothing was spent. */
+  violated(): string | undefined;
+}
+
+/** A pause no longer than this is ordinary, also while others are in the middle of a call. */
+const SHORT_PAUSE_MS = 1_000;
+
+/** How many of the next deadlines a stall may skip to. */
+const STALL_TARGETS = 3;
+
+/** After so many steps a schedule is going round in circles. */
+const STEPS_MAX = 3_000;
+
+interface Pending {
+  readonly actor: ActorState;
+  readonly invocation: InvocationState | undefined;
+  readonly call: Call<unknown>;
+  readonly number: number;
+  readonly resends: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Sleeper {
+  readonly actor: ActorState;
+  readonly invocation: InvocationState | undefined;
+  readonly until: number;
+  readonly wake: () => void;
+}
+
+interface InvocationState {
+  readonly number: number;
+  /** When the function is stopped, true time. */
+  readonly endsBy: number;
+  readonly crash: () => void;
+}
+
+interface ActorState {
+  readonly name: string;
+  readonly index: number;
+  skewMs: number;
+  /** Stands for everything that it has seen: with the same history it goes on alike. */
+  history: string;
+  draws: number;
+  calls: number;
+  invocations: number;
+  invocation: InvocationState | undefined;
+}
+
+interface Transition {
+  readonly actor: string;
+  readonly label: string;
+  readonly fault: number;
+  readonly stall: number;
+  readonly crash?: string | undefined;
+  take(): Promise<void>;
+}
+
+/** Makes a scheduler. @param start - the true time at the beginning, epoch milliseconds */
+export function createScheduler(start: number): Scheduler {
+  let now = start;
+  let current: ActorState | undefined;
+  let pendings: Pending[] = [];
+  let late: {
+    readonly actor: ActorState;
+    readonly label: string;
+    readonly perform: () => Promise<unknown>;
+  }[] = [];
+  const sleepers = new Set<Sleeper>();
+  const actors: ActorState[] = [];
+  const timeline: TimelineStep[] = [];
+  const crashes: string[] = [];
+  const spent = { faults: 0, stalls: 0 };
+  let turns = 0; // sleeps of no length under way
+  let violation: string | undefined;
+
+  function actor(name: string): Actor {
+    const state: ActorState = {
+      name,
+      index: actors.length + 1,
+      skewMs: 0,
+      history: '',
+      draws: 0,
+      calls: 0,
+      invocations: 0,
+      invocation: undefined,
+    };
+    actors.push(state);
+    const call = <T>(made: Call<T>, invocation: InvocationState | undefined): Promise<T> =>
+      new Promise<T>((resolve, reject) => {
+        state.calls += 1;
+        pendings.push({
+          actor: state,
+          invocation,
+          call: made as Call<unknown>,
+          number: state.calls,
+          resends: 0,
+          resolve: resolve as (value: unknown) => void,
+          reject,
+        });
+      });
+    return {
+      name,
+      index: state.index,
+      clock: { now: () => now + state.skewMs, sleep: (ms, signal) => sleep(state, ms, signal) },
+      random: (count) => {
+        state.draws += 1;
+        const bytes = Buffer.alloc(count, state.index);
+        if (count >= 12) bytes.writeUInt16BE(state.draws, count - 3);
+        return bytes;
+      },
+      call: (made) => call(made, state.invocation),
+      step: (label, perform, { local, lost } = {}) =>
+        call(
+          {
+            label,
+            perform: async () => perform(),
+            effect: false,
+            local,
+            crashes: false,
+            failures: lost === undefined ? [] : [{ label: lost, perform: async () => undefined as never }],
+          },
+          undefined,
+        ),
+      invocation: () => state.invocation?.number ?? 0,
+      invoke: (timeoutMs, work) => invoke(state, timeoutMs, work),
+      skewBy: (ms) => {
+        state.skewMs = ms;
+      },
+    };
+  }
+
+  function sleep(state: ActorState, ms: number, signal: AbortSignal | undefined): Promise<void> {
+    if (!(ms > 0) || signal?.aborted) {
+      turns += 1;
+      return turn().then(() => {
+        turns -= 1;
+      });
+    }
+    return new Promise((resolve) => {
+      const wake = () => {
+        sleepers.delete(sleeper);
+        signal?.removeEventListener('abort', wake);
+        resolve();
+      };
+      const sleeper: Sleeper = { actor: state, invocation: state.invocation, until: now + ms, wake };
+      sleepers.add(sleeper);
+      signal?.addEventListener('abort', wake, { once: true });
+    });
+  }
+
+  function invoke<T>(state: ActorState, timeoutMs: number, work: () => Promise<T>): Promise<Invocation<T>> {
+    return new Promise((resolve) => {
+      const before = state.history;
+      const end = (result: Invocation<T>) => {
+        if (state.invocation !== invocation) return;
+        // A function remembers nothing: what is left of an invocation is how it ended.
+        state.history = before;
+        see(state, digest(result));
+        // What it left behind is frozen with its function.
+        pendings = pendings.filter((pending) => pending.invocation !== invocation);
+        for (const sleeper of sleepers) if (sleeper.invocation === invocation) sleepers.delete(sleeper);
+        state.invocation = undefined;
+        resolve(result);
+      };
+      state.invocations += 1;
+      const invocation: InvocationState = {
+        number: state.invocations,
+        endsBy: now + timeoutMs,
+        crash: () => end({ kind: 'crashed' }),
+      };
+      state.invocation = invocation;
+      work().then(
+        (value) => end({ kind: 'returned', value }),
+        (error: unknown) => end({ kind: 'threw', error }),
+      );
+    });
+  }
+
+  async function quiet(): Promise<void> {
+    do await turn();
+    while (turns > 0);
+  }
+
+  /** Lets time pass. Whoever sleeps is woken at his own time; a function whose time is over is stopped. */
+  async function passTo(target: number): Promise<void> {
+    for (;;) {
+      const next = [...sleepers].filter(({ until }) => until <= target).sort((a, b) => a.until - b.until)[0];
+      const stop = actors
+        .filter(({ invocation }) => invocation !== undefined && invocation.endsBy < (next?.until ?? target))
+        .sort((a, b) => (a.invocation?.endsBy ?? 0) - (b.invocation?.endsBy ?? 0))[0];
+      if (stop?.invocation !== undefined) {
+        now = Math.max(now, stop.invocation.endsBy);
+        note(stop.name, 'is stopped: its time is over');
+        stop.invocation.crash();
+        await quiet();
+        continue;
+      }
+      if (next === undefined) break;
+      now = Math.max(now, next.until);
+      see(next.actor, 'woke');
+      next.wake();
+      await quiet();
+    }
+    now = Math.max(now, target);
+  }
+
+  function see(state: ActorState, what: string): void {
+    state.history = hash(`${state.history}|${now}|${what}`);
+  }
+
+  function note(name: string, what: string): void {
+    timeline.push({ at: now - start, actor: name, what });
+  }
+
+  /** One way in which one call can end. */
+  function transition(pending: Pending, outcome: Outcome): Transition {
+    const { actor: state, call } = pending;
+    const label = outcome.label === '' ? call.label : `${call.label} -> ${outcome.label}`;
+    return {
+      actor: state.name,
+      label,
+      fault: outcome.fault ? 1 : 0,
+      stall: 0,
+      crash: outcome.crash ? `${state.name}: ${call.label} (${outcome.label})` : undefined,
+      take: async () => {
+        pendings = pendings.filter((other) => other !== pending);
+        current = state;
+        if (outcome.later) late.push({ actor: state, label: call.label, perform: call.perform });
+        if (outcome.again) pendings.unshift({ ...pending, resends: pending.resends + 1 });
+        const happened = outcome.effect ? await settle(outcome.perform ?? call.perform) : {};
+        state.skewMs += outcome.clockMs ?? 0;
+        if (outcome.again) return;
+        if (outcome.crash) {
+          pending.invocation?.crash();
+          return;
+        }
+        const answer = outcome.error === undefined ? happened : { error: outcome.error() };
+        see(state, `${pending.number} ${digest(answer)}`);
+        if (answer.error === undefined) pending.resolve(answer.value);
+        else {
+          note(state.name, `  ${errorText(answer.error)}`);
+          pending.reject(answer.error);
+        }
+      },
+    };
+  }
+
+  function transitions(world: World, left: Budget): Transition[] {
+    const alone = pendings.find(({ call }) => call.local);
+    const ordered =
+      alone !== undefined
+        ? [alone]
+        : [
+            ...pendings.filter((pending) => pending.actor === current),
+            ...pendings.filter((pending) => pending.actor !== current),
+          ];
+    const outcomes = ordered.flatMap((pending) =>
+      outcomesOf(pending.call, pending.invocation !== undefined, pending.resends).map((outcome) =>
+        transition(pending, outcome),
+      ),
+    );
+    const landings = late.map(
+      (landing, index): Transition => ({
+        actor: landing.actor.name,
+        label: `${landing.label} takes effect late`,
+        fault: 0,
+        stall: 0,
+        take: async () => {
+          late = late.filter((_, other) => other !== index);
+          await settle(landing.perform);
+        },
+      }),
+    );
+    const all = [
+      ...outcomes.filter(({ fault }) => fault === 0),
+      ...(alone === undefined ? [...landings, ...pauses(world)] : []),
+      ...outcomes.filter(({ fault }) => fault > 0),
+    ];
+    return all.filter(({ fault, stall }) => fault <= left.faults && stall <= left.stalls);
+  }
+
+  /** Time that passes while calls are under way. */
+  function pauses(world: World): Transition[] {
+    const wakes = [...sleepers].map(({ until }) => until);
+    const soon = Math.min(...wakes);
+    const pass = (target: number, stall: number): Transition => ({
+      actor: 'time',
+      label: `${target - now} ms pass`,
+      fault: 0,
+      stall,
+      take: () => passTo(target),
+    });
+    const short = soon <= now + SHORT_PAUSE_MS ? [pass(soon, 0)] : [];
+    const long = [...new Set([...wakes, ...world.deadlines()])]
+      .filter((time) => time > now + (short.length > 0 ? SHORT_PAUSE_MS : 0))
+      .sort((a, b) => a - b)
+      .slice(0, STALL_TARGETS);
+    return [...short, ...long.map((time) => pass(time, 1))];
+  }
+
+  function stateKey(world: World, left: Budget): string {
+    const parts = [
+      now - start,
+      left.faults,
+      left.stalls,
+      ...actors.map(({ history, skewMs, draws }) => `${history}:${skewMs}:${draws}`),
+      ...late.map(({ actor: { index }, label }) => `${index} ${label}`),
+      ...pendings.map(({ actor: { index }, number, resends }) => `${index}.${number}.${resends}`),
+      world.state(),
+    ];
+    return hash(parts.join('\n'));
+  }
+
+  return {
+    now: () => now,
+    actor,
+    timeline,
+    crashes,
+    spent: () => ({ ...spent }),
+    violated: () => violation,
+    run: async (world, guide, budget) => {
+      for (let steps = 0; steps < STEPS_MAX; steps += 1) {
+        await quiet();
+        violation ??= world.violation();
+        if (violation !== undefined) return 'violated';
+        if (pendings.length === 0 && late.length === 0) {
+          if (sleepers.size === 0) return 'over';
+          await passTo(Math.min(...[...sleepers].map(({ until }) => until)));
+          continue;
+        }
+        const left = {
+          faults: Math.max(0, budget.faults - spent.faults),
+          stalls: Math.max(0, budget.stalls - spent.stalls),
+        };
+        const ways = transitions(world, left);
+        const chosen = ways.length === 1 ? 0 : guide.choose(ways.length, () => stateKey(world, left));
+        const way = ways[chosen];
+        if (way === undefined) return 'merged';
+        spent.faults += way.fault;
+        spent.stalls += way.stall;
+        if (way.crash !== undefined) crashes.push(way.crash);
+        note(way.actor, way.label);
+        await way.take();
+      }
+      violation = `It does not come to rest: ${STEPS_MAX} steps, and still something to do`;
+      return 'violated';
+    },
+  };
+}
+
+async function settle(perform: () => Promise<unknown>): Promise<{ value?: unknown; error?: unknown }> {
+  try {
+    return { value: await perform() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function hash(text: string): string {
+  return createHash('md5').update(text).digest('base64');
+}
+
+/** Lets everything run that can run now. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}

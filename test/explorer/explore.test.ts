@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { leased, transactional } from '../../lambdas/runtime/handler.ts';
+import { explore } from '../../lambdas/runtime/testing.ts';
+import { ThingHappened } from '../support/runtime-bench.ts';
+
+const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
+const ADD_ONE = {
+  Update: { Key: COUNTER, UpdateExpression: 'ADD n :one', ExpressionAttributeValues: { ':one': 1 } },
+};
+const event = ThingHappened.create({ aggregateId: 'thing-1', data: { n: 1 } });
+
+describe('explore', () => {
+  it('passes a handler that puts its writes into its commit', async () => {
+    const handler = leased(ThingHappened, async (_event, ctx) => ctx.commit({ writes: [ADD_ONE] }));
+    const report = await explore(handler, {
+      event,
+      check: (table) => expect(table.item(COUNTER)).toMatchObject({ n: 1 }),
+    });
+    expect(report.schedules).toBeGreaterThan(100);
+    expect(report.crashPoints).toBeGreaterThan(5);
+  });
+
+  it('passes a transactional handler that reads before it writes', async () => {
+    await explore(
+      ({ table }) =>
+        transactional(ThingHappened, async () => {
+          const n = Number((await table.get(COUNTER))?.n);
+          return {
+            writes: [
+              {
+                Update: {
+                  ...ADD_ONE.Update,
+                  ConditionExpression: 'n = :read',
+                  ExpressionAttributeValues: { ':one': 1, ':read': n },
+                },
+              },
+            ],
+          };
+        }),
+      {
+        event,
+        items: [{ ...COUNTER, n: 41 }],
+        check: (table) => expect(table.item(COUNTER)).toMatchObject({ n: 42 }),
+      },
+    );
+  });
+
+  it('finds the schedule in which a write beside the commit is made twice, and its seed runs it again', async () => {
+    const handler = ({ table }: Parameters<Exclude<Parameters<typeof explore>[0], { kind: string }>>[0]) =>
+      leased(ThingHappened, async () => {
+        await table.write(ADD_ONE);
+      });
+    const check = (table: { item(key: typeof COUNTER): unknown }) =>
+      expect(table.item(COUNTER)).toMatchObject({ n: 1 });
+    const failure = await explore(handler, { event, check }).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(failure).toMatchObject({ code: 'SCHEDULE_BROKEN' });
+    const { message } = failure as Error;
+    expect(message).toMatch(/worker 1 +update COUNTER#1 COUNTER/);
+    const seed = /seed: '([^']+)'/.exec(message)?.[1];
+    await expect(explore(handler, { event, check, seed })).rejects.toMatchObject({
+      code: 'SCHEDULE_BROKEN',
+    });
+    await expect(explore(handler, { event, check, seed: '0' })).resolves.toEqual({
+      schedules: 1,
+      crashPoints: 0,
+    });
+  });
+
+  it('finds a handler that no schedule can bring to its end', async () => {
+    const handler = leased(ThingHappened, async () => {
+      throw new Error('never');
+    });
+    await expect(explore(handler, { event, check: () => {} })).rejects.toThrow(
+      'A healthy message is in the dead-letter queue',
+    );
+  });
+});

@@ -1,0 +1,108 @@
+import type { Table, Update } from '../../lambdas/runtime/table.ts';
+import type { InboxTamper } from './inbox-scenarios.ts';
+import type { Hole } from './relay-holes.ts';
+import { setsStatus, type TableTamper, tamperedTable, withCondition } from './tampered-table.ts';
+
+function table(tamper: TableTamper): InboxTamper {
+  return { tamperTable: (real) => tamperedTable(real, tamper) };
+}
+
+function replaced(update: Update, from: string | RegExp, to: string): Update {
+  return { ...update, UpdateExpression: (update.UpdateExpression ?? '').replace(from, to) };
+}
+
+/** The rules of the inbox, one by one. */
+export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
+  {
+    rule: 'a release is refused once the message is PROCESSED',
+    where: 'a commit, delivered',
+    budget: { faults: 2, stalls: 0 },
+    tamper: table({
+      update: (update) =>
+        setsStatus(update, 'FAILED') && update.ConditionExpression?.includes(':heldFence')
+          ? withCondition(update, 'fence = :heldFence')
+          : update,
+    }),
+    found: /A processed message became FAILED/,
+  },
+  {
+    rule: 'our fence means success only where the message is PROCESSED',
+    where: 'an effect and a commit',
+    budget: { faults: 1, stalls: 0 },
+    tamper: { tamperTable: (real) => fenceIsEnough(real) },
+    found: /The effect was applied 0 times|is stuck/,
+  },
+  {
+    rule: 'a rejected message is known by every id under which it was rejected',
+    where: 'poison',
+    budget: { faults: 0, stalls: 0 },
+    tamper: table({
+      update: (update) =>
+        setsStatus(update, 'REJECTED')
+          ? replaced(update, /(.*) ADD rejectedIds :rejectedId(.*)/, '$1, rejectedIds = :rejectedId$2')
+          : update,
+    }),
+    found: /A message that was rejected is run again/,
+  },
+  {
+    rule: 'a redrive starts at the first attempt again',
+    where: 'a redrive after',
+    budget: { faults: 1, stalls: 0 },
+    tamper: table({ update: (update) => replaced(update, 'attempts = :one', 'attempts = attempts + :one') }),
+    found: /A healthy message is in the dead-letter queue/,
+  },
+  {
+    rule: 'TTL is set only when a message is PROCESSED',
+    where: 'an effect and a commit',
+    budget: { faults: 0, stalls: 0 },
+    tamper: table({
+      update: (update) =>
+        setsStatus(update, 'PROCESSING')
+          ? {
+              ...replaced(update, 'SET ', 'SET expiresAt = :expiresAt, '),
+              ExpressionAttributeValues: { ...update.ExpressionAttributeValues, ':expiresAt': 9_999_999_999 },
+            }
+          : update,
+    }),
+    found: /TTL may delete a message that is PROCESSING/,
+  },
+  {
+    rule: 'a completion is conditional on the fence',
+    where: 'a result, delivered',
+    budget: { faults: 0, stalls: 1 },
+    tamper: table({
+      update: (update) =>
+        setsStatus(update, 'PROCESSED') && update.ConditionExpression?.includes(':heldFence')
+          ? withCondition(update, '#status = :heldStatus')
+          : update,
+    }),
+    found: /A worker changed a message that another one holds/,
+  },
+  {
+    rule: 'a busy message waits until its lease has passed',
+    where: 'an effect and a commit',
+    budget: { faults: 1, stalls: 0 },
+    tamper: {
+      tamperQueue: (queue) => ({
+        changeVisibility: (receiptHandle) => queue.changeVisibility(receiptHandle, 0),
+      }),
+    },
+    found: /A healthy message is in the dead-letter queue/,
+  },
+];
+
+/** Whatever the row says, our fence on it is taken for our commit. */
+function fenceIsEnough(real: Table): Table {
+  let commitId: unknown;
+  return {
+    ...real,
+    transact: (actions, token) => {
+      commitId = actions[0]?.Update?.ExpressionAttributeValues?.[':commitId'] ?? commitId;
+      return real.transact(actions, token);
+    },
+    get: async (key, options) => {
+      const item = await real.get(key, options);
+      return item?.status === 'PROCESSING' ? { ...item, status: 'PROCESSED', commitId } : item;
+    },
+  };
+}

@@ -1,0 +1,192 @@
+import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
+import { type Handler, leased, transactional } from '../../lambdas/runtime/handler.ts';
+import { resolveMessage } from '../../lambdas/runtime/operations.ts';
+import { inboxKey, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
+import type { Item, TransactAction } from '../../lambdas/runtime/table.ts';
+import {
+  type ConsumerWorld,
+  type ConsumerWorldOptions,
+  consumerWorld,
+} from '../../lambdas/runtime/testing/explorer/consumer-world.ts';
+import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/scheduler.ts';
+import { ThingHappened } from '../support/runtime-bench.ts';
+import type { Bounds } from './relay-scenarios.ts';
+
+/** Puts something between the code and its ports, to show what happens without one of the rules. */
+export type InboxTamper = Pick<ConsumerWorldOptions, 'tamperTable' | 'tamperQueue'>;
+
+const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
+
+/** The longest that a queue takes to come to rest, in receives. */
+const REST_RECEIVES = 60;
+
+/** What a mended consumer does, and what it did before. */
+interface Release {
+  mended: boolean;
+}
+
+interface Setting {
+  readonly name: string;
+  readonly handler: (release: Release) => Handler;
+  readonly world?: Partial<ConsumerWorldOptions>;
+  /** How many invocations each worker makes. @default 1 */
+  readonly invocations?: number;
+  /** Whether an operator mends the handler and redrives. @default it is right from the beginning */
+  readonly mends?: boolean;
+  /** What else acts. */
+  readonly operator?: (world: ConsumerWorld, operator: Actor) => Promise<void>;
+  /** How often the effect may have been applied in the end. @default exactly once */
+  readonly applied?: readonly number[];
+  /** How far the second worker's clock is ahead, milliseconds. @default 0 */
+  readonly skewMs?: number;
+}
+
+function addOne(): TransactAction {
+  return {
+    Update: {
+      Key: COUNTER,
+      UpdateExpression: 'ADD n :one',
+      ExpressionAttributeValues: { ':one': 1 },
+    },
+  };
+}
+
+const chargeAndCommit = leased(ThingHappened, async (_event, ctx) => {
+  await ctx.once('charge', async (idempotencyKey) => ({ idempotencyKey }));
+  await ctx.commit({ writes: [addOne()] });
+});
+
+const commitOnly = leased(ThingHappened, async (_event, ctx) => {
+  await ctx.commit({ writes: [addOne()] });
+});
+
+const returnOnly = leased(ThingHappened, async () => ({ done: true }));
+
+const chargeOnly = leased(ThingHappened, async (_event, ctx) =>
+  ctx.once('charge', async (idempotencyKey) => ({ idempotencyKey })),
+);
+
+const write = transactional(ThingHappened, async () => ({ writes: [addOne()] }));
+
+const SETTINGS: readonly Setting[] = [
+  { name: 'an effect and a commit', handler: () => chargeAndCommit },
+  { name: 'a commit, delivered twice', handler: () => commitOnly, world: { copies: 2 } },
+  { name: 'a result, delivered twice', handler: () => returnOnly, world: { copies: 2 }, applied: [0] },
+  { name: 'an effect, delivered twice', handler: () => chargeOnly, world: { copies: 2 }, applied: [0] },
+  { name: 'a transactional handler', handler: () => write, world: { copies: 2 } },
+  { name: 'a clock that is ahead', handler: () => chargeAndCommit, skewMs: 1_900 },
+  { name: 'a clock that is behind', handler: () => chargeAndCommit, skewMs: -1_900 },
+  {
+    name: 'poison, mended and redriven',
+    handler: ({ mended }) =>
+      transactional(ThingHappened, async () => {
+        if (!mended) throw new PoisonMessage('not yet known');
+        return { writes: [addOne()] };
+      }),
+    world: { copies: 2, maxReceiveCount: 2 },
+    mends: true,
+  },
+  {
+    name: 'attempts spent, mended and redriven',
+    handler: ({ mended }) =>
+      leased(ThingHappened, async (_event, ctx) => {
+        if (!mended) throw new Error('down');
+        await ctx.commit({ writes: [addOne()] });
+      }),
+    world: { config: { maxAttempts: 2 }, maxReceiveCount: 5 },
+    invocations: 2,
+    mends: true,
+  },
+  {
+    name: 'a redrive after attempts spent',
+    handler: () => commitOnly,
+    world: { items: rejectedRows },
+  },
+  {
+    name: 'an operator who resolves',
+    handler: () => commitOnly,
+    applied: [0, 1],
+    operator: async (world, operator) => {
+      const { clock, random } = operator;
+      const { consumer, inboxRetentionDays } = world.config;
+      await operator.invoke(60_000, () =>
+        resolveMessage(
+          { table: world.tableOf(operator), clock, random },
+          { consumer, eventId: world.eventId, reason: 'done by hand', by: 'ada', inboxRetentionDays },
+        ),
+      );
+    },
+  },
+];
+
+/** A message that was rejected under another SQS message id, after as many attempts as it has. */
+function rejectedRows(eventId: string): Item[] {
+  const cause = { reason: 'ATTEMPTS_SPENT', rejectedAt: 0, lastError: 'down', fingerprint: 'down' };
+  return [
+    {
+      ...inboxKey('worker', eventId),
+      schema: SCHEMA,
+      status: 'REJECTED',
+      fence: 'of an earlier worker',
+      attempts: 3,
+      rejectedIds: new Set(['an earlier message']),
+      ...cause,
+    },
+    { ...rejectedKey('worker', eventId), schema: SCHEMA, ...cause },
+  ];
+}
+
+/** Every setting of the inbox, as scenarios. */
+export function inboxScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenario[] {
+  return SETTINGS.map((setting) => scenarioOf(setting, bounds, tamper));
+}
+
+function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxTamper): Scenario {
+  const { invocations = 1, mends = false, applied = [1] } = setting;
+  return {
+    name: `inbox: ${setting.name}`,
+    budget,
+    begin: async (scheduler: Scheduler) => {
+      const release: Release = { mended: !mends };
+      const world = await consumerWorld(scheduler, {
+        event: ThingHappened.create({ aggregateId: 'thing-1', data: { n: 1 } }),
+        handler: () => setting.handler(release),
+        ...setting.world,
+        ...tamper,
+      });
+      for (let number = 1; number <= actors; number += 1) {
+        const worker = scheduler.actor(`worker ${number}`);
+        if (number === 2) worker.skewBy(setting.skewMs ?? 0);
+        void world.work(worker, invocations);
+      }
+      const operator = scheduler.actor('operator');
+      const mend = () =>
+        operator.step('mends the handler and redrives', () => {
+          release.mended = true;
+          world.queue.redrive();
+        });
+      if (mends) void mend();
+      void setting.operator?.(world, operator);
+
+      async function rest(worker: Actor): Promise<void> {
+        await world.work(worker, REST_RECEIVES);
+        if (world.queue.deadLetters().length === 0 || !mends) return;
+        await mend();
+        await world.work(worker, REST_RECEIVES);
+      }
+
+      return {
+        ...world,
+        state: () => `${world.state()} ${release.mended}`,
+        settle: (again) => void rest(again.actor('rest')),
+        verdict: () => verdict(world, applied),
+      };
+    },
+  };
+}
+
+function verdict(world: ConsumerWorld, applied: readonly number[]): string | undefined {
+  const times = Number(world.memory.item(COUNTER)?.n ?? 0);
+  return world.unrest() ?? (applied.includes(times) ? undefined : `The effect was applied ${times} times`);
+}

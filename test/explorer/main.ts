@@ -1,0 +1,194 @@
+import { fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { Command, InvalidArgumentError } from 'commander';
+import pMap from 'p-map';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import {
+  type ExplorationReport,
+  replaySchedule,
+  timelineText,
+  type Violation,
+} from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { ROUNDS, type Round, roundText, scenariosOf } from './rounds.ts';
+import type { Walk, WalkMessage } from './walk.ts';
+
+interface Options {
+  readonly actors?: 2 | 3;
+  readonly faults?: number;
+  readonly stalls?: number;
+  readonly deviations?: number;
+  readonly seed?: string;
+  readonly list: boolean;
+  readonly json: boolean;
+}
+
+/** One scenario in one round, and what was found in it. */
+interface Walked extends Walk {
+  readonly report: ExplorationReport;
+}
+
+async function explore(filter: string | undefined, options: Options): Promise<void> {
+  const rounds = roundsOf(options);
+  if (options.list) {
+    for (const { name } of scenariosOf(ROUNDS[0] ?? fail())) print(name);
+    return;
+  }
+  if (options.seed !== undefined) return replay(options.seed);
+  const startedAt = Date.now();
+  const walks = rounds.flatMap((round) =>
+    chosen(filter, round).map((scenario): Walk => ({ round, scenario })),
+  );
+  const report = (line: string) => (options.json ? say : print)(line);
+  const walked = await pMap(
+    walks,
+    async (walk) => {
+      const found = await inOwnProcess(walk);
+      report(lineOf(walk, found));
+      for (const violation of found.violations) report(`\n${violationText(walk.round, violation)}\n`);
+      return { ...walk, report: found };
+    },
+    { concurrency: availableParallelism() },
+  );
+  const total = totals(walked);
+  const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
+  report(
+    `\n${total.schedules} schedules, ${total.crashPoints} crash points, ${total.violations} violations, ${seconds} s`,
+  );
+  if (options.json) print(JSON.stringify({ ...total, seconds }));
+  if (total.violations > 0) process.exitCode = 1;
+}
+
+/** The rounds as they stand, or the one that the options say. */
+function roundsOf({ actors, faults, stalls, deviations }: Options): readonly Round[] {
+  if ([actors, faults, stalls, deviations].every((option) => option === undefined)) return ROUNDS;
+  return [{ actors: actors ?? 2, budget: { faults: faults ?? 1, stalls: stalls ?? 0 }, deviations }];
+}
+
+function chosen(filter: string | undefined, round: Round): string[] {
+  const names = scenariosOf(round).map(({ name }) => name);
+  const matching = names.filter((name) => filter === undefined || name.includes(filter));
+  if (matching.length > 0) return matching;
+  throw new MailroomError(
+    'UNKNOWN_SCENARIO',
+    `No scenario has "${filter}" in its name. There are:\n${names.map((name) => `  ${name}`).join('\n')}`,
+  );
+}
+
+function inOwnProcess(walk: Walk): Promise<ExplorationReport> {
+  return new Promise((resolve, reject) => {
+    const walker = fork(fileURLToPath(new URL('./walk.ts', import.meta.url)));
+    const startedAt = Date.now();
+    let saidAt = startedAt;
+    walker.on('message', (message: WalkMessage) => {
+      if (message.kind === 'done') return resolve(message.report);
+      if (Date.now() - saidAt < SAY_EVERY_MS) return;
+      saidAt = Date.now();
+      say(`  … ${walk.scenario}: ${message.schedules} schedules`);
+    });
+    walker.once('error', reject);
+    walker.once('exit', (code) => {
+      if (code !== 0) reject(new Error(`The walk of "${walk.scenario}" ended with ${code}`));
+    });
+    walker.send(walk);
+  });
+}
+
+/** How often a long walk says how far it is, milliseconds. */
+const SAY_EVERY_MS = 10_000;
+
+/** Runs one schedule, and shows it. The seed says the round, the scenario and the way. */
+async function replay(seed: string): Promise<void> {
+  const { bounds, name, way } = parseSeed(seed);
+  const scenario = scenariosOf(bounds).find((candidate) => candidate.name === name);
+  if (scenario === undefined) throw new MailroomError('BAD_SEED', `There is no scenario "${name}"`);
+  const { what, timeline } = await replaySchedule(scenario, way);
+  print(timelineText(timeline));
+  print(`\n${what ?? 'Nothing is wrong with it.'}`);
+  if (what !== undefined) process.exitCode = 1;
+}
+
+const SEED = /^([23])\/(\d+)\/(\d+)\/(.+)\/([\d.]+)$/;
+
+function parseSeed(seed: string) {
+  const [, actors, faults, stalls, name = '', way = ''] = SEED.exec(seed) ?? [];
+  if (actors === undefined) {
+    throw new MailroomError(
+      'BAD_SEED',
+      `"${seed}" is no seed; one looks like "2/1/0/relay: a requeue and a sweep/0.0.3" and stands below a violation`,
+    );
+  }
+  const budget = { faults: Number(faults), stalls: Number(stalls) };
+  return { bounds: { actors: actors === '3' ? 3 : 2, budget } as Round, name, way };
+}
+
+function violationText({ actors, budget }: Round, { scenario, what, seed, timeline }: Violation): string {
+  const whole = `${actors}/${budget.faults}/${budget.stalls}/${scenario}/${seed}`;
+  return `${what}\n${timelineText(timeline)}\nAgain: npm run explore -- --seed "${whole}"`;
+}
+
+function lineOf(
+  { round, scenario }: Walk,
+  { schedules, crashPoints, violations }: ExplorationReport,
+): string {
+  const found = violations.length === 0 ? 'ok' : `${violations.length} VIOLATIONS`;
+  return `${found}  ${scenario}: ${schedules} schedules, ${crashPoints} crash points (${roundText(round)})`;
+}
+
+/** A crash point of several rounds counts once: it is the same place. */
+function totals(walked: readonly Walked[]) {
+  const crashPoints = new Map<string, number>();
+  for (const { scenario, report } of walked)
+    crashPoints.set(scenario, Math.max(crashPoints.get(scenario) ?? 0, report.crashPoints));
+  return {
+    schedules: walked.reduce((sum, { report }) => sum + report.schedules, 0),
+    crashPoints: [...crashPoints.values()].reduce((sum, points) => sum + points, 0),
+    violations: walked.reduce((sum, { report }) => sum + report.violations.length, 0),
+  };
+}
+
+function whole(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new InvalidArgumentError('It must be a whole number.');
+  return number;
+}
+
+function two(text: string): number {
+  if (text === '2' || text === '3') return Number(text);
+  throw new InvalidArgumentError('It must be 2 or 3.');
+}
+
+function fail(): never {
+  throw new Error('unreachable');
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+const program = new Command('npm run explore --')
+  .description(
+    'Runs the real relay, inbox and consumer through every order of their calls, every crash and every failure, within\n' +
+      `bounds, and checks after each schedule that nothing is lost and nothing doubled. Without options:\n${ROUNDS.map(
+        (round) => `  ${roundText(round)}`,
+      ).join('\n')}`,
+  )
+  .argument('[filter]', 'only the scenarios with this text in their name')
+  .option('--actors <2|3>', 'how many act at the same time', two)
+  .option('--faults <number>', 'crashes, failed calls, lost answers in one schedule', whole)
+  .option('--stalls <number>', 'how often time passes while a call is under way', whole)
+  .option('--deviations <number>', 'how often a schedule may leave the ordinary way', whole)
+  .option('--seed <seed>', 'run the one schedule that a violation named, and show it')
+  .option('--list', 'list the scenarios', false)
+  .option('--json', 'print { schedules, crashPoints, violations, seconds } as the last line', false)
+  .action(explore);
+
+program.parseAsync().catch((error: unknown) => {
+  say(error instanceof MailroomError ? error.message : `The exploration failed: ${errorMessage(error)}`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,77 @@
+import { asRow, OUTBOX_PREFIX, type OutboxRow } from '../../lambdas/runtime/rows.ts';
+import type { Change } from '../../lambdas/runtime/testing/explorer/watched-table.ts';
+
+/** Who acts on outbox rows: `stream` actors may use a row's born lease, an `operator` may requeue. */
+export type Role = 'stream' | 'sweep' | 'operator';
+
+/** Knows who holds each row's lease, and says what may never happen to a row. */
+export interface OutboxRules {
+  /** @param now - the true time, epoch milliseconds. @returns what rule the change broke */
+  changed(change: Change, actor: string, role: Role, now: number): string | undefined;
+  /** Whether a publish that starts now may be somebody else's business too. @returns what rule it broke */
+  publishes(
+    eventId: string,
+    row: OutboxRow | undefined,
+    actor: string,
+    role: Role,
+    now: number,
+  ): string | undefined;
+}
+
+/** Who holds a row that nobody has claimed yet. */
+const BORN = 'born';
+
+/** Makes the rules of one schedule. */
+export function outboxRules(): OutboxRules {
+  const holders = new Map<string, string>();
+  const bornLeases = new Map<string, number>();
+
+  function mayChange(row: OutboxRow, id: string, actor: string, role: Role, now: number): boolean {
+    const holder = holders.get(id) ?? BORN;
+    return holder === actor || (holder === BORN && role === 'stream') || row.leaseUntil < now;
+  }
+
+  function changed({ key, before: was, after: is }: Change, actor: string, role: Role, now: number) {
+    if (!key.PK.startsWith(OUTBOX_PREFIX)) return undefined;
+    const id = key.SK;
+    if (is === undefined) return was === undefined ? undefined : 'An outbox row was deleted';
+    const after = asRow<OutboxRow>(is);
+    if (was === undefined) {
+      bornLeases.set(id, after.leaseUntil);
+      return undefined;
+    }
+    const before = asRow<OutboxRow>(was);
+    if (before.status === 'PUBLISHED') {
+      return after.status !== 'PUBLISHED' ||
+        after.attempts !== before.attempts ||
+        after.leaseUntil !== before.leaseUntil
+        ? `The row of a published event was changed to ${after.status}`
+        : undefined;
+    }
+    if (after.expiresAt !== undefined && after.status !== 'PUBLISHED')
+      return `TTL may delete an event that is ${after.status}`;
+    if (before.status !== 'PENDING' || after.status === 'PUBLISHED') return undefined;
+    const same =
+      after.status === before.status &&
+      after.leaseUntil === before.leaseUntil &&
+      after.attempts === before.attempts;
+    if (same) return undefined;
+    if (!mayChange(before, id, actor, role, now))
+      return `${actor} changed a row under the lease of ${holders.get(id) ?? 'the stream'}`;
+    holders.set(id, role === 'stream' && after.leaseUntil === bornLeases.get(id) ? BORN : actor);
+    return undefined;
+  }
+
+  return {
+    changed,
+    publishes: (eventId, row, actor, role, now) => {
+      if (row === undefined) return 'An event that was never committed is published';
+      if (row.status !== 'PENDING') return undefined;
+      const holder = holders.get(row.SK) ?? BORN;
+      if (row.leaseUntil < now) return `${actor} publishes ${eventId} after its lease`;
+      return holder === actor || (holder === BORN && role === 'stream')
+        ? undefined
+        : `${actor} publishes under the lease of ${holder === BORN ? 'the stream' : holder}`;
+    },
+  };
+}

@@ -1,0 +1,166 @@
+import type { DynamoDBRecord } from 'aws-lambda';
+import type { Bus } from '../../lambdas/runtime/event-bus.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import type { Budget } from '../../lambdas/runtime/testing/explorer/scheduler.ts';
+import type { Tamper } from './relay-world.ts';
+import { setsStatus, type TableTamper, tamperedTable, withCondition } from './tampered-table.ts';
+
+/** A rule of the protocol that is taken away, and what the explorer has to find then. */
+export interface Hole<T> {
+  readonly rule: string;
+  readonly tamper: T;
+  /** The setting in which it shows, and what has to go wrong there beside. */
+  readonly where: string;
+  readonly budget: Budget;
+  readonly found: RegExp;
+}
+
+/** How long a claim of the relay lasts in these tests, milliseconds. */
+const CLAIM_LEASE_MS = 30_000;
+
+const MARGIN_MS = 2_000;
+
+const HOUR_S = 3_600;
+
+function table(tamper: TableTamper): Tamper {
+  return { table: (real) => tamperedTable(real, tamper) };
+}
+
+/** The rules of the outbox, one by one. */
+export const RELAY_HOLES: readonly Hole<Tamper>[] = [
+  {
+    rule: 'publish first, mark second',
+    where: 'a stream that is late',
+    budget: { faults: 1, stalls: 0 },
+    tamper: { bus: (bus, real) => markFirst(bus, real) },
+    found: /is lost: PUBLISHED, but the bus never took it/,
+  },
+  {
+    rule: "every entry's own result is read",
+    where: 'a stream that is late',
+    budget: { faults: 1, stalls: 0 },
+    tamper: {
+      bus: (bus) => ({
+        put: async (entries, timeoutMs) => {
+          await bus.put(entries, timeoutMs);
+          return entries.map(() => ({ ok: true, id: 'assumed' }));
+        },
+      }),
+    },
+    found: /is lost: PUBLISHED, but the bus never took it/,
+  },
+  {
+    rule: 'a claim is conditional on the lease as it was read',
+    where: 'a stream that is late',
+    budget: { faults: 0, stalls: 0 },
+    tamper: {
+      table: (real, actor) =>
+        tamperedTable(real, {
+          each: (update) =>
+            update.set.leaseUntil === actor.clock.now() + CLAIM_LEASE_MS ? { ...update, when: {} } : update,
+        }),
+    },
+    found: /published 2 times, without a fault/,
+  },
+  {
+    rule: 'a failure update is conditional on the lease that is held',
+    where: 'two events in one batch',
+    budget: { faults: 2, stalls: 0 },
+    tamper: table({ each: (update) => ('attempts' in update.set ? { ...update, when: {} } : update) }),
+    found: /The row of a published event was changed|under the lease of/,
+  },
+  {
+    rule: 'DEAD is conditional on the lease that is held',
+    where: 'an event that may be refused',
+    budget: { faults: 1, stalls: 1 },
+    tamper: table({
+      update: (update) => (setsStatus(update, 'DEAD') ? withCondition(update, undefined) : update),
+    }),
+    found: /The row of a published event was changed to DEAD/,
+  },
+  {
+    rule: 'a mark is conditional on PENDING',
+    where: 'an event that may be refused',
+    budget: { faults: 1, stalls: 1 },
+    tamper: table({
+      each: (update) => (update.set.status === 'PUBLISHED' ? { ...update, when: {} } : update),
+    }),
+    found: /DEAD rows and their pointers differ/,
+  },
+  {
+    rule: 'the sweep stores the time at which its pass started',
+    where: 'a minute that comes',
+    budget: { faults: 0, stalls: 1 },
+    tamper: {
+      table: (real, actor) =>
+        tamperedTable(real, {
+          update: (update) =>
+            update.ExpressionAttributeValues?.[':to'] === undefined
+              ? update
+              : {
+                  ...update,
+                  ExpressionAttributeValues: {
+                    ...update.ExpressionAttributeValues,
+                    ':to': actor.clock.now(),
+                  },
+                },
+        }),
+    },
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
+    rule: 'an unsettled pointer is removed only under the token that was read',
+    where: 'a requeue',
+    budget: { faults: 0, stalls: 0 },
+    tamper: table({
+      action: (action) => (action.Delete === undefined ? action : { Delete: { Key: action.Delete.Key } }),
+    }),
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
+    rule: 'a minute with a leased row is unsettled',
+    where: 'sweeps at the last age',
+    budget: { faults: 1, stalls: 0 },
+    tamper: {
+      table: (real, actor) =>
+        tamperedTable(real, {
+          found: (item) => !(Number(item.leaseUntil) + MARGIN_MS >= actor.clock.now()),
+        }),
+    },
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
+    rule: 'a fresh record is published without a claim only while its lease lasts',
+    where: 'a producer whose clock',
+    budget: { faults: 0, stalls: 0 },
+    tamper: { records: (records) => records.map(withLongLease) },
+    found: /publishes .* (after its lease|under the lease of)|published 2 times, without a fault/,
+  },
+  {
+    rule: 'TTL is set only when an event is PUBLISHED',
+    where: 'a stream that is late',
+    budget: { faults: 0, stalls: 0 },
+    tamper: { seeded: (row) => ({ ...row, expiresAt: Math.ceil(Number(row.leaseUntil) / 1_000) + HOUR_S }) },
+    found: /TTL may delete an event that is PENDING/,
+  },
+];
+
+function markFirst(bus: Bus, real: Parameters<NonNullable<Tamper['bus']>>[1]): Bus {
+  return {
+    put: async (entries, timeoutMs) => {
+      const keys = entries.map(({ detail }) =>
+        outboxKeyOf((JSON.parse(detail) as { eventId: string }).eventId),
+      );
+      const set = { status: 'PUBLISHED', publishedAt: 0, expiresAt: 9_999_999_999 };
+      await real.updateEach(keys.map((key) => ({ key, set, when: { status: 'PENDING' } })));
+      return bus.put(entries, timeoutMs);
+    },
+  };
+}
+
+function withLongLease(record: DynamoDBRecord): DynamoDBRecord {
+  const image = record.dynamodb?.NewImage;
+  if (image === undefined) return record;
+  const leaseUntil = { N: String(Number(image.leaseUntil?.N) + HOUR_S * 1_000) };
+  return { ...record, dynamodb: { ...record.dynamodb, NewImage: { ...image, leaseUntil } } };
+}

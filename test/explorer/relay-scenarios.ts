@@ -1,0 +1,114 @@
+import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import type { Budget, Scheduler } from '../../lambdas/runtime/testing/explorer/scheduler.ts';
+import { type RelayWorld, type RelayWorldOptions, relayWorld, type Tamper } from './relay-world.ts';
+
+/** How many actors there are, and how much may go wrong. */
+export interface Bounds {
+  readonly budget: Budget;
+  readonly actors: 2 | 3;
+}
+
+const MINUTE_MS = 60_000;
+
+/** The age of an event whose minute the sweep is just reading for the last time: it ended 1024 minutes ago. */
+const LAST_AGE_MS = 1024 * MINUTE_MS + 50_000;
+
+/** The age of an event whose minute comes to its last age in 40 s. */
+const COMING_AGE_MS = 1024 * MINUTE_MS - 10_000;
+
+/** The age of an event whose minute the sweep is just reading for the first time: it ended a minute ago. */
+const FIRST_AGE_MS = MINUTE_MS + 50_000;
+
+/** As far as clocks may differ. */
+const SKEW_MS = 1_900;
+
+interface Setting {
+  readonly name: string;
+  readonly world: RelayWorldOptions;
+  /** Who acts, in the order in which they act when nothing intervenes; the third only where three do. */
+  readonly actors: readonly ((world: RelayWorld, scheduler: Scheduler) => Promise<void>)[];
+}
+
+const stream: Setting['actors'][number] = (world, scheduler) => world.stream(scheduler.actor('stream'), 2);
+
+const sweep =
+  (name: string, skewMs = 0): Setting['actors'][number] =>
+  (world, scheduler) => {
+    const actor = scheduler.actor(name);
+    actor.skewBy(skewMs);
+    return world.sweep(actor);
+  };
+
+const SETTINGS: readonly Setting[] = [
+  {
+    name: 'a stream that is late, and a sweep',
+    world: { events: [{ ageMs: FIRST_AGE_MS }] },
+    actors: [stream, sweep('sweep 1'), sweep('sweep 2')],
+  },
+  {
+    name: 'a producer whose clock is behind',
+    world: { events: [{ ageMs: FIRST_AGE_MS, writtenAgoMs: 500 }] },
+    actors: [stream, sweep('sweep 1'), sweep('sweep 2', SKEW_MS)],
+  },
+  {
+    name: 'two events in one batch',
+    world: { events: [{ ageMs: 1_000 }, { ageMs: 1_000 }] },
+    actors: [stream],
+  },
+  {
+    name: 'a producer, then the stream',
+    world: { events: [] },
+    actors: [
+      async (world, scheduler) => {
+        await world.produce(scheduler.actor('producer'));
+        await stream(world, scheduler);
+      },
+      sweep('sweep'),
+    ],
+  },
+  {
+    name: 'sweeps at the last age',
+    world: { events: [{ ageMs: LAST_AGE_MS }] },
+    actors: [sweep('sweep 1'), sweep('sweep 2', SKEW_MS), sweep('sweep 3', -SKEW_MS)],
+  },
+  {
+    name: 'a minute that comes to its last age',
+    world: { events: [{ ageMs: COMING_AGE_MS }] },
+    actors: [sweep('sweep 1'), sweep('sweep 2')],
+  },
+  {
+    name: 'an event that may be refused',
+    world: {
+      events: [{ ageMs: LAST_AGE_MS }],
+      entryCodes: ['InvalidArgument', 'SomethingNew'],
+      mayDie: true,
+    },
+    actors: [sweep('sweep 1'), sweep('sweep 2'), sweep('sweep 3')],
+  },
+  {
+    name: 'a requeue and a sweep',
+    world: {
+      events: [{ ageMs: LAST_AGE_MS + 10 * MINUTE_MS, status: 'DEAD' }],
+      unsettled: true,
+      mayDie: true,
+    },
+    actors: [
+      sweep('sweep 1'),
+      (world, scheduler) => world.requeue(scheduler.actor('operator')),
+      sweep('sweep 2'),
+    ],
+  },
+];
+
+/** Every setting of the relay, as scenarios. */
+export function relayScenarios({ budget, actors }: Bounds, tamper: Tamper = {}): Scenario[] {
+  return SETTINGS.map((setting) => ({
+    name: `relay: ${setting.name}`,
+    budget,
+    begin: async (scheduler) => {
+      const world = await relayWorld(scheduler, { ...setting.world, tamper });
+      for (const act of setting.actors.slice(0, actors)) void act(world, scheduler);
+      return world;
+    },
+  }));
+}

@@ -1,0 +1,295 @@
+import type { DynamoDBRecord } from 'aws-lambda';
+import type { RelayConfig } from '../../lambdas/runtime/config.ts';
+import { isTransactionCancelled } from '../../lambdas/runtime/errors.ts';
+import type { Bus } from '../../lambdas/runtime/event-bus.ts';
+import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { requeueDead } from '../../lambdas/runtime/operations.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox.ts';
+import { LEASE_MARGIN_MS } from '../../lambdas/runtime/pending-row.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
+import {
+  asRow,
+  deadKey,
+  OUTBOX_PREFIX,
+  type OutboxRow,
+  outboxPartition,
+  SCHEMA,
+  SWEEP_STATE_KEY,
+} from '../../lambdas/runtime/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/table.ts';
+import { digest } from '../../lambdas/runtime/testing/explorer/digest.ts';
+import type { Stage } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { scheduledBus, scheduledTable } from '../../lambdas/runtime/testing/explorer/ports.ts';
+import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/scheduler.ts';
+import { watchedTable } from '../../lambdas/runtime/testing/explorer/watched-table.ts';
+import {
+  type MemoryBus,
+  type MemoryTable,
+  memoryBus,
+  memoryTable,
+  memoryTelemetry,
+} from '../../lambdas/runtime/testing.ts';
+import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-bench.ts';
+import { outboxRules, type Role } from './outbox-rules.ts';
+
+const MINUTE_MS = 60_000;
+
+/** How long the relay's functions may run, milliseconds. */
+const FUNCTION_TIMEOUT_MS = 120_000;
+
+/** How often the sweep comes, at most, before the system has to be at rest. */
+const REST_PASSES = 6;
+
+/** What a producer writes together with its event. */
+const ORDER = { PK: 'ORDER#1', SK: 'ORDER' };
+
+/** An event that is in the outbox when a schedule begins. */
+interface SeededEvent {
+  /** The age of its id, milliseconds: how long ago it was minted, by its producer's clock. */
+  readonly ageMs: number;
+  /** How long ago it was written, milliseconds. @default as its id says */
+  readonly writtenAgoMs?: number;
+  readonly status?: 'PENDING' | 'DEAD';
+  /** When its lease ends, milliseconds from now. @default 30 s after it was minted */
+  readonly leaseLeftMs?: number;
+}
+
+/** How the world of a relay is set up. */
+export interface RelayWorldOptions {
+  readonly events: readonly SeededEvent[];
+  readonly config?: Partial<RelayConfig>;
+  /** Codes with which the bus may refuse or fail an entry. @default a throttle, and one that nobody knows */
+  readonly entryCodes?: readonly string[];
+  /** Whether the bus may refuse an event for what it is, so that it may end DEAD. @default false */
+  readonly mayDie?: boolean;
+  /** How long ago the last whole pass started, milliseconds. @default a minute */
+  readonly sweptAgoMs?: number;
+  /** Whether the events' minutes are known to be unsettled. @default false */
+  readonly unsettled?: boolean;
+  /** Take the place of the ports, to show what happens without one of the rules. */
+  readonly tamper?: Tamper;
+}
+
+/** What stands between the code and its ports. */
+export interface Tamper {
+  readonly table?: (table: Table, actor: Actor, role: Role) => Table;
+  readonly bus?: (bus: Bus, table: Table, actor: Actor) => Bus;
+  readonly records?: (records: readonly DynamoDBRecord[]) => readonly DynamoDBRecord[];
+  /** Changes a row that is in the table from the beginning. */
+  readonly seeded?: (row: Item) => Item;
+}
+
+/** A relay with its table and its bus under a scheduler. */
+export interface RelayWorld extends Stage {
+  readonly memory: MemoryTable;
+  readonly bus: MemoryBus;
+  readonly eventIds: readonly string[];
+  tableOf(actor: Actor, role: Role): Table;
+  /** The stream's mapping: hands the records to the relay, again when they failed. */
+  stream(actor: Actor, deliveriesMax: number): Promise<void>;
+  /** The schedule's rule: one pass of the sweep. */
+  sweep(actor: Actor): Promise<void>;
+  /** A producer that places one order and its event, and tries once more when it does not know what happened. */
+  produce(actor: Actor): Promise<void>;
+  /** An operator that requeues the first event. */
+  requeue(actor: Actor): Promise<void>;
+}
+
+/** Sets up the world of a relay. */
+export async function relayWorld(scheduler: Scheduler, options: RelayWorldOptions): Promise<RelayWorld> {
+  const { tamper = {} } = options;
+  const config: RelayConfig = { ...relayConfig, shards: 1, ...options.config };
+  const start = scheduler.now();
+  let setUpAt: number | undefined = start - 2 * 1024 * MINUTE_MS;
+  const clock = { now: () => setUpAt ?? scheduler.now(), sleep: async () => {} };
+  const memory = memoryTable({ clock });
+  const bus = memoryBus({ clock });
+  const rules = outboxRules();
+  let wrong: string | undefined;
+  let items: Item[] | undefined; // until the table changes
+  const itemsNow = () => {
+    items ??= memory.items();
+    return items;
+  };
+  const violate = (what: string | undefined) => {
+    wrong ??= what;
+  };
+
+  const eventIds: string[] = [];
+  for (const event of options.events) await seed(event);
+  const sweptTo = start - (options.sweptAgoMs ?? MINUTE_MS);
+  await memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: SCHEMA, sweptTo, shards: 1 } } });
+  setUpAt = undefined;
+  const busy = new Set(eventIds.map((id) => outboxPartition(minuteOf(eventIdTime(id)), 0)));
+  const shared = (pk: string) => busy.has(pk) || pk === 'SWEEP#00' || !/^(OUTBOX|DEAD)#/.test(pk);
+
+  async function seed({ ageMs, writtenAgoMs = ageMs, status = 'PENDING', leaseLeftMs }: SeededEvent) {
+    const number = eventIds.length + 1;
+    setUpAt = start - writtenAgoMs;
+    const outbox = createOutbox({
+      config: { ...consumerConfig, shards: 1 },
+      table: memory,
+      clock: { now: () => start - ageMs, sleep: async () => {} },
+      random: (count) => Buffer.alloc(count, number),
+    });
+    const [entry] = await outbox.entries([
+      ThingHappened.create({ aggregateId: `thing-${number}`, data: { n: number } }),
+    ]);
+    if (entry === undefined) throw new Error('No outbox entry was made');
+    const born = leaseLeftMs === undefined ? entry.Put.Item.leaseUntil : start + leaseLeftMs;
+    const row: Item = { ...entry.Put.Item, status, leaseUntil: born };
+    const eventId = entry.Put.Item.SK.slice('EVENT#'.length);
+    eventIds.push(eventId);
+    await memory.write({ Put: { Item: tamper.seeded?.(row) ?? row } });
+    rules.changed({ key: entry.Put.Item, before: undefined, after: row }, 'producer', 'operator', start);
+    if (status === 'DEAD') await memory.write({ Put: { Item: { ...deadKey(0, eventId), schema: SCHEMA } } });
+    if (options.unsettled)
+      await memory.write({
+        Put: { Item: { PK: 'SWEEP#00', SK: minuteOf(start - ageMs), schema: SCHEMA, token: 'seeded' } },
+      });
+  }
+
+  function tableOf(actor: Actor, role: Role): Table {
+    const watched = watchedTable(memory, (change) => {
+      items = undefined;
+      violate(rules.changed(change, actor.name, role, scheduler.now()));
+    });
+    const table = scheduledTable(actor, watched, shared);
+    return tamper.table?.(table, actor, role) ?? table;
+  }
+
+  function busOf(actor: Actor, role: Role, table: Table): Bus {
+    const scheduled = scheduledBus(actor, bus, options.entryCodes);
+    const checked: Bus = {
+      put: (entries, timeoutMs) => {
+        for (const { detail } of entries) {
+          const { eventId } = JSON.parse(detail) as { eventId: string };
+          const item = memory.item(outboxKeyOf(eventId));
+          violate(
+            rules.publishes(eventId, item && asRow<OutboxRow>(item), actor.name, role, scheduler.now()),
+          );
+        }
+        return scheduled.put(entries, timeoutMs);
+      },
+    };
+    return tamper.bus?.(checked, table, actor) ?? checked;
+  }
+
+  function parts(actor: Actor, role: Role) {
+    const table = tableOf(actor, role);
+    return {
+      config,
+      table,
+      bus: busOf(actor, role, table),
+      clock: actor.clock,
+      random: actor.random,
+      telemetry: memoryTelemetry(),
+    };
+  }
+
+  async function stream(actor: Actor, deliveriesMax: number): Promise<void> {
+    let records = memory.stream().filter(({ eventName, dynamodb }) => {
+      return eventName === 'INSERT' && dynamodb?.Keys?.PK?.S?.startsWith(OUTBOX_PREFIX);
+    });
+    records = [...(tamper.records?.(records) ?? records)];
+    for (let deliveries = 0; deliveries < deliveriesMax && records.length > 0; deliveries += 1) {
+      const end = await actor.invoke(FUNCTION_TIMEOUT_MS, () =>
+        createRelayStream(parts(actor, 'stream'))({ Records: records }),
+      );
+      if (end.kind === 'threw') violate(`The stream's handler threw: ${String(end.error)}`);
+      if (end.kind !== 'returned') continue;
+      const failed = new Set(end.value.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
+      const first = records.findIndex(({ dynamodb }) => failed.has(String(dynamodb?.SequenceNumber)));
+      records = first === -1 ? [] : records.slice(first);
+    }
+  }
+
+  async function sweep(actor: Actor): Promise<void> {
+    const endsBy = actor.clock.now() + FUNCTION_TIMEOUT_MS;
+    // A pass that throws is an invocation that failed: the next one reads what it did not.
+    await actor.invoke(FUNCTION_TIMEOUT_MS, () => createRelaySweep(parts(actor, 'sweep')).pass(endsBy));
+  }
+
+  async function produce(actor: Actor): Promise<void> {
+    const table = tableOf(actor, 'operator');
+    const { clock, random } = actor;
+    const outbox = createOutbox({ config: { ...consumerConfig, shards: 1 }, table, clock, random });
+    const commit = () =>
+      outbox.commit({
+        writes: [{ Put: { Item: ORDER, ConditionExpression: 'attribute_not_exists(PK)' } }],
+        events: [ThingHappened.create({ aggregateId: 'thing-1', data: { n: 1 } })],
+      });
+    busy.add(outboxPartition(minuteOf(clock.now()), 0));
+    await actor.invoke(FUNCTION_TIMEOUT_MS, async () => {
+      try {
+        await commit();
+      } catch (error) {
+        if (isTransactionCancelled(error)) return;
+        await commit().catch(() => {}); // refused where the first did happen
+      }
+    });
+  }
+
+  async function requeue(actor: Actor): Promise<void> {
+    const { clock, random } = actor;
+    const table = tableOf(actor, 'operator');
+    await actor.invoke(FUNCTION_TIMEOUT_MS, () => requeueDead({ table, clock, random }, eventIds[0] ?? ''));
+  }
+
+  const rows = () =>
+    itemsNow().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)) as unknown as OutboxRow[];
+  const published = () =>
+    bus.published().map(({ detail }) => (JSON.parse(detail) as { eventId: string }).eventId);
+  const unsettled = () => itemsNow().some(({ PK }) => PK === 'SWEEP#00');
+
+  async function rest(actor: Actor): Promise<void> {
+    for (let passes = 0; passes < REST_PASSES; passes += 1) {
+      if (!unsettled() && rows().every(({ status }) => status !== 'PENDING')) return;
+      await actor.clock.sleep(MINUTE_MS);
+      await sweep(actor);
+    }
+  }
+
+  function pointersDiffer(): boolean {
+    const dead = rows().filter(({ status }) => status === 'DEAD').length;
+    return itemsNow().filter(({ PK }) => PK === 'DEAD#00').length !== dead;
+  }
+
+  return {
+    memory,
+    bus,
+    eventIds,
+    tableOf,
+    stream,
+    sweep,
+    produce,
+    requeue,
+    state: () => digest([itemsNow(), published().sort()]),
+    deadlines: () => [
+      ...rows().map(({ leaseUntil }) => leaseUntil + LEASE_MARGIN_MS + 1),
+      // When a sweep that starts now would read another minute.
+      Math.ceil((scheduler.now() + 1) / MINUTE_MS) * MINUTE_MS + 1,
+    ],
+    violation: () => wrong ?? (pointersDiffer() ? 'DEAD rows and their pointers differ' : undefined),
+    settle: () => void rest(scheduler.actor('rest')),
+    verdict: (spent) => {
+      const ids = published();
+      for (const row of rows()) {
+        const id = row.SK.slice('EVENT#'.length);
+        const times = ids.filter((other) => other === id).length;
+        if (row.status === 'PENDING') return `Event ${id} is stuck: PENDING, and no sweep comes to it`;
+        if (row.status === 'DEAD' && !options.mayDie) return `Event ${id} is DEAD, although it is a good one`;
+        if (row.status === 'PUBLISHED' && times === 0)
+          return `Event ${id} is lost: PUBLISHED, but the bus never took it`;
+        if (times > 1 && spent.faults === 0 && spent.stalls === 0)
+          return `Event ${id} was published ${times} times, without a fault`;
+      }
+      if (rows().length < eventIds.length) return 'An event is lost: its row is gone';
+      if ((memory.item(ORDER) === undefined ? 0 : 1) !== rows().length - eventIds.length) {
+        return 'An order and its event have parted';
+      }
+      return unsettled() ? 'A minute stays unsettled for ever' : undefined;
+    },
+  };
+}

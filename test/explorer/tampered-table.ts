@@ -1,0 +1,52 @@
+import type { EachUpdate, Item, Query, Table, TransactAction, Update } from '../../lambdas/runtime/table.ts';
+
+/** What is changed between the code and its table: a rule is taken away from a request, or from an answer. */
+export interface TableTamper {
+  readonly update?: (update: Update) => Update;
+  readonly action?: (action: TransactAction) => TransactAction;
+  readonly each?: (update: EachUpdate) => EachUpdate;
+  readonly got?: (item: Item | undefined) => Item | undefined;
+  readonly found?: (item: Item, query: Query) => boolean;
+}
+
+/** The table with one rule taken away from what goes through it. */
+export function tamperedTable(table: Table, tamper: TableTamper): Table {
+  const { update = same, action = same, each = same, got = same, found = () => true } = tamper;
+  const changed = (made: TransactAction): TransactAction =>
+    action(made.Update === undefined ? made : { ...made, Update: update(made.Update) });
+  return {
+    ...table,
+    get: async (key, options) => got(await table.get(key, options)),
+    query: async (query) => {
+      const page = await table.query(query);
+      return { ...page, items: page.items.filter((item) => found(item, query)) };
+    },
+    write: (made) => table.write(changed(made)),
+    transact: (actions, token) => table.transact(actions.map(changed), token),
+    updateEach: (updates) => table.updateEach(updates.map(each)),
+  };
+}
+
+/** An update whose condition is another one; what only the old one named is left out. */
+export function withCondition(update: Update, condition: string | undefined): Update {
+  const text = `${update.UpdateExpression ?? ''} ${condition ?? ''}`;
+  const used = <T>(record: Record<string, T> | undefined) =>
+    Object.fromEntries(
+      Object.entries(record ?? {}).filter(([name]) => new RegExp(`${name}(?![A-Za-z0-9_])`).test(text)),
+    );
+  return {
+    ...update,
+    ConditionExpression: condition,
+    ExpressionAttributeNames: used(update.ExpressionAttributeNames),
+    ExpressionAttributeValues: used(update.ExpressionAttributeValues),
+  };
+}
+
+/** Whether an update sets this status. */
+export function setsStatus(update: Update, status: string): boolean {
+  return (update.UpdateExpression ?? '').includes(`#status = :${status}`);
+}
+
+function same<T>(value: T): T {
+  return value;
+}
