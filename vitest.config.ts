@@ -26,6 +26,7 @@ export default defineConfig({
           name: 'explorer',
           sequence: { groupOrder: 1 },
           include: explorerTests,
+          testTimeout: 120_000,
           env: quiet,
         },
       },

@@ -59,7 +59,12 @@ export async function requeueDead(deps: OperationDeps, eventId: string): Promise
         UpdateExpression: 'SET #status = :PENDING, attempts = :none, leaseUntil = :now REMOVE deadAt',
         ConditionExpression: '#status = :DEAD',
         ExpressionAttributeNames: { '#status': 'status' },
-        ExpressionAttributeValues: { ':PENDING': 'PENDING', ':DEAD': 'DEAD', ':none': 0, ':now': clock.now() },
+        ExpressionAttributeValues: {
+          ':PENDING': 'PENDING',
+          ':DEAD': 'DEAD',
+          ':none': 0,
+          ':now': clock.now(),
+        },
       },
     },
     { Delete: { Key: { ...deadKey(shard, eventId) } } },
@@ -103,7 +108,9 @@ export interface Resolution {
 export async function resolveMessage(
   deps: OperationDeps,
   { consumer, eventId, reason, by, inboxRetentionDays }: Resolution,
-): Promise<{ readonly status: 'resolved' | 'processed' } | { readonly status: 'leased'; readonly until: number }> {
+): Promise<
+  { readonly status: 'resolved' | 'processed' } | { readonly status: 'leased'; readonly until: number }
+> {
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
   eventIdTime(eventId); // refuses what is none
   const now = clock.now();

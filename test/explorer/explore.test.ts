@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { leased, transactional } from '../../lambdas/runtime/handler.ts';
-import { explore } from '../../lambdas/runtime/testing.ts';
+import { type ExploredParts, explore, type MemoryTable } from '../../lambdas/runtime/testing.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 
 const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
@@ -45,13 +45,27 @@ describe('explore', () => {
     );
   });
 
+  it('finds a provider that is charged twice because its idempotency key is not handed on', async () => {
+    const charges = (honest: boolean) =>
+      explore(
+        (_parts, bank) =>
+          leased(ThingHappened, async (_event, ctx) => {
+            await ctx.once('charge', async (idempotencyKey) => {
+              bank.add(honest ? idempotencyKey : `charge ${bank.size}`);
+            });
+          }),
+        { event, world: () => new Set<string>(), check: (_table, bank) => expect(bank.size).toBe(1) },
+      );
+    await expect(charges(true)).resolves.toMatchObject({ crashPoints: expect.any(Number) });
+    await expect(charges(false)).rejects.toThrow(/effect "charge"[\s\S]*effect "charge"/);
+  });
+
   it('finds the schedule in which a write beside the commit is made twice, and its seed runs it again', async () => {
-    const handler = ({ table }: Parameters<Exclude<Parameters<typeof explore>[0], { kind: string }>>[0]) =>
+    const handler = ({ table }: ExploredParts) =>
       leased(ThingHappened, async () => {
         await table.write(ADD_ONE);
       });
-    const check = (table: { item(key: typeof COUNTER): unknown }) =>
-      expect(table.item(COUNTER)).toMatchObject({ n: 1 });
+    const check = (table: MemoryTable) => expect(table.item(COUNTER)).toMatchObject({ n: 1 });
     const failure = await explore(handler, { event, check }).then(
       () => undefined,
       (error: unknown) => error,

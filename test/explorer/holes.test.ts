@@ -28,7 +28,7 @@ function suite<T>(
   holes: readonly Hole<T>[],
   scenariosOf: (bounds: Bounds, tamper?: T) => readonly Scenario[],
 ): void {
-  it.for(holes)('$rule', { timeout: 60_000 }, async ({ where, budget, tamper, found }) => {
+  it.for(holes)('$rule', async ({ where, budget, tamper, found }) => {
     const named = ({ name }: Scenario) => name.includes(where);
     const scenario = scenariosOf({ actors: 2, budget }, tamper).find(named);
     expect(scenario, `there is a scenario "${where}"`).toBeDefined();

@@ -1,8 +1,9 @@
 import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/handler.ts';
 import { resolveMessage } from '../../lambdas/runtime/operations.ts';
-import { inboxKey, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
-import type { Item, TransactAction } from '../../lambdas/runtime/table.ts';
+import type { Commit } from '../../lambdas/runtime/outbox.ts';
+import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
+import type { Item } from '../../lambdas/runtime/table.ts';
 import {
   type ConsumerWorld,
   type ConsumerWorldOptions,
@@ -42,23 +43,27 @@ interface Setting {
   readonly skewMs?: number;
 }
 
-function addOne(): TransactAction {
-  return {
-    Update: {
-      Key: COUNTER,
-      UpdateExpression: 'ADD n :one',
-      ExpressionAttributeValues: { ':one': 1 },
+/** What every handler here does: one to the counter, and an event that says so. */
+const ADD_ONE: Commit = {
+  writes: [
+    {
+      Update: {
+        Key: COUNTER,
+        UpdateExpression: 'ADD n :one',
+        ExpressionAttributeValues: { ':one': 1 },
+      },
     },
-  };
-}
+  ],
+  events: [ThingHappened.create({ aggregateId: 'thing-2', data: { n: 2 } })],
+};
 
 const chargeAndCommit = leased(ThingHappened, async (_event, ctx) => {
   await ctx.once('charge', async (idempotencyKey) => ({ idempotencyKey }));
-  await ctx.commit({ writes: [addOne()] });
+  await ctx.commit(ADD_ONE);
 });
 
 const commitOnly = leased(ThingHappened, async (_event, ctx) => {
-  await ctx.commit({ writes: [addOne()] });
+  await ctx.commit(ADD_ONE);
 });
 
 const returnOnly = leased(ThingHappened, async () => ({ done: true }));
@@ -67,7 +72,7 @@ const chargeOnly = leased(ThingHappened, async (_event, ctx) =>
   ctx.once('charge', async (idempotencyKey) => ({ idempotencyKey })),
 );
 
-const write = transactional(ThingHappened, async () => ({ writes: [addOne()] }));
+const write = transactional(ThingHappened, async () => ADD_ONE);
 
 const SETTINGS: readonly Setting[] = [
   { name: 'an effect and a commit', handler: () => chargeAndCommit },
@@ -82,7 +87,7 @@ const SETTINGS: readonly Setting[] = [
     handler: ({ mended }) =>
       transactional(ThingHappened, async () => {
         if (!mended) throw new PoisonMessage('not yet known');
-        return { writes: [addOne()] };
+        return ADD_ONE;
       }),
     world: { copies: 2, maxReceiveCount: 2 },
     mends: true,
@@ -92,7 +97,7 @@ const SETTINGS: readonly Setting[] = [
     handler: ({ mended }) =>
       leased(ThingHappened, async (_event, ctx) => {
         if (!mended) throw new Error('down');
-        await ctx.commit({ writes: [addOne()] });
+        await ctx.commit(ADD_ONE);
       }),
     world: { config: { maxAttempts: 2 }, maxReceiveCount: 5 },
     invocations: 2,
@@ -188,5 +193,7 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
 
 function verdict(world: ConsumerWorld, applied: readonly number[]): string | undefined {
   const times = Number(world.memory.item(COUNTER)?.n ?? 0);
+  const events = world.memory.items().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)).length;
+  if (events !== times) return `The effect was applied ${times} times, but there are ${events} events of it`;
   return world.unrest() ?? (applied.includes(times) ? undefined : `The effect was applied ${times} times`);
 }

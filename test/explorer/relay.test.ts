@@ -4,7 +4,7 @@ import { relayScenarios } from './relay-scenarios.ts';
 import { ONE_FAULT } from './rounds.ts';
 
 describe('the relay, in every order of two actors and with anything that may go wrong once, loses nothing:', () => {
-  it.for(relayScenarios(ONE_FAULT))('$name', { timeout: 120_000 }, async (scenario) => {
+  it.for(relayScenarios(ONE_FAULT))('$name', async (scenario) => {
     const { violations, crashPoints } = await exploreScenario(scenario);
     expect(violations.map(({ what, timeline }) => `${what}\n${timelineText(timeline)}`)).toEqual([]);
     expect(crashPoints).toBeGreaterThan(0);

@@ -4,7 +4,7 @@ import type { Handler } from '../../handler.ts';
 import type { Item } from '../../table.ts';
 import type { KeyNames } from '../memory-store.ts';
 import type { MemoryTable } from '../memory-table.ts';
-import { type ConsumerWorld, consumerWorld, type ExploredParts } from './consumer-world.ts';
+import { consumerWorld, type ExploredParts } from './consumer-world.ts';
 import {
   exploreScenario,
   replaySchedule,
@@ -14,11 +14,16 @@ import {
 } from './exploration.ts';
 
 /** How a handler is explored. */
-export interface ExploreOptions {
+export interface ExploreOptions<W> {
   /** The event that the handler is given. */
   readonly event: EventDraft;
   /** Looks at the table when all is over, and throws what is wrong: that a write was made twice, or not at all. */
-  readonly check: (table: MemoryTable) => void;
+  readonly check: (table: MemoryTable, world: W) => void;
+  /**
+   * Makes what the handler needs beside its table, such as the fake of a provider, anew for each schedule. Its state
+   * may depend only on the `ctx.once` effects that happened. @default nothing
+   */
+  readonly world?: (() => W) | undefined;
   /** Items that are in the Mailroom table before. @default none */
   readonly items?: readonly Item[] | undefined;
   /** Tables of the service's own: the names of their key attributes, by table name. @default none */
@@ -55,7 +60,7 @@ export interface ExploreReport {
  * The handler must be the same each time: no time, chance or state of its own between schedules. What it reads and
  * writes goes through the table that it is handed, or through `ctx`.
  *
- * @param handler - a handler, or a function that makes one with the table that it reads
+ * @param handler - a handler, or a function that makes one with the table that it reads, and with `world`
  * @throws `SCHEDULE_BROKEN` with the schedule as a timeline, and the seed that runs it again
  *
  * @example
@@ -68,9 +73,9 @@ export interface ExploreReport {
  * });
  * ```
  */
-export async function explore(
-  handler: Handler | ((parts: ExploredParts) => Handler),
-  options: ExploreOptions,
+export async function explore<W = undefined>(
+  handler: Handler | ((parts: ExploredParts, world: W) => Handler),
+  options: ExploreOptions<W>,
 ): Promise<ExploreReport> {
   const scenario = handlerScenario(typeof handler === 'function' ? handler : () => handler, options);
   if (options.seed !== undefined) {
@@ -85,20 +90,28 @@ export async function explore(
   return { schedules, crashPoints };
 }
 
-function handlerScenario(handler: (parts: ExploredParts) => Handler, options: ExploreOptions): Scenario {
+function handlerScenario<W>(
+  handler: (parts: ExploredParts, world: W) => Handler,
+  options: ExploreOptions<W>,
+): Scenario {
   const { workers = 2, faults = 1, stalls = 0, check } = options;
   return {
     name: 'handler',
     budget: { faults, stalls },
     begin: async (scheduler) => {
-      const world = await consumerWorld(scheduler, { ...options, handler, items: () => options.items ?? [] });
+      const beside = options.world?.() as W;
+      const world = await consumerWorld(scheduler, {
+        ...options,
+        handler: (parts) => handler(parts, beside),
+        items: () => options.items ?? [],
+      });
       for (let number = 1; number <= workers; number += 1) {
         void world.work(scheduler.actor(`worker ${number}`), 1);
       }
       return {
         ...world,
         settle: () => void world.work(scheduler.actor('rest'), REST_RECEIVES),
-        verdict: () => world.unrest() ?? checked(world, check),
+        verdict: () => world.unrest() ?? checked(() => check(world.memory, beside)),
       };
     },
   };
@@ -107,9 +120,9 @@ function handlerScenario(handler: (parts: ExploredParts) => Handler, options: Ex
 /** The longest that a queue takes to come to rest, in receives. */
 const REST_RECEIVES = 60;
 
-function checked(world: ConsumerWorld, check: ExploreOptions['check']): string | undefined {
+function checked(check: () => void): string | undefined {
   try {
-    check(world.memory);
+    check();
     return undefined;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

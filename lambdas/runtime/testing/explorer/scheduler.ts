@@ -302,7 +302,7 @@ export function createScheduler(start: number): Scheduler {
       label,
       fault: outcome.fault ? 1 : 0,
       stall: 0,
-      crash: outcome.crash ? `${state.name}: ${call.label} (${outcome.label})` : undefined,
+      crash: outcome.crash ? `${state.name}: ${placeOf(call.label)} (${outcome.label})` : undefined,
       take: async () => {
         pendings = pendings.filter((other) => other !== pending);
         current = state;
@@ -435,6 +435,11 @@ async function settle(perform: () => Promise<unknown>): Promise<{ value?: unknow
   } catch (error) {
     return { error };
   }
+}
+
+/** A call without what differs from one time to the next: ids and numbers. */
+function placeOf(label: string): string {
+  return label.replace(/~[0-9a-f]{4}|\d+/g, '#');
 }
 
 function errorText(error: unknown): string {
