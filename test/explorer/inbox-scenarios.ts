@@ -4,13 +4,13 @@ import { resolveMessage } from '../../lambdas/runtime/operations.ts';
 import type { Commit } from '../../lambdas/runtime/outbox.ts';
 import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
+import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
 import {
   type ConsumerWorld,
   type ConsumerWorldOptions,
   consumerWorld,
 } from '../../lambdas/runtime/testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
-import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/scheduler.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 import type { Bounds } from './relay-scenarios.ts';
 

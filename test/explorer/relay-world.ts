@@ -18,10 +18,10 @@ import {
   SWEEP_STATE_KEY,
 } from '../../lambdas/runtime/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/table.ts';
+import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
 import { digest } from '../../lambdas/runtime/testing/explorer/digest.ts';
 import type { Stage } from '../../lambdas/runtime/testing/explorer/exploration.ts';
 import { scheduledBus, scheduledTable } from '../../lambdas/runtime/testing/explorer/ports.ts';
-import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/scheduler.ts';
 import { watchedTable } from '../../lambdas/runtime/testing/explorer/watched-table.ts';
 import {
   type MemoryBus,

@@ -13,11 +13,11 @@ import { type MemoryQueue, memoryQueue } from '../memory-queue.ts';
 import type { KeyNames } from '../memory-store.ts';
 import { type MemoryTable, memoryTable } from '../memory-table.ts';
 import { memoryTelemetry } from '../memory-telemetry.ts';
+import type { Actor, Scheduler, World } from './actor.ts';
 import { digest } from './digest.ts';
 import { inboxViolation } from './inbox-rules.ts';
 import { type HandlerLog, observed } from './observed-handler.ts';
 import { scheduledQueue, scheduledTable } from './ports.ts';
-import type { Actor, Scheduler, World } from './scheduler.ts';
 import { watchedTable } from './watched-table.ts';
 
 /** What a handler under exploration may use. */

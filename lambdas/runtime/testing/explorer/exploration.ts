@@ -1,4 +1,5 @@
-import { type Budget, createScheduler, type Scheduler, type TimelineStep, type World } from './scheduler.ts';
+import type { Budget, Scheduler, TimelineStep, World } from './actor.ts';
+import { createScheduler } from './scheduler.ts';
 import { type Guide, replay, searchSchedules } from './search.ts';
 
 /** A system whose schedules are explored. */

@@ -2,8 +2,8 @@ import type { Envelope } from '../../event.ts';
 import type { Handler, LeasedContext, TransactionalContext } from '../../handler.ts';
 import { asRow, type EffectRow, effectKey, type InboxRow, inboxKey } from '../../rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
+import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';
-import type { Actor } from './scheduler.ts';
 
 /** What is known of all handlers, whoever runs them. */
 export interface HandlerLog {

@@ -6,9 +6,9 @@ import { soleAction } from '../../table-checks.ts';
 import type { MemoryBus } from '../memory-bus.ts';
 import type { MemoryQueue } from '../memory-queue.ts';
 import type { MemoryTable } from '../memory-table.ts';
+import type { Actor } from './actor.ts';
 import { type CallFault, named } from './call-outcomes.ts';
 import { describeUpdate, describeWrite, shortKey } from './describe.ts';
-import type { Actor } from './scheduler.ts';
 
 /** A table port whose every call is the scheduler's. Partitions that are not `shared` are read without it. */
 export function scheduledTable(

@@ -1,86 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../clock.ts';
-import type { RandomBytes } from '../../event-id.ts';
+import type { Actor, Budget, Invocation, Scheduler, TimelineStep, World } from './actor.ts';
 import { type Call, type Outcome, outcomesOf } from './call-outcomes.ts';
 import { digest } from './digest.ts';
-import type { Guide } from './search.ts';
-
-/** One of those who act at the same time: a function, or an operator. */
-export interface Actor {
-  readonly name: string;
-  /** From 1; the first byte of all its random bytes. */
-  readonly index: number;
-  /** Its own clock, which may be ahead or behind. */
-  readonly clock: Clock;
-  /** Its own random bytes: the first says whose they are. */
-  readonly random: RandomBytes;
-  /** A call to a port: the scheduler decides when it happens, and how it ends. */
-  call<T>(call: Call<T>): Promise<T>;
-  /** What the world does around a function. It does not crash. */
-  step<T>(label: string, perform: () => Promise<T> | T, how?: StepKind): Promise<T>;
-  /** Counts the invocations; 0 while there is none. */
-  invocation(): number;
-  /** Runs a function's invocation: it may crash at any of its calls, and is stopped when its time is over. */
-  invoke<T>(timeoutMs: number, work: () => Promise<T>): Promise<Invocation<T>>;
-  /** Puts the actor's clock right, or wrong. @param ms - ahead of the true time */
-  skewBy(ms: number): void;
-}
-
-/** What kind of step the world makes. */
-interface StepKind {
-  /** Whether it touches only what this actor holds. @default false */
-  readonly local?: boolean | undefined;
-  /** How it is called when it does not happen. @default it always does */
-  readonly lost?: string | undefined;
-}
-
-/** How an invocation ended. */
-type Invocation<T> =
-  | { readonly kind: 'returned'; readonly value: T }
-  | { readonly kind: 'threw'; readonly error: unknown }
-  | { readonly kind: 'crashed' };
-
-/** How much may go wrong in one schedule. */
-export interface Budget {
-  /** Crashes, failed calls and lost answers. */
-  readonly faults: number;
-  /** How often time passes while a call is under way: a process that stalls, a lease that runs out meanwhile. */
-  readonly stalls: number;
-}
-
-/** One line of a schedule, as it happened. */
-export interface TimelineStep {
-  /** Milliseconds from the schedule's start. */
-  readonly at: number;
-  readonly actor: string;
-  readonly what: string;
-}
-
-/** What the scheduler asks the world that it runs. */
-export interface World {
-  /** Everything that is shared and decides how things go on, as one text. */
-  state(): string;
-  /** Times at which something becomes possible, epoch milliseconds: leases that end, messages that show again. */
-  deadlines(): readonly number[];
-  /** What is wrong at this moment. */
-  violation(): string | undefined;
-}
-
-/** Owns time and every call of the actors. */
-export interface Scheduler {
-  /** The true time, epoch milliseconds. */
-  now(): number;
-  actor(name: string): Actor;
-  /** Runs everything that was begun until it is over. @returns `merged` when the guide knows the rest */
-  run(world: World, guide: Guide, budget: Budget): Promise<'over' | 'merged' | 'violated'>;
-  readonly timeline: readonly TimelineStep[];
-  /** The places at which an actor crashed in this schedule. */
-  readonly crashes: readonly string[];
-  /** What went wrong so far. */
-  spent(): Budget;
-  /** Whether nobody's clock was wrong and nothing was spent. */
-  violated(): string | undefined;
-}
+import { createVirtualTime } from './virtual-time.ts';
 
 /** A pause no longer than this is ordinary, also while others are in the middle of a call. */
 const SHORT_PAUSE_MS = 1_000;
@@ -101,11 +23,10 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-interface Sleeper {
+/** Whose sleep it is. */
+interface SleepOwner {
   readonly actor: ActorState;
   readonly invocation: InvocationState | undefined;
-  readonly until: number;
-  readonly wake: () => void;
 }
 
 interface InvocationState {
@@ -138,7 +59,6 @@ interface Transition {
 
 /** Makes a scheduler. @param start - the true time at the beginning, epoch milliseconds */
 export function createScheduler(start: number): Scheduler {
-  let now = start;
   let current: ActorState | undefined;
   let pendings: Pending[] = [];
   let late: {
@@ -146,13 +66,28 @@ export function createScheduler(start: number): Scheduler {
     readonly label: string;
     readonly perform: () => Promise<unknown>;
   }[] = [];
-  const sleepers = new Set<Sleeper>();
   const actors: ActorState[] = [];
   const timeline: TimelineStep[] = [];
   const crashes: string[] = [];
   const spent = { faults: 0, stalls: 0 };
-  let turns = 0; // sleeps of no length under way
   let violation: string | undefined;
+  const time = createVirtualTime<SleepOwner>(start, {
+    woke: ({ actor: state }) => see(state, 'woke'),
+    nextStop: (before) => {
+      const [state] = actors
+        .filter(({ invocation }) => invocation !== undefined && invocation.endsBy < before)
+        .toSorted((a, b) => (a.invocation?.endsBy ?? 0) - (b.invocation?.endsBy ?? 0));
+      const invocation = state?.invocation;
+      if (state === undefined || invocation === undefined) return undefined;
+      return {
+        at: invocation.endsBy,
+        stop: () => {
+          note(state.name, 'is stopped: its time is over');
+          invocation.crash();
+        },
+      };
+    },
+  });
 
   function actor(name: string): Actor {
     const state: ActorState = {
@@ -182,7 +117,10 @@ export function createScheduler(start: number): Scheduler {
     return {
       name,
       index: state.index,
-      clock: { now: () => now + state.skewMs, sleep: (ms, signal) => sleep(state, ms, signal) },
+      clock: {
+        now: () => time.now() + state.skewMs,
+        sleep: (ms, signal) => time.sleep({ actor: state, invocation: state.invocation }, ms, signal),
+      },
       random: (count) => {
         state.draws += 1;
         const bytes = Buffer.alloc(count, state.index);
@@ -210,25 +148,6 @@ export function createScheduler(start: number): Scheduler {
     };
   }
 
-  function sleep(state: ActorState, ms: number, signal: AbortSignal | undefined): Promise<void> {
-    if (!(ms > 0) || signal?.aborted) {
-      turns += 1;
-      return turn().then(() => {
-        turns -= 1;
-      });
-    }
-    return new Promise((resolve) => {
-      const wake = () => {
-        sleepers.delete(sleeper);
-        signal?.removeEventListener('abort', wake);
-        resolve();
-      };
-      const sleeper: Sleeper = { actor: state, invocation: state.invocation, until: now + ms, wake };
-      sleepers.add(sleeper);
-      signal?.addEventListener('abort', wake, { once: true });
-    });
-  }
-
   function invoke<T>(state: ActorState, timeoutMs: number, work: () => Promise<T>): Promise<Invocation<T>> {
     return new Promise((resolve) => {
       const before = state.history;
@@ -239,14 +158,14 @@ export function createScheduler(start: number): Scheduler {
         see(state, digest(result));
         // What it left behind is frozen with its function.
         pendings = pendings.filter((pending) => pending.invocation !== invocation);
-        for (const sleeper of sleepers) if (sleeper.invocation === invocation) sleepers.delete(sleeper);
+        time.forget((owner) => owner.invocation === invocation);
         state.invocation = undefined;
         resolve(result);
       };
       state.invocations += 1;
       const invocation: InvocationState = {
         number: state.invocations,
-        endsBy: now + timeoutMs,
+        endsBy: time.now() + timeoutMs,
         crash: () => end({ kind: 'crashed' }),
       };
       state.invocation = invocation;
@@ -257,40 +176,12 @@ export function createScheduler(start: number): Scheduler {
     });
   }
 
-  async function quiet(): Promise<void> {
-    do await turn();
-    while (turns > 0);
-  }
-
-  /** Lets time pass. Whoever sleeps is woken at his own time; a function whose time is over is stopped. */
-  async function passTo(target: number): Promise<void> {
-    for (;;) {
-      const next = [...sleepers].filter(({ until }) => until <= target).sort((a, b) => a.until - b.until)[0];
-      const stop = actors
-        .filter(({ invocation }) => invocation !== undefined && invocation.endsBy < (next?.until ?? target))
-        .sort((a, b) => (a.invocation?.endsBy ?? 0) - (b.invocation?.endsBy ?? 0))[0];
-      if (stop?.invocation !== undefined) {
-        now = Math.max(now, stop.invocation.endsBy);
-        note(stop.name, 'is stopped: its time is over');
-        stop.invocation.crash();
-        await quiet();
-        continue;
-      }
-      if (next === undefined) break;
-      now = Math.max(now, next.until);
-      see(next.actor, 'woke');
-      next.wake();
-      await quiet();
-    }
-    now = Math.max(now, target);
-  }
-
   function see(state: ActorState, what: string): void {
-    state.history = hash(`${state.history}|${now}|${what}`);
+    state.history = hash(`${state.history}|${time.now()}|${what}`);
   }
 
   function note(name: string, what: string): void {
-    timeline.push({ at: now - start, actor: name, what });
+    timeline.push({ at: time.now() - start, actor: name, what });
   }
 
   /** One way in which one call can end. */
@@ -362,26 +253,27 @@ export function createScheduler(start: number): Scheduler {
 
   /** Time that passes while calls are under way. */
   function pauses(world: World): Transition[] {
-    const wakes = [...sleepers].map(({ until }) => until);
+    const now = time.now();
+    const wakes = time.wakes();
     const soon = Math.min(...wakes);
     const pass = (target: number, stall: number): Transition => ({
       actor: 'time',
       label: `${target - now} ms pass`,
       fault: 0,
       stall,
-      take: () => passTo(target),
+      take: () => time.passTo(target),
     });
     const short = soon <= now + SHORT_PAUSE_MS ? [pass(soon, 0)] : [];
     const long = [...new Set([...wakes, ...world.deadlines()])]
-      .filter((time) => time > now + (short.length > 0 ? SHORT_PAUSE_MS : 0))
+      .filter((at) => at > now + (short.length > 0 ? SHORT_PAUSE_MS : 0))
       .sort((a, b) => a - b)
       .slice(0, STALL_TARGETS);
-    return [...short, ...long.map((time) => pass(time, 1))];
+    return [...short, ...long.map((at) => pass(at, 1))];
   }
 
   function stateKey(world: World, left: Budget): string {
     const parts = [
-      now - start,
+      time.now() - start,
       left.faults,
       left.stalls,
       ...actors.map(({ history, skewMs, draws }) => `${history}:${skewMs}:${draws}`),
@@ -393,7 +285,7 @@ export function createScheduler(start: number): Scheduler {
   }
 
   return {
-    now: () => now,
+    now: time.now,
     actor,
     timeline,
     crashes,
@@ -401,12 +293,13 @@ export function createScheduler(start: number): Scheduler {
     violated: () => violation,
     run: async (world, guide, budget) => {
       for (let steps = 0; steps < STEPS_MAX; steps += 1) {
-        await quiet();
+        await time.quiet();
         violation ??= world.violation();
         if (violation !== undefined) return 'violated';
         if (pendings.length === 0 && late.length === 0) {
-          if (sleepers.size === 0) return 'over';
-          await passTo(Math.min(...[...sleepers].map(({ until }) => until)));
+          const wakes = time.wakes();
+          if (wakes.length === 0) return 'over';
+          await time.passTo(Math.min(...wakes));
           continue;
         }
         const left = {
@@ -448,11 +341,4 @@ function errorText(error: unknown): string {
 
 function hash(text: string): string {
   return createHash('md5').update(text).digest('base64');
-}
-
-/** Lets everything run that can run now. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
