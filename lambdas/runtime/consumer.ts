@@ -108,8 +108,15 @@ export function createConsumer(
     telemetry.count('MessagesReceived', records.length);
 
     const work = async (record: SQSRecord): Promise<void> => {
-      const first = await receive(record, endsBy, false);
-      if (first.kind !== 'expired') lane.arrive();
+      let arrived = true;
+      const first = await receive(record, endsBy, false)
+        .then((outcome) => {
+          arrived = outcome.kind !== 'expired';
+          return outcome;
+        })
+        .finally(() => {
+          if (arrived) lane.arrive();
+        });
       const last =
         first.kind === 'expired'
           ? await lane.runLast(first.attempts, () => receive(record, endsBy, true))
@@ -130,7 +137,9 @@ export function createConsumer(
       },
     );
     telemetry.flush();
-    return response as SQSBatchResponse;
+    // A message that comes twice in a batch is named once.
+    const failed = new Set(response.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
+    return { batchItemFailures: [...failed].map((itemIdentifier) => ({ itemIdentifier })) };
   };
 
   /** Everything that happens to one record. It never throws: what fails, fails alone. */
@@ -440,7 +449,12 @@ function hasMessageId(record: SQSRecord): boolean {
   return typeof record?.messageId === 'string' && record.messageId !== '';
 }
 
+/** How often SQS has handed it out. Where it does not say, it may be a repeat: then attempts are counted on. */
 function receivesOf(record: SQSRecord): number {
-  const receives = Number(record.attributes?.ApproximateReceiveCount);
-  return Number.isSafeInteger(receives) && receives >= 1 ? receives : 1;
+  const receives = Number.parseInt(textOf(record.attributes?.ApproximateReceiveCount), 10);
+  return Number.isSafeInteger(receives) && receives >= 1 ? receives : 2;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

@@ -11,6 +11,7 @@ import {
 } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from './errors.ts';
+import { READ_NUMBERS } from './item-numbers.ts';
 import type {
   EachResult,
   EachUpdate,
@@ -41,7 +42,10 @@ export interface DynamoTableDeps {
  * ```
  */
 export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
-  const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+  const documents = DynamoDBDocumentClient.from(client, {
+    marshallOptions: { removeUndefinedValues: true },
+    unmarshallOptions: { ...READ_NUMBERS }, // a copy: the document client adds to it
+  });
 
   async function get(key: Key, options: { readonly consistent?: boolean } = {}): Promise<Item | undefined> {
     const answer = await documents.send(
@@ -194,12 +198,12 @@ function refused(error: unknown): unknown {
   const { Item, CancellationReasons = [] } = (error ?? {}) as Refusal;
   switch (errorCode(error)) {
     case 'ConditionalCheckFailedException':
-      return new ConditionFailed(Item && unmarshall(Item), { cause: error });
+      return new ConditionFailed(Item && unmarshall(Item, READ_NUMBERS), { cause: error });
     case 'TransactionCanceledException': {
       const reasons = CancellationReasons.map(({ Code = 'None', Message, Item }) => ({
         code: Code,
         ...(Message && { message: Message }),
-        ...(Item && { item: unmarshall(Item) }),
+        ...(Item && { item: unmarshall(Item, READ_NUMBERS) }),
       }));
       return new TransactionCancelled(reasons, { cause: error });
     }

@@ -97,15 +97,19 @@ export class FenceLost extends MailroomError {
 /** The code of an error, whoever threw it: its `code`, else its `name`, else `UNKNOWN`. */
 export function errorCode(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'UNKNOWN';
-  const { code, name } = error as { code?: unknown; name?: unknown };
-  if (typeof code === 'string' && code !== '') return code;
-  return typeof name === 'string' && name !== '' ? name : 'UNKNOWN';
+  try {
+    const { code, name } = error as { code?: unknown; name?: unknown };
+    if (typeof code === 'string' && code !== '') return code;
+    return typeof name === 'string' && name !== '' ? name : 'UNKNOWN';
+  } catch {
+    return 'UNKNOWN'; // a member that must not be read
+  }
 }
 
 /** The message of an error, whoever threw it, of at most 1,000 characters. */
 export function errorMessage(error: unknown): string {
-  const message = error instanceof Error || hasMessage(error) ? error.message : error;
   try {
+    const message = error instanceof Error || hasMessage(error) ? error.message : error;
     return String(message).slice(0, 1_000);
   } catch {
     return 'an error that cannot be shown as text';

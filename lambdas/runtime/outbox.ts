@@ -132,22 +132,38 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     if (typeof draft.aggregateId !== 'string' || draft.aggregateId === '') {
       throw new MailroomError(
         'INVALID_EVENT',
-        `Event ${definition.type}: aggregateId must be a text that is not empty, but is ${JSON.stringify(draft.aggregateId)}`,
+        `Event ${definition.type}: aggregateId must be a text that is not empty, but is ${shown(draft.aggregateId)}`,
       );
     }
     const now = clock.now();
-    if (draft.occurredAt !== undefined && !Number.isSafeInteger(draft.occurredAt)) {
+    if ((draft.occurredAt ?? undefined) !== undefined && !Number.isSafeInteger(draft.occurredAt)) {
       throw new MailroomError(
         'INVALID_EVENT',
-        `Event ${definition.type}: occurredAt must be whole epoch milliseconds, but is ${draft.occurredAt}`,
+        `Event ${definition.type}: occurredAt must be whole epoch milliseconds, but is ${shown(draft.occurredAt)}`,
       );
     }
     const eventId = mintEventId(now, config.shards, random);
-    const traceId = draft.traceId ?? cause?.traceId;
-    if (traceId !== undefined && (traceId === '' || traceId.length > TRACE_HEADER_MAX)) {
+    // What is inherited was written by somebody else: a trace that does not fit is not carried along.
+    const traceId = draft.traceId ?? (isTraceId(cause?.traceId) ? cause.traceId : undefined);
+    if (traceId !== undefined && !isTraceId(traceId)) {
       throw new MailroomError(
         'INVALID_EVENT',
-        `Event ${definition.type}: traceId has ${traceId.length} characters; allowed are 1 to ${TRACE_HEADER_MAX}`,
+        `Event ${definition.type}: traceId must be a text of 1 to ${TRACE_HEADER_MAX} characters, but is ${shown(traceId)}`,
+      );
+    }
+    for (const name of ['correlationId', 'causationId'] as const) {
+      const value: unknown = draft[name] ?? undefined;
+      if (value === undefined || (typeof value === 'string' && value !== '')) continue;
+      throw new MailroomError(
+        'INVALID_EVENT',
+        `Event ${definition.type}: ${name} must be a text that is not empty, but is ${shown(value)}`,
+      );
+    }
+    const sequence: unknown = draft.sequence ?? undefined;
+    if (sequence !== undefined && (typeof sequence !== 'number' || !Number.isFinite(sequence))) {
+      throw new MailroomError(
+        'INVALID_EVENT',
+        `Event ${definition.type}: sequence must be a finite number, but is ${shown(sequence)}`,
       );
     }
     const envelope: Envelope = {
@@ -160,7 +176,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       correlationId: draft.correlationId ?? cause?.correlationId ?? eventId,
       causationId: draft.causationId ?? cause?.eventId,
       traceId,
-      sequence: draft.sequence,
+      sequence: draft.sequence ?? undefined,
       data: draft.data,
     };
     const row: OutboxRow = {
@@ -259,4 +275,13 @@ function jsonOf(type: string, data: unknown): string {
     problem = errorMessage(error);
   }
   throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}`);
+}
+
+function isTraceId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= TRACE_HEADER_MAX;
+}
+
+/** A value in an error's text, whatever it is. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? `"${value.slice(0, 100)}"` : `of type ${typeof value}`;
 }

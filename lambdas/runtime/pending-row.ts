@@ -1,5 +1,5 @@
 import type { BusEntry } from './event-bus.ts';
-import { isEventId } from './event-id.ts';
+import { isEventId, outboxKeyOf } from './event-id.ts';
 import type { OutboxRow } from './rows.ts';
 import type { Item, Key } from './table.ts';
 
@@ -26,17 +26,24 @@ export function pendingRow(item: Item): PendingRow | undefined {
   const row = item as Partial<OutboxRow>;
   const eventId = typeof row.SK === 'string' ? row.SK.slice('EVENT#'.length) : undefined;
   if (typeof row.PK !== 'string' || typeof row.SK !== 'string' || !isEventId(eventId)) return undefined;
+  // A copy in another partition is not the event's row: nobody would look for it there.
+  const key = outboxKeyOf(eventId);
+  if (row.PK !== key.PK || row.SK !== key.SK) return undefined;
   if (row.status !== 'PENDING' || typeof row.leaseUntil !== 'number') return undefined;
   return {
-    key: { PK: row.PK, SK: row.SK },
+    key,
     eventId,
     leaseUntil: row.leaseUntil,
     attempts: typeof row.attempts === 'number' ? row.attempts : 0,
     entry: {
-      source: String(row.source ?? ''),
-      detailType: String(row.type ?? ''),
-      detail: String(row.envelope ?? ''),
-      traceHeader: row.traceId,
+      source: textOf(row.source),
+      detailType: textOf(row.type),
+      detail: textOf(row.envelope),
+      traceHeader: textOf(row.traceId) || undefined,
     },
   };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

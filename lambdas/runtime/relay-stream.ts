@@ -3,6 +3,7 @@ import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { systemClock } from './clock.ts';
 import { eventIdTime, systemRandomBytes } from './event-id.ts';
+import { READ_NUMBERS } from './item-numbers.ts';
 import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
 import { createRelay, type RelayHandlerDeps } from './relay.ts';
 import type { Item } from './table.ts';
@@ -54,8 +55,9 @@ export function createRelayStream(
   const relay = createRelay({ ...deps, clock, random, telemetry }, 'stream');
 
   return async (event) => {
-    const read = readRecords(event, telemetry);
-    const records = new Map(read.map((record) => [record.row.eventId, record]));
+    // A record that comes twice in a batch is one: a table updates an item once in a call.
+    const records = new Map(readRecords(event, telemetry).map((record) => [record.row.eventId, record]));
+    const read = [...records.values()];
     const fresh = (row: PendingRow) =>
       Math.abs(clock.now() - (records.get(row.eventId)?.recordedAt ?? 0)) < FRESH_MS;
     const bornLeaseLasts = (row: PendingRow) =>
@@ -145,12 +147,15 @@ function readRecord(record: DynamoDBRecord): StreamRow | undefined {
   if (record?.eventName !== 'INSERT' || NewImage === undefined || SequenceNumber === undefined)
     return undefined;
   try {
-    const row = pendingRow(unmarshall(NewImage as Parameters<typeof unmarshall>[0]) as Item);
+    const row = pendingRow(unmarshall(NewImage as Parameters<typeof unmarshall>[0], READ_NUMBERS) as Item);
     if (row === undefined) return undefined;
     return {
       row,
       sequenceNumber: SequenceNumber,
-      recordedAt: Math.floor(ApproximateCreationDateTime ?? 0) * 1_000,
+      // Without a time it is old, and so claimed first.
+      recordedAt: Number.isFinite(ApproximateCreationDateTime)
+        ? Math.floor(Number(ApproximateCreationDateTime)) * 1_000
+        : 0,
     };
   } catch {
     return undefined;

@@ -254,9 +254,14 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
       await table.write({
         Delete: {
           Key: { PK: pointer.PK, SK: pointer.SK },
-          ConditionExpression: '#token = :token',
           ExpressionAttributeNames: { '#token': 'token' },
-          ExpressionAttributeValues: { ':token': pointer.token },
+          // One without a token was put by hand.
+          ...(pointer.token === undefined
+            ? { ConditionExpression: 'attribute_not_exists(#token)' }
+            : {
+                ConditionExpression: '#token = :token',
+                ExpressionAttributeValues: { ':token': pointer.token },
+              }),
         },
       });
     } catch (error) {

@@ -37,7 +37,8 @@ export async function startSweep(
   const { config, table, clock, telemetry } = deps;
   const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
   const state = item === undefined ? undefined : asRow<SweepState>(item);
-  const sweptTo = state?.sweptTo;
+  // A state that nobody of ours wrote is no state: it is written anew.
+  const sweptTo = numberOr(state?.sweptTo, undefined);
 
   return {
     since: await since(),
@@ -49,11 +50,13 @@ export async function startSweep(
             Key: { ...SWEEP_STATE_KEY },
             UpdateExpression: 'SET sweptTo = :to, #schema = :schema',
             ConditionExpression:
-              'attribute_not_exists(sweptTo) OR sweptTo < :to OR (sweptTo = :read AND sweptTo > :future)',
+              'attribute_not_exists(sweptTo) OR NOT attribute_type(sweptTo, :N) OR sweptTo < :to OR ' +
+              '(sweptTo = :read AND sweptTo > :future)',
             ExpressionAttributeNames: { '#schema': 'schema' },
             ExpressionAttributeValues: {
               ':to': to,
               ':schema': SCHEMA,
+              ':N': 'N',
               ':read': sweptTo ?? 0,
               ':future': clock.now() + FUTURE_MAX_MS,
             },
@@ -75,16 +78,17 @@ export async function startSweep(
   }
 
   async function highestShards(): Promise<number> {
-    const known = state?.shards ?? 0;
+    const known = numberOr(state?.shards, 0);
     if (known >= config.shards) return known;
     const written = await table
       .write({
         Update: {
           Key: { ...SWEEP_STATE_KEY },
           UpdateExpression: 'SET shards = :shards, #schema = :schema',
-          ConditionExpression: 'attribute_not_exists(shards) OR shards < :shards',
+          ConditionExpression:
+            'attribute_not_exists(shards) OR NOT attribute_type(shards, :N) OR shards < :shards',
           ExpressionAttributeNames: { '#schema': 'schema' },
-          ExpressionAttributeValues: { ':shards': config.shards, ':schema': SCHEMA },
+          ExpressionAttributeValues: { ':shards': config.shards, ':schema': SCHEMA, ':N': 'N' },
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         },
       })
@@ -92,6 +96,10 @@ export async function startSweep(
         if (!isConditionFailed(error)) throw error;
         return error.item;
       });
-    return Math.max(config.shards, Number(written?.shards ?? 0));
+    return Math.max(config.shards, numberOr(written?.shards, 0));
   }
+}
+
+function numberOr<T>(value: unknown, otherwise: T): number | T {
+  return typeof value === 'number' ? value : otherwise;
 }

@@ -1,6 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { NativeAttributeValue } from '@aws-sdk/util-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
+import { READ_NUMBERS } from '../item-numbers.ts';
 import type { Item } from '../table.ts';
 import { type Attributes, byteOrder, typeOf } from './attribute-values.ts';
 import { ValidationException } from './validation-exception.ts';
@@ -44,7 +45,7 @@ export function toAttributes(item: Item | undefined): Attributes {
 
 /** Turns what is stored into an item: a copy. */
 export function toItem(attributes: Attributes): Item {
-  return unmarshall(own(attributes)) as Record<string, NativeAttributeValue>;
+  return unmarshall(own(attributes), READ_NUMBERS) as Record<string, NativeAttributeValue>;
 }
 
 /** Attributes that share no bytes with anybody; all else is copied by marshalling. */
