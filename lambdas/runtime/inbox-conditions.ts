@@ -19,6 +19,8 @@ export interface Claim {
   readonly leaseUntil: number;
   /** When the function is stopped at the latest. */
   readonly endsBy: number;
+  /** Whether another worker held it before, and its lease passed. */
+  readonly takenOver: boolean;
   /** The error of the attempt before, where there was one. */
   readonly lastError?: string | undefined;
 }

@@ -125,6 +125,7 @@ export function createInbox(deps: InboxDeps): Inbox {
         fence,
         leaseUntil,
         endsBy,
+        takenOver: takeOver,
         lastError: row.lastError as string | undefined,
       },
     });

@@ -75,7 +75,7 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
     },
 
     expire: async () => {
-      const triedBefore = claim.attempt > 1 || claim.lastError !== undefined;
+      const triedBefore = claim.attempt > 1 || claim.takenOver || claim.lastError !== undefined;
       const names = triedBefore ? await effectNames() : [...used];
       if (names.length === 0) return;
       const set = { expiresAt: expiresAt(clock.now(), deps.inboxRetentionDays) };

@@ -687,6 +687,31 @@ describe('a side effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
+  test('of a worker that died may expire too, also where the one that took over did not come to it', async () => {
+    const parts = bench();
+    const event = send(parts);
+    const effect = effectKey(CONSUMER, event.eventId, 'charge');
+    const past = { fence: 'dead', endsBy: parts.clock.now() - 1 };
+    await parts.memory.write({
+      Put: { Item: { ...effect, schema: 1, status: 'COMPLETED', ...past, startedAt: 0 } },
+    });
+    await parts.memory.write({
+      Put: {
+        Item: {
+          ...inboxKey(CONSUMER, event.eventId),
+          schema: 1,
+          status: 'PROCESSING',
+          ...past,
+          attempts: 1,
+          leaseUntil: past.endsBy,
+        },
+      },
+    });
+    await consumer(parts, [leased(ThingHappened, async () => {})]).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expect(parts.memory.item(effect)).toHaveProperty('expiresAt');
+  });
+
   test('is not begun by a worker that lost its lease', async () => {
     const parts = bench();
     const event = send(parts);
