@@ -27,6 +27,7 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           include: explorerTests,
           testTimeout: 120_000,
+          maxWorkers: '100%',
           env: quiet,
         },
       },

@@ -10,6 +10,7 @@ import {
   timelineText,
   type Violation,
 } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { HOLES, nearestViolation } from './holes.ts';
 import { ROUNDS, type Round, roundText, scenariosOf } from './rounds.ts';
 import type { Walk, WalkMessage } from './walk.ts';
 
@@ -19,6 +20,7 @@ interface Options {
   readonly stalls?: number;
   readonly deviations?: number;
   readonly seed?: string;
+  readonly holes: boolean;
   readonly list: boolean;
   readonly json: boolean;
 }
@@ -35,6 +37,7 @@ async function explore(filter: string | undefined, options: Options): Promise<vo
     return;
   }
   if (options.seed !== undefined) return replay(options.seed);
+  if (options.holes) return showHoles(filter);
   const startedAt = Date.now();
   const walks = rounds.flatMap((round) =>
     chosen(filter, round).map((scenario): Walk => ({ round, scenario })),
@@ -106,6 +109,20 @@ async function replay(seed: string): Promise<void> {
   print(timelineText(timeline));
   print(`\n${what ?? 'Nothing is wrong with it.'}`);
   if (what !== undefined) process.exitCode = 1;
+}
+
+/** Takes each rule away, and shows the shortest way in which it is missed. */
+async function showHoles(filter = ''): Promise<void> {
+  for (const { rule, scenario } of HOLES.filter((hole) => hole.rule.includes(filter))) {
+    const violation = await nearestViolation(scenario);
+    if (violation === undefined) process.exitCode = 1;
+    print(`Without the rule "${rule}":`);
+    print(
+      violation === undefined
+        ? 'NOTHING IS FOUND\n'
+        : `${violation.what}\n${timelineText(violation.timeline)}\n`,
+    );
+  }
 }
 
 const SEED = /^([23])\/(\d+)\/(\d+)\/(.+)\/([\d.]+)$/;
@@ -184,6 +201,7 @@ const program = new Command('npm run explore --')
   .option('--stalls <number>', 'how often time passes while a call is under way', whole)
   .option('--deviations <number>', 'how often a schedule may leave the ordinary way', whole)
   .option('--seed <seed>', 'run the one schedule that a violation named, and show it')
+  .option('--holes', 'take the rules away one at a time, and show what happens without each', false)
   .option('--list', 'list the scenarios', false)
   .option('--json', 'print { schedules, crashPoints, violations, seconds } as the last line', false)
   .action(explore);

@@ -1,0 +1,45 @@
+import {
+  exploreScenario,
+  type Scenario,
+  type Violation,
+} from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { INBOX_HOLES } from './inbox-holes.ts';
+import { inboxScenarios } from './inbox-scenarios.ts';
+import { type Hole, RELAY_HOLES } from './relay-holes.ts';
+import { type Bounds, relayScenarios } from './relay-scenarios.ts';
+
+/** A rule that is taken away, and the scenario in which it is missed. */
+export interface PlantedHole {
+  readonly rule: string;
+  readonly scenario: Scenario;
+  /** What breaks without the rule. */
+  readonly found: RegExp;
+}
+
+/** The furthest that a schedule leaves the ordinary way before a hole shows. */
+const DEVIATIONS_MAX = 4;
+
+/** Every rule that is taken away. */
+export const HOLES: readonly PlantedHole[] = [
+  ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
+  ...INBOX_HOLES.map((hole) => planted('inbox', hole, inboxScenarios)),
+];
+
+function planted<T>(
+  part: string,
+  { rule, where, budget, tamper, found }: Hole<T>,
+  scenariosOf: (bounds: Bounds, tamper?: T) => readonly Scenario[],
+): PlantedHole {
+  const scenario = scenariosOf({ actors: 2, budget }, tamper).find(({ name }) => name.includes(where));
+  if (scenario === undefined) throw new Error(`There is no scenario "${where}"`);
+  return { rule: `${part}: ${rule}`, scenario, found };
+}
+
+/** The schedule that breaks a promise and leaves the ordinary way least often. */
+export async function nearestViolation(scenario: Scenario): Promise<Violation | undefined> {
+  for (let deviationsMax = 0; deviationsMax <= DEVIATIONS_MAX; deviationsMax += 1) {
+    const [violation] = (await exploreScenario(scenario, { deviationsMax })).violations;
+    if (violation !== undefined) return violation;
+  }
+  return undefined;
+}
