@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createBusJournal } from './bus-journal.ts';
 import { type Answer, type Call, type FaultProxy, startFaultProxy } from './fault-proxy.ts';
-import { cut, killAfter, killBefore, refuse, refuseEntries } from './faults.ts';
+import { answerWhen, cut, forwardWhen, killAfter, killBefore, refuse, refuseEntries } from './faults.ts';
 
 interface Body {
   readonly Entries?: readonly { readonly Detail: string }[];
@@ -103,6 +103,22 @@ describe('the fault proxy', () => {
     proxy.inject({}, cut);
     await expect(call(events('a'))).rejects.toThrow();
     expect(heard).toEqual([]);
+  });
+
+  it.each([
+    ['the answer', answerWhen, 1],
+    ['the call', forwardWhen, 0],
+  ])('keeps %s back until it may go on', async (_, keepsBack, reached) => {
+    let looks = 0;
+    const mayGoOn = () => {
+      looks += 1;
+      if (looks < 3) expect(heard).toHaveLength(reached);
+      return looks === 3;
+    };
+    proxy.inject({}, keepsBack(mayGoOn));
+    expect((await call(events('a'))).status).toBe(200);
+    expect(looks).toBe(3);
+    expect(heard).toHaveLength(1);
   });
 
   it.each([

@@ -66,12 +66,18 @@ export interface FaultProxyDeps {
   readonly onAnswered?: (call: Call, answer: Answer) => void;
 }
 
+/**
+ * A connection to the engine that was idle for so long is not used again. The engine closes idle ones after 75 s, and
+ * a call that goes out in that moment is reset.
+ */
+const IDLE_MAX_MS = 30_000;
+
 /** Starts a proxy on a free port. */
 export async function startFaultProxy<Caller extends string>({
   endpoint,
   onAnswered,
 }: FaultProxyDeps): Promise<FaultProxy<Caller>> {
-  const agent = new Agent({ keepAlive: true });
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_MAX_MS });
   const faults = new Set<
     Fault & { readonly pattern: CallPattern<Caller>; readonly act: Act; hits: number }
   >();

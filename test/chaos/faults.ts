@@ -1,5 +1,9 @@
 import { pause } from '../../demo/shop.ts';
 import type { Act, Answer } from './fault-proxy.ts';
+import { CONSUMER_TIMINGS } from './timings.ts';
+
+/** How often a call that is kept back looks whether it may go on. */
+const HOLD_LOOK_MS = 50;
 
 /** An error as AWS answers it. */
 export interface Refusal {
@@ -63,8 +67,30 @@ export function answerLate(ms: number): Act {
   };
 }
 
+/** Lets the engine do it, and keeps the answer back until it may come, or the calling function is stopped for certain. */
+export function answerWhen(mayCome: () => boolean): Act {
+  return async (_call, forward) => {
+    const answer = await forward();
+    await waitFor(mayCome);
+    return answer;
+  };
+}
+
+/** Keeps the call back like that, and lets the engine do it then: also when its caller has given up. */
+export function forwardWhen(mayCome: () => boolean): Act {
+  return async (_call, forward) => {
+    await waitFor(mayCome);
+    return forward();
+  };
+}
+
 /** Cuts the connection before the engine hears of the call. */
 export const cut: Act = async () => undefined;
+
+async function waitFor(mayCome: () => boolean): Promise<void> {
+  const giveUpAt = Date.now() + CONSUMER_TIMINGS.timeoutS * 1_000;
+  while (!mayCome() && Date.now() < giveUpAt) await pause(HOLD_LOOK_MS);
+}
 
 function jsonAnswer(status: number, body: object): Answer {
   return {

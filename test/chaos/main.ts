@@ -7,12 +7,18 @@ import { createCleanup } from './cleanup.ts';
 import { startOrderSystem } from './order-system.ts';
 import { runScenario } from './runner.ts';
 import type { Outcome, Scenario } from './scenario.ts';
+import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
 
-interface Options {
+interface Options extends Settings {
   readonly list: boolean;
   readonly json: boolean;
   readonly port?: number;
 }
+
+/** More take hours, and the engine holds all of them in memory. */
+const SPIKE_ORDERS_MAX = 20_000;
+
+const SEED_MAX = 2 ** 32 - 1;
 
 /** How a run is stopped from outside, and what it then ends with. */
 const STOP_SIGNALS = [
@@ -44,7 +50,7 @@ async function chaos(names: readonly string[], options: Options): Promise<void> 
     const port = options.port ?? (await freePort());
     const system = await startOrderSystem({ port, cleanup, onProgress: say });
     for (const scenario of chosen) {
-      if (!stopped) outcomes.push(await runScenario(scenario, { system, print: show }));
+      if (!stopped) outcomes.push(await runScenario(scenario, { system, print: show, settings: options }));
     }
   } catch (error) {
     if (!stopped) throw error; // else the engine was stopped under it
@@ -110,6 +116,14 @@ function portArgument(text: string): number {
   }
 }
 
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`It is "${text}"; it must be a whole number from ${min} to ${max}.`);
+  };
+}
+
 async function main(): Promise<void> {
   const program = new Command('npm run chaos --')
     .description(
@@ -120,6 +134,18 @@ async function main(): Promise<void> {
     .option('--list', 'say which scenarios there are', false)
     .option('--json', 'print the verdicts as JSON, as the last line', false)
     .option('--port <number>', 'the port of the local AWS; a free one when not given', portArgument)
+    .option(
+      '--spike-orders <number>',
+      'how many orders spike places',
+      wholeNumber(1, SPIKE_ORDERS_MAX),
+      DEFAULT_SETTINGS.spikeOrders,
+    )
+    .option(
+      '--seed <number>',
+      'of the lots that worker-kill draws',
+      wholeNumber(0, SEED_MAX),
+      DEFAULT_SETTINGS.seed,
+    )
     .action(chaos);
   await program.parseAsync();
 }

@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
-import { InvokeCommand } from '@aws-sdk/client-lambda';
-import { GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { required } from '../../demo/readings.ts';
+import { createNaiveConsumers, type NaiveConsumers } from './naive-consumers.ts';
 import type { OrderSystem } from './order-system.ts';
 
 /**
  * Designs that look right and are not, run for comparison: on the same engine, through the same fault proxy (as
  * `naive`), against the same bank. What they come to is read from the table, the bus and the bank's ledger.
  */
-export interface Naive {
+export interface Naive extends NaiveConsumers {
   /** A service that stores orders, and publishes the event of each right after it. */
   writeThenPublish(orders: number): Promise<Delivery>;
   /** A relay that marks its rows first and publishes them then. */
   markThenPublish(events: number): Promise<Delivery>;
   /** A relay that publishes its rows in one call, and marks all of them when that call has succeeded. */
   publishThenMarkAll(texts: readonly string[]): Promise<Delivery>;
-  /** A consumer that looks whether it knows the event, charges, and remembers it; with several copies at once. */
-  lookThenCharge(copies: number): Promise<{ readonly charges: number }>;
 }
 
 /** What became of the events of a naive design. */
@@ -33,6 +31,8 @@ export function createNaive(deps: { readonly system: OrderSystem; readonly runId
   const { system, runId } = deps;
   const { store, mark, publish, delivery } = naiveTable(system);
   return {
+    ...createNaiveConsumers(deps),
+
     writeThenPublish: async (orders) => {
       const pk = `NAIVE#${runId}#write-then-publish`;
       for (const id of minted(orders)) {
@@ -59,26 +59,6 @@ export function createNaive(deps: { readonly system: OrderSystem; readonly runId
       await publish(ids, texts);
       for (const id of ids) await mark(pk, id);
       return delivery(pk);
-    },
-
-    lookThenCharge: async (copies) => {
-      const order = { orderId: `${runId}-naive`, customerId: 'naive', amountCents: 100 };
-      const PK = `NAIVE#${runId}#look-then-charge`;
-      const handle = async (): Promise<void> => {
-        const known = await system.documents.send(
-          new GetCommand({
-            TableName: system.tableName,
-            Key: { PK, SK: order.orderId },
-            ConsistentRead: true,
-          }),
-        );
-        if (known.Item !== undefined) return;
-        const Payload = JSON.stringify({ ...order, idempotencyKey: randomUUID() });
-        await system.lambda.send(new InvokeCommand({ FunctionName: system.functions.bank, Payload }));
-        await store(PK, order.orderId, 'DONE');
-      };
-      await Promise.all(Array.from({ length: copies }, handle));
-      return { charges: (await system.rows(`CHARGE#${order.orderId}`, system.bankTableName)).length };
     },
   };
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OrderSystem } from './order-system.ts';
-import { runScenario } from './runner.ts';
+import { type RunDeps, runScenario } from './runner.ts';
 import type { Scenario } from './scenario.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -12,12 +12,12 @@ const system = {
   proxy: { clear, inject: vi.fn() },
 } as unknown as OrderSystem;
 
-async function outcomeOf(run: Scenario['run']) {
+async function outcomeOf(run: Scenario['run'], more: Partial<Scenario> & Pick<RunDeps, 'settings'> = {}) {
   clear.mockClear();
   const lines: string[] = [];
   const ended = runScenario(
-    { name: 'some', title: 'something fails', run },
-    { system, print: (line) => lines.push(line) },
+    { name: 'some', title: 'something fails', run, limitMs: more.limitMs },
+    { system, print: (line) => lines.push(line), settings: more.settings },
   );
   await vi.runAllTimersAsync();
   return { ...(await ended), text: lines.join('\n') };
@@ -56,6 +56,24 @@ describe('a scenario', () => {
     });
     expect(outcome).toMatchObject({ passed: false, lost: undefined, problems: ['it broke'] });
     expect(clear).toHaveBeenCalledOnce();
+  });
+
+  it('has the time that it asks for', async () => {
+    const outcome = await outcomeOf(() => new Promise(() => {}), { limitMs: 90_000 });
+    expect(outcome).toMatchObject({ passed: false, seconds: 90, problems: ['It was not over after 90 s'] });
+  });
+
+  it('is told what the run was told', async () => {
+    const settings = { spikeOrders: 7, seed: 8 };
+    let told: unknown;
+    await outcomeOf(
+      async (stage) => {
+        told = stage.settings;
+        return { lost: 0, doubled: 0 };
+      },
+      { settings },
+    );
+    expect(told).toEqual(settings);
   });
 
   it('that runs over its time fails, and cannot break anything afterwards', async () => {

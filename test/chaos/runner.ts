@@ -3,15 +3,18 @@ import { errorMessage } from '../../lambdas/runtime/errors.ts';
 import { createCleanup } from './cleanup.ts';
 import type { OrderSystem } from './order-system.ts';
 import type { Counts, Outcome, Scenario } from './scenario.ts';
+import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
 import { createStage } from './stage.ts';
 
-/** How long a scenario may take: twice what each takes on a laptop, for machines that have other things to do. */
+/** How long a scenario may take if it does not say so itself: twice what each takes on a laptop, for machines that have other things to do. */
 const SCENARIO_MAX_MS = 60_000;
 
 /** What {@link runScenario} needs. */
 export interface RunDeps {
   readonly system: OrderSystem;
   readonly print: (line: string) => void;
+  /** @default {@link DEFAULT_SETTINGS} */
+  readonly settings?: Settings | undefined;
 }
 
 /**
@@ -19,8 +22,11 @@ export interface RunDeps {
  *
  * @returns how it ended; it never throws
  */
-export async function runScenario(scenario: Scenario, { system, print }: RunDeps): Promise<Outcome> {
-  const { name } = scenario;
+export async function runScenario(
+  scenario: Scenario,
+  { system, print, settings = DEFAULT_SETTINGS }: RunDeps,
+): Promise<Outcome> {
+  const { name, limitMs = SCENARIO_MAX_MS } = scenario;
   const cleanup = createCleanup();
   const problems: string[] = [];
   const timeIsUp = new AbortController();
@@ -31,9 +37,10 @@ export async function runScenario(scenario: Scenario, { system, print }: RunDeps
     cleanup.add(() => system.proxy.clear());
     const stage = createStage({
       system,
+      settings,
       runId: `${name}-${randomBytes(4).toString('hex')}`,
       cleanup,
-      endsAt: startedAt + SCENARIO_MAX_MS,
+      endsAt: startedAt + limitMs,
       signal: timeIsUp.signal,
       print: (line) => {
         if (!timeIsUp.signal.aborted) print(line);
@@ -42,7 +49,7 @@ export async function runScenario(scenario: Scenario, { system, print }: RunDeps
         if (!timeIsUp.signal.aborted) problems.push(text);
       },
     });
-    counts = await within(SCENARIO_MAX_MS, scenario.run(stage));
+    counts = await within(limitMs, scenario.run(stage));
   } catch (error) {
     problems.push(errorMessage(error));
   } finally {

@@ -6,6 +6,8 @@ export interface Scenario {
   readonly name: string;
   /** What fails, in a few words. */
   readonly title: string;
+  /** How long it may take, milliseconds. @default 60 s, twice what each takes on a laptop */
+  readonly limitMs?: number | undefined;
   /**
    * Breaks something, waits until the system has come to rest, and counts. What it broke through the stage is put
    * back by the runner, also when it throws.

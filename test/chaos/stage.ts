@@ -1,5 +1,5 @@
 import { ListEventSourceMappingsCommand, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
-import { SendMessageBatchCommand } from '@aws-sdk/client-sqs';
+import { SendMessageBatchCommand, SetQueueAttributesCommand } from '@aws-sdk/client-sqs';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import {
   type Consumer,
@@ -9,18 +9,23 @@ import {
   required,
   type WrittenEvent,
 } from '../../demo/readings.ts';
-import { createShop, pause } from '../../demo/shop.ts';
+import { createShop } from '../../demo/shop.ts';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Cleanup } from './cleanup.ts';
-import { countOrders } from './counts.ts';
 import type { Caller, FunctionName } from './deployed-functions.ts';
 import type { Act, CallPattern, Fault } from './fault-proxy.ts';
 import { createNaive, type Naive } from './naive.ts';
 import type { OrderSystem } from './order-system.ts';
+import { placeInRush } from './rush.ts';
+import type { Settings } from './settings.ts';
+import { unsubscribe } from './subscriptions.ts';
+import { CONSUMER_TIMINGS } from './timings.ts';
+import { createWaits, type Waits } from './waits.ts';
 
 /** What a scenario plays on: the order system, with orders and faults of the scenario's own. */
 export interface Stage extends Script, Orders, Faults, Waits {
   readonly system: OrderSystem;
+  readonly settings: Settings;
   /** Naive designs, run on the same engine and under the same faults. */
   readonly naive: Naive;
 }
@@ -41,6 +46,12 @@ interface Orders {
    * @returns what `read` takes to read only these
    */
   placeOrders(count: number): Promise<string>;
+  /**
+   * Places orders as fast as the table takes them: past the API, which would take minutes for thousands.
+   *
+   * @returns what `read` takes to read only these, and the id of the `OrderPlaced` of each
+   */
+  placeInRush(count: number): Promise<{ readonly wave: string; readonly eventIds: readonly string[] }>;
   /** Reads everything there is about the scenario's orders, or about some of them. */
   read(wave?: string): Promise<Readings>;
   /** Sends copies of an event's message to a consumer's queue, each under ids of its own. */
@@ -52,29 +63,20 @@ interface Faults {
   fault(pattern: CallPattern<Caller>, act: Act): Fault;
   /** Disables the mapping that feeds a function. @returns how to enable it again; the end of the scenario does so too */
   pauseMapping(of: FunctionName): Promise<() => Promise<void>>;
-}
-
-type Look<T> = () => Promise<T | false | undefined> | T | false | undefined;
-
-interface Waits {
+  /** Sets how long a consumer's queue hides a message that it hands out, seconds; the end of the scenario puts it back. */
+  hideFor(consumer: Consumer, seconds: number): Promise<void>;
   /**
-   * Looks again and again until there is something to see.
+   * Disables the rules that bring a consumer its events: what is published meanwhile never comes to it.
    *
-   * @throws `CHAOS_WAIT`, saying what was waited for, when the scenario's time is nearly up
+   * @returns how to enable them again; the end of the scenario does so too
    */
-  until<T>(what: string, look: Look<T>): Promise<T>;
-  /**
-   * Waits until no order is lost and the queues are empty, or until the scenario's time is nearly up.
-   *
-   * @param setAside - orders that are expected to wait for an operator
-   * @returns what it read last, to be counted
-   */
-  settle(placed: number, setAside?: ReadonlySet<string>): Promise<Readings>;
+  unsubscribe(consumer: Consumer): Promise<() => Promise<void>>;
 }
 
 /** What {@link createStage} needs. */
 export interface StageDeps {
   readonly system: OrderSystem;
+  readonly settings: Settings;
   /** Every customer and SKU of the scenario begins with it. */
   readonly runId: string;
   /** Gets what has to be put back. */
@@ -88,26 +90,23 @@ export interface StageDeps {
   readonly onProblem: (text: string) => void;
 }
 
-const LOOK_EVERY_MS = 250;
 const ORDERS_PER_SECOND = 20;
-
-/** Waiting ends this long before the scenario's time is up, so that what was lost is counted and not only timed out. */
-const COUNT_MS = 5_000;
 
 /** The most messages of one send (SQS quotas). */
 const SEND_BATCH_MAX = 10;
 
 /** Makes the stage of one scenario. */
 export function createStage(deps: StageDeps): Stage {
-  const { system, runId } = deps;
+  const { system, settings, runId } = deps;
   const orders = ordersOf(deps);
   return {
     system,
+    settings,
     naive: createNaive({ system, runId }),
     ...scriptOf(deps),
     ...orders,
     ...faultsOf(deps),
-    ...waitsOf(deps, orders.read),
+    ...createWaits({ ...deps, read: orders.read }),
   };
 }
 
@@ -134,15 +133,23 @@ function ordersOf({ system, runId, signal }: StageDeps): Orders {
   const { outputs, endpoint, sqs } = system;
   const reader = createReader(outputs);
   let waves = 0;
+  async function openShop() {
+    signal.throwIfAborted();
+    waves += 1;
+    const wave = `${runId}-${waves}-`;
+    const shop = createShop({ outputs, endpoint, runId: wave });
+    await shop.stockUp();
+    return { wave, shop };
+  }
   return {
     placeOrders: async (count) => {
-      signal.throwIfAborted();
-      waves += 1;
-      const wave = `${runId}-${waves}-`;
-      const shop = createShop({ outputs, endpoint, runId: wave });
-      await shop.stockUp();
+      const { wave, shop } = await openShop();
       await shop.placeOrders(count, ORDERS_PER_SECOND, () => {});
       return wave;
+    },
+    placeInRush: async (count) => {
+      const { wave } = await openShop();
+      return { wave, eventIds: await placeInRush(system, wave, count) };
     },
     read: (wave = runId) => reader.read(wave),
     deliver: async (consumer, { row, envelope }, copies) => {
@@ -160,7 +167,7 @@ function ordersOf({ system, runId, signal }: StageDeps): Orders {
 }
 
 function faultsOf({ system, cleanup, signal, onProblem }: StageDeps): Faults {
-  const { lambda, proxy, functions } = system;
+  const { lambda, proxy, functions, outputs, sqs } = system;
   return {
     fault: (pattern, act) => {
       signal.throwIfAborted();
@@ -187,29 +194,21 @@ function faultsOf({ system, cleanup, signal, onProblem }: StageDeps): Faults {
       await enable(false);
       return () => enable(true);
     },
-  };
-}
-
-function waitsOf({ endsAt, signal }: StageDeps, read: Orders['read']): Waits {
-  const isOver = () => Date.now() > endsAt - COUNT_MS;
-  return {
-    until: async (what, look) => {
-      for (;;) {
-        signal.throwIfAborted();
-        const found = await look();
-        if (found !== undefined && found !== false) return found;
-        if (isOver()) throw new MailroomError('CHAOS_WAIT', `The time ran out before this: ${what}.`);
-        await pause(LOOK_EVERY_MS);
-      }
+    hideFor: async (consumer, seconds) => {
+      signal.throwIfAborted();
+      const QueueUrl = required(outputs, `${QUEUE_OUTPUTS[consumer]}QueueUrl`);
+      const set = async (VisibilityTimeout: number) => {
+        const Attributes = { VisibilityTimeout: String(VisibilityTimeout) };
+        await sqs.send(new SetQueueAttributesCommand({ QueueUrl, Attributes }));
+      };
+      cleanup.add(() => set(CONSUMER_TIMINGS.visibilityTimeoutS));
+      await set(seconds);
     },
-    settle: async (placed, setAside) => {
-      for (;;) {
-        signal.throwIfAborted();
-        const readings = await read();
-        const { lost } = countOrders(readings, placed, setAside);
-        if ((lost === 0 && readings.queued === 0) || isOver()) return readings;
-        await pause(LOOK_EVERY_MS);
-      }
+    unsubscribe: async (consumer) => {
+      signal.throwIfAborted();
+      const subscribe = await unsubscribe(system, consumer);
+      cleanup.add(subscribe);
+      return subscribe;
     },
   };
 }

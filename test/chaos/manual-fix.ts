@@ -1,0 +1,107 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
+import type { WrittenEvent } from '../../demo/readings.ts';
+import { dynamoTable, type Key, resolveMessage } from '../../lambdas/runtime/index.ts';
+import { effectKey, INBOX_PREFIX, type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
+import { countOrders } from './counts.ts';
+import { tablePolicy } from './deployed-policy.ts';
+import type { Scenario } from './scenario.ts';
+import type { Stage } from './stage.ts';
+
+const ORDERS = 2;
+
+/** An operator deletes what payments remembers of charged orders, and sends their messages again. */
+export const manualFix: Scenario = {
+  name: 'manual-fix',
+  title: 'an operator deletes the inbox rows of charged orders, and sends their messages again',
+  run: async (stage) => {
+    stage.step(`${ORDERS} orders are placed, charged, and done`);
+    await stage.placeOrders(ORDERS);
+    await stage.settle(ORDERS);
+    const placed = (await stage.read()).events.filter(({ row }) => row.type === 'OrderPlaced');
+    const [remembered, forgotten] = placed;
+    if (remembered === undefined || forgotten === undefined) throw new Error('The orders have no events');
+    const denied = await deniesDelete(stage);
+    stage.check(denied, "the deployed table's own policy denies to delete rows of INBOX#*");
+
+    stage.step("Somebody deletes both inbox rows by hand, of one order also the charge's stored result");
+    await deleteRow(stage, inboxKey('payments', remembered.envelope.eventId));
+    await deleteRow(stage, inboxKey('payments', forgotten.envelope.eventId));
+    await deleteRow(stage, effectKey('payments', forgotten.envelope.eventId, 'charge'));
+    const left = (await stage.read()).inbox.payments.size;
+    stage.check(left === 0, 'they are gone: this engine enforces no policies. AWS would have refused it');
+
+    stage.step('Both messages are sent again');
+    await Promise.all(placed.map((event) => stage.deliver('payments', event, 1)));
+    const failed = await stage.until('payments has tried both again', async () => {
+      const rows = [...(await stage.read()).inbox.payments.values()];
+      return rows.length === ORDERS && rows.every(hasBeenTried) && rows;
+    });
+    stage.check(
+      failed.every(({ lastError = '' }) => lastError.includes('ConditionalCheckFailed')),
+      'the payment row is there already: its condition refuses both commits, and with them a second event',
+    );
+    const askedOnce = await requestsOf(stage, remembered);
+    stage.check(askedOnce.length === 1, 'where the stored result was left, the bank was not asked again');
+    const asked = await requestsOf(stage, forgotten);
+    stage.check(
+      asked.length > 1 && new Set(asked.map(({ idempotencyKey }) => idempotencyKey)).size === 1,
+      `where it was not, the bank was asked again (${asked.length} times in all), and knew the key`,
+    );
+
+    stage.step('The operator resolves both messages as it should be done: they are processed and do not run');
+    await Promise.all(placed.map((event) => resolve(stage, event)));
+    const readings = await stage.settle(ORDERS);
+    const charges = [...readings.charges.values()].flat().length;
+    const captured = readings.events.filter(({ row }) => row.type === 'PaymentCaptured').length;
+    stage.check(
+      charges === ORDERS && captured === ORDERS,
+      `${charges} charges and ${captured} PaymentCaptured for ${ORDERS} orders`,
+    );
+
+    const naive = await stage.naive.lookThenChargeForgotten();
+    stage.note(
+      `without Mailroom (look whether it is known, charge, remember it): when what it remembers was deleted and the ` +
+        `event came again, ${naive.charges} charges`,
+    );
+    return countOrders(readings, ORDERS);
+  },
+};
+
+/** An error is kept on the row while the message is tried once more. */
+function hasBeenTried({ status, lastError }: InboxRow): boolean {
+  return status === 'PROCESSED' || lastError !== undefined;
+}
+
+async function deniesDelete({ system }: Stage): Promise<boolean> {
+  const statements = await tablePolicy(system.endpoint);
+  return statements.some(
+    ({ Effect, Action, Condition }) =>
+      Effect === 'Deny' &&
+      [Action].flat().includes('dynamodb:DeleteItem') &&
+      JSON.stringify(Condition).includes(`"dynamodb:LeadingKeys":["${INBOX_PREFIX}*"]`),
+  );
+}
+
+async function deleteRow({ system }: Stage, { PK, SK }: Key): Promise<void> {
+  await system.documents.send(new DeleteCommand({ TableName: system.tableName, Key: { PK, SK } }));
+}
+
+async function requestsOf({ system }: Stage, { envelope }: WrittenEvent) {
+  return system.rows(`REQUEST#${envelope.aggregateId}`, system.bankTableName);
+}
+
+/** Again while payments is trying it, and so holds it. */
+async function resolve(stage: Stage, { envelope }: WrittenEvent): Promise<void> {
+  const table = dynamoTable({ client: new DynamoDBClient({}), tableName: stage.system.tableName });
+  const resolution = {
+    consumer: 'payments',
+    eventId: envelope.eventId,
+    reason: 'was charged before',
+    by: 'chaos',
+    inboxRetentionDays: 35,
+  };
+  await stage.until('the message is resolved', async () => {
+    return (await resolveMessage({ table }, resolution)).status !== 'leased';
+  });
+}

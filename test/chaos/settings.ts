@@ -1,0 +1,10 @@
+/** What a run of the scenarios can be told. */
+export interface Settings {
+  /** How many orders `spike` places. */
+  readonly spikeOrders: number;
+  /** Where the lots of `worker-kill` begin: the same seed draws the same calls. */
+  readonly seed: number;
+}
+
+/** What a run is told when nobody says otherwise. */
+export const DEFAULT_SETTINGS: Settings = { spikeOrders: 2_000, seed: 1 };

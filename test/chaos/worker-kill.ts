@@ -1,0 +1,69 @@
+import { countOrders } from './counts.ts';
+import type { FunctionName } from './deployed-functions.ts';
+import { killAfter, killBefore } from './faults.ts';
+import { drawKills, type Kill } from './kill-plan.ts';
+import type { Scenario } from './scenario.ts';
+
+const ORDERS = 40;
+
+/** The functions that are killed, and among how many of its first calls the fatal ones of each are drawn. */
+const VICTIMS: Readonly<Partial<Record<FunctionName, number>>> = {
+  'relay-stream': 10,
+  'relay-sweep': 40,
+  payments: 120,
+  inventory: 60,
+  notifications: 90,
+  'order-status': 60,
+};
+
+/** Kills of each function. A message has five attempts: it must not lose them all to our own chance. */
+const KILLS_EACH = 3;
+
+/** The processes of the relay and of all consumers are killed again and again, at calls drawn by lot. */
+export const workerKill: Scenario = {
+  name: 'worker-kill',
+  title: 'the processes of the relay and of the consumers are killed at random',
+  run: async (stage) => {
+    const { seed } = stage.settings;
+    const plans = drawKills({ seed, victims: VICTIMS, each: KILLS_EACH });
+    stage.step(`${ORDERS} orders are placed; each function is killed ${KILLS_EACH} times (seed ${seed})`);
+    const calls = new Map<string, number>();
+    const dead = new Set<number>();
+    const killed: { readonly victim: FunctionName; readonly kill: Kill; readonly action: string }[] = [];
+    for (const [victim, plan] of plans) {
+      stage.fault({ from: victim, where: ({ pid }) => !dead.has(pid) }, (call, forward) => {
+        const n = (calls.get(victim) ?? 0) + 1;
+        calls.set(victim, n);
+        const kill = plan.find(({ atCall }) => atCall === n);
+        if (kill === undefined) return forward();
+        dead.add(call.pid);
+        killed.push({ victim, kill, action: call.action });
+        const act = kill.moment === 'before' ? killBefore : killAfter;
+        return act(stage.system.kill)(call, forward);
+      });
+    }
+    await stage.placeOrders(ORDERS);
+    const readings = await stage.settle(ORDERS);
+
+    stage.step(`The system has come to rest; ${killed.length} processes were killed`);
+    for (const victim of plans.keys()) {
+      const own = killed.filter((one) => one.victim === victim);
+      const moments = own.map(({ kill, action }) => `${kill.moment} its call ${kill.atCall} (${action})`);
+      stage.check(own.length > 0, `${victim}: ${moments.join(', ')}`);
+    }
+    const rows = Object.values(readings.inbox).flatMap((byEvent) => [...byEvent.values()]);
+    const taken = rows.filter(({ attempts }) => attempts > 1).length;
+    stage.check(taken > 0, `${taken} messages were begun more than once, by one worker after another`);
+    const again = readings.events.filter(
+      ({ envelope }) => stage.system.journal.timesPublished(envelope.eventId) > 1,
+    ).length;
+    stage.note(`${again} events were published more than once, and absorbed`);
+
+    const naive = await stage.naive.chargeThenRemember();
+    stage.note(
+      'without Mailroom (charge, then remember the event): ended between the two, it charges again when the event comes ' +
+        `again, ${naive.charges} charges`,
+    );
+    return countOrders(readings, ORDERS);
+  },
+};
