@@ -1,16 +1,16 @@
-import { badEventInBatch } from './bad-event-in-batch.ts';
-import { busOutage } from './bus-outage.ts';
-import { duplicateDelivery } from './duplicate-delivery.ts';
-import { lostHeartbeat } from './lost-heartbeat.ts';
-import { manualFix } from './manual-fix.ts';
-import { poison } from './poison.ts';
-import { relayKilled } from './relay-killed.ts';
 import type { Scenario } from './scenario.ts';
-import { slowHandler } from './slow-handler.ts';
-import { spike } from './spike.ts';
-import { streamGap } from './stream-gap.ts';
-import { stuckClaim } from './stuck-claim.ts';
-import { workerKill } from './worker-kill.ts';
+import { badEventInBatch } from './scenarios/bad-event-in-batch.ts';
+import { busOutage } from './scenarios/bus-outage.ts';
+import { duplicateDelivery } from './scenarios/duplicate-delivery.ts';
+import { lostHeartbeat } from './scenarios/lost-heartbeat.ts';
+import { manualFix } from './scenarios/manual-fix.ts';
+import { poison } from './scenarios/poison.ts';
+import { relayKilled } from './scenarios/relay-killed.ts';
+import { slowHandler } from './scenarios/slow-handler.ts';
+import { spike } from './scenarios/spike.ts';
+import { streamGap } from './scenarios/stream-gap.ts';
+import { stuckClaim } from './scenarios/stuck-claim.ts';
+import { workerKill } from './scenarios/worker-kill.ts';
 
 /** Every scenario, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [

@@ -1,9 +1,9 @@
-import { eventIdShard } from '../../lambdas/runtime/event-id.ts';
-import { deadKey } from '../../lambdas/runtime/rows.ts';
-import { countOrders } from './counts.ts';
-import type { Call } from './fault-proxy.ts';
-import { type BusEntryInput, refuseEntries } from './faults.ts';
-import type { Scenario } from './scenario.ts';
+import { eventIdShard } from '../../../lambdas/runtime/event-id.ts';
+import { deadKey } from '../../../lambdas/runtime/rows.ts';
+import { countOrders } from '../counts.ts';
+import type { Call } from '../fault-proxy.ts';
+import { type BusEntryInput, refuseEntries } from '../faults.ts';
+import type { Scenario } from '../scenario.ts';
 
 const ORDERS = 10;
 const CODE = 'MalformedDetail';

@@ -1,9 +1,9 @@
-import { pause } from '../../demo/shop.ts';
-import { FRESH_MS } from '../../lambdas/runtime/relay-stream.ts';
-import { countOrders } from './counts.ts';
-import { cut, killAfter, killBefore } from './faults.ts';
-import type { Scenario } from './scenario.ts';
-import type { Stage } from './stage.ts';
+import { pause } from '../../../demo/shop.ts';
+import { FRESH_MS } from '../../../lambdas/runtime/relay-stream.ts';
+import { countOrders } from '../counts.ts';
+import { cut, killAfter, killBefore } from '../faults.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Stage } from '../stage.ts';
 
 const ORDERS = 5;
 const NAIVE_EVENTS = 1;

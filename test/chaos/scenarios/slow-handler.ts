@@ -1,9 +1,9 @@
-import { pause } from '../../demo/shop.ts';
-import { countOrders } from './counts.ts';
-import { answerWhen } from './faults.ts';
-import { isRenew, receivesOf, watchClaims } from './inbox-calls.ts';
-import type { Scenario } from './scenario.ts';
-import { CONSUMER_TIMINGS } from './timings.ts';
+import { pause } from '../../../demo/shop.ts';
+import { countOrders } from '../counts.ts';
+import { answerWhen } from '../faults.ts';
+import { isRenew, receivesOf, watchClaims } from '../inbox-calls.ts';
+import type { Scenario } from '../scenario.ts';
+import { CONSUMER_TIMINGS } from '../timings.ts';
 
 /** Less than the handler takes, against the advice of synth: only the heartbeat keeps the message hidden. */
 const HIDDEN_S = 5;

@@ -1,8 +1,8 @@
 import { GetQueueAttributesCommand } from '@aws-sdk/client-sqs';
-import { type Readings, required } from '../../demo/readings.ts';
-import { countOrders } from './counts.ts';
-import type { Counts, Scenario } from './scenario.ts';
-import type { Stage } from './stage.ts';
+import { type Readings, required } from '../../../demo/readings.ts';
+import { countOrders } from '../counts.ts';
+import type { Counts, Scenario } from '../scenario.ts';
+import type { Stage } from '../stage.ts';
 
 /** Everything must be done so long after the last order. */
 const BACKLOG_MAX_MS = 60_000;

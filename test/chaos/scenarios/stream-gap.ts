@@ -1,5 +1,5 @@
-import { countOrders } from './counts.ts';
-import type { Scenario } from './scenario.ts';
+import { countOrders } from '../counts.ts';
+import type { Scenario } from '../scenario.ts';
 
 const ORDERS = 5;
 

@@ -1,8 +1,8 @@
-import { countOrders } from './counts.ts';
-import type { FunctionName } from './deployed-functions.ts';
-import { killAfter, killBefore } from './faults.ts';
-import { drawKills, type Kill } from './kill-plan.ts';
-import type { Scenario } from './scenario.ts';
+import { countOrders } from '../counts.ts';
+import type { FunctionName } from '../deployed-functions.ts';
+import { killAfter, killBefore } from '../faults.ts';
+import { drawKills, type Kill } from '../kill-plan.ts';
+import type { Scenario } from '../scenario.ts';
 
 const ORDERS = 40;
 

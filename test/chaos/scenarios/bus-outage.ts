@@ -1,8 +1,8 @@
-import { pause } from '../../demo/shop.ts';
-import { countOrders } from './counts.ts';
-import type { Act } from './fault-proxy.ts';
-import { refuse } from './faults.ts';
-import type { Scenario } from './scenario.ts';
+import { pause } from '../../../demo/shop.ts';
+import { countOrders } from '../counts.ts';
+import type { Act } from '../fault-proxy.ts';
+import { refuse } from '../faults.ts';
+import type { Scenario } from '../scenario.ts';
 
 const ORDERS = 20;
 const NAIVE_ORDERS = 5;

@@ -1,14 +1,14 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { Readings, WrittenEvent } from '../../demo/readings.ts';
-import { mintEventId } from '../../lambdas/runtime/event-id.ts';
-import { dynamoTable, resolveMessage } from '../../lambdas/runtime/index.ts';
-import { asRow, type InboxRow, inboxKey, rejectedKey } from '../../lambdas/runtime/rows.ts';
-import { countOrders } from './counts.ts';
-import { type DeadLetter, deadLetters, redrive } from './dead-letters.ts';
-import type { Act } from './fault-proxy.ts';
-import { messagesOf } from './inbox-calls.ts';
-import type { Counts, Scenario } from './scenario.ts';
-import type { Stage } from './stage.ts';
+import type { Readings, WrittenEvent } from '../../../demo/readings.ts';
+import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
+import { dynamoTable, resolveMessage } from '../../../lambdas/runtime/index.ts';
+import { asRow, type InboxRow, inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+import { countOrders } from '../counts.ts';
+import { type DeadLetter, deadLetters, redrive } from '../dead-letters.ts';
+import type { Act } from '../fault-proxy.ts';
+import { messagesOf } from '../inbox-calls.ts';
+import type { Counts, Scenario } from '../scenario.ts';
+import type { Stage } from '../stage.ts';
 
 const ORDERS = 5;
 

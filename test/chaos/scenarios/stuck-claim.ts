@@ -1,11 +1,11 @@
 import { GetQueueAttributesCommand } from '@aws-sdk/client-sqs';
-import { required } from '../../demo/readings.ts';
-import { countOrders } from './counts.ts';
-import type { Act } from './fault-proxy.ts';
-import { killAfter } from './faults.ts';
-import { watchClaims } from './inbox-calls.ts';
-import type { Scenario } from './scenario.ts';
-import type { Stage } from './stage.ts';
+import { required } from '../../../demo/readings.ts';
+import { countOrders } from '../counts.ts';
+import type { Act } from '../fault-proxy.ts';
+import { killAfter } from '../faults.ts';
+import { watchClaims } from '../inbox-calls.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Stage } from '../stage.ts';
 
 const MEANWHILE = 2;
 

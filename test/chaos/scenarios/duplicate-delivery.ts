@@ -1,6 +1,6 @@
-import { countOrders } from './counts.ts';
-import { answerLate } from './faults.ts';
-import type { Scenario } from './scenario.ts';
+import { countOrders } from '../counts.ts';
+import { answerLate } from '../faults.ts';
+import type { Scenario } from '../scenario.ts';
 
 const ORDERS = 3;
 const COPIES = 5;

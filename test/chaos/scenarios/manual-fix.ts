@@ -1,12 +1,12 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
-import type { WrittenEvent } from '../../demo/readings.ts';
-import { dynamoTable, type Key, resolveMessage } from '../../lambdas/runtime/index.ts';
-import { effectKey, INBOX_PREFIX, type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
-import { countOrders } from './counts.ts';
-import { tablePolicy } from './deployed-policy.ts';
-import type { Scenario } from './scenario.ts';
-import type { Stage } from './stage.ts';
+import type { WrittenEvent } from '../../../demo/readings.ts';
+import { dynamoTable, type Key, resolveMessage } from '../../../lambdas/runtime/index.ts';
+import { effectKey, INBOX_PREFIX, type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { countOrders } from '../counts.ts';
+import { tablePolicy } from '../deployed-policy.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Stage } from '../stage.ts';
 
 const ORDERS = 2;
 

@@ -1,10 +1,10 @@
-import type { WrittenEvent } from '../../demo/readings.ts';
-import { pause } from '../../demo/shop.ts';
-import { countOrders } from './counts.ts';
-import { answerWhen, cut, forwardWhen } from './faults.ts';
-import { type ClaimTry, commitFence, isRenew, messagesOf, watchClaims } from './inbox-calls.ts';
-import type { Scenario } from './scenario.ts';
-import type { Stage } from './stage.ts';
+import type { WrittenEvent } from '../../../demo/readings.ts';
+import { pause } from '../../../demo/shop.ts';
+import { countOrders } from '../counts.ts';
+import { answerWhen, cut, forwardWhen } from '../faults.ts';
+import { type ClaimTry, commitFence, isRenew, messagesOf, watchClaims } from '../inbox-calls.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Stage } from '../stage.ts';
 
 /** One whose worker waits for the bank, and one whose worker is about to commit. */
 const STUCK = 2;
