@@ -1,4 +1,6 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { eventIdShard } from '../../../lambdas/runtime/event-id.ts';
+import { dynamoTable, requeueDead } from '../../../lambdas/runtime/index.ts';
 import { deadKey } from '../../../lambdas/runtime/rows.ts';
 import { countOrders } from '../counts.ts';
 import type { Call } from '../fault-proxy.ts';
@@ -8,7 +10,7 @@ import type { Scenario } from '../scenario.ts';
 const ORDERS = 10;
 const CODE = 'MalformedDetail';
 
-/** EventBridge refuses one entry of a call for what it is, and takes the nine around it. */
+/** EventBridge refuses one entry of a call for what it is, and takes the nine around it; later an operator requeues it. */
 export const badEventInBatch: Scenario = {
   name: 'bad-event-in-batch',
   title: 'EventBridge refuses one event of ten in a call',
@@ -61,6 +63,16 @@ export const badEventInBatch: Scenario = {
     stage.note(
       `without Mailroom (mark the whole call when it succeeded): ${naive.done} marked, ${naive.lost} lost unseen`,
     );
-    return countOrders(readings, ORDERS, new Set([aggregateId]));
+
+    stage.step('What EventBridge did not like is mended, and the operator requeues the event');
+    refusal.remove();
+    const table = dynamoTable({ client: new DynamoDBClient({}), tableName: stage.system.tableName });
+    stage.check(await requeueDead({ table }, eventId), 'it was DEAD, and is PENDING again');
+    const repaired = await stage.settle(ORDERS);
+    const left = (await stage.system.rows(key.PK)).filter(({ SK }) => SK === key.SK);
+    stage.check(left.length === 0, 'its pointer is gone');
+    stage.check(repaired.charges.get(aggregateId)?.length === 1, 'its order is charged, once');
+
+    return countOrders(repaired, ORDERS);
   },
 };
