@@ -1,4 +1,4 @@
-import type { Table, Update } from '../../lambdas/runtime/table.ts';
+import type { Item, Table, Update } from '../../lambdas/runtime/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 import { setsStatus, type TableTamper, tamperedTable, withCondition } from './tampered-table.ts';
@@ -27,7 +27,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   },
   {
     rule: 'our fence means success only where the message is PROCESSED',
-    where: 'an effect and a commit',
+    where: 'a commit, delivered',
     budget: { faults: 1, stalls: 0 },
     tamper: { tamperTable: (real) => fenceIsEnough(real) },
     found: /The effect was applied 0 times|is stuck/,
@@ -79,6 +79,24 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /A worker changed a message that another one holds/,
   },
   {
+    rule: 'an effect that may still run elsewhere is waited for',
+    where: 'an effect, delivered',
+    budget: { faults: 0, stalls: 1 },
+    tamper: table({
+      action: ({ Put, ...others }) =>
+        Put?.ConditionExpression?.includes('endsBy < :now')
+          ? {
+              Put: {
+                ...Put,
+                ConditionExpression: Put.ConditionExpression.replace('endsBy < :now', 'endsBy > :zero'),
+                ExpressionAttributeValues: { ...withoutNow(Put.ExpressionAttributeValues), ':zero': 0 },
+              },
+            }
+          : { Put, ...others },
+    }),
+    found: /is run by two workers at once/,
+  },
+  {
     rule: 'a busy message waits until its lease has passed',
     where: 'an effect and a commit',
     budget: { faults: 1, stalls: 0 },
@@ -90,6 +108,10 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /A healthy message is in the dead-letter queue/,
   },
 ];
+
+function withoutNow({ ':now': _now, ...values }: Item = {}): Item {
+  return values;
+}
 
 /** Whatever the row says, our fence on it is taken for our commit. */
 function fenceIsEnough(real: Table): Table {

@@ -1,5 +1,5 @@
 import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
-import { type Handler, leased, transactional } from '../../lambdas/runtime/handler.ts';
+import { type Handler, type LeasedContext, leased, transactional } from '../../lambdas/runtime/handler.ts';
 import { resolveMessage } from '../../lambdas/runtime/operations.ts';
 import type { Commit } from '../../lambdas/runtime/outbox.ts';
 import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
@@ -39,6 +39,8 @@ interface Setting {
   readonly operator?: (world: ConsumerWorld, operator: Actor) => Promise<void>;
   /** How often the effect may have been applied in the end. @default exactly once */
   readonly applied?: readonly number[];
+  /** Whether there is an effect, which must have happened. @default false */
+  readonly charges?: boolean;
   /** How far the second worker's clock is ahead, milliseconds. @default 0 */
   readonly skewMs?: number;
 }
@@ -57,31 +59,54 @@ const ADD_ONE: Commit = {
   events: [ThingHappened.create({ aggregateId: 'thing-2', data: { n: 2 } })],
 };
 
+const CHARGE = 'charge';
+
 const chargeAndCommit = leased(ThingHappened, async (_event, ctx) => {
-  await ctx.once('charge', async (idempotencyKey) => ({ idempotencyKey }));
+  await charge(ctx);
   await ctx.commit(ADD_ONE);
 });
+
+/** An effect that must happen, and whose result must be the same whoever asks for it. */
+async function charge(ctx: LeasedContext): Promise<void> {
+  const result = await ctx.once(CHARGE, async () => ({ charged: true }));
+  if (result?.charged !== true) throw new Error('The result of the effect was lost');
+}
 
 const commitOnly = leased(ThingHappened, async (_event, ctx) => {
   await ctx.commit(ADD_ONE);
 });
 
+/** What it makes of a commit that nobody knows of must not decide about the message. */
+const commitAndSwallow = leased(ThingHappened, async (_event, ctx) => {
+  await ctx.commit(ADD_ONE).catch((error: Error) => {
+    if (error.name !== 'TimeoutError') throw error;
+  });
+});
+
 const returnOnly = leased(ThingHappened, async () => ({ done: true }));
 
-const chargeOnly = leased(ThingHappened, async (_event, ctx) =>
-  ctx.once('charge', async (idempotencyKey) => ({ idempotencyKey })),
-);
+const chargeOnly = leased(ThingHappened, async (_event, ctx) => charge(ctx));
 
 const write = transactional(ThingHappened, async () => ADD_ONE);
 
 const SETTINGS: readonly Setting[] = [
-  { name: 'an effect and a commit', handler: () => chargeAndCommit },
+  { name: 'an effect and a commit', handler: () => chargeAndCommit, charges: true },
+  {
+    name: 'a handler that swallows a lost answer',
+    handler: () => commitAndSwallow,
+  },
   { name: 'a commit, delivered twice', handler: () => commitOnly, world: { copies: 2 } },
   { name: 'a result, delivered twice', handler: () => returnOnly, world: { copies: 2 }, applied: [0] },
-  { name: 'an effect, delivered twice', handler: () => chargeOnly, world: { copies: 2 }, applied: [0] },
+  {
+    name: 'an effect, delivered twice',
+    handler: () => chargeOnly,
+    charges: true,
+    world: { copies: 2 },
+    applied: [0],
+  },
   { name: 'a transactional handler', handler: () => write, world: { copies: 2 } },
-  { name: 'a clock that is ahead', handler: () => chargeAndCommit, skewMs: 1_900 },
-  { name: 'a clock that is behind', handler: () => chargeAndCommit, skewMs: -1_900 },
+  { name: 'a clock that is ahead', handler: () => chargeAndCommit, charges: true, skewMs: 1_900 },
+  { name: 'a clock that is behind', handler: () => chargeAndCommit, charges: true, skewMs: -1_900 },
   {
     name: 'poison, mended and redriven',
     handler: ({ mended }) =>
@@ -114,6 +139,7 @@ const SETTINGS: readonly Setting[] = [
     applied: [0, 1],
     operator: async (world, operator) => {
       const { clock, random } = operator;
+      await operator.step('looks at the message', () => {}); // which may be at any time
       const { consumer, inboxRetentionDays } = world.config;
       await operator.invoke(60_000, () =>
         resolveMessage(
@@ -148,7 +174,7 @@ export function inboxScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenar
 }
 
 function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxTamper): Scenario {
-  const { invocations = 1, mends = false, applied = [1] } = setting;
+  const { invocations = 1, mends = false, applied = [1], charges = false } = setting;
   return {
     name: `inbox: ${setting.name}`,
     budget,
@@ -185,7 +211,7 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
         ...world,
         state: () => `${world.state()} ${release.mended}`,
         settle: (again) => void rest(again.actor('rest')),
-        verdict: () => verdict(world, applied),
+        verdict: () => verdict(world, applied) ?? uncharged(world, charges),
       };
     },
   };
@@ -196,4 +222,10 @@ function verdict(world: ConsumerWorld, applied: readonly number[]): string | und
   const events = world.memory.items().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)).length;
   if (events !== times) return `The effect was applied ${times} times, but there are ${events} events of it`;
   return world.unrest() ?? (applied.includes(times) ? undefined : `The effect was applied ${times} times`);
+}
+
+function uncharged(world: ConsumerWorld, charges: boolean): string | undefined {
+  const keys = [...world.log.happened.keys()];
+  const expected = charges ? [`${world.config.consumer}:${world.eventId}:${CHARGE}`] : [];
+  return keys.join() === expected.join() ? undefined : `The effects are "${keys.join()}"`;
 }

@@ -5,14 +5,13 @@ import { Command, InvalidArgumentError } from 'commander';
 import pMap from 'p-map';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import {
-  type ExplorationReport,
   replaySchedule,
   timelineText,
   type Violation,
 } from '../../lambdas/runtime/testing/explorer/exploration.ts';
 import { HOLES, nearestViolation } from './holes.ts';
 import { ROUNDS, type Round, roundText, scenariosOf } from './rounds.ts';
-import type { Walk, WalkMessage } from './walk.ts';
+import type { Walk, Walked, WalkMessage } from './walk.ts';
 
 interface Options {
   readonly actors?: 2 | 3;
@@ -26,8 +25,8 @@ interface Options {
 }
 
 /** One scenario in one round, and what was found in it. */
-interface Walked extends Walk {
-  readonly report: ExplorationReport;
+interface Found extends Walk {
+  readonly report: Walked;
 }
 
 async function explore(filter: string | undefined, options: Options): Promise<void> {
@@ -78,7 +77,7 @@ function chosen(filter: string | undefined, round: Round): string[] {
   );
 }
 
-function inOwnProcess(walk: Walk): Promise<ExplorationReport> {
+function inOwnProcess(walk: Walk): Promise<Walked> {
   return new Promise((resolve, reject) => {
     const walker = fork(fileURLToPath(new URL('./walk.ts', import.meta.url)));
     const startedAt = Date.now();
@@ -144,22 +143,16 @@ function violationText({ actors, budget }: Round, { scenario, what, seed, timeli
   return `${what}\n${timelineText(timeline)}\nAgain: npm run explore -- --seed "${whole}"`;
 }
 
-function lineOf(
-  { round, scenario }: Walk,
-  { schedules, crashPoints, violations }: ExplorationReport,
-): string {
+function lineOf({ round, scenario }: Walk, { schedules, crashPoints, violations }: Walked): string {
   const found = violations.length === 0 ? 'ok' : `${violations.length} VIOLATIONS`;
-  return `${found}  ${scenario}: ${schedules} schedules, ${crashPoints} crash points (${roundText(round)})`;
+  return `${found}  ${scenario}: ${schedules} schedules, ${crashPoints.length} crash points (${roundText(round)})`;
 }
 
-/** A crash point of several rounds counts once: it is the same place. */
-function totals(walked: readonly Walked[]) {
-  const crashPoints = new Map<string, number>();
-  for (const { scenario, report } of walked)
-    crashPoints.set(scenario, Math.max(crashPoints.get(scenario) ?? 0, report.crashPoints));
+/** A crash point of several rounds or scenarios counts once: it is the same place. */
+function totals(walked: readonly Found[]) {
   return {
     schedules: walked.reduce((sum, { report }) => sum + report.schedules, 0),
-    crashPoints: [...crashPoints.values()].reduce((sum, points) => sum + points, 0),
+    crashPoints: new Set(walked.flatMap(({ report }) => report.crashPoints)).size,
     violations: walked.reduce((sum, { report }) => sum + report.violations.length, 0),
   };
 }

@@ -6,6 +6,8 @@ export type Role = 'stream' | 'sweep' | 'operator';
 
 /** Knows who holds each row's lease, and says what may never happen to a row. */
 export interface OutboxRules {
+  /** Who holds what, and since when there is what, as a value that decides how things go on. */
+  state(): unknown;
   /** @param now - the true time, epoch milliseconds. @returns what rule the change broke */
   changed(change: Change, actor: string, role: Role, now: number): string | undefined;
   /** Whether a publish that starts now may be somebody else's business too. @returns what rule it broke */
@@ -25,6 +27,7 @@ const BORN = 'born';
 export function outboxRules(): OutboxRules {
   const holders = new Map<string, string>();
   const bornLeases = new Map<string, number>();
+  const writtenAt = new Map<string, number>(); // as the stream's records say
 
   function mayChange(row: OutboxRow, id: string, actor: string, role: Role, now: number): boolean {
     const holder = holders.get(id) ?? BORN;
@@ -38,6 +41,7 @@ export function outboxRules(): OutboxRules {
     const after = asRow<OutboxRow>(is);
     if (was === undefined) {
       bornLeases.set(id, after.leaseUntil);
+      writtenAt.set(id, now);
       return undefined;
     }
     const before = asRow<OutboxRow>(was);
@@ -63,6 +67,7 @@ export function outboxRules(): OutboxRules {
   }
 
   return {
+    state: () => [[...holders], [...writtenAt]],
     changed,
     publishes: (eventId, row, actor, role, now) => {
       if (row === undefined) return 'An event that was never committed is published';

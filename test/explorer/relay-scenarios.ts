@@ -86,6 +86,15 @@ const SETTINGS: readonly Setting[] = [
     actors: [sweep('sweep 1'), sweep('sweep 2'), sweep('sweep 3')],
   },
   {
+    name: 'an event with one attempt, and a bus that fails',
+    world: {
+      events: [{ ageMs: LAST_AGE_MS }],
+      entryCodes: ['ThrottlingException'],
+      config: { maxAttempts: 1 },
+    },
+    actors: [sweep('sweep 1'), sweep('sweep 2')],
+  },
+  {
     name: 'a requeue and a sweep',
     world: {
       events: [{ ageMs: LAST_AGE_MS + 10 * MINUTE_MS, status: 'DEAD' }],

@@ -265,7 +265,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     sweep,
     produce,
     requeue,
-    state: () => digest([itemsNow(), published().sort()]),
+    state: () => digest([itemsNow(), published().sort(), rules.state()]),
     deadlines: () => [
       ...rows().map(({ leaseUntil }) => leaseUntil + LEASE_MARGIN_MS + 1),
       // When a sweep that starts now would read another minute.
@@ -280,6 +280,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
         const times = ids.filter((other) => other === id).length;
         if (row.status === 'PENDING') return `Event ${id} is stuck: PENDING, and no sweep comes to it`;
         if (row.status === 'DEAD' && !options.mayDie) return `Event ${id} is DEAD, although it is a good one`;
+        if (row.status === 'PUBLISHED' && row.expiresAt === undefined)
+          return `Event ${id} is PUBLISHED and never expires`;
         if (row.status === 'PUBLISHED' && times === 0)
           return `Event ${id} is lost: PUBLISHED, but the bus never took it`;
         if (times > 1 && spent.faults === 0 && spent.stalls === 0)

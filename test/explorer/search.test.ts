@@ -19,7 +19,7 @@ const branching =
   (...ways: readonly number[]) =>
   async (guide: Guide) => {
     let path = '';
-    for (const count of ways) path += guide.choose(count, () => `after ${path}`);
+    for (const count of ways) path += guide.choose(count, () => `after ${path}`, '');
   };
 
 describe('a search', () => {
@@ -34,17 +34,17 @@ describe('a search', () => {
 
   it('goes on from a state once, however it is reached', async () => {
     const meeting = async (guide: Guide) => {
-      if (guide.choose(2, () => 'start') === -1) return;
-      guide.choose(2, () => 'where both ways meet');
+      if (guide.choose(2, () => 'start', '') === -1) return;
+      guide.choose(2, () => 'where both ways meet', '');
     };
     expect(await walked(meeting)).toEqual(['00', '01', '1']);
   });
 
   it('goes on again from a state that it can leave more often than before', async () => {
     const meeting = async (guide: Guide) => {
-      const first = guide.choose(2, () => 'start');
-      if (first === 0 && guide.choose(2, () => 'a detour') === -1) return;
-      guide.choose(2, () => 'where both ways meet');
+      const first = guide.choose(2, () => 'start', '');
+      if (first === 0 && guide.choose(2, () => 'a detour', '') === -1) return;
+      guide.choose(2, () => 'where both ways meet', '');
     };
     expect(await walked(meeting, 1)).toEqual(['000', '001', '01', '1']);
   });
@@ -53,7 +53,7 @@ describe('a search', () => {
     let runs = 0;
     const fickle = async (guide: Guide) => {
       runs += 1;
-      guide.choose(runs === 1 ? 2 : 3, () => 'start');
+      guide.choose(runs === 1 ? 2 : 3, () => 'start', '');
     };
     await expect(walked(fickle)).rejects.toThrow('not deterministic');
   });
@@ -62,10 +62,10 @@ describe('a search', () => {
 describe('a replay', () => {
   it('goes the way that is known, and the ordinary way after it', () => {
     const guide = replay([1, 2]);
-    expect([2, 3, 4].map((ways) => guide.choose(ways, () => ''))).toEqual([1, 2, 0]);
+    expect([2, 3, 4].map((ways) => guide.choose(ways, () => '', ''))).toEqual([1, 2, 0]);
   });
 
   it('refuses a way that there is not', () => {
-    expect(() => replay([3]).choose(2, () => '')).toThrow('another version');
+    expect(() => replay([3]).choose(2, () => '', '')).toThrow('another version');
   });
 });

@@ -10,10 +10,15 @@ export interface Walk {
   readonly scenario: string;
 }
 
+/** What a walker found, as it can be sent. */
+export interface Walked extends Omit<ExplorationReport, 'crashPoints'> {
+  readonly crashPoints: readonly string[];
+}
+
 /** What a walker says: how far it is, or what it found. */
 export type WalkMessage =
   | { readonly kind: 'progress'; readonly schedules: number }
-  | { readonly kind: 'done'; readonly report: ExplorationReport };
+  | { readonly kind: 'done'; readonly report: Walked };
 
 // A process of its own, so that as many scenarios are walked at once as there are cores.
 process.once('message', (walk: Walk) => {
@@ -28,6 +33,6 @@ async function walkScenario({ round, scenario: name }: Walk): Promise<void> {
     deviationsMax: round.deviations,
     onProgress: (schedules) => tell({ kind: 'progress', schedules }),
   });
-  tell({ kind: 'done', report });
+  tell({ kind: 'done', report: { ...report, crashPoints: [...report.crashPoints] } });
   process.disconnect();
 }

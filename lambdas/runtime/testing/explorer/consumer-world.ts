@@ -5,7 +5,7 @@ import type { EventDraft } from '../../event.ts';
 import type { Handler } from '../../handler.ts';
 import { createOutbox, type OutboxEntry } from '../../outbox.ts';
 import type { Queue } from '../../queue.ts';
-import { INBOX_PREFIX, type InboxRow, inboxKey } from '../../rows.ts';
+import { INBOX_PREFIX, type InboxRow, inboxKey, rejectedKey } from '../../rows.ts';
 import type { Item, Table } from '../../table.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import { eventBridgeMessage } from '../memory-bus.ts';
@@ -18,7 +18,7 @@ import { digest } from './digest.ts';
 import { inboxViolation } from './inbox-rules.ts';
 import { type HandlerLog, observed } from './observed-handler.ts';
 import { scheduledQueue, scheduledTable } from './ports.ts';
-import { watchedTable } from './watched-table.ts';
+import { type Change, watchedTable } from './watched-table.ts';
 
 /** What a handler under exploration may use. */
 export interface ExploredParts {
@@ -132,9 +132,26 @@ export async function consumerWorld(
         log.rejectedIds.add(id);
       const broken = inboxViolation(change, actor.index, scheduler.now());
       if (broken !== undefined) violate(broken);
+      if (isUnsettledEffect(change)) violate('TTL may delete an effect before its message is PROCESSED');
     });
     const table = scheduledTable(actor, watched);
     return options.tamperTable?.(table, actor) ?? table;
+  }
+
+  const message = () => memory.item(inboxKey(config.consumer, eventId));
+
+  function isUnsettledEffect({ key, after }: Change): boolean {
+    return (
+      key.SK !== 'MESSAGE' &&
+      after?.status === 'COMPLETED' &&
+      'expiresAt' in after &&
+      message()?.status !== 'PROCESSED'
+    );
+  }
+
+  function pointersDiffer(): boolean {
+    const pointer = itemsNow().some(({ PK }) => PK === rejectedKey(config.consumer, eventId).PK);
+    return pointer !== (message()?.status === 'REJECTED');
   }
 
   async function work(actor: Actor, invocationsMax: number): Promise<void> {
@@ -196,8 +213,9 @@ export async function consumerWorld(
     violate,
     unrest: () => {
       if (queue.deadLetters().length > 0) return 'A healthy message is in the dead-letter queue';
-      const { status } = memory.item(inboxKey(config.consumer, eventId)) ?? { status: 'without a row' };
+      const { status, expiresAt } = message() ?? { status: 'without a row' };
       if (status !== 'PROCESSED') return `The message is stuck: it is ${String(status)}`;
+      if (expiresAt === undefined) return 'The row of a processed message never expires';
       return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
     },
     state: () =>
@@ -217,6 +235,6 @@ export async function consumerWorld(
         .map((time) => time + 1);
       return [...leases, ...queue.messages().map(({ visibleAt }) => visibleAt)];
     },
-    violation: () => wrong,
+    violation: () => wrong ?? (pointersDiffer() ? 'A REJECTED row and its pointer differ' : undefined),
   };
 }

@@ -33,7 +33,7 @@ export interface ExplorationReport {
   readonly schedules: number;
   readonly states: number;
   /** The different places at which an actor crashed. */
-  readonly crashPoints: number;
+  readonly crashPoints: ReadonlySet<string>;
   readonly violations: readonly Violation[];
 }
 
@@ -78,7 +78,7 @@ export async function exploreScenario(
       return violations.length < violationsMax && count < schedulesMax;
     },
   });
-  return { schedules, states, crashPoints: crashPoints.size, violations };
+  return { schedules, states, crashPoints, violations };
 }
 
 /** Runs the one schedule that a seed stands for. @returns what it broke, and its timeline */

@@ -87,7 +87,7 @@ export async function explore<W = undefined>(
     deviationsMax: options.deviations,
   });
   if (violations[0] !== undefined) throw broken(violations[0]);
-  return { schedules, crashPoints };
+  return { schedules, crashPoints: crashPoints.size };
 }
 
 function handlerScenario<W>(

@@ -23,8 +23,11 @@ export function inboxViolation(
   if (key.SK !== 'MESSAGE') {
     const effect = asRow<EffectRow>(afterItem);
     const was = beforeItem && asRow<EffectRow>(beforeItem);
-    return was?.status === 'COMPLETED' && effect.status !== 'COMPLETED'
-      ? 'An effect whose result is stored was opened again'
+    if (was?.status === 'COMPLETED' && effect.status !== 'COMPLETED')
+      return 'An effect whose result is stored was opened again';
+    const finished = was !== undefined && was.fence === effect.fence && was.status !== effect.status;
+    return finished && fenceOwner(effect.fence) !== actorIndex
+      ? 'A worker finished the effect of another one'
       : undefined;
   }
   const after = asRow<InboxRow>(afterItem);

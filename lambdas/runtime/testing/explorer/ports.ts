@@ -1,4 +1,4 @@
-import { isTransactionCancelled, TransactionCancelled } from '../../errors.ts';
+import { errorCode, isTransactionCancelled, TransactionCancelled } from '../../errors.ts';
 import type { Bus, BusEntry, BusResult } from '../../event-bus.ts';
 import type { Queue } from '../../queue.ts';
 import type { EachResult, EachUpdate, Table, TransactAction, Write } from '../../table.ts';
@@ -79,6 +79,10 @@ export function scheduledBus(
         failures: [
           { label: 'the whole call fails', error: () => named('InternalException', 'internal failure') },
           { label: 'access denied', error: () => named('AccessDeniedException', 'not authorized') },
+          // Of a call with one entry it would say that the event is refused for what it is.
+          ...(entries.length > 1
+            ? [{ label: 'the call is invalid', error: () => named('ValidationException', 'invalid') }]
+            : []),
           ...entryCodes.map((code) => firstFails(memory, entries, timeoutMs, code)),
         ],
       }),
@@ -126,6 +130,7 @@ function cancellations(
       label: 'cancelled for several reasons',
       perform: async () => {
         const reasons = await refusals(memory, actions, token);
+        if (reasons === undefined) return; // it happened before, under this token
         const last = reasons.findLastIndex(({ code }) => code === 'None');
         throw new TransactionCancelled(
           reasons.map((reason, index) => (index === last ? { code: 'ThrottlingError' } : reason)),
@@ -141,8 +146,9 @@ async function refusals(memory: MemoryTable, actions: readonly TransactAction[],
     ConditionCheck: { Key: { PK: 'NEVER', SK: 'NEVER' }, ConditionExpression: 'attribute_exists(PK)' },
   };
   try {
-    await memory.transact([...actions, never], token && `x${token.slice(1)}`);
+    await memory.transact([...actions, never], token);
   } catch (error) {
+    if (errorCode(error) === 'IdempotentParameterMismatchException') return undefined;
     if (isTransactionCancelled(error)) return error.reasons.slice(0, -1);
     throw error;
   }

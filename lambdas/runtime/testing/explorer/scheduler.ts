@@ -17,6 +17,8 @@ interface Pending {
   readonly actor: ActorState;
   readonly invocation: InvocationState | undefined;
   readonly call: Call<unknown>;
+  /** The caller's history when it was made: two calls with the same history are the same. */
+  readonly history: string;
   readonly number: number;
   readonly resends: number;
   readonly resolve: (value: unknown) => void;
@@ -63,6 +65,8 @@ export function createScheduler(start: number): Scheduler {
   let pendings: Pending[] = [];
   let late: {
     readonly actor: ActorState;
+    /** Which call it is. */
+    readonly of: string;
     readonly label: string;
     readonly perform: () => Promise<unknown>;
   }[] = [];
@@ -108,6 +112,7 @@ export function createScheduler(start: number): Scheduler {
           actor: state,
           invocation,
           call: made as Call<unknown>,
+          history: state.history,
           number: state.calls,
           resends: 0,
           resolve: resolve as (value: unknown) => void,
@@ -193,14 +198,18 @@ export function createScheduler(start: number): Scheduler {
       label,
       fault: outcome.fault ? 1 : 0,
       stall: 0,
-      crash: outcome.crash ? `${state.name}: ${placeOf(call.label)} (${outcome.label})` : undefined,
+      crash: outcome.crash ? placeOf(`${state.name}: ${call.label} (${outcome.label})`) : undefined,
       take: async () => {
         pendings = pendings.filter((other) => other !== pending);
         current = state;
-        if (outcome.later) late.push({ actor: state, label: call.label, perform: call.perform });
+        if (outcome.later)
+          late.push({ actor: state, of: callKey(pending), label: call.label, perform: call.perform });
         if (outcome.again) pendings.unshift({ ...pending, resends: pending.resends + 1 });
         const happened = outcome.effect ? await settle(outcome.perform ?? call.perform) : {};
-        state.skewMs += outcome.clockMs ?? 0;
+        if (outcome.clockMs !== undefined) {
+          state.skewMs += outcome.clockMs;
+          see(state, 'its clock stepped back');
+        }
         if (outcome.again) return;
         if (outcome.crash) {
           pending.invocation?.crash();
@@ -277,8 +286,9 @@ export function createScheduler(start: number): Scheduler {
       left.faults,
       left.stalls,
       ...actors.map(({ history, skewMs, draws }) => `${history}:${skewMs}:${draws}`),
-      ...late.map(({ actor: { index }, label }) => `${index} ${label}`),
-      ...pendings.map(({ actor: { index }, number, resends }) => `${index}.${number}.${resends}`),
+      ...late.map(({ of }) => of),
+      ...pendings.map(callKey),
+      ...time.wakes().toSorted((a, b) => a - b),
       world.state(),
     ];
     return hash(parts.join('\n'));
@@ -295,7 +305,10 @@ export function createScheduler(start: number): Scheduler {
       for (let steps = 0; steps < STEPS_MAX; steps += 1) {
         await time.quiet();
         violation ??= world.violation();
-        if (violation !== undefined) return 'violated';
+        if (violation !== undefined) {
+          for (const { actor: state, call } of pendings) note(state.name, `is about to ${call.label}`);
+          return 'violated';
+        }
         if (pendings.length === 0 && late.length === 0) {
           const wakes = time.wakes();
           if (wakes.length === 0) return 'over';
@@ -307,7 +320,10 @@ export function createScheduler(start: number): Scheduler {
           stalls: Math.max(0, budget.stalls - spent.stalls),
         };
         const ways = transitions(world, left);
-        const chosen = ways.length === 1 ? 0 : guide.choose(ways.length, () => stateKey(world, left));
+        const chosen =
+          ways.length === 1
+            ? 0
+            : guide.choose(ways.length, () => stateKey(world, left), ways[0]?.label ?? '');
         const way = ways[chosen];
         if (way === undefined) return 'merged';
         spent.faults += way.fault;
@@ -330,9 +346,14 @@ async function settle(perform: () => Promise<unknown>): Promise<{ value?: unknow
   }
 }
 
-/** A call without what differs from one time to the next: ids and numbers. */
+/** A call without what differs from one time, or one worker, to the next: ids and numbers. */
 function placeOf(label: string): string {
   return label.replace(/~[0-9a-f]{4}|\d+/g, '#');
+}
+
+/** Stands for a call that is under way. */
+function callKey({ actor, history, number, resends }: Pending): string {
+  return `${actor.index} ${history} ${number} ${resends}`;
 }
 
 function errorText(error: unknown): string {

@@ -3,9 +3,10 @@ export interface Guide {
   /**
    * @param options - how many ways there are to go on; the first is the ordinary one
    * @param state - everything that decides how the schedule can go on, as one text
+   * @param ordinary - which way is the ordinary one: where deviations are counted, it tells states apart too
    * @returns which way to go; -1 when this state was explored before, by another way
    */
-  choose(options: number, state: () => string): number;
+  choose(options: number, state: () => string, ordinary: string): number;
 }
 
 /** What a search walked. */
@@ -41,10 +42,10 @@ export async function searchSchedules<T>(
     let at = 0;
     let deviations = 0;
     const guide: Guide = {
-      choose: (count, state) => {
+      choose: (count, state, ordinary) => {
         let step = tape[at];
         if (step === undefined) {
-          const key = state();
+          const key = deviationsMax === Number.POSITIVE_INFINITY ? state() : `${state()} ${ordinary}`;
           const left = deviationsMax - deviations;
           if ((known.get(key) ?? -1) >= left) return -1;
           known.set(key, left);
