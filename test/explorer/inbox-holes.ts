@@ -27,7 +27,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   },
   {
     rule: 'our fence means success only where the message is PROCESSED',
-    where: 'a commit, delivered',
+    where: 'a handler that swallows',
     budget: { faults: 1, stalls: 0 },
     tamper: { tamperTable: (real) => fenceIsEnough(real) },
     found: /The effect was applied 0 times|is stuck/,
