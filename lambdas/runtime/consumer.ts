@@ -174,7 +174,9 @@ export function createConsumer(
       // A message that comes again may be one that kills its process: then its attempts must be counted.
       const claimFirst = delivery.receives > 1 || inbox.tooOld(delivery.message);
       const outcome = claimFirst ? undefined : await runUnclaimed(handler, event, delivery);
-      return outcome ?? (await claimAndRun(asLeased(handler, { clock, random }), event, delivery, takeOver));
+      if (outcome !== undefined) return outcome;
+      // Its first run was, or would have been, without a claim: it is not counted.
+      return await claimAndRun(asLeased(handler, { clock, random }), event, delivery, takeOver, 1);
     } catch (error) {
       return failed(delivery, error);
     }
@@ -203,9 +205,11 @@ export function createConsumer(
     event: Envelope,
     delivery: Delivery,
     takeOver: boolean,
+    unclaimedRuns = 0,
   ): Promise<Outcome> {
     const { message, endsBy, receives } = delivery;
-    const verdict = await inbox.claim(message, { takeOver, endsBy, firstReceive: receives === 1 });
+    const firstReceive = receives <= 1 + unclaimedRuns;
+    const verdict = await inbox.claim(message, { takeOver, endsBy, firstReceive });
     if (verdict.status !== 'claimed') return refused(delivery, verdict);
     const { claim } = verdict;
     if (takeOver) telemetry.count('LeasesExpired');

@@ -63,8 +63,8 @@ export interface Inbox {
    *
    * @param options.takeOver - whether a message whose owner's lease has passed may be taken over
    * @param options.endsBy - when the function is stopped, epoch milliseconds
-   * @param options.firstReceive - whether SQS hands this message out for the first time: its attempts begin at 1, also
-   * where a dead letter that comes back was never rejected
+   * @param options.firstReceive - whether this is the first run of this message that counts: its attempts begin at 1,
+   * also where a dead letter that comes back was never rejected
    */
   claim(
     message: Message,

@@ -23,13 +23,7 @@ import { digest } from '../../lambdas/runtime/testing/explorer/digest.ts';
 import type { Stage } from '../../lambdas/runtime/testing/explorer/exploration.ts';
 import { scheduledBus, scheduledTable } from '../../lambdas/runtime/testing/explorer/ports.ts';
 import { watchedTable } from '../../lambdas/runtime/testing/explorer/watched-table.ts';
-import {
-  type MemoryBus,
-  type MemoryTable,
-  memoryBus,
-  memoryTable,
-  memoryTelemetry,
-} from '../../lambdas/runtime/testing.ts';
+import { memoryBus, memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-bench.ts';
 import { outboxRules, type Role } from './outbox-rules.ts';
 
@@ -51,8 +45,6 @@ interface SeededEvent {
   /** How long ago it was written, milliseconds. @default as its id says */
   readonly writtenAgoMs?: number;
   readonly status?: 'PENDING' | 'DEAD';
-  /** When its lease ends, milliseconds from now. @default 30 s after it was minted */
-  readonly leaseLeftMs?: number;
 }
 
 /** How the world of a relay is set up. */
@@ -63,8 +55,6 @@ export interface RelayWorldOptions {
   readonly entryCodes?: readonly string[];
   /** Whether the bus may refuse an event for what it is, so that it may end DEAD. @default false */
   readonly mayDie?: boolean;
-  /** How long ago the last whole pass started, milliseconds. @default a minute */
-  readonly sweptAgoMs?: number;
   /** Whether the events' minutes are known to be unsettled. @default false */
   readonly unsettled?: boolean;
   /** Take the place of the ports, to show what happens without one of the rules. */
@@ -82,10 +72,6 @@ export interface Tamper {
 
 /** A relay with its table and its bus under a scheduler. */
 export interface RelayWorld extends Stage {
-  readonly memory: MemoryTable;
-  readonly bus: MemoryBus;
-  readonly eventIds: readonly string[];
-  tableOf(actor: Actor, role: Role): Table;
   /** The stream's mapping: hands the records to the relay, again when they failed. */
   stream(actor: Actor, deliveriesMax: number): Promise<void>;
   /** The schedule's rule: one pass of the sweep. */
@@ -118,13 +104,13 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
 
   const eventIds: string[] = [];
   for (const event of options.events) await seed(event);
-  const sweptTo = start - (options.sweptAgoMs ?? MINUTE_MS);
+  const sweptTo = start - MINUTE_MS;
   await memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: SCHEMA, sweptTo, shards: 1 } } });
   setUpAt = undefined;
   const busy = new Set(eventIds.map((id) => outboxPartition(minuteOf(eventIdTime(id)), 0)));
   const shared = (pk: string) => busy.has(pk) || pk === 'SWEEP#00' || !/^(OUTBOX|DEAD)#/.test(pk);
 
-  async function seed({ ageMs, writtenAgoMs = ageMs, status = 'PENDING', leaseLeftMs }: SeededEvent) {
+  async function seed({ ageMs, writtenAgoMs = ageMs, status = 'PENDING' }: SeededEvent) {
     const number = eventIds.length + 1;
     setUpAt = start - writtenAgoMs;
     const outbox = createOutbox({
@@ -137,8 +123,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       ThingHappened.create({ aggregateId: `thing-${number}`, data: { n: number } }),
     ]);
     if (entry === undefined) throw new Error('No outbox entry was made');
-    const born = leaseLeftMs === undefined ? entry.Put.Item.leaseUntil : start + leaseLeftMs;
-    const row: Item = { ...entry.Put.Item, status, leaseUntil: born };
+    const row: Item = { ...entry.Put.Item, status };
     const eventId = entry.Put.Item.SK.slice('EVENT#'.length);
     eventIds.push(eventId);
     await memory.write({ Put: { Item: tamper.seeded?.(row) ?? row } });
@@ -257,10 +242,6 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   }
 
   return {
-    memory,
-    bus,
-    eventIds,
-    tableOf,
     stream,
     sweep,
     produce,

@@ -590,6 +590,23 @@ describe('a message that somebody else holds', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
+  test('and whose transactional handler throws in its first run has its attempts all the same', async () => {
+    const parts = bench();
+    const attempts: number[] = [];
+    const event = send(parts);
+    await held(parts, event, -1, 3);
+    const { drain } = consumer(parts, [
+      transactional(ThingHappened, async (_event, ctx) => {
+        attempts.push(ctx.attempt);
+        if (attempts.length === 1) throw new Error('not now');
+        return { writes: [domainRow] };
+      }),
+    ]);
+    await drain();
+    expect(attempts).toEqual([1, 1]);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
   test('past its attempts is rejected without being run: its process died each time', async () => {
     const parts = bench();
     const handle = vi.fn();
