@@ -5,6 +5,8 @@ import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
+import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/directory.ts';
+import { directoryEntry } from './directory-entry.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { refuse } from './refusal.ts';
@@ -145,6 +147,26 @@ export class InboxConsumer extends Construct {
       targets: [new SqsQueue(this.queue, { deadLetterQueue: this.undeliveredQueue })],
     });
     this.function = this.handler(props, settings);
+    this.enterDirectory(props, settings);
+  }
+
+  private enterDirectory(props: InboxConsumerProps, settings: ConsumerSettings): void {
+    const table = props.mailroom.table.tableName;
+    const entry: ConsumerEntry = {
+      stack: Stack.of(this).stackName,
+      name: props.name,
+      service: props.service,
+      from: props.from,
+      events: props.events.map((event) => event.type),
+      rule: this.rule.ruleName,
+      queue: this.queue.queueUrl,
+      deadLetterQueue: this.deadLetterQueue.queueUrl,
+      undeliveredQueue: this.undeliveredQueue.queueUrl,
+      function: this.function.functionName,
+      maxAttempts: settings.maxAttempts,
+      inboxRetentionDays: settings.inboxRetention.toDays(),
+    };
+    directoryEntry(this, consumerEntryName(table, props.name), entry);
   }
 
   private handler(props: InboxConsumerProps, settings: ConsumerSettings): ServiceFunction {

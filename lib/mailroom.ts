@@ -1,8 +1,10 @@
-import { Duration, type RemovalPolicy } from 'aws-cdk-lib';
+import { Duration, type RemovalPolicy, Stack } from 'aws-cdk-lib';
 import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
+import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/directory.ts';
+import { directoryEntry } from './directory-entry.ts';
 import { MailroomBus } from './event-bus.ts';
 import { MailroomTable } from './mailroom-table.ts';
 import { serviceNameProblems } from './names.ts';
@@ -89,6 +91,16 @@ export class Mailroom extends Construct {
       bornLease: this.bornLease,
       removalPolicy,
     });
+    const entry: MailroomEntry = {
+      stack: Stack.of(this).stackName,
+      table: this.table.tableName,
+      bus: this.bus.eventBusName,
+      shards: this.shards,
+      streamFunction: this.relay.streamFunction.functionName,
+      sweepFunction: this.relay.sweepFunction.functionName,
+      failureQueue: this.relay.failureQueue.queueUrl,
+    };
+    directoryEntry(this, mailroomEntryName(this.table.tableName), entry);
   }
 
   /**

@@ -94,8 +94,7 @@ export function createConsumer(
   deps: ConsumerDeps,
 ): (event: SQSEvent, context: Context) => Promise<SQSBatchResponse> {
   const { config, table, queue, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry =
-    deps.telemetry ?? powertoolsTelemetry({ service: config.service, consumer: config.consumer });
+  const telemetry = deps.telemetry ?? powertoolsTelemetry(config);
   const inbox = createInbox({ ...config, table, clock, random });
   const outbox = createOutbox({ config, table, clock, random });
   const parts = { config, table, queue, clock, random, telemetry, inbox, outbox };

@@ -51,7 +51,8 @@ export function createRelayStream(
   deps: RelayHandlerDeps,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
   const { config, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry = deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay' });
+  const telemetry =
+    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
   const relay = createRelay({ ...deps, clock, random, telemetry }, 'stream');
 
   return async (event) => {

@@ -80,7 +80,8 @@ interface Tally {
  */
 export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
   const { config, table, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry = deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay' });
+  const telemetry =
+    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
   const relay = createRelay({ ...deps, clock, random, telemetry }, 'sweep');
 
   let shards = config.shards;

@@ -24,8 +24,8 @@ export function expiresAt(now: number, days: number): number {
   return Math.ceil(now / 1_000) + days * DAY_S;
 }
 
-/** Where an outbox row stands: see the state diagram in docs/data-model.md. */
-type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD';
+/** Where an outbox row stands: see the state diagram in docs/data-model.md. `DISCARDED` is an operator's end of a DEAD event. */
+type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD' | 'DISCARDED';
 
 /** An event in the outbox: `OUTBOX#<minute>#<shard>` / `EVENT#<eventId>`. */
 export interface OutboxRow extends Key {
@@ -48,6 +48,14 @@ export interface OutboxRow extends Key {
   /** Which path published it: the stream or the sweep. */
   readonly publishedBy?: string | undefined;
   readonly deadAt?: number | undefined;
+  /** Who requeued it last, when, and why. */
+  readonly requeuedBy?: string | undefined;
+  readonly requeuedAt?: number | undefined;
+  readonly requeuedReason?: string | undefined;
+  /** Who gave it up for good, when, and why. */
+  readonly discardedBy?: string | undefined;
+  readonly discardedAt?: number | undefined;
+  readonly discardedReason?: string | undefined;
   readonly expiresAt?: number | undefined;
 }
 
@@ -100,6 +108,8 @@ export interface InboxRow extends Key {
   readonly commitId?: string | undefined;
   readonly lastError?: string | undefined;
   readonly fingerprint?: string | undefined;
+  /** When a FAILED message is shown again, epoch milliseconds. */
+  readonly retryAt?: number | undefined;
   /** Why it was rejected: an error code, e.g. `INVALID_PAYLOAD`. */
   readonly reason?: string | undefined;
   readonly rejectedAt?: number | undefined;
@@ -110,6 +120,10 @@ export interface InboxRow extends Key {
   /** Who set it PROCESSED without running it, and why: an operator's resolve. */
   readonly resolvedBy?: string | undefined;
   readonly resolvedReason?: string | undefined;
+  /** Who gave it up for good, when, and why. */
+  readonly discardedBy?: string | undefined;
+  readonly discardedAt?: number | undefined;
+  readonly discardedReason?: string | undefined;
   readonly expiresAt?: number | undefined;
 }
 
@@ -120,6 +134,33 @@ export interface RejectedPointer extends Key {
   readonly reason: string;
   readonly lastError: string;
   readonly fingerprint: string;
+  /** When SQS took the message: its dead letter is deleted for ever the queue's retention after this. Epoch milliseconds. */
+  readonly sentAt?: number | undefined;
+}
+
+/**
+ * Says that a message may be FAILED: `FAILED#<consumer>` / `<eventId>`. Only a hint, so that failures can be listed without
+ * an index: written after the row, removed when the message is processed, both without a promise. The row decides.
+ */
+export interface FailedPointer extends Key {
+  readonly schema: number;
+  readonly failedAt: number;
+  readonly expiresAt: number;
+}
+
+/** What an operator changed: `OPERATIONS#<month>` / `<time>#<token>`. Kept for 400 days. */
+export interface OperationRow extends Key {
+  readonly schema: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Who: the ARN of the caller. */
+  readonly by: string;
+  /** What, e.g. `message resolve`. */
+  readonly command: string;
+  /** To what: an event id, a consumer and an event id, a place and how many letters. */
+  readonly subject: string;
+  readonly reason: string;
+  readonly expiresAt: number;
 }
 
 /** Where a side effect stands. `RELEASED`: the attempt failed, it may be run again. */
@@ -171,6 +212,17 @@ export function inboxKey(consumer: string, eventId: string): Key {
 /** The key of a rejected message's pointer. */
 export function rejectedKey(consumer: string, eventId: string): Key {
   return { PK: `REJECTED#${consumer}`, SK: eventId };
+}
+
+/** The key of a failed message's hint. */
+export function failedKey(consumer: string, eventId: string): Key {
+  return { PK: `FAILED#${consumer}`, SK: eventId };
+}
+
+/** The key of an operation: by month, in order of time. */
+export function operationKey(at: number, token: string): Key {
+  const time = new Date(at).toISOString();
+  return { PK: `OPERATIONS#${time.slice(0, 7)}`, SK: `${time}#${token}` };
 }
 
 /** The key of a side effect. */

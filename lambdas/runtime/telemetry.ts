@@ -3,6 +3,7 @@ import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
 
 /** The metrics that Mailroom emits, in the namespace `Mailroom`. Names are part of the public surface. */
 export type MetricName =
+  | 'EventsCommitted'
   | 'EventsPublished'
   | 'EventsRescued'
   | 'EventsRefused'
@@ -14,15 +15,22 @@ export type MetricName =
   | 'PendingEvents'
   | 'OldestPendingAge'
   | 'DeadEvents'
+  | 'OldestLeaseAge'
+  | 'DeadLetters'
+  | 'FirstDeadLetterExpiry'
+  | 'WatchFailures'
   | 'MessagesReceived'
   | 'MessagesProcessed'
   | 'MessagesDuplicate'
   | 'MessagesLeased'
   | 'MessagesFailed'
   | 'MessagesRejected'
+  | 'AttemptsOverThree'
   | 'LeasesExpired'
   | 'FenceRefused'
-  | 'ProcessLatency';
+  | 'ProcessLatency'
+  | 'EventsMissing'
+  | 'EventsDoubled';
 
 /**
  * What the runtime says about itself. `powertoolsTelemetry` is the real one; payloads are never part of it.
@@ -43,22 +51,27 @@ export interface Telemetry {
  * Telemetry by Powertools: JSON logs, and metrics in embedded metric format.
  *
  * @param options.service - the Powertools service name, a dimension of every metric
- * @param options.consumer - the consumer's name, a second dimension @default none
+ * @param options.tableName - the Mailroom table, a second dimension: it tells one Mailroom of an account from another
+ * @param options.consumer - the consumer's name, a third dimension @default none
  *
  * @example
  * ```ts
- * const telemetry = powertoolsTelemetry({ service: 'payments', consumer: 'payments' });
+ * const telemetry = powertoolsTelemetry({ service: 'payments', tableName: config.tableName, consumer: 'payments' });
  * ```
  */
 export function powertoolsTelemetry(options: {
   readonly service: string;
+  readonly tableName: string;
   readonly consumer?: string;
 }): Telemetry {
   const log = new Logger({ serviceName: options.service });
   const metrics = new Metrics({
     namespace: 'Mailroom',
     serviceName: options.service,
-    ...(options.consumer === undefined ? {} : { defaultDimensions: { consumer: options.consumer } }),
+    defaultDimensions: {
+      table: options.tableName,
+      ...(options.consumer === undefined ? {} : { consumer: options.consumer }),
+    },
   });
   return {
     log,

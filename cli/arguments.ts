@@ -1,0 +1,32 @@
+import { InvalidArgumentError } from 'commander';
+import { isEventId } from '../lambdas/runtime/event-id.ts';
+
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Reads a duration like `90s`, `15m`, `6h`, `7d`. @returns milliseconds */
+export function durationArgument(text: string): number {
+  const [, count, unit] = /^(\d{1,6})(s|m|h|d)$/.exec(text) ?? [];
+  if (count === undefined || Number(count) === 0)
+    throw new InvalidArgumentError('It must be a whole number with a unit, like 90s, 15m, 6h or 7d.');
+  return Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
+}
+
+/** Reads a whole number from 1. */
+export function countArgument(text: string): number {
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count >= 1) return count;
+  throw new InvalidArgumentError('It must be a whole number from 1.');
+}
+
+/** Reads an event id. */
+export function eventIdArgument(text: string): string {
+  if (isEventId(text)) return text;
+  throw new InvalidArgumentError('It must be an event id: a UUIDv7 in lower case.');
+}
+
+/** Reads a reason: it is stored with what is changed, so it must say something. */
+export function reasonArgument(text: string): string {
+  const reason = text.trim();
+  if (reason.length >= 3 && reason.length <= 500) return reason;
+  throw new InvalidArgumentError('It must say why, in 3 to 500 characters: it is stored with the change.');
+}

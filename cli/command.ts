@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import type { ExitCode } from './exit-code.ts';
+import type { Io } from './io.ts';
+import { type GlobalOptions, openSession, type Session } from './session.ts';
+
+/**
+ * Runs a command against the Mailroom that its options mean, and ends the process as it says.
+ *
+ * @example
+ * ```ts
+ * new Command('status').action(withSession(io, async (session, options) => EXIT.ok));
+ * ```
+ */
+export function withSession<Args extends readonly unknown[], Options>(
+  io: Io,
+  run: (session: Session, options: Options, ...args: Args) => Promise<ExitCode>,
+): (...received: [...Args, Options, Command]) => Promise<void> {
+  return async (...received) => {
+    const command = received.at(-1) as Command;
+    const args = received.slice(0, -2) as unknown as Args;
+    const all = command.optsWithGlobals<GlobalOptions & Options>();
+    io.exitCode = await run(await openSession(io, all), all, ...args);
+  };
+}

@@ -1,0 +1,15 @@
+/** How the command ends: a pipeline can go by it. */
+export const EXIT = {
+  /** All is well, or what was asked for is done. */
+  ok: 0,
+  /** It worked, and what it found needs somebody: dead letters, a stuck event, a missing one. */
+  attention: 1,
+  /** It was called wrongly, or refused to do what was asked. Nothing was changed. */
+  usage: 2,
+  /** There is nothing of that name: no deployment, no event, no letter. */
+  notFound: 3,
+  /** AWS refused or did not answer. */
+  aws: 4,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -1,0 +1,82 @@
+import Table from 'cli-table3';
+import colors from 'picocolors';
+import type { Io } from './io.ts';
+
+/**
+ * Where a command writes: its result to stdout, once, as text for people or as one JSON document; everything else to
+ * stderr. `NO_COLOR` and a pipe take the colours away.
+ */
+export interface Output {
+  readonly json: boolean;
+  /** The result. `text` is only made where people read it. */
+  result(json: unknown, text: () => string): void;
+  /** A line for whoever watches. */
+  say(line: string): void;
+  /** A line that the next one writes over, on a terminal. Elsewhere nothing. */
+  progress(line: string): void;
+}
+
+const CLEAR_LINE = '\r\u001b[K';
+
+/** Writes to where the run writes. */
+export function createOutput(io: Io, json: boolean): Output {
+  let inLine = false;
+  const endLine = (): void => {
+    if (inLine) io.err(CLEAR_LINE);
+    inLine = false;
+  };
+  return {
+    json,
+    result: (value, text) => {
+      endLine();
+      io.out(`${json ? JSON.stringify(value) : text()}\n`);
+    },
+    say: (line) => {
+      endLine();
+      io.err(`${line}\n`);
+    },
+    progress: (line) => {
+      if (!io.interactive) return;
+      io.err(`${CLEAR_LINE}${line}`);
+      inLine = true;
+    },
+  };
+}
+
+/** A table without borders: a head, and a line for each row. */
+export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const borders = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left'];
+  const others = ['bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
+  const made = new Table({
+    head: head.map((cell) => colors.dim(cell)),
+    chars: { ...Object.fromEntries([...borders, ...others].map((place) => [place, ''])), middle: '  ' },
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  });
+  made.push(...rows.map((row) => row.map(String)));
+  return made.toString();
+}
+
+/** An age or a pause for people: its two largest units, e.g. `2 h 5 min`. */
+export function duration(ms: number): string {
+  const units = [
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['min', 60_000],
+    ['s', 1_000],
+  ] as const;
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  const first = units.findIndex(([, size]) => ms >= size);
+  const shown = units.slice(first, first + 2).map(([unit, size], index) => {
+    const above = index === 0 ? Number.POSITIVE_INFINITY : (units[first]?.[1] ?? 1);
+    return [Math.floor((ms % above) / size), unit] as const;
+  });
+  return shown
+    .filter(([count], index) => index === 0 || count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ');
+}
+
+/** A time for people: UTC, to the second. */
+export function time(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`;
+}

@@ -1,0 +1,178 @@
+import { readdir } from 'node:fs/promises';
+import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { LambdaClient } from '@aws-sdk/client-lambda';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { SSMClient } from '@aws-sdk/client-ssm';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import type { ConsumerEntry, Directory } from '../lambdas/runtime/directory.ts';
+import { dynamoTable } from '../lambdas/runtime/dynamo-table.ts';
+import { MailroomError } from '../lambdas/runtime/errors.ts';
+import type { Queues } from '../lambdas/runtime/queues.ts';
+import { sqsQueues } from '../lambdas/runtime/sqs-queues.ts';
+import { readAllDirectories } from '../lambdas/runtime/ssm-directory.ts';
+import type { Table } from '../lambdas/runtime/table.ts';
+import type { Io } from './io.ts';
+import { createOutput, type Output } from './output.ts';
+
+/** The options that every command takes. */
+export interface GlobalOptions {
+  readonly stage?: string;
+  readonly stack?: string;
+  readonly profile?: string;
+  readonly region?: string;
+  readonly endpoint?: string;
+  readonly json?: boolean;
+}
+
+/** One deployed Mailroom, and how to reach its parts. */
+export interface Session {
+  readonly output: Output;
+  /** Aborted when the user asks the command to stop. */
+  readonly signal: AbortSignal;
+  /** The region, where the options or the environment say it. */
+  readonly region: string | undefined;
+  readonly directory: Directory;
+  readonly table: Table;
+  readonly queues: Queues;
+  readonly sqs: SQSClient;
+  readonly lambda: LambdaClient;
+  readonly events: EventBridgeClient;
+  readonly cloudwatch: CloudWatchClient;
+  /** Who is calling: the ARN that is stored with a change. Asked for once. */
+  operator(): Promise<string>;
+  /** @throws `NO_SUCH_CONSUMER`, naming those that there are */
+  consumer(name: string): ConsumerEntry;
+}
+
+/** What the AWS SDK clients are made with. */
+interface Target {
+  readonly region?: string;
+  readonly endpoint?: string;
+  readonly profile?: string;
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
+
+/** The stage that runs on a laptop, its endpoint unless another is given, and its one region. */
+const LOCAL = { stage: 'local', endpoint: 'http://127.0.0.1:4566', region: 'us-east-1' };
+
+/** The keys that a local engine takes from anybody. */
+const LOCAL_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
+
+const LOOPBACK = /^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/;
+
+/**
+ * Finds the Mailroom that the options mean.
+ *
+ * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM` - each says what there is and what to type
+ */
+export async function openSession(io: Io, options: GlobalOptions): Promise<Session> {
+  const output = createOutput(io, options.json ?? false);
+  const target = await targetOf(options, io.env);
+  const settings = { ...target, maxAttempts: 5 };
+  const directory = choose(
+    await readAllDirectories(new SSMClient(settings)),
+    options,
+    target.endpoint ?? `region ${target.region ?? io.env.AWS_REGION ?? 'of the profile'}`,
+  );
+  const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: target.endpoint === undefined });
+  let operator: Promise<string> | undefined;
+  return {
+    output,
+    signal: io.signal,
+    region: target.region ?? io.env.AWS_REGION ?? io.env.AWS_DEFAULT_REGION,
+    directory,
+    table: dynamoTable({ client: new DynamoDBClient(settings), tableName: directory.mailroom.table }),
+    queues: sqsQueues(sqs),
+    sqs,
+    lambda: new LambdaClient(settings),
+    events: new EventBridgeClient(settings),
+    cloudwatch: new CloudWatchClient(settings),
+    operator: () => {
+      operator ??= new STSClient(settings)
+        .send(new GetCallerIdentityCommand({}))
+        .then(({ Arn = 'unknown' }) => Arn);
+      return operator;
+    },
+    consumer: (name) => {
+      const found = directory.consumers.find((entry) => entry.name === name);
+      if (found !== undefined) return found;
+      const names = directory.consumers.map((entry) => entry.name).join(', ') || 'none';
+      throw new MailroomError(
+        'NO_SUCH_CONSUMER',
+        `There is no consumer "${name}" in ${directory.mailroom.stack}; there are: ${names}.`,
+      );
+    },
+  };
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Where to look: `--endpoint`, else `AWS_ENDPOINT_URL`, else AWS. The stage `local` is the local engine; so is a call that
+ * says nothing about where, in a folder where `npm run demo -- --keep` or `npm run local` has left one running.
+ */
+async function targetOf(options: GlobalOptions, env: Env): Promise<Target> {
+  const { stage, region, profile } = options;
+  const said = options.endpoint ?? env.AWS_ENDPOINT_URL;
+  const nothingSaid = [stage, region, profile, env.AWS_PROFILE, env.AWS_ACCESS_KEY_ID].every(
+    (value) => value === undefined,
+  );
+  const local = stage === LOCAL.stage || nothingSaid ? await leftRunning() : undefined;
+  const endpoint = said ?? local ?? (stage === LOCAL.stage ? LOCAL.endpoint : undefined);
+  const named = { ...(region && { region }), ...(profile && { profile }) };
+  if (endpoint === undefined) return named;
+  if (!URL.canParse(endpoint)) {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `--endpoint is "${endpoint}"; expected an address like ${LOCAL.endpoint}.`,
+    );
+  }
+  if (!LOOPBACK.test(endpoint)) return { endpoint, ...named };
+  return { endpoint, region: LOCAL.region, credentials: LOCAL_CREDENTIALS, ...named };
+}
+
+/** The endpoint of the engine that was left running by a command of this folder, where it is the only one. */
+async function leftRunning(): Promise<string | undefined> {
+  const files = await readdir('.local').catch(() => []);
+  const ports = files.flatMap((file) => /^engine-(\d+)\.json$/.exec(file)?.[1] ?? []);
+  const [port, ...others] = ports;
+  return port === undefined || others.length > 0 ? undefined : `http://127.0.0.1:${port}`;
+}
+
+/** The one Mailroom that is meant. A stage is a word of its stack's name: `dev` means `mailroom-dev`. */
+function choose(
+  directories: readonly Directory[],
+  { stage, stack }: GlobalOptions,
+  where: string,
+): Directory {
+  const listed = directories.map(({ mailroom }) => `\n- ${mailroom.stack}`).join('');
+  if (directories.length === 0) {
+    throw new MailroomError(
+      'NOTHING_DEPLOYED',
+      `There is no Mailroom at ${where}. Deploy one (cdk deploy, or npm run local for a local one), or say where it is ` +
+        'with --region, --profile or --endpoint.',
+    );
+  }
+  const meant = directories.filter(
+    ({ mailroom }) =>
+      (stack === undefined || mailroom.stack === stack) &&
+      (stage === undefined || mailroom.stack.toLowerCase().split('-').includes(stage.toLowerCase())),
+  );
+  const [only, ...others] = meant;
+  if (only === undefined) {
+    const asked = stack === undefined ? `stage "${stage}"` : `stack "${stack}"`;
+    throw new MailroomError(
+      'NO_SUCH_STAGE',
+      `There is no Mailroom of ${asked} at ${where}. There are, by stack:${listed}`,
+    );
+  }
+  if (others.length > 0) {
+    throw new MailroomError(
+      'WHICH_MAILROOM',
+      `There is more than one Mailroom at ${where}. Say which with --stack or --stage:${listed}`,
+    );
+  }
+  return only;
+}
