@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { deliveredEvent } from '../lambdas/runtime/delivered-event.ts';
 import type { Envelope } from '../lambdas/runtime/event.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../localstack/workspace.ts';
 
@@ -9,15 +9,8 @@ import { LOCAL_ACCOUNT, LOCAL_REGION } from '../localstack/workspace.ts';
  * @param source - the service whose event it is
  */
 export function asDelivered(source: string, envelope: Envelope): string {
-  return JSON.stringify({
-    version: '0',
-    id: randomUUID(),
-    'detail-type': envelope.type,
-    source,
-    account: LOCAL_ACCOUNT,
-    time: new Date(envelope.occurredAt).toISOString(),
-    region: LOCAL_REGION,
-    resources: [],
-    detail: envelope,
-  });
+  return deliveredEvent(
+    { source, type: envelope.type, envelope: JSON.stringify(envelope) },
+    { account: LOCAL_ACCOUNT, region: LOCAL_REGION, time: envelope.occurredAt },
+  );
 }

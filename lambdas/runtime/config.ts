@@ -83,6 +83,12 @@ const consumerFields = {
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, 3_650),
 } satisfies Fields;
 
+const auditFields = {
+  tableName: text('MAILROOM_TABLE'),
+  /** How far back each audit looks. */
+  sinceMs: integer('MAILROOM_AUDIT_SINCE_MS', 60_000, DAY_MS),
+} satisfies Fields;
+
 /** What a service needs to know to write events. */
 export type ProducerConfig = Config<typeof producerFields>;
 
@@ -91,6 +97,9 @@ export type RelayConfig = Config<typeof relayFields>;
 
 /** What a consumer's function needs to know. It may write events too. */
 export type ConsumerConfig = Config<typeof consumerFields>;
+
+/** What the scheduled audit needs to know. */
+export type AuditConfig = Config<typeof auditFields>;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -167,4 +176,18 @@ export function encodeConsumerConfig(config: ConsumerConfig): Record<string, str
  */
 export function readConsumerConfig(env: Env): ConsumerConfig {
   return decode(consumerFields, env);
+}
+
+/** The environment of the audit's function. */
+export function encodeAuditConfig(config: AuditConfig): Record<string, string> {
+  return encode(auditFields, config);
+}
+
+/**
+ * Reads the audit's settings from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, when one is missing or out of its range
+ */
+export function readAuditConfig(env: Env): AuditConfig {
+  return decode(auditFields, env);
 }

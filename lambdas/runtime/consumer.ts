@@ -1,5 +1,6 @@
 import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import { bodiesToCheck, checkMessages } from './check-messages.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { ConsumerConfig } from './config.ts';
 import {
@@ -13,14 +14,15 @@ import {
 } from './errors.ts';
 import type { Envelope } from './event.ts';
 import { eventIdTime, isEventId, type RandomBytes, systemRandomBytes } from './event-id.ts';
+import { createFailedHints } from './failed-hints.ts';
 import type { Handler, LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import { createInbox } from './inbox.ts';
 import { type Claim, type Message, type Refusal, TOO_OLD } from './inbox-conditions.ts';
 import { lastLane } from './last-lane.ts';
 import { RESPONSE_MARGIN_MS, runLeased } from './leased-run.ts';
-import { poison, readEnvelope, readEvent } from './message.ts';
+import { handlerOf, poison, readEnvelope, readEvent } from './message.ts';
 import { createEffects, type Effects } from './once.ts';
-import { checkTransaction, createOutbox } from './outbox.ts';
+import { checkTransaction, createOutbox, eventCount } from './outbox.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
 import { backoffMs } from './retry.ts';
 import type { Table, TransactAction } from './table.ts';
@@ -49,6 +51,9 @@ const START_MIN_MS = 2_000;
 /** Backoff of a message whose handler failed: from 2 s to 15 min. */
 const RETRY_BASE_MS = 2_000;
 const RETRY_CAP_MS = 900_000;
+
+/** A message that is claimed more often than this is one that somebody should look at before its attempts are spent. */
+const ATTEMPTS_UNNOTICED = 3;
 
 /** One receive of a message. */
 interface Delivery {
@@ -96,11 +101,14 @@ export function createConsumer(
   const { config, table, queue, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = deps.telemetry ?? powertoolsTelemetry(config);
   const inbox = createInbox({ ...config, table, clock, random });
-  const outbox = createOutbox({ config, table, clock, random });
+  const outbox = createOutbox({ config, table, clock, random, telemetry });
+  const hints = createFailedHints({ ...config, table, clock, telemetry });
   const parts = { config, table, queue, clock, random, telemetry, inbox, outbox };
   const handlers = handlersByType(deps.handlers);
 
   return async (event, context) => {
+    const bodies = bodiesToCheck(event);
+    if (bodies !== undefined) return checkMessages(handlers, config.consumer, bodies);
     const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
     const endsBy = clock.now() + context.getRemainingTimeInMillis();
     const lane = lastLane(records.length);
@@ -143,7 +151,8 @@ export function createConsumer(
 
   /** Everything that happens to one record. It never throws: what fails, fails alone. */
   async function receive(record: SQSRecord, endsBy: number, takeOver: boolean): Promise<Outcome> {
-    const unread: Message = { eventId: `unreadable-${record.messageId}`, messageId: record.messageId };
+    const { messageId } = record;
+    const unread: Message = { eventId: `unreadable-${messageId}`, messageId, sentAt: sentAtOf(record) };
     let delivery: Delivery = {
       message: unread,
       receiptHandle: record.receiptHandle,
@@ -154,20 +163,14 @@ export function createConsumer(
       if (endsBy - clock.now() < START_MIN_MS) {
         // Apart from the neighbours that have used the time up.
         return again(
-          backoffMs(delivery.receives, RETRY_BASE_MS, RETRY_CAP_MS, random),
+          retryAfterMs(delivery.receives),
           new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
         );
       }
       const envelope = readEnvelope(record);
       const { eventId, type } = envelope;
-      delivery = { ...delivery, message: { eventId, messageId: record.messageId, type } };
-      const handler = handlers.get(type);
-      if (handler === undefined) {
-        throw poison(
-          'UNKNOWN_EVENT_TYPE',
-          `Consumer ${config.consumer} has no handler for ${type}. Add one, or take the type out of its rule.`,
-        );
-      }
+      delivery = { ...delivery, message: { ...unread, eventId, type } };
+      const handler = handlerOf(handlers, config.consumer, type);
       const event = await readEvent(handler.definition, envelope);
       if (handler.kind === 'leased') return await claimAndRun(handler, event, delivery, takeOver);
       // A message that comes again may be one that kills its process: then its attempts must be counted.
@@ -187,16 +190,21 @@ export function createConsumer(
       try {
         return await rejectUnclaimed(delivery, error);
       } catch (writeError) {
-        return comeAgain(delivery, delivery.receives, writeError);
+        return comeAgain(delivery, retryAfterMs(delivery.receives), writeError);
       }
     }
-    return comeAgain(delivery, delivery.receives, error);
+    return comeAgain(delivery, retryAfterMs(delivery.receives), error);
   }
 
-  function comeAgain(delivery: Delivery, attempt: number, error: unknown): Outcome {
+  function comeAgain(delivery: Delivery, afterMs: number, error: unknown): Outcome {
     telemetry.count('MessagesFailed');
     logFailure('A message failed; it comes again', delivery, error);
-    return again(backoffMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS, random), error);
+    return again(afterMs, error);
+  }
+
+  /** The backoff of a failed message, in whole seconds as SQS counts, so that its row can say when it is shown again. */
+  function retryAfterMs(attempt: number): number {
+    return Math.ceil(backoffMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS, random) / 1_000) * 1_000;
   }
 
   async function claimAndRun(
@@ -212,6 +220,7 @@ export function createConsumer(
     if (verdict.status !== 'claimed') return refused(delivery, verdict);
     const { claim } = verdict;
     if (takeOver) telemetry.count('LeasesExpired');
+    if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
     if (claim.attempt > config.maxAttempts) {
       // Its last attempt never came to an end: the process died, or lost its lease.
       return reject(
@@ -222,13 +231,14 @@ export function createConsumer(
     }
     const effects = createEffects({ ...parts, ...config }, claim);
     const run = await runLeased(parts, handler, event, claim, effects, delivery.receiptHandle);
-    if (run.kind === 'committed') return processed(delivery, effects);
+    if (run.kind === 'committed') return processed(delivery, claim, effects);
     if (run.kind === 'returned') return complete(delivery, claim, effects, run.result);
     if (run.kind === 'blocked') {
-      const refusal = await inbox.giveBack(claim);
+      const afterMs = untilMs(run.error.until);
+      const refusal = await inbox.giveBack(claim, clock.now() + afterMs);
       if (refusal !== undefined) return fenceRefused(delivery, refusal);
       telemetry.count('MessagesLeased');
-      return again(untilMs(run.error.until), run.error);
+      return again(afterMs, run.error);
     }
     if (run.kind === 'out-of-time') {
       // The handler still runs: its lease stays, and nobody tries before the function is stopped for certain.
@@ -244,10 +254,12 @@ export function createConsumer(
     if (isPoison(error)) return reject(delivery, claim, error);
     if (claim.attempt >= config.maxAttempts)
       return reject(delivery, claim, attemptsSpent(claim.attempt, error));
-    const refusal = await inbox.release(claim, error);
-    return refusal === undefined
-      ? comeAgain(delivery, claim.attempt, error)
-      : fenceRefused(delivery, refusal);
+    const afterMs = retryAfterMs(claim.attempt);
+    const retryAt = clock.now() + afterMs;
+    const refusal = await inbox.release(claim, error, retryAt);
+    if (refusal !== undefined) return fenceRefused(delivery, refusal);
+    await hints.put(claim.message.eventId, retryAt, claim.endsBy);
+    return comeAgain(delivery, afterMs, error);
   }
 
   async function complete(
@@ -257,17 +269,22 @@ export function createConsumer(
     result: unknown,
   ): Promise<Outcome> {
     const refusal = await inbox.complete(claim, result);
-    return refusal === undefined ? processed(delivery, effects) : fenceRefused(delivery, refusal);
+    return refusal === undefined ? processed(delivery, claim, effects) : fenceRefused(delivery, refusal);
   }
 
   async function reject(delivery: Delivery, claim: Claim, error: unknown): Promise<Outcome> {
     const refusal = await inbox.reject(claim, error);
-    return refusal === undefined ? rejected(delivery, error) : fenceRefused(delivery, refusal);
+    if (refusal !== undefined) return fenceRefused(delivery, refusal);
+    if (failedBefore(claim)) await hints.remove(claim.message.eventId, claim.endsBy);
+    return rejected(delivery, error);
   }
 
   async function rejectUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome> {
     const refusal = await inbox.rejectUnclaimed(delivery.message, error);
-    return refusal.status === 'rejected' ? rejected(delivery, error) : refused(delivery, refusal);
+    if (refusal.status !== 'rejected') return refused(delivery, refusal);
+    // Nobody claimed it, so nobody knows whether it had failed; at its first receive it cannot have.
+    if (delivery.receives > 1) await hints.remove(delivery.message.eventId, delivery.endsBy);
+    return rejected(delivery, error);
   }
 
   /**
@@ -283,7 +300,10 @@ export function createConsumer(
     const { message, receives, endsBy } = delivery;
     const commit = async (actions: readonly TransactAction[]) => {
       const refusal = await inbox.commitUnclaimed(message, actions, receives);
-      if (refusal === undefined) return processed(delivery);
+      if (refusal === undefined) {
+        telemetry.count('EventsCommitted', eventCount(actions));
+        return processed(delivery);
+      }
       return refusal.status === 'open' ? undefined : refused(delivery, refusal);
     };
     const remainingMs = () => Math.max(0, endsBy - clock.now());
@@ -365,7 +385,7 @@ export function createConsumer(
   }
 
   /** The work is done. Its effects' rows may expire from now on; where that cannot be written, they stay. */
-  async function processed(delivery: Delivery, effects?: Effects): Promise<Outcome> {
+  async function processed(delivery: Delivery, claim?: Claim, effects?: Effects): Promise<Outcome> {
     const { message } = delivery;
     await effects
       ?.expire()
@@ -375,6 +395,7 @@ export function createConsumer(
     telemetry.count('MessagesProcessed');
     if (isEventId(message.eventId))
       telemetry.duration('ProcessLatency', clock.now() - eventIdTime(message.eventId));
+    if (claim !== undefined && failedBefore(claim)) await hints.remove(message.eventId, claim.endsBy);
     return { kind: 'done' };
   }
 
@@ -448,6 +469,11 @@ function attemptsSpent(attempts: number, error: unknown): MailroomError {
   return poison('ATTEMPTS_SPENT', `Given up after ${attempts} attempts. ${last}`);
 }
 
+/** Whether there may be a hint that it failed. */
+function failedBefore(claim: Claim): boolean {
+  return claim.attempt > 1 || claim.lastError !== undefined;
+}
+
 function hasMessageId(record: SQSRecord): boolean {
   return typeof record?.messageId === 'string' && record.messageId !== '';
 }
@@ -456,6 +482,12 @@ function hasMessageId(record: SQSRecord): boolean {
 function receivesOf(record: SQSRecord): number {
   const receives = Number.parseInt(textOf(record.attributes?.ApproximateReceiveCount), 10);
   return Number.isSafeInteger(receives) && receives >= 1 ? receives : 2;
+}
+
+/** When SQS took it, epoch milliseconds; `undefined` when it does not say. */
+function sentAtOf(record: SQSRecord): number | undefined {
+  const sentAt = Number.parseInt(textOf(record.attributes?.SentTimestamp), 10);
+  return Number.isSafeInteger(sentAt) && sentAt > 0 ? sentAt : undefined;
 }
 
 function textOf(value: unknown): string {

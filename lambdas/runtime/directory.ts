@@ -47,6 +47,8 @@ export interface ConsumerEntry {
   readonly function: string;
   readonly maxAttempts: number;
   readonly inboxRetentionDays: number;
+  /** When the entry was last changed, epoch milliseconds. Not part of it: whoever reads the parameters is told. */
+  readonly changedAt?: number | undefined;
 }
 
 /** Where all directories begin. */
@@ -71,6 +73,8 @@ export function consumerEntryName(table: string, consumer: string): string {
 export interface DirectoryParameter {
   readonly name: string;
   readonly value: string;
+  /** When it was last changed, epoch milliseconds. */
+  readonly changedAt?: number | undefined;
 }
 
 /**
@@ -87,8 +91,10 @@ export function readDirectories(parameters: readonly DirectoryParameter[]): Dire
     const [, root, table = '', kind] = parameter.name.split('/');
     if (`/${root}` !== DIRECTORY_ROOT) continue;
     if (kind === 'mailroom') mailrooms.push(entry<MailroomEntry>(parameter, 'table'));
-    if (kind === 'consumers')
-      consumers.set(table, [...(consumers.get(table) ?? []), entry<ConsumerEntry>(parameter, 'name')]);
+    if (kind === 'consumers') {
+      const consumer = { ...entry<ConsumerEntry>(parameter, 'name'), changedAt: parameter.changedAt };
+      consumers.set(table, [...(consumers.get(table) ?? []), consumer]);
+    }
   }
   return mailrooms
     .sort((a, b) => a.table.localeCompare(b.table))

@@ -64,28 +64,30 @@ export class EffectPersistence extends BasePersistenceLayer {
   protected async _putRecord(record: IdempotencyRecord): Promise<void> {
     const { clock, consumer } = this.#deps;
     const now = clock.now();
-    const row: EffectRow = {
-      ...this.#key,
+    const row: Omit<EffectRow, 'PK' | 'SK'> = {
       schema: SCHEMA,
       status: 'IN_PROGRESS',
       fence: this.#claim.fence,
       endsBy: this.#claim.endsBy,
       startedAt: now,
     };
+    const names = ['schema', 'status', 'fence', 'endsBy', 'startedAt'] as const;
     try {
       await transactWithRetry(this.#deps, [
         heldBy(this.#claim, inboxKey(consumer, this.#claim.message.eventId)),
         {
-          Put: {
-            Item: { ...row },
+          // An update, though it writes the whole row: nobody may put an inbox row (the table's own policy).
+          Update: {
+            Key: { ...this.#key },
+            UpdateExpression: `SET ${names.map((name) => `#${name} = :${name}`).join(', ')}`,
             ConditionExpression:
               'attribute_not_exists(PK) OR #status = :RELEASED OR ' +
-              '(#status = :IN_PROGRESS AND (fence = :fence OR endsBy < :now))',
-            ExpressionAttributeNames: { '#status': 'status' },
+              '(#status = :IN_PROGRESS AND (#fence = :fence OR #endsBy < :now))',
+            ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
             ExpressionAttributeValues: {
+              ...Object.fromEntries(names.map((name) => [`:${name}`, row[name]])),
               ':RELEASED': 'RELEASED',
               ':IN_PROGRESS': 'IN_PROGRESS',
-              ':fence': this.#claim.fence,
               ':now': now,
             },
             ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
@@ -94,10 +96,10 @@ export class EffectPersistence extends BasePersistenceLayer {
       ]);
     } catch (error) {
       if (!isTransactionCancelled(error)) throw error;
-      const [held, put] = error.reasons;
+      const [held, started] = error.reasons;
       if (held?.code === 'ConditionalCheckFailed') throw this.#fenceLost('was not started');
-      if (put?.code !== 'ConditionalCheckFailed' || put.item === undefined) throw error;
-      const existing = asRow<EffectRow>(put.item);
+      if (started?.code !== 'ConditionalCheckFailed' || started.item === undefined) throw error;
+      const existing = asRow<EffectRow>(started.item);
       if (existing.status !== 'COMPLETED') throw new EffectInProgress(this.#name, existing.endsBy);
       throw new IdempotencyItemAlreadyExistsError(
         `Effect ${this.#name} is completed`,

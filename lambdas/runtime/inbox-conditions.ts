@@ -9,6 +9,8 @@ export interface Message {
   /** SQS's message id: another one for every redrive. */
   readonly messageId: string;
   readonly type?: string | undefined;
+  /** When SQS took it, epoch milliseconds: its retention counts from here, also in the dead-letter queue. */
+  readonly sentAt?: number | undefined;
 }
 
 /** A claim that was granted: the right to work on a message until `leaseUntil`. */

@@ -72,10 +72,14 @@ export interface Inbox {
   ): Promise<Verdict>;
   /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
   renew(claim: Claim): Promise<Claim>;
-  /** The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead. */
-  release(claim: Claim, error: unknown): Promise<Refusal | undefined>;
+  /**
+   * The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead.
+   *
+   * @param retryAt - when SQS shows the message again, epoch milliseconds
+   */
+  release(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
   /** Lets go of the message as if this claim had not been. Refused: what the row says instead. */
-  giveBack(claim: Claim): Promise<Refusal | undefined>;
+  giveBack(claim: Claim, retryAt: number): Promise<Refusal | undefined>;
   /** The message can never succeed. Refused: what the row says instead. */
   reject(claim: Claim, error: unknown): Promise<Refusal | undefined>;
   /**
@@ -148,7 +152,7 @@ export function createInbox(deps: InboxDeps): Inbox {
       const row = await table.write({
         Update: {
           Key: { ...keyOf(message) },
-          UpdateExpression: `${set}, attempts = ${firstReceive ? ':one' : 'if_not_exists(attempts, :zero) + :one'}`,
+          UpdateExpression: `${set}, attempts = ${firstReceive ? ':one' : 'if_not_exists(attempts, :zero) + :one'} REMOVE retryAt`,
           ConditionExpression: condition,
           ExpressionAttributeNames: names,
           ExpressionAttributeValues: {
@@ -267,12 +271,13 @@ export function createInbox(deps: InboxDeps): Inbox {
       rejectedAt: now,
       reason,
       ...cause,
+      ...(message.sentAt === undefined ? {} : { sentAt: message.sentAt }),
     };
     return {
       update: {
         UpdateExpression:
           'SET #status = :REJECTED, #schema = :schema, #type = :type, reason = :reason, rejectedAt = :rejectedAt, ' +
-          'lastError = :lastError, fingerprint = :fingerprint ADD rejectedIds :rejectedId REMOVE leaseUntil, endsBy',
+          'lastError = :lastError, fingerprint = :fingerprint ADD rejectedIds :rejectedId REMOVE leaseUntil, endsBy, retryAt',
         ExpressionAttributeNames: { '#status': 'status', '#schema': 'schema', '#type': 'type' },
         ExpressionAttributeValues: {
           ':REJECTED': 'REJECTED',
@@ -351,7 +356,7 @@ export function createInbox(deps: InboxDeps): Inbox {
   function processed(now: number) {
     return {
       set: '#status = :PROCESSED, processedAt = :processedAt, #expiresAt = :expiresAt',
-      remove: 'leaseUntil, endsBy, reason, rejectedAt',
+      remove: 'leaseUntil, endsBy, retryAt, reason, rejectedAt',
       names: { '#status': 'status', '#expiresAt': 'expiresAt' },
       values: {
         ':PROCESSED': 'PROCESSED',
@@ -421,22 +426,24 @@ export function createInbox(deps: InboxDeps): Inbox {
     rejectUnclaimed,
     commit,
     commitUnclaimed,
-    release: (current, error) =>
+    release: (current, error, retryAt) =>
       underFence(
         current,
-        'SET #status = :FAILED, lastError = :lastError, fingerprint = :fingerprint REMOVE leaseUntil, endsBy',
+        'SET #status = :FAILED, lastError = :lastError, fingerprint = :fingerprint, retryAt = :retryAt ' +
+          'REMOVE leaseUntil, endsBy',
         {
           ':FAILED': 'FAILED',
+          ':retryAt': retryAt,
           ':lastError': errorMessage(error),
           ':fingerprint': `${consumer} ${fingerprint(error)}`,
         },
         (row) => row.status === 'FAILED',
       ),
-    giveBack: (current) =>
+    giveBack: (current, retryAt) =>
       underFence(
         current,
-        'SET #status = :FAILED, attempts = attempts - :one REMOVE leaseUntil, endsBy',
-        { ':FAILED': 'FAILED', ':one': 1 },
+        'SET #status = :FAILED, attempts = attempts - :one, retryAt = :retryAt REMOVE leaseUntil, endsBy',
+        { ':FAILED': 'FAILED', ':one': 1, ':retryAt': retryAt },
         (row) => row.status === 'FAILED',
       ),
     complete: (current, result) => {

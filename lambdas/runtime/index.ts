@@ -43,7 +43,8 @@ export {
   type TransactionalHandler,
   transactional,
 } from './handler.ts';
-export { type OperationDeps, type Resolution, requeueDead, resolveMessage } from './operations.ts';
+export { type Decision, type MessageNote, type Resolution, resolveMessage } from './message-operations.ts';
+export { type Note, type OperationDeps, requeueDead } from './operations.ts';
 export {
   type Cause,
   type Commit,

@@ -7,7 +7,7 @@ import type { LeasedContext, LeasedHandler } from './handler.ts';
 import type { Inbox } from './inbox.ts';
 import type { Claim } from './inbox-conditions.ts';
 import type { Effects } from './once.ts';
-import { type Commit, checkTransaction, type Outbox } from './outbox.ts';
+import { type Commit, checkTransaction, eventCount, type Outbox } from './outbox.ts';
 import type { Queue } from './queue.ts';
 import type { Telemetry } from './telemetry.ts';
 
@@ -205,6 +205,7 @@ function createContext(
       sent = true;
       await inbox.commit(claim, actions);
       state.commit = { kind: 'done' };
+      telemetry.count('EventsCommitted', eventCount(actions));
     } catch (error) {
       // Only a refusal says that nothing was written, and so lets the handler commit something else.
       const refused = !sent || isTransactionCancelled(error) || isErrorWithCode(error, 'FENCE_LOST');

@@ -2,13 +2,14 @@ import type { SQSRecord } from 'aws-lambda';
 import { errorMessage, isErrorWithCode, type MailroomError, PoisonMessage } from './errors.ts';
 import { type AnyEventDefinition, type Envelope, validateData } from './event.ts';
 import { isEventId } from './event-id.ts';
+import type { Handler } from './handler.ts';
 
 /**
  * Reads the envelope out of an SQS record: the body is EventBridge's event as JSON, its `detail` the envelope.
  *
  * @throws `UNREADABLE_MESSAGE` when it is not; trying again cannot help
  */
-export function readEnvelope(record: SQSRecord): Envelope {
+export function readEnvelope(record: Pick<SQSRecord, 'body'>): Envelope {
   const detail = parseBody(record.body);
   const problem = envelopeProblem(detail);
   if (problem !== undefined)
@@ -20,8 +21,9 @@ function parseBody(body: unknown): unknown {
   let event: unknown;
   try {
     event = JSON.parse(String(body));
-  } catch (error) {
-    throw poison('UNREADABLE_MESSAGE', `The message's body is no JSON: ${errorMessage(error)}`);
+  } catch {
+    // The parser's own message quotes the body, and what this says is logged.
+    throw poison('UNREADABLE_MESSAGE', "The message's body is no JSON");
   }
   if (typeof event !== 'object' || event === null || !('detail' in event)) {
     throw poison('UNREADABLE_MESSAGE', "The message's body is no EventBridge event: it has no detail");
@@ -43,6 +45,20 @@ function envelopeProblem(detail: unknown): string | undefined {
   if (!Number.isSafeInteger(version) || Number(version) < 1) return 'version is no whole number from 1';
   if (!Number.isSafeInteger(occurredAt)) return 'occurredAt is no time in epoch milliseconds';
   return 'data' in detail ? undefined : 'data is missing';
+}
+
+/**
+ * The handler of an event type.
+ *
+ * @throws `UNKNOWN_EVENT_TYPE` when the consumer has none; trying again cannot help
+ */
+export function handlerOf(handlers: ReadonlyMap<string, Handler>, consumer: string, type: string): Handler {
+  const handler = handlers.get(type);
+  if (handler !== undefined) return handler;
+  throw poison(
+    'UNKNOWN_EVENT_TYPE',
+    `Consumer ${consumer} has no handler for ${type}. Add one, or take the type out of its rule.`,
+  );
 }
 
 /**

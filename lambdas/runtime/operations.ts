@@ -11,12 +11,10 @@ import {
 } from './event-id.ts';
 import { transactWithRetry } from './retry.ts';
 import {
-  asRow,
   deadKey,
   expiresAt,
-  type InboxRow,
-  inboxKey,
-  rejectedKey,
+  type OperationRow,
+  operationKey,
   SCHEMA,
   type UnsettledPointer,
   unsettledKey,
@@ -32,31 +30,45 @@ export interface OperationDeps {
   readonly random?: RandomBytes | undefined;
 }
 
+/** Who decided, and why: stored with what is changed. */
+export interface Note {
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** How long a DISCARDED event is kept before TTL may delete it, days. */
+const DISCARDED_RETENTION_DAYS = 35;
+
+/** How long it is remembered that something was done, days. */
+const OPERATION_RETENTION_DAYS = 400;
+
 /**
  * DEAD -> PENDING: the event is published by the next sweep, with its attempts counted from 0. Its DEAD pointer goes
  * and its minute becomes unsettled in the same transaction: the sweep's ages may have passed it long ago.
  *
+ * @param note - stored on the row @default nothing
  * @returns `false` when the event is not DEAD (any more): nothing was changed
- * @throws `BAD_EVENT_ID` when it is no event id
+ * @throws `BAD_EVENT_ID` when it is no event id, `NO_SUCH_EVENT` when it has no outbox row
  *
  * @example
  * ```ts
- * await requeueDead({ table }, '01a1fba6-4458-7a41-9c37-3f5d2b8e1103');
+ * await requeueDead({ table }, '01a1fba6-4458-7a41-9c37-3f5d2b8e1103', { by: 'ada', reason: 'the bus is back' });
  * ```
  */
-export async function requeueDead(deps: OperationDeps, eventId: string): Promise<boolean> {
-  const { table, clock = systemClock, random = systemRandomBytes } = deps;
+export async function requeueDead(deps: OperationDeps, eventId: string, note?: Note): Promise<boolean> {
+  const { clock = systemClock, random = systemRandomBytes } = deps;
   const shard = eventIdShard(eventId);
   const pointer: UnsettledPointer = {
     ...unsettledKey(shard, minuteOf(eventIdTime(eventId))),
     schema: SCHEMA,
     token: mintToken(random),
   };
-  const happened = await onCondition({ table, clock, random }, [
+  const noted = note === undefined ? '' : ', requeuedBy = :by, requeuedAt = :now, requeuedReason = :reason';
+  return fromDead(deps, eventId, [
     {
       Update: {
         Key: { ...outboxKeyOf(eventId) },
-        UpdateExpression: 'SET #status = :PENDING, attempts = :none, leaseUntil = :now REMOVE deadAt',
+        UpdateExpression: `SET #status = :PENDING, attempts = :none, leaseUntil = :now${noted} REMOVE deadAt`,
         ConditionExpression: '#status = :DEAD',
         ExpressionAttributeNames: { '#status': 'status' },
         ExpressionAttributeValues: {
@@ -64,13 +76,54 @@ export async function requeueDead(deps: OperationDeps, eventId: string): Promise
           ':DEAD': 'DEAD',
           ':none': 0,
           ':now': clock.now(),
+          ...(note && { ':by': note.by, ':reason': note.reason }),
         },
       },
     },
     { Delete: { Key: { ...deadKey(shard, eventId) } } },
     { Put: { Item: { ...pointer } } },
   ]);
-  if (happened) return true;
+}
+
+/**
+ * DEAD -> DISCARDED: the event is given up for good, and never published. Its DEAD pointer goes in the same
+ * transaction, and its row is kept for 35 days.
+ *
+ * @returns `false` when the event is not DEAD (any more): nothing was changed
+ * @throws `BAD_EVENT_ID` when it is no event id, `NO_SUCH_EVENT` when it has no outbox row
+ */
+export async function discardDead(deps: OperationDeps, eventId: string, note: Note): Promise<boolean> {
+  const { clock = systemClock } = deps;
+  const now = clock.now();
+  return fromDead(deps, eventId, [
+    {
+      Update: {
+        Key: { ...outboxKeyOf(eventId) },
+        UpdateExpression:
+          'SET #status = :DISCARDED, discardedBy = :by, discardedAt = :now, discardedReason = :reason, expiresAt = :expiresAt',
+        ConditionExpression: '#status = :DEAD',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: {
+          ':DISCARDED': 'DISCARDED',
+          ':DEAD': 'DEAD',
+          ':by': note.by,
+          ':now': now,
+          ':reason': note.reason,
+          ':expiresAt': expiresAt(now, DISCARDED_RETENTION_DAYS),
+        },
+      },
+    },
+    { Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },
+  ]);
+}
+
+async function fromDead(
+  deps: OperationDeps,
+  eventId: string,
+  actions: readonly TransactAction[],
+): Promise<boolean> {
+  if (await happens(deps, actions)) return true;
+  const { table } = deps;
   const row = await table.get(outboxKeyOf(eventId), { consistent: true });
   if (row !== undefined) return false;
   throw new MailroomError(
@@ -80,83 +133,38 @@ export async function requeueDead(deps: OperationDeps, eventId: string): Promise
   );
 }
 
-/** Says which message is resolved, by whom, and why. */
-export interface Resolution {
-  readonly consumer: string;
-  readonly eventId: string;
-  /** Stored on the row. */
-  readonly reason: string;
-  /** Who decided it; stored on the row. */
-  readonly by: string;
-  /** How long the row is kept before TTL may delete it: the consumer's `inboxRetentionDays`. */
-  readonly inboxRetentionDays: number;
-}
-
 /**
- * Sets a message PROCESSED without running its handler: what it should have done was done by hand. The row takes a
- * fence of its own, so that a worker which still runs can write nothing any more, and a REJECTED pointer goes in the
- * same transaction. When the message comes again it is absorbed as a duplicate.
+ * Writes down what an operator is about to change. It is written before the change: one that is interrupted has left
+ * its trace. Kept for 400 days.
  *
- * @returns what the row says: `resolved`; `processed` when it was so before; `leased` when a worker holds it, until
- * `until` - nothing was changed then
- *
- * @example
- * ```ts
- * await resolveMessage({ table }, { consumer: 'payments', eventId, reason: 'charged by phone', by: 'ada', inboxRetentionDays: 35 });
- * ```
+ * @param operation.command - what, e.g. `message resolve`
+ * @param operation.subject - to what, e.g. a consumer and an event id
  */
-export async function resolveMessage(
+export async function recordOperation(
   deps: OperationDeps,
-  { consumer, eventId, reason, by, inboxRetentionDays }: Resolution,
-): Promise<
-  { readonly status: 'resolved' | 'processed' } | { readonly status: 'leased'; readonly until: number }
-> {
+  operation: Note & { readonly command: string; readonly subject: string },
+): Promise<void> {
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
-  eventIdTime(eventId); // refuses what is none
-  const now = clock.now();
-  const happened = await onCondition({ table, clock, random }, [
-    {
-      Update: {
-        Key: { ...inboxKey(consumer, eventId) },
-        UpdateExpression:
-          'SET #status = :PROCESSED, #schema = :schema, fence = :fence, processedAt = :now, expiresAt = :expiresAt, ' +
-          'attempts = if_not_exists(attempts, :none), resolvedBy = :by, resolvedReason = :reason ' +
-          'REMOVE leaseUntil, endsBy, reason, rejectedAt',
-        ConditionExpression:
-          'attribute_not_exists(PK) OR #status IN (:FAILED, :REJECTED) OR (#status = :PROCESSING AND leaseUntil < :now)',
-        ExpressionAttributeNames: { '#status': 'status', '#schema': 'schema' },
-        ExpressionAttributeValues: {
-          ':PROCESSED': 'PROCESSED',
-          ':FAILED': 'FAILED',
-          ':REJECTED': 'REJECTED',
-          ':PROCESSING': 'PROCESSING',
-          ':schema': SCHEMA,
-          ':fence': mintToken(random),
-          ':now': now,
-          ':expiresAt': expiresAt(now, inboxRetentionDays),
-          ':none': 0,
-          ':by': by,
-          ':reason': reason,
-        },
-      },
-    },
-    { Delete: { Key: { ...rejectedKey(consumer, eventId) } } },
-  ]);
-  if (happened) return { status: 'resolved' };
-  const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
-  const row = item === undefined ? undefined : asRow<InboxRow>(item);
-  return row?.status === 'PROCESSING'
-    ? { status: 'leased', until: row.leaseUntil ?? now }
-    : { status: 'processed' };
+  const at = clock.now();
+  const { by, reason, command, subject } = operation;
+  const row: OperationRow = {
+    ...operationKey(at, mintToken(random)),
+    schema: SCHEMA,
+    at,
+    by,
+    command,
+    subject,
+    reason,
+    expiresAt: expiresAt(at, OPERATION_RETENTION_DAYS),
+  };
+  await table.write({ Put: { Item: { ...row } } });
 }
 
 /** Makes a transaction whose first action carries the condition. Returns whether it happened. */
-async function onCondition(
-  deps: { readonly table: Table; readonly clock: Clock; readonly random: RandomBytes },
-  actions: readonly TransactAction[],
-): Promise<boolean> {
+export async function happens(deps: OperationDeps, actions: readonly TransactAction[]): Promise<boolean> {
+  const { table, clock = systemClock, random = systemRandomBytes } = deps;
   try {
-    await transactWithRetry(deps, actions);
+    await transactWithRetry({ table, clock, random }, actions);
     return true;
   } catch (error) {
     if (isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed') return false;

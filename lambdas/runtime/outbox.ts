@@ -21,6 +21,7 @@ import {
   TRANSACTION_BYTES_MAX,
   type TransactAction,
 } from './table.ts';
+import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 
 /** What one commit writes. */
 export interface Commit {
@@ -46,6 +47,8 @@ export interface Outbox {
    * nothing was written. Any other error (a lost connection, after retries) leaves open whether it was: a caller
    * that tries again needs a condition of its own, such as `attribute_not_exists` on the row it creates.
    *
+   * Its events are counted as `EventsCommitted`, once, after the commit.
+   *
    * @returns the envelopes as they will be published, in the order of `events`
    * @throws `TRANSACTION_CANCELLED` when a condition was not met; its `reasons` begin with those of `writes`, in order
    * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT` or
@@ -63,7 +66,8 @@ export interface Outbox {
 
   /**
    * The outbox rows of some events, to put into a transaction of one's own. Use them once and at once: each call
-   * mints new event ids.
+   * mints new event ids. Nobody tells Mailroom whether that transaction commits, so its events are missing from
+   * `EventsCommitted`.
    *
    * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`
    *
@@ -84,6 +88,8 @@ export interface OutboxDeps {
   readonly clock?: Clock | undefined;
   /** @default the machine's */
   readonly random?: RandomBytes | undefined;
+  /** Whoever gives one flushes it. @default Powertools inside a Lambda function, flushed at each commit; elsewhere none */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /**
@@ -119,6 +125,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       `The service is named "${config.service}"; EventBridge keeps sources that begin with "aws." for AWS. Name it otherwise.`,
     );
   }
+  const own = deps.telemetry === undefined ? lambdaTelemetry(config) : undefined;
 
   const entries: Outbox['entries'] = async (events, cause) => {
     const made: OutboxEntry[] = [];
@@ -209,9 +216,21 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       const actions: TransactAction[] = [...writes, ...made];
       checkTransaction(actions, clock.now());
       await transactWithRetry({ table, clock, random }, actions);
+      (deps.telemetry ?? own)?.count('EventsCommitted', eventCount(actions));
+      own?.flush();
       return made.map(envelopeOf);
     },
   };
+}
+
+/** Only in a function do metrics in its log become metrics: elsewhere they would be lines on somebody's terminal. */
+function lambdaTelemetry(config: ProducerConfig): Telemetry | undefined {
+  return process.env.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : powertoolsTelemetry(config);
+}
+
+/** How many events a transaction writes. */
+export function eventCount(actions: readonly TransactAction[]): number {
+  return actions.filter((action) => outboxEventId(action) !== undefined).length;
 }
 
 /** The envelope that an outbox entry stores. */

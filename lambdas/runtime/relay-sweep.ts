@@ -1,6 +1,7 @@
 import pMap from 'p-map';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { systemClock } from './clock.ts';
+import type { DeadLetterWatch } from './dead-letter-watch.ts';
 import { isConditionFailed } from './errors.ts';
 import { eventIdTime, mintToken, systemRandomBytes } from './event-id.ts';
 import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
@@ -8,6 +9,14 @@ import { createRelay, type RelayHandlerDeps } from './relay.ts';
 import { backoffMs } from './retry.ts';
 import { asRow, deadKey, outboxPartition, SCHEMA, type UnsettledPointer, unsettledKey } from './rows.ts';
 import { MINUTE_MS, minutesToSweep, youngestMinutes } from './sweep-minutes.ts';
+import {
+  RANGE_CALL_MS,
+  rangeSteps,
+  rangeToSweep,
+  type SweepRange,
+  type SweepRangeReport,
+  shardsEverUsed,
+} from './sweep-range.ts';
 import { type SweepStart, startSweep } from './sweep-state.ts';
 import type { Item } from './table.ts';
 import { powertoolsTelemetry } from './telemetry.ts';
@@ -36,6 +45,8 @@ export interface SweepReport {
   readonly pending: number;
   /** The age of the oldest of them, milliseconds; 0 when there is none. */
   readonly oldestPendingMs: number;
+  /** For how long the row that was served least recently has been nobody's, milliseconds; 0 when somebody holds each of them. */
+  readonly oldestLeaseMs: number;
   /** DEAD events, in all shards. */
   readonly dead: number;
   /** Whether the pass came to its end: every page and pointer of its range was read, and the bus took what it was given. */
@@ -50,17 +61,39 @@ export interface RelaySweep {
    * @param endsBy - when the invocation ends, epoch milliseconds
    */
   pass(endsBy: number): Promise<SweepReport>;
-  /** The handler: a pass; where `sweepEvery` is under a minute, then the youngest minutes again and again until the minute is over. */
-  handler(event: unknown, context: { getRemainingTimeInMillis(): number }): Promise<SweepReport>;
+  /**
+   * The handler: a pass; where `sweepEvery` is under a minute, then the youngest minutes again and again until the minute is
+   * over. Given `{ since, until }`, epoch milliseconds, it sweeps that range instead and says how far it came.
+   *
+   * @throws `BAD_SWEEP_RANGE` when these are no range
+   */
+  handler(
+    event: unknown,
+    context: { getRemainingTimeInMillis(): number },
+  ): Promise<SweepReport | SweepRangeReport>;
+}
+
+/** What the sweep is made of. */
+export interface RelaySweepDeps extends RelayHandlerDeps {
+  /** Looks after the dead letters once in each invocation. @default nobody does */
+  readonly watch?: DeadLetterWatch | undefined;
+}
+
+/** What one partition was left with. */
+interface Left {
+  /** Rows left PENDING. */
+  readonly rows: number;
+  /** When the oldest of them was minted, epoch milliseconds. */
+  readonly oldest: number;
+  /** When the first of the leases ended, or will end, under which this pass leaves them, epoch milliseconds. */
+  readonly leaseUntil: number;
 }
 
 /** What one pass counts as it goes. */
 interface Tally {
   published: number;
-  /** Rows left PENDING, by partition: one that is read twice counts once. */
-  readonly pending: Map<string, number>;
-  /** When the oldest of them was minted, epoch milliseconds. */
-  oldestPending: number;
+  /** By partition, where there is something left: one that is read twice counts once. */
+  readonly left: Map<string, Left>;
   readonly breaker: BusBreaker;
   /** When the work must be over, epoch milliseconds. */
   endsBy: number;
@@ -78,7 +111,7 @@ interface Tally {
  * export const { handler } = createRelaySweep({ config, table, bus });
  * ```
  */
-export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
+export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
   const { config, table, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
@@ -99,16 +132,19 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
     tally.endsBy = endsBy;
     const settled = await eachShard(pointers, tally, (pointer) => sweepUnsettled(pointer, tally));
 
-    const pending = [...tally.pending.values()].reduce((sum, left) => sum + left, 0);
+    const left = [...tally.left.values()];
+    const since = (times: readonly number[]) => Math.max(0, clock.now() - Math.min(...times));
     const report: SweepReport = {
       published: tally.published,
-      pending,
-      oldestPendingMs: pending === 0 ? 0 : Math.max(0, clock.now() - tally.oldestPending),
+      pending: left.reduce((sum, { rows }) => sum + rows, 0),
+      oldestPendingMs: since(left.map(({ oldest }) => oldest)),
+      oldestLeaseMs: since(left.map(({ leaseUntil }) => leaseUntil)),
       dead: await countDead(),
       complete: swept && settled,
     };
     telemetry.gauge('PendingEvents', report.pending);
     telemetry.duration('OldestPendingAge', report.oldestPendingMs);
+    telemetry.duration('OldestLeaseAge', report.oldestLeaseMs);
     telemetry.gauge('DeadEvents', report.dead);
     telemetry.log.info('Swept', { ...report });
     return report;
@@ -180,6 +216,8 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
     const pk = outboxPartition(minute, shard);
     let found = 0;
     let left = 0;
+    let oldest = Number.POSITIVE_INFINITY;
+    let leaseUntil = Number.POSITIVE_INFINITY;
     let cursor: Item | undefined;
     do {
       const page = await table.query({
@@ -198,31 +236,37 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
       left += unreadable;
       const now = clock.now();
       const due = rows.filter((row) => row.leaseUntil + LEASE_MARGIN_MS < now);
-      const settled = await publishDue(due, tally);
+      const { settled, served } = await publishDue(due, tally);
       for (const row of rows) {
         found += 1;
         if (settled.has(row.eventId)) continue;
         left += 1;
-        tally.oldestPending = Math.min(tally.oldestPending, eventIdTime(row.eventId));
+        oldest = Math.min(oldest, eventIdTime(row.eventId));
+        if (!served.has(row.eventId)) leaseUntil = Math.min(leaseUntil, row.leaseUntil);
       }
       cursor = page.cursor;
     } while (cursor !== undefined);
-    if (left > 0) tally.pending.set(pk, left);
-    else tally.pending.delete(pk);
+    if (left > 0) tally.left.set(pk, { rows: left, oldest, leaseUntil });
+    else tally.left.delete(pk);
     return { found, left };
   }
 
   /**
    * Claims, publishes and marks.
    *
-   * @returns the ids of those that are PENDING no more
+   * @returns the ids of those that are PENDING no more, and of those that had their turn: their lease is a new one
    */
-  async function publishDue(due: readonly PendingRow[], tally: Tally): Promise<Set<string>> {
+  async function publishDue(
+    due: readonly PendingRow[],
+    tally: Tally,
+  ): Promise<{ settled: ReadonlySet<string>; served: ReadonlySet<string> }> {
     const settled = new Set<string>();
+    const served = new Set<string>();
     const { breaker } = tally;
     for (let i = 0; i < due.length && goesOn(tally); i += PUBLISH_GROUP) {
       const group = due.slice(i, i + PUBLISH_GROUP).filter((row) => !breaker.isOpen(row.entry.source));
-      const { claimed } = await relay.claim(group);
+      const { claimed, failed } = await relay.claim(group);
+      for (const row of group) if (!failed.includes(row)) served.add(row.eventId);
       const report = await relay.publish(claimed, breaker, () => clock.now() < tally.lastPublishAt);
       for (const row of report.published) if (!report.unmarked.includes(row)) settled.add(row.eventId);
       tally.published += report.published.length;
@@ -238,7 +282,7 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
         ...[...report.skipped, ...report.late].map((row) => ({ row, leaseUntil: now })),
       ]);
     }
-    return settled;
+    return { settled, served };
   }
 
   /**
@@ -311,10 +355,14 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
 
   return {
     pass,
-    handler: async (_event, context) => {
+    handler: async (event, context) => {
       const startedAt = clock.now();
       const endsBy = startedAt + context.getRemainingTimeInMillis();
+      const range = rangeToSweep(event, startedAt);
+      if (range !== undefined) return sweepNow(range, endsBy);
       let report = await pass(endsBy);
+      telemetry.flush();
+      await deps.watch?.(telemetry, endsBy);
       telemetry.flush();
       // An invocation a minute: what comes more often happens inside it.
       const loopUntil = Math.min(startedAt + MINUTE_MS, endsBy - END_MARGIN_MS);
@@ -326,6 +374,35 @@ export function createRelaySweep(deps: RelayHandlerDeps): RelaySweep {
       return report;
     },
   };
+
+  /** Reads exactly this range, whatever the ages of its minutes. Where the ordinary passes have come to stays as it is. */
+  async function sweepNow(range: SweepRange, endsBy: number): Promise<SweepRangeReport> {
+    const callEndsBy = clock.now() + RANGE_CALL_MS + END_MARGIN_MS;
+    const tally = newTally(Math.min(endsBy, callEndsBy), config.publishTimeoutMs);
+    shards = await shardsEverUsed(table, config.shards);
+    let sweptTo = range.since;
+    let pending = 0;
+    for (const { minutes, to } of rangeSteps(range)) {
+      const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
+      const whole = await eachShard(work, tally, async ({ shard, minute }) => {
+        const { left } = await sweepMinute(shard, minute, true, tally);
+        if (left > 0) await putUnsettled(shard, minute);
+      });
+      if (!whole) break; // the next call reads this step again, and counts what it leaves
+      for (const { rows } of tally.left.values()) pending += rows;
+      tally.left.clear();
+      sweptTo = to;
+    }
+    const report: SweepRangeReport = {
+      published: tally.published,
+      pending,
+      sweptTo,
+      complete: sweptTo >= range.until,
+    };
+    telemetry.log.info('Swept a range', { ...range, ...report });
+    telemetry.flush();
+    return report;
+  }
 
   /** The youngest minutes, in all shards. They need no pointer: their first age has not come yet. */
   async function youngest(endsBy: number): Promise<number> {
@@ -348,8 +425,7 @@ const PUBLISH_GROUP = 100;
 function newTally(endsBy: number, publishTimeoutMs: number): Tally {
   return {
     published: 0,
-    pending: new Map(),
-    oldestPending: Number.POSITIVE_INFINITY,
+    left: new Map(),
     breaker: createBusBreaker(),
     endsBy,
     lastPublishAt: endsBy - publishTimeoutMs - MARK_MS,

@@ -117,6 +117,10 @@ export interface InboxRow extends Key {
   readonly rejectedIds?: ReadonlySet<string> | undefined;
   /** Set by an operator who lets a message run although it is older than the inbox retention. */
   readonly runAnyway?: boolean | undefined;
+  /** Who let it, when, and why. */
+  readonly allowedBy?: string | undefined;
+  readonly allowedAt?: number | undefined;
+  readonly allowedReason?: string | undefined;
   /** Who set it PROCESSED without running it, and why: an operator's resolve. */
   readonly resolvedBy?: string | undefined;
   readonly resolvedReason?: string | undefined;

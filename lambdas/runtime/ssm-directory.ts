@@ -40,8 +40,9 @@ export async function readDirectory(client: SSMClient, table: string): Promise<D
 async function parametersUnder(client: SSMClient, path: string): Promise<DirectoryParameter[]> {
   const found: DirectoryParameter[] = [];
   for await (const page of paginateGetParametersByPath({ client }, { Path: path, Recursive: true })) {
-    for (const { Name, Value } of page.Parameters ?? []) {
-      if (Name !== undefined && Value !== undefined) found.push({ name: Name, value: Value });
+    for (const { Name, Value, LastModifiedDate } of page.Parameters ?? []) {
+      if (Name !== undefined && Value !== undefined)
+        found.push({ name: Name, value: Value, changedAt: LastModifiedDate?.getTime() });
     }
   }
   return found;

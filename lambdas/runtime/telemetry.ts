@@ -1,5 +1,6 @@
-import { Logger } from '@aws-lambda-powertools/logger';
+import type { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
+import { createLogger } from './logger.ts';
 
 /** The metrics that Mailroom emits, in the namespace `Mailroom`. Names are part of the public surface. */
 export type MetricName =
@@ -64,7 +65,7 @@ export function powertoolsTelemetry(options: {
   readonly tableName: string;
   readonly consumer?: string;
 }): Telemetry {
-  const log = new Logger({ serviceName: options.service });
+  const log = createLogger(options.service);
   const metrics = new Metrics({
     namespace: 'Mailroom',
     serviceName: options.service,

@@ -83,16 +83,16 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     where: 'an effect, delivered',
     budget: { faults: 0, stalls: 1 },
     tamper: table({
-      action: ({ Put, ...others }) =>
-        Put?.ConditionExpression?.includes('endsBy < :now')
+      action: ({ Update, ...others }) =>
+        Update?.ConditionExpression?.includes('#endsBy < :now')
           ? {
-              Put: {
-                ...Put,
-                ConditionExpression: Put.ConditionExpression.replace('endsBy < :now', 'endsBy > :zero'),
-                ExpressionAttributeValues: { ...withoutNow(Put.ExpressionAttributeValues), ':zero': 0 },
+              Update: {
+                ...Update,
+                ConditionExpression: Update.ConditionExpression.replace('#endsBy < :now', '#endsBy > :zero'),
+                ExpressionAttributeValues: { ...withoutNow(Update.ExpressionAttributeValues), ':zero': 0 },
               },
             }
-          : { Put, ...others },
+          : { Update, ...others },
     }),
     found: /is run by two workers at once/,
   },

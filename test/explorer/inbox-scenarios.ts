@@ -1,6 +1,6 @@
 import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import { type Handler, type LeasedContext, leased, transactional } from '../../lambdas/runtime/handler.ts';
-import { resolveMessage } from '../../lambdas/runtime/operations.ts';
+import { resolveMessage } from '../../lambdas/runtime/message-operations.ts';
 import type { Commit } from '../../lambdas/runtime/outbox.ts';
 import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';

@@ -1,9 +1,9 @@
-import { Logger } from '@aws-lambda-powertools/logger';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
   clientSettings,
   createOutbox,
   dynamoTable,
+  powertoolsTelemetry,
   readProducerConfig,
   systemClock,
 } from '../../runtime/index.ts';
@@ -15,7 +15,7 @@ const config = readProducerConfig(process.env);
 const client = new DynamoDBClient(clientSettings);
 const { tableName } = config;
 const table = dynamoTable({ client, tableName });
-const logger = new Logger();
+const { log } = powertoolsTelemetry({ service: config.service, tableName });
 
 /** The orders API, behind a Lambda function URL. */
 export const handler = createOrdersApi({
@@ -26,5 +26,5 @@ export const handler = createOrdersApi({
     oncePerKey: createOncePerKey({ recordsFor: requestRecords({ client, tableName }) }),
   }),
   table,
-  onError: (message, error) => logger.error(message, error),
+  onError: (message, error) => log.error(message, error),
 });

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts';
+import { deliveredEvent } from '../delivered-event.ts';
 import {
   type Bus,
   type BusEntry,
@@ -117,17 +118,10 @@ export function memoryBus(options: MemoryBusOptions = {}): MemoryBus {
 
 /** The body of the message that an SQS target gets for a published entry. */
 export function eventBridgeMessage(entry: Published): string {
-  return JSON.stringify({
-    version: '0',
-    id: entry.id,
-    'detail-type': entry.detailType,
-    source: entry.source,
-    account: '000000000000',
-    time: new Date(entry.publishedAt).toISOString().replace(/\.\d+Z$/, 'Z'),
-    region: 'us-east-1',
-    resources: [],
-    detail: JSON.parse(entry.detail),
-  });
+  return deliveredEvent(
+    { source: entry.source, type: entry.detailType, envelope: entry.detail },
+    { account: '000000000000', region: 'us-east-1', time: entry.publishedAt, id: entry.id },
+  );
 }
 
 function assertCall(entries: readonly BusEntry[]): void {

@@ -1,18 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { leased } from '../../../lambdas/runtime/handler.ts';
-import { requeueDead, resolveMessage } from '../../../lambdas/runtime/operations.ts';
+import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operations.ts';
+import { createRelayStream } from '../../../lambdas/runtime/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
-import { deadKey, inboxKey, rejectedKey, unsettledKey } from '../../../lambdas/runtime/rows.ts';
-import { eventBridgeMessage } from '../../../lambdas/runtime/testing.ts';
-import {
-  bench,
-  consumerConfig,
-  relayConfig,
-  runThrough,
-  ThingHappened,
-} from '../../support/runtime-bench.ts';
+import { deadKey, unsettledKey } from '../../../lambdas/runtime/rows.ts';
+import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 
 type Parts = ReturnType<typeof bench>;
 
@@ -56,6 +48,23 @@ describe('to requeue a DEAD event', () => {
     expect(publishedIds()).toEqual([eventId]);
   });
 
+  test('stores who requeued it, when and why, and the second time changes nothing', async () => {
+    const parts = await deadEvent(() => true);
+    const { memory, eventId, clock } = parts;
+    const note = { by: 'ada', reason: 'the bus is back' };
+    expect(await requeueDead(parts, eventId, note)).toBe(true);
+    const requeued = memory.item(outboxKeyOf(eventId));
+    expect(requeued).toMatchObject({
+      status: 'PENDING',
+      requeuedBy: 'ada',
+      requeuedAt: clock.now(),
+      requeuedReason: 'the bus is back',
+    });
+    await clock.advance(1_000);
+    expect(await requeueDead(parts, eventId, { ...note, by: 'bob' })).toBe(false);
+    expect(memory.item(outboxKeyOf(eventId))).toEqual(requeued);
+  });
+
   test('leaves an event that is not DEAD as it is', async () => {
     const parts = await deadEvent(() => false);
     const before = parts.memory.items();
@@ -72,89 +81,88 @@ describe('to requeue a DEAD event', () => {
   });
 });
 
-describe('to resolve a message', () => {
-  const resolution = { reason: 'charged by phone', by: 'ada', inboxRetentionDays: 35 };
+describe('to discard a DEAD event', () => {
+  const note = { by: 'ada', reason: 'a test order' };
 
-  /** A message in the queue, and a consumer whose handler is counted. */
-  async function message(handle: () => Promise<void>) {
+  test('stores who, when and why, takes its pointer out, and lets the row expire', async () => {
+    const parts = await deadEvent(() => true);
+    const { memory, eventId, clock } = parts;
+    expect(await discardDead(parts, eventId, note)).toBe(true);
+    const row = memory.item(outboxKeyOf(eventId));
+    expect(row).toMatchObject({
+      status: 'DISCARDED',
+      discardedBy: 'ada',
+      discardedAt: clock.now(),
+      discardedReason: 'a test order',
+      expiresAt: Math.ceil(clock.now() / 1_000) + 35 * 86_400,
+    });
+    expect(memory.item(deadKey(eventIdShard(eventId), eventId))).toBeUndefined();
+    expect(await discardDead(parts, eventId, { ...note, by: 'bob' })).toBe(false);
+    expect(memory.item(outboxKeyOf(eventId))).toEqual(row);
+  });
+
+  test('is for good: neither sweep nor stream publishes it, and no requeue brings it back', async () => {
+    let refuses = true;
+    const parts = await deadEvent(() => refuses);
+    const { memory, eventId, clock, publishedIds } = parts;
+    const record = parts.streamEvent();
+    await discardDead(parts, eventId, note);
+    const row = memory.item(outboxKeyOf(eventId));
+
+    refuses = false;
+    await clock.advance(5 * 60_000);
+    await sweep(parts);
+    // The record of its birth, delivered late.
+    await runThrough(clock, createRelayStream({ ...parts, config: relayConfig })(record));
+    expect(await requeueDead(parts, eventId)).toBe(false);
+    expect(publishedIds()).toEqual([]);
+    expect(memory.item(outboxKeyOf(eventId))).toEqual(row);
+  });
+
+  test('does not take back what is being published: the event goes out once, and its row stays DISCARDED', async () => {
     const parts = bench();
     const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
-    if (event === undefined) throw new Error('unreachable');
-    const row = parts.rows()[0];
-    if (row === undefined) throw new Error('unreachable');
-    const publishedAt = parts.clock.now();
-    parts.queue.send(
-      eventBridgeMessage({
-        id: '1',
-        publishedAt,
-        source: row.source,
-        detailType: row.type,
-        detail: row.envelope,
-      }),
-    );
-    const consume = createConsumer({
-      ...parts,
-      table: parts.memory,
-      config: { ...consumerConfig, maxAttempts: 1 },
-      handlers: [leased(ThingHappened, handle)],
-    });
-    const { consumer } = consumerConfig;
-    const key = inboxKey(consumer, event.eventId);
-    return {
-      ...parts,
-      row: () => parts.memory.item(key),
-      pointer: () => parts.memory.item(rejectedKey(consumer, event.eventId)),
-      deliver: () => runThrough(parts.clock, parts.queue.deliver(consume)),
-      resolve: () =>
-        resolveMessage(
-          { table: parts.memory, clock: parts.clock },
-          {
-            ...resolution,
-            consumer,
-            eventId: event.eventId,
-          },
-        ),
+    const eventId = event?.eventId ?? '';
+    const key = outboxKeyOf(eventId);
+    const bus: typeof parts.bus = {
+      ...parts.bus,
+      put: async (...call) => {
+        const results = await parts.bus.put(...call);
+        // Between the publish and its mark.
+        await parts.memory.updateEach([{ key, set: { status: 'DEAD' }, when: { status: 'PENDING' } }]);
+        await discardDead({ table: parts.memory, clock: parts.clock }, eventId, note);
+        return results;
+      },
     };
-  }
-
-  test('sets a rejected one PROCESSED, with who and why, and takes its pointer out', async () => {
-    const { deliver, resolve, row, pointer } = await message(async () => {
-      throw new Error('never');
-    });
-    await deliver();
-    expect(row()).toMatchObject({ status: 'REJECTED' });
-    expect(pointer()).toBeDefined();
-    expect(await resolve()).toEqual({ status: 'resolved' });
-    expect(row()).toMatchObject({
-      status: 'PROCESSED',
-      resolvedBy: 'ada',
-      resolvedReason: 'charged by phone',
-    });
-    expect(row()).toHaveProperty('expiresAt');
-    expect(pointer()).toBeUndefined();
-    expect(await resolve()).toEqual({ status: 'processed' });
+    await runThrough(
+      parts.clock,
+      createRelayStream({ ...parts, bus, config: relayConfig })(parts.streamEvent()),
+    );
+    expect(parts.publishedIds()).toEqual([eventId]);
+    expect(parts.memory.item(key)).toMatchObject({ status: 'DISCARDED', discardedBy: 'ada' });
   });
 
-  test('before it comes: its handler is never run', async () => {
-    let runs = 0;
-    const { deliver, resolve, queue } = await message(async () => {
-      runs += 1;
+  test('leaves an event that is not DEAD as it is, and says so when there is none', async () => {
+    const parts = await deadEvent(() => false);
+    const before = parts.memory.items();
+    expect(await discardDead(parts, parts.eventId, note)).toBe(false);
+    expect(parts.memory.items()).toEqual(before);
+    await expect(discardDead(parts, '01a1fba6-4458-7a41-9c37-3f5d2b8e1101', note)).rejects.toMatchObject({
+      code: 'NO_SUCH_EVENT',
     });
-    expect(await resolve()).toEqual({ status: 'resolved' });
-    await deliver();
-    expect(runs).toBe(0);
-    expect(queue.messages()).toEqual([]);
   });
+});
 
-  test('is refused while a worker holds it, and says until when', async () => {
-    let verdict: unknown;
-    const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
-      verdict = await parts.resolve();
-    });
-    const until = parts.clock.now() + consumerConfig.leaseMs;
-    await parts.deliver();
-    expect(verdict).toEqual({ status: 'leased', until });
-    expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
-    expect(parts.row()).not.toHaveProperty('resolvedBy');
-  });
+test('what an operator does is written down by month, in the order of time', async () => {
+  const { memory, clock } = bench();
+  const deps = { table: memory, clock };
+  const note = { by: 'ada', reason: 'charged by phone' };
+  await recordOperation(deps, { ...note, command: 'message resolve', subject: 'payments 1' });
+  await clock.advance(10);
+  await recordOperation(deps, { ...note, command: 'message resolve', subject: 'payments 2' });
+  const { items } = await memory.query({ pk: 'OPERATIONS#2026-01' });
+  expect(items).toMatchObject([
+    { ...note, command: 'message resolve', subject: 'payments 1', at: clock.now() - 10 },
+    { ...note, subject: 'payments 2', at: clock.now(), expiresAt: expect.any(Number) },
+  ]);
 });

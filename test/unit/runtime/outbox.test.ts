@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
+import { memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 
 const order = { PK: 'THING#1', SK: 'THING', schema: 1 };
@@ -91,7 +92,7 @@ test('a transaction too big is refused with its numbers', async () => {
 
 test('an answer that was lost does not write twice', async () => {
   let calls = 0;
-  const { memory, clock, rows, happened } = bench();
+  const { memory, clock, rows, happened, telemetry } = bench();
   const flaky = {
     ...memory,
     transact: async (...args: Parameters<typeof memory.transact>) => {
@@ -100,7 +101,7 @@ test('an answer that was lost does not write twice', async () => {
       if (calls === 1) throw Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
     },
   };
-  const committed = createOutbox({ config: consumerConfig, table: flaky, clock }).commit({
+  const committed = createOutbox({ config: consumerConfig, table: flaky, clock, telemetry }).commit({
     writes: [put],
     events: [happened(1)],
   });
@@ -108,6 +109,49 @@ test('an answer that was lost does not write twice', async () => {
   await expect(committed).resolves.toHaveLength(1);
   expect(calls).toBe(2);
   expect(rows()).toHaveLength(1);
+  expect(telemetry.counted('EventsCommitted')).toBe(1);
+});
+
+describe('committed events are counted', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+  });
+
+  test('after the commit, entries among its writes too; a refused commit has none', async () => {
+    const { memory: table, clock, happened } = bench();
+    const telemetry = { ...memoryTelemetry(), flush: vi.fn() };
+    const outbox = createOutbox({ config: consumerConfig, table, clock, telemetry });
+    const entries = await outbox.entries([happened(1)]);
+    expect(telemetry.counted('EventsCommitted')).toBe(0);
+    await outbox.commit({ writes: [put, ...entries], events: [happened(2), happened(3)] });
+    expect(telemetry.counted('EventsCommitted')).toBe(3);
+    await expect(outbox.commit({ writes: [put], events: [happened(4)] })).rejects.toThrow();
+    expect(telemetry.counted('EventsCommitted')).toBe(3);
+    expect(telemetry.flush).not.toHaveBeenCalled(); // whoever gave it flushes it
+  });
+
+  test('in a Lambda function at each commit, and nowhere else', async () => {
+    // Powertools prints metrics past `console`, unless it is told that this is development; then it prints none unless told to.
+    vi.stubEnv('POWERTOOLS_DEV', 'true');
+    vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false');
+    const print = vi.spyOn(console, 'log').mockImplementation(() => {});
+    const { memory: table, clock, happened } = bench();
+    await createOutbox({ config: consumerConfig, table, clock }).commit({ events: [happened(1)] });
+    expect(print).not.toHaveBeenCalled();
+
+    vi.stubEnv('AWS_LAMBDA_FUNCTION_NAME', 'orders');
+    const outbox = createOutbox({ config: consumerConfig, table, clock });
+    await outbox.commit({ writes: [put] });
+    expect(print).not.toHaveBeenCalled();
+    await outbox.commit({ events: [happened(2), happened(3)] });
+    await outbox.commit({ events: [happened(4)] });
+    const metrics = print.mock.calls.map(([line]) => JSON.parse(String(line)) as object);
+    expect(metrics).toMatchObject([
+      { service: 'things', table: 'Mailroom', EventsCommitted: 2 },
+      { service: 'things', table: 'Mailroom', EventsCommitted: 1 },
+    ]);
+  });
 });
 
 test('a service named like one of AWS is refused', () => {

@@ -173,6 +173,47 @@ test('while the bus is down nothing is counted, few calls are made, and rows are
   expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
 });
 
+test('the report says for how long a row has been nobody’s: not while it is held, nor once it was served', async () => {
+  let tableDown = false;
+  let busDown = true;
+  const parts = bench({
+    bus: { failCall: () => (busDown ? { error: new Error('connect ETIMEDOUT') } : undefined) },
+    wrap: (memory) => ({
+      ...memory,
+      updateEach: async (updates) => {
+        if (tableDown) throw new Error('throttled');
+        return memory.updateEach(updates);
+      },
+    }),
+  });
+  const sweep = sweeper(parts, { sweepEveryMs: 10 * MINUTE_MS });
+  const gauges = () => parts.telemetry.durations('OldestLeaseAge');
+  await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
+  const [row] = parts.rows();
+  const bornUntil = row?.leaseUntil ?? 0;
+  const key = { PK: row?.PK ?? '', SK: row?.SK ?? '' };
+  await sweep.pass();
+  expect(gauges()).toEqual([0]);
+
+  // Two that are nobody's, and that cannot be claimed; one is held.
+  tableDown = true;
+  await parts.clock.advance(3 * MINUTE_MS);
+  const held = { leaseUntil: parts.clock.now() + MINUTE_MS };
+  await parts.memory.updateEach([{ key, set: held, when: { status: 'PENDING' } }]);
+  const report = await sweep.pass();
+  expect(report).toMatchObject({ pending: 3, oldestLeaseMs: gauges()[1] });
+  expect(parts.clock.now() - report.oldestLeaseMs - bornUntil).toBeLessThan(1_000);
+
+  // They have their turn; the bus does not take them.
+  tableDown = false;
+  await parts.clock.advance(MINUTE_MS - 10_000);
+  await expect(sweep.pass()).resolves.toMatchObject({ pending: 3, oldestLeaseMs: 0 });
+
+  busDown = false;
+  await parts.clock.advance(30 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 3, pending: 0, oldestLeaseMs: 0 });
+});
+
 test('a service that may not publish any more does not hold up the others', async () => {
   const parts = bench({
     bus: {
@@ -381,6 +422,29 @@ test('more often than each minute, the sweep loops over the youngest minutes ins
   const publishedAt = parts.rows()[0]?.publishedAt ?? 0;
   expect(publishedAt - startedAt).toBeGreaterThan(32_000); // the born lease and the margin
   expect(publishedAt - startedAt).toBeLessThan(40_000);
+});
+
+test('the watch over dead letters looks once in each invocation, after the pass, and knows when it must be over', async () => {
+  const parts = bench();
+  const { table, bus, clock, telemetry } = parts;
+  const looks: number[] = [];
+  const sweep = createRelaySweep({
+    config: { ...relayConfig, sweepEveryMs: 5_000 },
+    table,
+    bus,
+    clock,
+    telemetry,
+    watch: async (given, endsBy) => {
+      expect(given).toBe(telemetry);
+      expect(telemetry.durations('OldestPendingAge')).toHaveLength(1);
+      looks.push(endsBy);
+    },
+  });
+  const startedAt = clock.now();
+  await runThrough(clock, sweep.handler({}, lambdaContext({ clock, timeoutMs: 65_000 })));
+  expect(looks).toEqual([startedAt + 65_000]);
+  await runThrough(clock, sweep.pass(clock.now() + 60_000));
+  expect(looks).toHaveLength(1); // it is no part of a pass
 });
 
 test('a pass that runs out of time leaves its range to the next one', async () => {

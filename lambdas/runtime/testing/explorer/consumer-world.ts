@@ -17,7 +17,7 @@ import type { Actor, Scheduler, World } from './actor.ts';
 import { digest } from './digest.ts';
 import { inboxViolation } from './inbox-rules.ts';
 import { type HandlerLog, observed } from './observed-handler.ts';
-import { scheduledQueue, scheduledTable } from './ports.ts';
+import { isHint, scheduledQueue, scheduledTable } from './ports.ts';
 import { type Change, watchedTable } from './watched-table.ts';
 
 /** What a handler under exploration may use. */
@@ -220,7 +220,7 @@ export async function consumerWorld(
     },
     state: () =>
       digest([
-        itemsNow(),
+        itemsNow().filter((item) => !isHint(item)),
         Object.keys(options.otherTables ?? {}).map((name) => memory.items(name)),
         queue.messages(),
         queue.deadLetters(),

@@ -1,7 +1,7 @@
 import { errorCode, isTransactionCancelled, TransactionCancelled } from '../../errors.ts';
 import type { Bus, BusEntry, BusResult } from '../../event-bus.ts';
 import type { Queue } from '../../queue.ts';
-import type { EachResult, EachUpdate, Table, TransactAction, Write } from '../../table.ts';
+import type { EachResult, EachUpdate, Item, Table, TransactAction, Write } from '../../table.ts';
 import { soleAction } from '../../table-checks.ts';
 import type { MemoryBus } from '../memory-bus.ts';
 import type { MemoryQueue } from '../memory-queue.ts';
@@ -35,14 +35,13 @@ export function scheduledTable(
         failures: [throttled()],
       });
     },
-    write: (write) =>
-      actor.call({
-        label: describeWrite(write),
-        perform: () => memory.write(write),
-        effect: true,
-        resends: true,
-        failures: [throttled(), conflict()],
-      }),
+    write: (write) => {
+      const call = { label: describeWrite(write), perform: () => memory.write(write) };
+      // Nobody asks a hint anything: when it is written, and whether, makes no difference but to who waits for the answer.
+      if (keysOf([write]).every(isHint))
+        return actor.call({ ...call, effect: false, local: true, failures: [throttled()] });
+      return actor.call({ ...call, effect: true, resends: true, failures: [throttled(), conflict()] });
+    },
     transact: (actions, token) =>
       actor.call({
         label: `transact ${actions.map(describeWrite).join(', ')}`,
@@ -187,6 +186,11 @@ function entryName(entry: BusEntry): string {
   } catch {
     return entry.detailType;
   }
+}
+
+/** Whether an item only says that a message may be FAILED: see `failed-hints.ts`. */
+export function isHint({ PK }: Item): boolean {
+  return String(PK).startsWith('FAILED#');
 }
 
 /** Which rows a write touches. */

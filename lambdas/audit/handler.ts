@@ -1,0 +1,27 @@
+import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { SSMClient } from '@aws-sdk/client-ssm';
+import { createAuditHandler } from '../runtime/audit-handler.ts';
+import { cloudWatchQueueAges } from '../runtime/audit-queue-age.ts';
+import { clientSettings } from '../runtime/client-settings.ts';
+import { readAuditConfig } from '../runtime/config.ts';
+import { dynamoTable } from '../runtime/dynamo-table.ts';
+import { eventBridgeRules } from '../runtime/eventbridge-rules.ts';
+import { sqsQueues } from '../runtime/sqs-queues.ts';
+import { readDirectory } from '../runtime/ssm-directory.ts';
+
+const config = readAuditConfig(process.env);
+const sqs = new SQSClient(clientSettings);
+const ssm = new SSMClient(clientSettings);
+
+/** The conservation check, on a schedule: nothing else notices an event that nobody received. */
+export const { handler } = createAuditHandler({
+  config,
+  table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),
+  queues: sqsQueues(sqs),
+  rules: eventBridgeRules(new EventBridgeClient(clientSettings)),
+  ages: cloudWatchQueueAges({ cloudwatch: new CloudWatchClient(clientSettings), sqs }),
+  directory: () => readDirectory(ssm, config.tableName),
+});

@@ -1,0 +1,74 @@
+import { type AuditDeps, type AuditReport, createAudit } from './audit.ts';
+import { systemClock } from './clock.ts';
+import type { AuditConfig } from './config.ts';
+import type { Directory } from './directory.ts';
+import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+
+/** What the scheduled audit is made of. */
+export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory'> {
+  readonly config: AuditConfig;
+  /** Read at each run: a consumer that was deployed since is seen. */
+  readonly directory: () => Promise<Directory>;
+  /** @default Powertools */
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** The audit ends this long before the invocation does, so that what it found is still sent. */
+const END_MARGIN_MS = 10_000;
+
+/** The newest events are left to the next run: they may still be on their way. */
+const YOUNGEST_MS = 5 * 60_000;
+
+/** The most entries of a list that one log line names. */
+const LOGGED_MAX = 50;
+
+/**
+ * Makes the handler of the scheduled audit: it emits how many events are missing and doubled, zero too, and logs which. Only
+ * ids are logged. It changes nothing; `mailroom audit --repair` does.
+ *
+ * @throws (the handler) what the audit throws: an audit that does not add up, or could not read, has found nothing
+ *
+ * @example
+ * ```ts
+ * export const { handler } = createAuditHandler({ config, table, queues, rules, ages, directory });
+ * ```
+ */
+export function createAuditHandler(deps: AuditHandlerDeps): {
+  handler(event: unknown, context: { getRemainingTimeInMillis(): number }): Promise<void>;
+} {
+  const { config, clock = systemClock } = deps;
+  const telemetry =
+    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-audit', tableName: config.tableName });
+
+  function tell(report: AuditReport): void {
+    const { missing, doubled, drift, incomplete, ...counts } = report;
+    telemetry.gauge('EventsMissing', missing.length);
+    telemetry.gauge(
+      'EventsDoubled',
+      doubled.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
+    );
+    telemetry.log.info('Audited', { ...counts, missing: missing.length, doubled: doubled.length });
+    warn('Consumers never received these events: mailroom audit --repair sends them', { missing });
+    warn('These events were written more than once for one cause', { doubled });
+    warn('What is deployed is not what was declared: deploy the stacks again', { drift });
+    warn('The audit did not see everything', { incomplete });
+  }
+
+  function warn(message: string, lists: Readonly<Record<string, readonly unknown[]>>): void {
+    for (const [name, list] of Object.entries(lists)) {
+      if (list.length === 0) continue;
+      telemetry.log.warn(message, { count: list.length, [name]: list.slice(0, LOGGED_MAX) });
+    }
+  }
+
+  return {
+    handler: async (_event, context) => {
+      const now = clock.now();
+      const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
+      const audit = createAudit({ ...deps, directory: await deps.directory() });
+      const report = await audit.run({ since: now - config.sinceMs, until: now - YOUNGEST_MS, endsBy });
+      tell(report);
+      telemetry.flush();
+    },
+  };
+}

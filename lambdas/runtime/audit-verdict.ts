@@ -1,0 +1,141 @@
+import pMap from 'p-map';
+import type { Ledger, PublishedEvent } from './audit-ledger.ts';
+import type { QueueAges } from './audit-queue-age.ts';
+import type { Clock } from './clock.ts';
+import { deliveredEventId } from './delivered-event.ts';
+import type { ConsumerEntry } from './directory.ts';
+import { errorCode } from './errors.ts';
+import { eventIdTime } from './event-id.ts';
+import type { QueueDepth, Queues } from './queues.ts';
+import { asRow, type InboxRow, inboxKey } from './rows.ts';
+import type { Table } from './table.ts';
+
+/** How many letters of one queue are looked at, and for how long they are hidden from others meanwhile at most. */
+const LETTERS_MAX = 1_000;
+const LETTERS_HIDE_S = 60;
+
+/** How many calls are made at once. */
+const AT_ONCE = 16;
+
+/** A rule that was changed does not match at once (EventBridge API reference, PutRule: "allow a short period of time"). */
+const RULE_DELAY_MS = 60_000;
+
+/** Clocks differ: a message may bear a time a little before its event was marked published. */
+const CLOCK_MARGIN_MS = 60_000;
+
+const DAY_MS = 86_400_000;
+
+/** What it takes to judge. */
+interface Judging {
+  readonly table: Pick<Table, 'get'>;
+  readonly queues: Pick<Queues, 'depth' | 'receive' | 'release'>;
+  readonly ages?: QueueAges | undefined;
+  readonly clock: Clock;
+  readonly graceMs: number;
+  readonly earlier: boolean;
+  readonly goesOn: () => boolean;
+}
+
+/**
+ * Judges the published events of a consumer for which the walk found no inbox row.
+ *
+ * The order of the looks is what makes "missing" certain: how full the queue is, the letters, how full the queue is once
+ * more, and the row at last, strongly consistent. A message that is received in between has a row by then; one that is moved
+ * to the dead-letter queue was in the queue at the first look; one that is redriven is in it at the second.
+ *
+ * @returns what could not be looked at
+ */
+export async function judgeRowless(
+  deps: Judging,
+  consumer: ConsumerEntry,
+  ledger: Ledger,
+): Promise<string[]> {
+  const { table, queues, clock, goesOn } = deps;
+  const open = ledger.open(consumer.name);
+  if (open.length === 0) return [];
+  const lookedAt = clock.now();
+  const before = await held(queues, consumer.queue);
+  const letters = await lettersOf(queues, consumer);
+  const empty = before === 0 && (await held(queues, consumer.queue)) === 0;
+  const oldestAt = empty ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
+  let unjudged = 0;
+
+  async function judge(event: PublishedEvent): Promise<void> {
+    if (letters.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'dead');
+    const onItsWay =
+      event.publishedAt + deps.graceMs > lookedAt ||
+      !letters.complete ||
+      oldestAt === undefined ||
+      event.publishedAt + CLOCK_MARGIN_MS >= oldestAt;
+    if (onItsWay) return ledger.judge(consumer.name, event, 'waiting');
+    if (!goesOn()) {
+      unjudged += 1;
+      return ledger.judge(consumer.name, event, 'waiting');
+    }
+    const item = await table.get(inboxKey(consumer.name, event.eventId), { consistent: true });
+    if (item !== undefined) return ledger.row(consumer.name, asRow<InboxRow>(item));
+    const proven = !isExpired(consumer, event, lookedAt) && (deps.earlier || isDeclared(consumer, event));
+    ledger.judge(consumer.name, event, proven ? 'missing' : 'unproven');
+  }
+
+  await pMap(open, judge, { concurrency: AT_ONCE });
+  return [
+    ...(letters.complete
+      ? []
+      : [
+          `Some letters of ${consumer.name} were held by somebody else, or are beyond the first ${LETTERS_MAX}: an event that could ` +
+            'be among them counts as waiting.',
+        ]),
+    ...(unjudged === 0 ? [] : [`There was no time to judge ${unjudged} events of ${consumer.name}.`]),
+  ];
+}
+
+/** Whether an inbox row may have been deleted by TTL: then its absence says nothing. */
+function isExpired({ inboxRetentionDays }: ConsumerEntry, { eventId }: PublishedEvent, now: number): boolean {
+  return eventIdTime(eventId) + inboxRetentionDays * DAY_MS <= now;
+}
+
+/** Whether what the directory says now held already when the event was published. */
+function isDeclared({ changedAt }: ConsumerEntry, { publishedAt }: PublishedEvent): boolean {
+  return changedAt === undefined || publishedAt >= changedAt + RULE_DELAY_MS;
+}
+
+interface Letters {
+  readonly eventIds: ReadonlySet<string>;
+  /** Whether these are all. */
+  readonly complete: boolean;
+}
+
+/** The events whose letters lie in a consumer's two dead queues. Each is hidden for a moment, and shown again. */
+async function lettersOf(queues: Judging['queues'], consumer: ConsumerEntry): Promise<Letters> {
+  const eventIds = new Set<string>();
+  let complete = true;
+  for (const url of [consumer.deadLetterQueue, consumer.undeliveredQueue]) {
+    const count = await held(queues, url);
+    if (count === 0) continue;
+    const letters = await queues.receive(url, { limit: LETTERS_MAX, hideS: LETTERS_HIDE_S });
+    await pMap(letters, (letter) => queues.release(url, letter), { concurrency: AT_ONCE });
+    for (const { body } of letters) {
+      const eventId = deliveredEventId(body);
+      if (eventId !== undefined) eventIds.add(eventId);
+    }
+    if (letters.length < count) complete = false;
+  }
+  return { eventIds, complete };
+}
+
+/** How many messages a queue holds; none, when it does not exist. */
+async function held(queues: Judging['queues'], url: string): Promise<number> {
+  const depth = await depthOf(queues, url);
+  return depth === undefined ? 0 : depth.waiting + depth.inFlight;
+}
+
+/** What a queue holds; `undefined` when it does not exist. */
+export async function depthOf(queues: Pick<Queues, 'depth'>, url: string): Promise<QueueDepth | undefined> {
+  try {
+    return await queues.depth(url);
+  } catch (error) {
+    if (/QueueDoesNotExist|NonExistentQueue/.test(errorCode(error))) return undefined;
+    throw error;
+  }
+}

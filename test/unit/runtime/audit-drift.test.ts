@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { auditRig, consumerEntry } from './audit-rig.ts';
+
+describe('what is deployed', () => {
+  const drifted = async (change: (rig: ReturnType<typeof auditRig>) => void) => {
+    const rig = auditRig([consumerEntry('payments', { events: ['OrderPlaced', 'OrderPaid'] })]);
+    change(rig);
+    return (await rig.run()).drift.map(({ problem }) => problem);
+  };
+  const rule = (rig: ReturnType<typeof auditRig>, change: object) => {
+    const found = rig.rules.get('payments-rule');
+    if (found !== undefined) rig.rules.set('payments-rule', { ...found, ...change });
+  };
+
+  test('has not drifted when it is what was declared, in any order', async () => {
+    const pattern = '{"detail-type":["OrderPaid","OrderPlaced"],"source":["orders"]}';
+    expect(await drifted((rig) => rule(rig, { pattern }))).toEqual([]);
+  });
+
+  test.each([
+    ['takes other events', { pattern: '{"source":["orders"],"detail-type":["OrderPlaced"]}' }, 'pattern'],
+    [
+      'takes other sources',
+      { pattern: '{"source":["order"],"detail-type":["OrderPlaced","OrderPaid"]}' },
+      'pattern',
+    ],
+    [
+      'looks into the events',
+      { pattern: '{"source":["orders"],"detail-type":["OrderPlaced","OrderPaid"],"detail":{"type":["x"]}}' },
+      'pattern',
+    ],
+    ['has no pattern', { pattern: '' }, 'pattern'],
+    ['is disabled', { enabled: false }, 'rule-disabled'],
+    ['hands over to others', { targets: ['arn:aws:sqs:eu-west-1:123456789012:other'] }, 'target'],
+  ])('has drifted when a rule %s', async (_how, change, problem) => {
+    expect(await drifted((rig) => rule(rig, change))).toEqual([problem]);
+  });
+
+  test('has drifted when rule or queue are not there', async () => {
+    expect(await drifted((rig) => rig.rules.clear())).toEqual(['no-rule']);
+    expect(await drifted((rig) => rig.queues.gone.add('payments-queue'))).toEqual(['no-queue']);
+  });
+});

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { createAuditHandler } from '../../../lambdas/runtime/audit-handler.ts';
+import { lambdaContext, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
+
+const HOUR_MS = 60 * MINUTE_MS;
+
+function scheduled() {
+  const rig = auditRig([consumerEntry('payments')]);
+  const telemetry = memoryTelemetry();
+  const { handler } = createAuditHandler({
+    ...rig.deps,
+    directory: async () => rig.directory,
+    config: { tableName: rig.table.name, sinceMs: HOUR_MS },
+    telemetry,
+  });
+  const run = () => handler({}, lambdaContext());
+  const warnings = () => telemetry.lines().filter(({ level }) => level === 'warn');
+  return { rig, telemetry, run, warnings };
+}
+
+test('a scheduled audit emits how many are missing and doubled, and names them', async () => {
+  const { rig, telemetry, run, warnings } = scheduled();
+  const secret = { data: { card: '4111' }, causationId: 'cause' };
+  const eventIds = [];
+  for (let i = 0; i < 3; i += 1) eventIds.push((await rig.event(20 * MINUTE_MS, {}, secret)).eventId);
+  await run();
+  expect(telemetry.counted('EventsMissing')).toBe(3);
+  expect(telemetry.counted('EventsDoubled')).toBe(2);
+  expect(warnings().map(({ message }) => message)).toEqual([
+    'Consumers never received these events: mailroom audit --repair sends them',
+    'These events were written more than once for one cause',
+  ]);
+  for (const eventId of eventIds) expect(JSON.stringify(warnings())).toContain(eventId);
+  expect(JSON.stringify(telemetry.lines())).not.toContain('4111');
+});
+
+test('it emits zeros when all is well, so that its silence means something', async () => {
+  const { rig, telemetry, run, warnings } = scheduled();
+  const gauges: string[] = [];
+  const { gauge } = telemetry;
+  telemetry.gauge = (name, value) => {
+    gauges.push(`${name} ${value}`);
+    gauge(name, value);
+  };
+  const { eventId } = await rig.event(20 * MINUTE_MS);
+  await rig.inbox('payments', eventId);
+  await run();
+  expect(gauges).toEqual(['EventsMissing 0', 'EventsDoubled 0']);
+  expect(warnings()).toEqual([]);
+});
+
+test('it looks at as much as it was told, and leaves what may still be on its way to the next run', async () => {
+  const { rig, telemetry, run } = scheduled();
+  await rig.event(HOUR_MS + 1);
+  await rig.event(HOUR_MS);
+  await rig.event(5 * MINUTE_MS);
+  await run();
+  expect(telemetry.counted('EventsMissing')).toBe(1);
+});
+
+test('it names 50 of a long list, and how many there are', async () => {
+  const { rig, run, warnings } = scheduled();
+  for (let i = 0; i < 60; i += 1) await rig.event(20 * MINUTE_MS);
+  await run();
+  const [{ extra } = { extra: undefined }] = warnings();
+  expect(extra).toMatchObject({ count: 60 });
+  expect((extra as { missing: unknown[] }).missing).toHaveLength(50);
+});
+
+test('it fails loudly when the audit fails, and emits nothing', async () => {
+  const { rig, telemetry, run } = scheduled();
+  const { eventId } = await rig.event(20 * MINUTE_MS);
+  await rig.inbox('payments', eventId, 'PARKED' as never);
+  await expect(run()).rejects.toMatchObject({ code: 'AUDIT_DOES_NOT_ADD_UP' });
+  expect(telemetry.lines()).toEqual([]);
+});

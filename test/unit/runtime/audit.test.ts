@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
+
+const LONG_AGO = 20 * MINUTE_MS;
+
+describe('the audit accounts for every published event at every consumer', () => {
+  test('by what its inbox row says', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    for (const status of ['PROCESSED', 'PROCESSING', 'FAILED', 'REJECTED', 'DISCARDED'] as const) {
+      const { eventId } = await rig.event(LONG_AGO);
+      await rig.inbox('payments', eventId, status);
+    }
+    const report = await rig.run();
+    expect(report).toMatchObject({ events: 5, published: 5, missing: [], drift: [], incomplete: [] });
+    expect(report.consumers.payments).toEqual({
+      expected: 5,
+      processed: 1,
+      inFlight: 1,
+      failed: 1,
+      rejected: 1,
+      discarded: 1,
+      dead: 0,
+      waiting: 0,
+      unproven: 0,
+      missing: 0,
+    });
+  });
+
+  test('and expects nothing of events that were not published, or that a consumer need not see', async () => {
+    const rig = auditRig();
+    await rig.event(LONG_AGO, { status: 'PENDING' });
+    await rig.event(LONG_AGO, { status: 'DEAD' });
+    await rig.event(LONG_AGO, { status: 'DISCARDED' });
+    await rig.event(LONG_AGO, { type: 'OrderSeen' });
+    await rig.event(LONG_AGO, { source: 'somebody-else' });
+    const report = await rig.run();
+    expect(report).toMatchObject({
+      events: 5,
+      published: 2,
+      pending: 1,
+      dead: 1,
+      discarded: 1,
+      unreadable: 0,
+    });
+    expect(report.consumers).toMatchObject({ payments: { expected: 0 }, inventory: { expected: 0 } });
+  });
+
+  test('reads only the events of its range, to the millisecond', async () => {
+    const rig = auditRig();
+    const now = rig.clock.now();
+    for (const ago of [600_501, 600_500, 300_501, 300_500]) await rig.event(ago);
+    const { events } = await rig.run({ since: now - 600_500, until: now - 300_500 });
+    expect(events).toBe(2);
+  });
+
+  test('reads every page of a minute', async () => {
+    const rig = auditRig();
+    for (let i = 0; i < 20; i += 1) await rig.event(LONG_AGO);
+    const { query } = rig.table;
+    rig.deps.table = { ...rig.table, query: (options) => query({ ...options, limit: 2 }) };
+    expect((await rig.run()).events).toBe(20);
+  });
+
+  test('reads the shards that were in use before their number was lowered', async () => {
+    const rig = auditRig();
+    await rig.table.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 256 } } });
+    for (let i = 0; i < 20; i += 1) await rig.event(LONG_AGO, {}, {}, 256);
+    expect((await rig.run()).events).toBe(20);
+  });
+
+  test('counts rows that nobody can read, and goes on', async () => {
+    const rig = auditRig();
+    await rig.event(LONG_AGO, { envelope: 'no JSON' });
+    await rig.event(LONG_AGO, { status: 'LOST' as never });
+    await rig.event(LONG_AGO, { envelope: '{"eventId":"another"}' });
+    await rig.event(LONG_AGO, { status: 'PENDING' });
+    expect(await rig.run()).toMatchObject({ events: 4, pending: 1, unreadable: 3 });
+  });
+
+  test('fails when it does not add up', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const { eventId } = await rig.event(LONG_AGO);
+    await rig.inbox('payments', eventId, 'PARKED' as never);
+    await expect(rig.run()).rejects.toMatchObject({
+      code: 'AUDIT_DOES_NOT_ADD_UP',
+      message: expect.stringMatching(
+        /^1 published events were expected at payments, but 0 were accounted for/,
+      ),
+    });
+  });
+
+  test('refuses a range without events in it', async () => {
+    const rig = auditRig();
+    await expect(rig.run({ since: 10, until: 10 })).rejects.toMatchObject({ code: 'BAD_RANGE' });
+    await expect(rig.run({ since: Number.NaN })).rejects.toMatchObject({ code: 'BAD_RANGE' });
+  });
+});
+
+describe('the time of an audit', () => {
+  test('is bounded: it says what it did not get to', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(50 * MINUTE_MS);
+    await rig.event(MINUTE_MS);
+    const { get } = rig.table;
+    rig.deps.table = {
+      ...rig.table,
+      get: (...args) => {
+        rig.clock.jumpTo(rig.clock.now() + 50_000);
+        return get(...args);
+      },
+    };
+    const report = await rig.run({ endsBy: rig.clock.now() + 100_000 });
+    expect(report).toMatchObject({ events: 1, missing: [] });
+    expect(report.consumers.payments).toMatchObject({ expected: 1, waiting: 1 });
+    expect(report.incomplete).toEqual([
+      'There was no time for all of what was committed from 2026-01-01T11:10Z on.',
+      'There was no time to judge 1 events of payments.',
+    ]);
+  });
+
+  test('is over when it is told to stop', async () => {
+    const rig = auditRig();
+    await rig.event(MINUTE_MS);
+    const report = await rig.run({ signal: AbortSignal.abort() });
+    expect(report.events).toBe(0);
+    expect(report.incomplete).toHaveLength(1);
+  });
+});
+
+describe('events that were written twice for one cause', () => {
+  const cause = 'the-cause';
+
+  test('are named', async () => {
+    const rig = auditRig([]);
+    const event = () => rig.event(LONG_AGO, {}, { causationId: cause, data: { total: 1 } });
+    const eventIds = [(await event()).eventId, (await event()).eventId, (await event()).eventId].sort();
+    expect((await rig.run()).doubled).toEqual([
+      { causationId: cause, source: 'orders', type: 'OrderPlaced', aggregateId: 'order-1', eventIds },
+    ]);
+  });
+
+  test.each([
+    ['another cause', {}, { causationId: 'another' }],
+    ['no cause', {}, { causationId: undefined }],
+    ['another aggregate', {}, { causationId: cause, aggregateId: 'order-2' }],
+    ['other data', {}, { causationId: cause, data: { total: 2 } }],
+    ['another sequence', {}, { causationId: cause, data: { total: 1 }, sequence: 2 }],
+    ['another type', { type: 'OrderSeen' }, { causationId: cause, data: { total: 1 } }],
+    ['another source', { source: 'others' }, { causationId: cause, data: { total: 1 } }],
+  ])('are not those with %s', async (_what, row, envelope) => {
+    const rig = auditRig([]);
+    await rig.event(LONG_AGO, {}, { causationId: cause, data: { total: 1 } });
+    await rig.event(LONG_AGO, row, envelope);
+    expect((await rig.run()).doubled).toEqual([]);
+  });
+});

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import type { CheckReport } from '../../../lambdas/runtime/check-messages.ts';
+import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
+import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import { leased } from '../../../lambdas/runtime/handler.ts';
+import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
+
+test('a consumer that is asked says which messages it can read today; it runs none and touches no row', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const before = parts.memory.items();
+  let runs = 0;
+  const consume = createConsumer({
+    ...parts,
+    config: consumerConfig,
+    handlers: [
+      leased(ThingHappened, async () => {
+        runs += 1;
+      }),
+    ],
+  });
+  const envelope = JSON.parse(parts.rows()[0]?.envelope ?? '') as Envelope;
+  const details = [
+    envelope,
+    { ...envelope, version: 1, data: { text: '7' } }, // read by the upcast
+    { ...envelope, data: { n: 'seven' } },
+    { ...envelope, version: 3 },
+    { ...envelope, type: 'ThingLost' },
+  ];
+  const bodies = [...details.map((detail) => JSON.stringify({ detail })), 'no JSON'];
+  const request = { mailroomCheck: { bodies } } as unknown as Parameters<typeof consume>[0];
+  const report = (await consume(request, lambdaContext(parts))) as CheckReport;
+
+  const { eventId } = envelope;
+  expect(report).toMatchObject({
+    batchItemFailures: [],
+    checks: [
+      { ok: true, eventId, type: 'ThingHappened' },
+      { ok: true, eventId, type: 'ThingHappened' },
+      { ok: false, code: 'INVALID_PAYLOAD', message: expect.stringContaining('data.n') },
+      { ok: false, code: 'UNKNOWN_EVENT_VERSION' },
+      { ok: false, code: 'UNKNOWN_EVENT_TYPE' },
+      { ok: false, code: 'UNREADABLE_MESSAGE' },
+    ],
+  });
+  expect(runs).toBe(0);
+  expect(parts.memory.items()).toEqual(before);
+});
+
+test('a batch of SQS is a batch, whatever its messages say', async () => {
+  const parts = bench();
+  const consume = createConsumer({ ...parts, config: consumerConfig, handlers: [] });
+  parts.queue.send({ mailroomCheck: { bodies: [] } });
+  const { failed } = await parts.queue.deliver(consume);
+  expect(failed).toHaveLength(1);
+});

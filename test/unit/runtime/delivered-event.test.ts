@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { deliveredEvent, deliveredEventId } from '../../../lambdas/runtime/delivered-event.ts';
+
+const PLACE = { account: '123456789012', region: 'eu-west-1', time: Date.UTC(2026, 0, 1) };
+
+test('an envelope is delivered byte for byte, numbers that JavaScript cannot hold too', () => {
+  const envelope = '{"eventId":"e-1","data":{"n":12345678901234567890}}';
+  const body = deliveredEvent({ source: 'orders', type: 'OrderPlaced', envelope }, PLACE);
+  expect(body).toContain(`"detail":${envelope}}`);
+  expect(deliveredEventId(body)).toBe('e-1');
+});
+
+test('each delivery has an EventBridge id of its own', () => {
+  const event = { source: 'orders', type: 'OrderPlaced', envelope: '{}' };
+  const ids = [1, 2].map(() => JSON.parse(deliveredEvent(event, PLACE)).id);
+  expect(new Set(ids).size).toBe(2);
+});
+
+test.each(['no JSON', 'null', '"text"', '{}', '{"detail":null}', '{"detail":{"eventId":7}}'])(
+  'there is no event id in %s',
+  (body) => {
+    expect(deliveredEventId(body)).toBeUndefined();
+  },
+);

@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest';
+import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
+import { leased } from '../../../lambdas/runtime/handler.ts';
+import { allowTooOld, discardMessage, resolveMessage } from '../../../lambdas/runtime/message-operations.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+import { eventBridgeMessage } from '../../../lambdas/runtime/testing.ts';
+import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
+
+const { consumer } = consumerConfig;
+
+const note = { reason: 'charged by phone', by: 'ada', inboxRetentionDays: 35 };
+
+/** A message in the queue, and a consumer whose handler is counted. */
+async function message(handle: () => Promise<void>, ageDays = 0) {
+  const parts = bench();
+  const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
+  if (event === undefined) throw new Error('unreachable');
+  const row = parts.rows()[0];
+  if (row === undefined) throw new Error('unreachable');
+  await parts.clock.advance(ageDays * 86_400_000);
+  const publishedAt = parts.clock.now();
+  parts.queue.send(
+    eventBridgeMessage({
+      id: '1',
+      publishedAt,
+      source: row.source,
+      detailType: row.type,
+      detail: row.envelope,
+    }),
+  );
+  const consume = createConsumer({
+    ...parts,
+    table: parts.memory,
+    config: { ...consumerConfig, maxAttempts: 1 },
+    handlers: [leased(ThingHappened, handle)],
+  });
+  const deps = { table: parts.memory, clock: parts.clock };
+  const key = inboxKey(consumer, event.eventId);
+  return {
+    ...parts,
+    row: () => parts.memory.item(key),
+    pointer: () => parts.memory.item(rejectedKey(consumer, event.eventId)),
+    deliver: () => runThrough(parts.clock, parts.queue.deliver(consume)),
+    redrive: () => parts.queue.redrive(),
+    resolve: (force = false) => resolveMessage(deps, { ...note, consumer, eventId: event.eventId, force }),
+    discard: () => discardMessage(deps, { ...note, consumer, eventId: event.eventId }),
+    allow: () => allowTooOld(deps, { ...note, consumer, eventId: event.eventId }),
+  };
+}
+
+describe('to resolve a message', () => {
+  test('sets a rejected one PROCESSED, with who and why, and takes its pointer out', async () => {
+    const { deliver, resolve, row, pointer } = await message(async () => {
+      throw new Error('never');
+    });
+    await deliver();
+    expect(row()).toMatchObject({ status: 'REJECTED' });
+    expect(pointer()).toBeDefined();
+    expect(await resolve()).toEqual({ status: 'resolved' });
+    expect(row()).toMatchObject({
+      status: 'PROCESSED',
+      resolvedBy: 'ada',
+      resolvedReason: 'charged by phone',
+    });
+    expect(row()).toHaveProperty('expiresAt');
+    expect(pointer()).toBeUndefined();
+    expect(await resolve()).toEqual({ status: 'processed' });
+  });
+
+  test('before it comes: its handler is never run', async () => {
+    let runs = 0;
+    const { deliver, resolve, queue } = await message(async () => {
+      runs += 1;
+    });
+    expect(await resolve()).toEqual({ status: 'resolved' });
+    await deliver();
+    expect(runs).toBe(0);
+    expect(queue.messages()).toEqual([]);
+  });
+
+  test('is refused while a worker holds it, and says until when', async () => {
+    let verdict: unknown;
+    const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
+      verdict = await parts.resolve();
+    });
+    const until = parts.clock.now() + consumerConfig.leaseMs;
+    await parts.deliver();
+    expect(verdict).toEqual({ status: 'leased', until });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.row()).not.toHaveProperty('resolvedBy');
+  });
+
+  test('by force takes it from the worker that holds it, and this worker can write nothing any more', async () => {
+    let verdict: unknown;
+    const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
+      verdict = await parts.resolve(true);
+    });
+    const { failed } = await parts.deliver();
+    expect(verdict).toEqual({ status: 'resolved' });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada' });
+    expect(parts.telemetry.counted('FenceRefused')).toBe(1);
+    expect(failed).toEqual([]);
+  });
+});
+
+describe('to discard a message', () => {
+  test('stores who and why, takes the pointer out, and a redrive does not run it', async () => {
+    let runs = 0;
+    const { deliver, discard, redrive, row, pointer, queue } = await message(async () => {
+      runs += 1;
+      throw new Error('never');
+    });
+    for (let i = 0; i < 10 && queue.deadLetters().length === 0; i += 1) await deliver();
+    expect(pointer()).toBeDefined();
+    expect(await discard()).toEqual({ status: 'discarded' });
+    expect(row()).toMatchObject({
+      status: 'DISCARDED',
+      discardedBy: 'ada',
+      discardedReason: 'charged by phone',
+      discardedAt: expect.any(Number),
+      expiresAt: expect.any(Number),
+    });
+    expect(pointer()).toBeUndefined();
+    expect(await discard()).toEqual({ status: 'discarded' });
+
+    expect(redrive()).toBe(1);
+    await deliver();
+    expect(runs).toBe(1);
+    expect(queue.messages()).toEqual([]);
+  });
+
+  test('is refused when it is processed, and while a worker holds it', async () => {
+    let verdict: unknown;
+    const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
+      verdict = await parts.discard();
+    });
+    const until = parts.clock.now() + consumerConfig.leaseMs;
+    await parts.deliver();
+    expect(verdict).toEqual({ status: 'leased', until });
+    expect(await parts.discard()).toEqual({ status: 'processed' });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.row()).not.toHaveProperty('discardedBy');
+  });
+
+  test('and then to resolve it leaves it discarded', async () => {
+    const { discard, resolve, row } = await message(async () => {});
+    expect(await discard()).toEqual({ status: 'discarded' });
+    expect(await resolve(true)).toEqual({ status: 'discarded' });
+    expect(row()).toMatchObject({ status: 'DISCARDED' });
+  });
+});
+
+describe('to allow a message that is too old', () => {
+  test('lets it run when it is redriven, and not before', async () => {
+    let runs = 0;
+    const parts = await message(async () => {
+      runs += 1;
+    }, 36);
+    const { deliver, allow, redrive, row, queue } = parts;
+    const untilDead = async () => {
+      for (let i = 0; i < 10 && queue.deadLetters().length === 0; i += 1) await deliver();
+    };
+    await untilDead();
+    expect(row()).toMatchObject({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
+    redrive();
+    await untilDead();
+    expect(runs).toBe(0);
+
+    await allow();
+    expect(row()).toMatchObject({ runAnyway: true, allowedBy: 'ada', allowedReason: 'charged by phone' });
+    expect(runs).toBe(0);
+    redrive();
+    await deliver();
+    expect(runs).toBe(1);
+    expect(row()).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('is refused for any other, and says what it is', async () => {
+    const { deliver, allow, row } = await message(async () => {
+      throw new Error('never');
+    });
+    await expect(allow()).rejects.toMatchObject({
+      code: 'NOT_TOO_OLD',
+      message: expect.stringContaining('has no row'),
+    });
+    await deliver();
+    await expect(allow()).rejects.toMatchObject({
+      code: 'NOT_TOO_OLD',
+      message: expect.stringContaining('REJECTED, ATTEMPTS_SPENT'),
+    });
+    expect(row()).not.toHaveProperty('runAnyway');
+  });
+});

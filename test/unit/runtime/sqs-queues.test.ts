@@ -1,0 +1,51 @@
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { expect, test } from 'vitest';
+import { sqsQueues } from '../../../lambdas/runtime/sqs-queues.ts';
+import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
+
+const URL = 'http://127.0.0.1:9/000000000000/letters';
+
+/** A queue whose receives answer with these message ids, one list after the other and the last for ever. */
+function queueOf(...receives: (readonly string[])[]) {
+  const requestHandler = stubHandler((request) => {
+    const ids = receives[Math.min(request, receives.length) - 1] ?? [];
+    const Messages = ids.map((id) => ({
+      MessageId: id,
+      ReceiptHandle: `receipt of ${id}`,
+      Body: '{}',
+      Attributes: { SentTimestamp: id.replace(/\D/g, '') },
+    }));
+    return { status: 200, body: { Messages } };
+  });
+  const client = new SQSClient({
+    ...STUB_CONFIGURATION,
+    requestHandler: requestHandler as never,
+    md5: false,
+  });
+  return { queues: sqsQueues(client), requests: requestHandler.requests };
+}
+
+test('letters that come again and again, because they are not hidden, are received once, and the receiving ends', async () => {
+  const { queues, requests } = queueOf(['m2', 'm1'], ['m1', 'm2'], ['m1', 'm3'], ['m1', 'm2', 'm3']);
+  const letters = await queues.receive(URL, { limit: 10, hideS: 0 });
+  expect(letters.map(({ messageId, sentAt }) => [messageId, sentAt])).toEqual([
+    ['m1', 1],
+    ['m2', 2],
+    ['m3', 3],
+  ]);
+  expect(requests).toHaveLength(6); // until three in a row brought nothing new
+  expect(requests[0]).toMatchObject({ VisibilityTimeout: 0, MaxNumberOfMessages: 10 });
+});
+
+test('no more letters are received than were asked for', async () => {
+  const { queues, requests } = queueOf(['m1', 'm2'], ['m3']);
+  await expect(queues.receive(URL, { limit: 2 })).resolves.toHaveLength(2);
+  expect(requests).toHaveLength(1);
+  expect(requests[0]).toMatchObject({ VisibilityTimeout: 30, MaxNumberOfMessages: 2 });
+});
+
+test('an empty queue is asked three times, because a short receive asks only some of its servers', async () => {
+  const { queues, requests } = queueOf([]);
+  await expect(queues.receive(URL, { limit: 5 })).resolves.toEqual([]);
+  expect(requests).toHaveLength(3);
+});
