@@ -1,12 +1,20 @@
-import { EXIT } from './exit-code.ts';
+import { EXIT } from './frame/exit-code.ts';
 import { runMailroom } from './program.ts';
 
+// The first Ctrl-C asks a command to stop where it is safe; the second one ends the process.
 const stop = new AbortController();
 process.once('SIGINT', () => stop.abort());
 
+// Whoever reads the output has seen enough: `mailroom trace … | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.ok);
+  throw error;
+});
+
 process.exitCode = await runMailroom(process.argv.slice(2), {
   env: process.env,
-  interactive: process.stderr.isTTY === true,
+  outIsTerminal: process.stdout.isTTY === true,
+  errIsTerminal: process.stderr.isTTY === true,
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   signal: stop.signal,

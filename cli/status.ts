@@ -1,14 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
-import { withSession } from './command.ts';
-import { EXIT } from './exit-code.ts';
-import type { Io } from './io.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT } from './frame/exit-code.ts';
+import type { Io } from './frame/io.ts';
+import type { Session } from './frame/session.ts';
+import { readStatus, type StatusReport } from './status/status-report.ts';
+import { statusText } from './status/status-text.ts';
+
+/** How long `--watch` leaves a picture standing. */
+const WATCH_EVERY_MS = 2_000;
+
+/** To the top left corner, and everything after it gone. */
+const REDRAW = '\u001b[H\u001b[J';
+const CLEAR = '\u001b[2J';
 
 /** `mailroom status`. */
 export function statusCommand(io: Io): Command {
-  return new Command('status').description('Shows what waits and what is dead.').action(
-    withSession(io, async ({ output, directory }) => {
-      output.result(directory, () => directory.mailroom.stack);
-      return EXIT.ok;
-    }),
-  );
+  return new Command('status')
+    .description('Shows what waits, what failed and what is dead. Ends with 1 when somebody is needed.')
+    .option('--watch', 'show it again every 2 seconds, until Ctrl-C')
+    .action(
+      withSession(io, async (session, options: { readonly watch?: boolean }) => {
+        let report = await read(session);
+        if (options.watch !== true) show(session, report);
+        else {
+          if (io.outIsTerminal && !session.output.json) io.out(CLEAR);
+          for (; ; report = await read(session)) {
+            if (io.outIsTerminal && !session.output.json) io.out(REDRAW);
+            show(session, report);
+            const goesOn = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
+            if (!goesOn) break;
+          }
+        }
+        return report.ok ? EXIT.ok : EXIT.attention;
+      }),
+    );
+}
+
+function read({ directory, region, table, queues }: Session): Promise<StatusReport> {
+  return readStatus({ directory, region, table, queues, now: Date.now() });
+}
+
+function show(session: Session, report: StatusReport): void {
+  session.output.result(report, () => statusText(report, session.commandLine));
 }

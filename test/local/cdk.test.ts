@@ -95,6 +95,11 @@ describe('cdklocal deploy --all', () => {
       expect(code, output).toBe(0);
       const unchanged = [...output.matchAll(/✅\s+(\S+) \(\S+\) \(no changes\)/gu)].map(([, stack]) => stack);
       expect(unchanged.sort(), output).toEqual(STACKS);
+
+      const diff = ['diff', '--all', '--fail', '--method', 'template', '--app', assembly];
+      const compared = await run('aws-cdk/bin/cdk', diff, environment);
+      expect(compared.code, compared.output).toBe(0);
+      expect(compared.output).toContain('Number of stacks with differences: 0');
     } finally {
       await rm(assembly, { recursive: true, force: true });
     }

@@ -51,7 +51,7 @@ function changed({ envelope }: PaperOrder, change: object, reason: string, lastE
 
 function poisonsFrom(order: PaperOrder): Poison[] {
   return [
-    unreadable('this is no JSON', "The message's body is no JSON: Unexpected token"),
+    unreadable('this is no JSON', "The message's body is no JSON"),
     unreadable('"a text"', 'it has no detail'),
     unreadable(JSON.stringify({ detail: { eventId: 'ORDER-1' } }), 'eventId is no UUIDv7'),
     changed(order, { type: 'OrderLost' }, 'UNKNOWN_EVENT_TYPE', 'has no handler for OrderLost'),

@@ -1,10 +1,11 @@
+import { stripVTControlCharacters } from 'node:util';
 import Table from 'cli-table3';
-import colors from 'picocolors';
 import type { Io } from './io.ts';
+import { paint, plain } from './paint.ts';
 
 /**
- * Where a command writes: its result to stdout, once, as text for people or as one JSON document; everything else to
- * stderr. `NO_COLOR` and a pipe take the colours away.
+ * Where a command writes: its result to stdout, as text for people or as one JSON document; everything else to stderr.
+ * Texts are coloured with `paint`; `NO_COLOR` and a pipe take the colours away.
  */
 export interface Output {
   readonly json: boolean;
@@ -29,14 +30,14 @@ export function createOutput(io: Io, json: boolean): Output {
     json,
     result: (value, text) => {
       endLine();
-      io.out(`${json ? JSON.stringify(value) : text()}\n`);
+      io.out(`${json ? JSON.stringify(value) : plain(text(), io, io.outIsTerminal)}\n`);
     },
     say: (line) => {
       endLine();
-      io.err(`${line}\n`);
+      io.err(`${plain(line, io, io.errIsTerminal)}\n`);
     },
     progress: (line) => {
-      if (!io.interactive) return;
+      if (!io.errIsTerminal) return;
       io.err(`${CLEAR_LINE}${line}`);
       inLine = true;
     },
@@ -48,12 +49,12 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
   const borders = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left'];
   const others = ['bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
   const made = new Table({
-    head: head.map((cell) => colors.dim(cell)),
+    head: head.map((cell) => paint.dim(cell)),
     chars: { ...Object.fromEntries([...borders, ...others].map((place) => [place, ''])), middle: '  ' },
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
   made.push(...rows.map((row) => row.map(String)));
-  return made.toString();
+  return made.toString().replace(/ +$/gm, '');
 }
 
 /** An age or a pause for people: its two largest units, e.g. `2 h 5 min`. */
@@ -79,4 +80,10 @@ export function duration(ms: number): string {
 /** A time for people: UTC, to the second. */
 export function time(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`;
+}
+
+/** A text out of a row as it may stand in a line: whoever wrote it must not move the terminal's cursor. At most 300 characters. */
+export function printable(text: string): string {
+  const line = stripVTControlCharacters(text).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
+  return line.length > 300 ? `${line.slice(0, 299)}…` : line;
 }

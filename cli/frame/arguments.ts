@@ -1,14 +1,19 @@
 import { InvalidArgumentError } from 'commander';
-import { isEventId } from '../lambdas/runtime/event-id.ts';
+import { isEventId } from '../../lambdas/runtime/event-id.ts';
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Reads a duration like `90s`, `15m`, `6h`, `7d`. @returns milliseconds */
+/** The longest duration: so long the operators' log is kept, and nothing else is kept longer. */
+const DURATION_MAX_MS = 400 * UNITS_MS.d;
+
+/** Reads a duration like `90s`, `15m`, `6h`, `7d`, of at most 400 days. @returns milliseconds */
 export function durationArgument(text: string): number {
-  const [, count, unit] = /^(\d{1,6})(s|m|h|d)$/.exec(text) ?? [];
-  if (count === undefined || Number(count) === 0)
-    throw new InvalidArgumentError('It must be a whole number with a unit, like 90s, 15m, 6h or 7d.');
-  return Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  const [, count = '0', unit] = /^(\d{1,8})(s|m|h|d)$/.exec(text) ?? [];
+  const ms = Number(count) * (UNITS_MS[unit as keyof typeof UNITS_MS] ?? 0);
+  if (ms > 0 && ms <= DURATION_MAX_MS) return ms;
+  throw new InvalidArgumentError(
+    'It must be a whole number with a unit, like 90s, 15m, 6h or 7d; at most 400d.',
+  );
 }
 
 /** Reads a whole number from 1. */

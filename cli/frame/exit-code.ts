@@ -10,6 +10,8 @@ export const EXIT = {
   notFound: 3,
   /** AWS refused or did not answer. */
   aws: 4,
+  /** It was stopped by Ctrl-C before it was done; what a shell says of it, too. */
+  stopped: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

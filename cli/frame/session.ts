@@ -6,13 +6,13 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import type { ConsumerEntry, Directory } from '../lambdas/runtime/directory.ts';
-import { dynamoTable } from '../lambdas/runtime/dynamo-table.ts';
-import { MailroomError } from '../lambdas/runtime/errors.ts';
-import type { Queues } from '../lambdas/runtime/queues.ts';
-import { sqsQueues } from '../lambdas/runtime/sqs-queues.ts';
-import { readAllDirectories } from '../lambdas/runtime/ssm-directory.ts';
-import type { Table } from '../lambdas/runtime/table.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/directory.ts';
+import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import type { Queues } from '../../lambdas/runtime/queues.ts';
+import { sqsQueues } from '../../lambdas/runtime/sqs-queues.ts';
+import { readAllDirectories } from '../../lambdas/runtime/ssm-directory.ts';
+import type { Table } from '../../lambdas/runtime/table.ts';
 import type { Io } from './io.ts';
 import { createOutput, type Output } from './output.ts';
 
@@ -31,8 +31,7 @@ export interface Session {
   readonly output: Output;
   /** Aborted when the user asks the command to stop. */
   readonly signal: AbortSignal;
-  /** The region, where the options or the environment say it. */
-  readonly region: string | undefined;
+  readonly region: string;
   readonly directory: Directory;
   readonly table: Table;
   readonly queues: Queues;
@@ -42,9 +41,19 @@ export interface Session {
   readonly cloudwatch: CloudWatchClient;
   /** Who is calling: the ARN that is stored with a change. Asked for once. */
   operator(): Promise<string>;
+  /** A command to type, with the options that this run was given to find the same Mailroom: e.g. `npx mailroom dead list --stage dev`. */
+  commandLine(command: string): string;
+  /** A command of the AWS CLI, pointed at the same region, account and endpoint. */
+  awsLine(command: string): string;
   /** @throws `NO_SUCH_CONSUMER`, naming those that there are */
   consumer(name: string): ConsumerEntry;
 }
+
+/** How long an address may take to be reached, and a call to be answered: nobody waits before a silent terminal for minutes. */
+const REQUEST_LIMITS = { connectionTimeout: 3_000, requestTimeout: 30_000, throwOnRequestTimeout: true };
+
+/** A function that is invoked answers when it is done: after 15 minutes at the latest, and its answer has to travel. */
+const INVOKE_LIMITS = { ...REQUEST_LIMITS, requestTimeout: 16 * 60_000 };
 
 /** What the AWS SDK clients are made with. */
 interface Target {
@@ -70,23 +79,25 @@ const LOOPBACK = /^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/;
 export async function openSession(io: Io, options: GlobalOptions): Promise<Session> {
   const output = createOutput(io, options.json ?? false);
   const target = await targetOf(options, io.env);
-  const settings = { ...target, maxAttempts: 5 };
+  const settings = { ...target, maxAttempts: 5, requestHandler: REQUEST_LIMITS };
+  const ssm = new SSMClient(settings);
+  const region = await ssm.config.region();
   const directory = choose(
-    await readAllDirectories(new SSMClient(settings)),
+    await readAllDirectories(ssm),
     options,
-    target.endpoint ?? `region ${target.region ?? io.env.AWS_REGION ?? 'of the profile'}`,
+    `${target.endpoint === undefined ? '' : `${target.endpoint}, `}${region}`,
   );
   const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: target.endpoint === undefined });
   let operator: Promise<string> | undefined;
   return {
     output,
     signal: io.signal,
-    region: target.region ?? io.env.AWS_REGION ?? io.env.AWS_DEFAULT_REGION,
+    region,
     directory,
     table: dynamoTable({ client: new DynamoDBClient(settings), tableName: directory.mailroom.table }),
     queues: sqsQueues(sqs),
     sqs,
-    lambda: new LambdaClient(settings),
+    lambda: new LambdaClient({ ...settings, maxAttempts: 1, requestHandler: INVOKE_LIMITS }),
     events: new EventBridgeClient(settings),
     cloudwatch: new CloudWatchClient(settings),
     operator: () => {
@@ -95,6 +106,15 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
         .then(({ Arn = 'unknown' }) => Arn);
       return operator;
     },
+    awsLine: (command) =>
+      [
+        'aws',
+        command,
+        `--region ${region}`,
+        ...(options.profile === undefined ? [] : [`--profile ${options.profile}`]),
+        ...(target.endpoint === undefined ? [] : [`--endpoint-url ${target.endpoint}`]),
+      ].join(' '),
+    commandLine: (command) => ['npx mailroom', command, ...whereOptions(options)].join(' '),
     consumer: (name) => {
       const found = directory.consumers.find((entry) => entry.name === name);
       if (found !== undefined) return found;
@@ -105,6 +125,16 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
       );
     },
   };
+}
+
+/** The options that say which Mailroom, as they were given. */
+function whereOptions(options: GlobalOptions): string[] {
+  return (['stage', 'stack', 'profile', 'region', 'endpoint'] as const).flatMap((name) => {
+    const value = options[name];
+    return value === undefined
+      ? []
+      : [`--${name} ${/^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value)}`];
+  });
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -119,7 +149,8 @@ async function targetOf(options: GlobalOptions, env: Env): Promise<Target> {
   const nothingSaid = [stage, region, profile, env.AWS_PROFILE, env.AWS_ACCESS_KEY_ID].every(
     (value) => value === undefined,
   );
-  const local = stage === LOCAL.stage || nothingSaid ? await leftRunning() : undefined;
+  const local =
+    said === undefined && (stage === LOCAL.stage || nothingSaid) ? await leftRunning() : undefined;
   const endpoint = said ?? local ?? (stage === LOCAL.stage ? LOCAL.endpoint : undefined);
   const named = { ...(region && { region }), ...(profile && { profile }) };
   if (endpoint === undefined) return named;
@@ -133,12 +164,22 @@ async function targetOf(options: GlobalOptions, env: Env): Promise<Target> {
   return { endpoint, region: LOCAL.region, credentials: LOCAL_CREDENTIALS, ...named };
 }
 
-/** The endpoint of the engine that was left running by a command of this folder, where it is the only one. */
+/**
+ * The endpoint of the engine that was left running by a command of this folder.
+ *
+ * @throws `WHICH_ENGINE` when there are several
+ */
 async function leftRunning(): Promise<string | undefined> {
   const files = await readdir('.local').catch(() => []);
-  const ports = files.flatMap((file) => /^engine-(\d+)\.json$/.exec(file)?.[1] ?? []);
-  const [port, ...others] = ports;
-  return port === undefined || others.length > 0 ? undefined : `http://127.0.0.1:${port}`;
+  const endpoints = files.flatMap((file) => {
+    const port = /^engine-(\d+)\.json$/.exec(file)?.[1];
+    return port === undefined ? [] : [`http://127.0.0.1:${port}`];
+  });
+  if (endpoints.length <= 1) return endpoints[0];
+  throw new MailroomError(
+    'WHICH_ENGINE',
+    `Several local engines were left running. Say which with --endpoint: ${endpoints.join(', ')}.`,
+  );
 }
 
 /** The one Mailroom that is meant. A stage is a word of its stack's name: `dev` means `mailroom-dev`. */

@@ -1,0 +1,111 @@
+import type { AuditReport } from '../lambdas/runtime/audit.ts';
+import { table, time } from './frame/output.ts';
+import { paint } from './frame/paint.ts';
+
+/** The most entries of a list that are shown to people; `--json` has them all. */
+const SHOWN_MAX = 20;
+
+/**
+ * An audit for people: first whether everything is accounted for, then by consumer, then what is wrong and what to type.
+ *
+ * @param repairCommand - what sends the missing events
+ */
+export function auditText(report: AuditReport, repairCommand: string): string {
+  const { since, until, events, published, pending, dead, discarded } = report;
+  const parts = [
+    `${verdict(report)}  ${time(since)} to ${time(until)}`,
+    `${events} events: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded`,
+    consumersText(report),
+    missingText(report, repairCommand),
+    unprovenText(report),
+    list(
+      'Written more than once for one cause:',
+      report.doubled.map(
+        ({ type, aggregateId, causationId, eventIds }) =>
+          `${type} of ${aggregateId}, caused by ${causationId}: ${eventIds.join(', ')}`,
+      ),
+    ),
+    list(
+      'Deployed otherwise than declared (deploy the stacks again):',
+      report.drift.map(({ consumer, text }) => `${consumer}: ${text}`),
+    ),
+    report.unreadable === 0
+      ? ''
+      : `${report.unreadable} outbox rows are not as Mailroom writes them: mend them by hand.`,
+    list('Not everything could be seen:', report.incomplete),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function verdict({ missing, doubled, drift, unreadable, incomplete, repaired }: AuditReport): string {
+  const left = missing.length - repaired;
+  const findings = [
+    ...(left > 0 ? [`${left} missing`] : []),
+    ...(doubled.length > 0 ? [`${doubled.length} doubled`] : []),
+    ...(drift.length > 0 ? [`${drift.length} drifted`] : []),
+    ...(unreadable > 0 ? [`${unreadable} unreadable`] : []),
+    ...(incomplete.length > 0 ? ['not all was seen'] : []),
+  ];
+  if (findings.length > 0) return paint.bold(paint.red(findings.join(', ')));
+  return paint.bold(paint.green(repaired > 0 ? `${repaired} sent again` : 'every event is accounted for'));
+}
+
+function consumersText({ consumers }: AuditReport): string {
+  const rows = Object.entries(consumers).map(([name, counts]) => [
+    name,
+    counts.expected,
+    counts.processed,
+    counts.inFlight,
+    counts.failed,
+    counts.rejected,
+    counts.discarded,
+    counts.dead,
+    counts.waiting,
+    counts.unproven,
+    counts.missing > 0 ? paint.red(String(counts.missing)) : 0,
+  ]);
+  if (rows.length === 0) return paint.dim('There is no consumer.');
+  const states = [
+    'processed',
+    'in flight',
+    'failed',
+    'rejected',
+    'discarded',
+    'dead',
+    'waiting',
+    'unproven',
+    'missing',
+  ];
+  return table(['consumer', 'expected', ...states], rows);
+}
+
+function missingText({ missing, repaired }: AuditReport, repairCommand: string): string {
+  if (missing.length === 0) return '';
+  const shown = list(
+    'Published, and never received:',
+    missing.map(
+      ({ eventId, consumer, type, publishedAt }) =>
+        `${eventId} ${type}, by ${consumer}, published ${time(publishedAt)}`,
+    ),
+  );
+  const todo =
+    repaired > 0
+      ? `${repaired} were sent to just the consumers that had not received them. Look again in a few minutes.`
+      : `To send each to just that consumer:\n  ${paint.dim(repairCommand)}`;
+  return `${shown}\n${todo}`;
+}
+
+function unprovenText({ consumers }: AuditReport): string {
+  const unproven = Object.values(consumers).reduce((sum, counts) => sum + counts.unproven, 0);
+  if (unproven === 0) return '';
+  return (
+    'Unproven: there is no inbox row, and perhaps there should be none. Such events were published before the consumer was declared ' +
+    'as it is now (--earlier counts them as missing), or are older than its inbox keeps a row (they are never sent again).'
+  );
+}
+
+function list(head: string, lines: readonly string[]): string {
+  if (lines.length === 0) return '';
+  const more = lines.length > SHOWN_MAX ? [`and ${lines.length - SHOWN_MAX} more: --json lists them`] : [];
+  return [head, ...[...lines.slice(0, SHOWN_MAX), ...more].map((line) => `  ${line}`)].join('\n');
+}

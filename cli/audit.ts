@@ -1,0 +1,101 @@
+import { Command, Option } from 'commander';
+import { type AuditReport, createAudit } from '../lambdas/runtime/audit.ts';
+import { cloudWatchQueueAges } from '../lambdas/runtime/audit-queue-age.ts';
+import { repairMissing } from '../lambdas/runtime/audit-repair.ts';
+import { eventBridgeRules } from '../lambdas/runtime/eventbridge-rules.ts';
+import { auditText } from './audit-text.ts';
+import { durationArgument, reasonArgument } from './frame/arguments.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT, type ExitCode } from './frame/exit-code.ts';
+import type { Io } from './frame/io.ts';
+import type { Session } from './frame/session.ts';
+
+interface AuditOptions {
+  /** Milliseconds. */
+  readonly since: number;
+  /** Milliseconds. */
+  readonly grace: number;
+  readonly earlier?: boolean;
+  readonly repair?: boolean;
+  readonly reason: string;
+}
+
+/** `mailroom audit`. */
+export function auditCommand(io: Io): Command {
+  return new Command('audit')
+    .description(
+      'Proves that every published event is accounted for at every consumer that must see it. Ends with 1 when one is missing, ' +
+        'or anything else is not as it should be.',
+    )
+    .addOption(
+      new Option('--since <duration>', 'how far back to look: every event since is read')
+        .argParser(durationArgument)
+        .default(3_600_000, '1h'),
+    )
+    .addOption(
+      new Option('--grace <duration>', 'how long an event may be on its way')
+        .argParser(durationArgument)
+        .default(300_000, '5m'),
+    )
+    .option('--earlier', 'also what was published before a consumer was declared as it is now')
+    .option('--repair', 'send each missing event to just the consumer that never received it')
+    .option('--reason <text>', 'why it is repaired: it is stored', reasonArgument, 'not given')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ mailroom audit --since 6h
+  $ mailroom audit --since 6h --repair --reason "the rule had drifted"`,
+    )
+    .action(withSession(io, audit));
+}
+
+async function audit(session: Session, options: AuditOptions): Promise<ExitCode> {
+  const { output, signal, directory, table, queues } = session;
+  const until = Date.now();
+  const found = await createAudit({
+    table,
+    directory,
+    queues,
+    rules: eventBridgeRules(session.events),
+    ages: cloudWatchQueueAges(session),
+  }).run({
+    since: until - options.since,
+    until,
+    graceMs: options.grace,
+    earlier: options.earlier,
+    signal,
+    onProgress: ({ minute, events }) => output.progress(`${minute.replace('T', ' ')}Z: ${events} events`),
+  });
+  const report =
+    options.repair === true && !signal.aborted ? await repaired(session, found, options.reason) : found;
+  output.result(report, () => auditText(report, session.commandLine(repairCommand(options))));
+  if (signal.aborted) return EXIT.stopped;
+  return isWell(report) ? EXIT.ok : EXIT.attention;
+}
+
+/** What to type so that the same events are still in the range some minutes later. */
+function repairCommand({ since, earlier }: AuditOptions): string {
+  const minutes = Math.ceil(since / 60_000) + 10;
+  return `audit --since ${minutes}m ${earlier === true ? '--earlier ' : ''}--repair --reason "…"`;
+}
+
+/** Whether nothing is left that needs somebody. */
+function isWell({ missing, repaired, doubled, drift, unreadable, incomplete }: AuditReport): boolean {
+  return (
+    missing.length === repaired &&
+    [doubled, drift, incomplete].every((list) => list.length === 0) &&
+    unreadable === 0
+  );
+}
+
+async function repaired(session: Session, report: AuditReport, reason: string): Promise<AuditReport> {
+  if (report.missing.length === 0) return report;
+  const { sent, unsent } = await repairMissing(session, report.missing, {
+    by: await session.operator(),
+    reason,
+  });
+  for (const { eventId, consumer, why } of unsent)
+    session.output.say(`${eventId} was not sent to ${consumer}: ${why}.`);
+  return { ...report, repaired: sent.length };
+}

@@ -1,0 +1,173 @@
+import { Command } from 'commander';
+import { systemClock } from '../lambdas/runtime/clock.ts';
+import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { discardMessage } from '../lambdas/runtime/message-operations.ts';
+import { discardDead, type Note, recordOperation } from '../lambdas/runtime/operations.ts';
+import { reasonArgument } from './frame/arguments.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT, type ExitCode } from './frame/exit-code.ts';
+import type { Io } from './frame/io.ts';
+import { printable, table } from './frame/output.ts';
+import type { Session } from './frame/session.ts';
+import { choose } from './letters/letter-choice.ts';
+import { expiry, letterJson, nameCells } from './letters/letter-text.ts';
+import { settled } from './letters/letter-verdict.ts';
+import {
+  type DeadLetter,
+  type DeathPlace,
+  deathPlace,
+  inboxId,
+  putBack,
+  takeLetters,
+} from './letters/letters.ts';
+import { eachOf } from './reading/rows-reader.ts';
+
+interface DiscardOptions {
+  readonly letter?: readonly string[];
+  readonly all?: boolean;
+  readonly reason: string;
+  readonly apply?: boolean;
+}
+
+/** What is to be done, or was done, with a letter: a `handled` one is deleted; `held` ones stay. */
+type Fate = 'discard' | 'discarded' | 'handled' | 'held';
+
+interface Planned {
+  readonly letter: DeadLetter;
+  readonly fate: Fate;
+}
+
+/** The most letters of one run. */
+const LIMIT = 1_000;
+
+/** Letters are hidden while they are discarded, seconds; so long if the command dies. */
+const DISCARD_HIDES_S = 300;
+
+/** `mailroom dlq discard`. */
+export function discardCommand(io: Io): Command {
+  return new Command('discard')
+    .description('Says which letters would be given up for good; with --apply it does so, and stores why.')
+    .argument('<place>', 'dead, stream, rule:<consumer> or consumer:<consumer>')
+    .option('--letter <id...>', 'these: ids of letters or of events')
+    .option('--all', `every letter of the place (at most ${LIMIT} at a time)`)
+    .requiredOption('--reason <text>', 'why; stored with each of them', reasonArgument)
+    .option('--apply', 'do it')
+    .action(
+      withSession<[string], DiscardOptions>(io, async (session, options, name) => {
+        const place = deathPlace(session.directory, name);
+        if ((options.letter === undefined) === (options.all !== true)) {
+          throw new MailroomError(
+            'BAD_ARGUMENT',
+            `Say which letters of ${name}: either --letter <id…>, or --all.`,
+          );
+        }
+        const taken = await takeLetters(session, place, { limit: LIMIT, hideS: DISCARD_HIDES_S });
+        try {
+          const now = systemClock.now();
+          const plan = choose(place, taken.letters, options).map((letter): Planned => {
+            return { letter, fate: settled(letter.row, now) ?? 'discard' };
+          });
+          const result = options.apply ? await discardAll(session, place, plan, options) : plan;
+          session.output.result(discardJson(place, result, options), () =>
+            text(session, place, result, options),
+          );
+          return exitOf(result, options);
+        } finally {
+          await putBack(session.queues, place, taken.letters);
+        }
+      }),
+    );
+}
+
+async function discardAll(
+  session: Session,
+  place: DeathPlace,
+  plan: readonly Planned[],
+  { reason }: DiscardOptions,
+): Promise<Planned[]> {
+  const note = { by: await session.operator(), reason };
+  if (plan.some(({ fate }) => fate !== 'held')) {
+    const ids = plan.map(({ letter }) => letter.eventId ?? letter.letter);
+    const subject = `${place.place}: ${ids.length} letters: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
+    await recordOperation(session, { ...note, command: 'dlq discard', subject });
+  }
+  return eachOf(plan, async ({ letter, fate }) => ({
+    letter,
+    fate: fate === 'held' ? fate : await discard(session, place, letter, note),
+  }));
+}
+
+/** First the row says so, then the letter goes: one that comes back in between is absorbed. */
+async function discard(
+  { table, queues }: Session,
+  place: DeathPlace,
+  letter: DeadLetter,
+  note: Note,
+): Promise<Fate> {
+  if (place.kind === 'dead')
+    return (await discardDead({ table }, letter.letter, note)) ? 'discarded' : 'handled';
+  const { consumer, url } = place;
+  if (consumer !== undefined) {
+    const { name, inboxRetentionDays } = consumer;
+    const { status } = await discardMessage(
+      { table },
+      { ...note, consumer: name, eventId: inboxId(letter), inboxRetentionDays },
+    );
+    if (status === 'leased') return 'held';
+    if (letter.received !== undefined) await queues.remove(url, letter.received);
+    return status === 'processed' ? 'handled' : 'discarded';
+  }
+  if (letter.received !== undefined) await queues.remove(url, letter.received);
+  return 'discarded';
+}
+
+function exitOf(result: readonly Planned[], { apply }: DiscardOptions): ExitCode {
+  return apply && result.some(({ fate }) => fate === 'held') ? EXIT.attention : EXIT.ok;
+}
+
+/** What `--json` prints. */
+export function discardJson(
+  place: Pick<DeathPlace, 'place'>,
+  result: readonly Planned[],
+  { apply, reason }: Pick<DiscardOptions, 'apply' | 'reason'>,
+) {
+  return {
+    place: place.place,
+    applied: apply ?? false,
+    reason,
+    letters: result.map(({ letter, fate }) => ({ ...letterJson(letter), outcome: fate })),
+  };
+}
+
+const FATES: Readonly<Record<Fate, string>> = {
+  discard: 'discard',
+  discarded: 'discarded',
+  handled: 'handled already, delete',
+  held: 'held, stays',
+};
+
+function text(
+  session: Session,
+  place: DeathPlace,
+  result: readonly Planned[],
+  { apply, reason, letter: named }: DiscardOptions,
+): string {
+  if (result.length === 0) return `There is nothing to discard in ${place.place}.`;
+  const now = systemClock.now();
+  const rows = result.map(({ letter, fate }) => [
+    FATES[fate],
+    ...nameCells(letter),
+    expiry(letter, now),
+    printable(letter.cause ?? '-'),
+  ]);
+  const which = named === undefined ? '--all' : `--letter ${named.join(' ')}`;
+  const again = `dlq discard ${place.place} ${which} --reason ${JSON.stringify(reason)} --apply`;
+  return [
+    `${place.place}: ${result.length} letters`,
+    table(['outcome', 'letter', 'event', 'type', 'deleted', 'cause'], rows),
+    ...(place.kind === 'stream'
+      ? ['The events that these letters point at are not discarded: the sweep publishes them.']
+      : []),
+    ...(apply ? [] : [`Nothing was changed; to do it: ${session.commandLine(again)}`]),
+  ].join('\n');
+}

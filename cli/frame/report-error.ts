@@ -1,0 +1,94 @@
+import { CommanderError } from 'commander';
+import { errorCode, errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { EXIT, type ExitCode } from './exit-code.ts';
+import type { Io } from './io.ts';
+import { paint, plain } from './paint.ts';
+
+/** Which of our errors mean that there is nothing of that name; every other one is about how the command was called. */
+const NOT_FOUND = new Set([
+  'NOTHING_DEPLOYED',
+  'NO_SUCH_STAGE',
+  'NO_SUCH_CONSUMER',
+  'NO_SUCH_EVENT',
+  'NO_SUCH_LETTER',
+  'NO_SUCH_PLACE',
+  'NO_DIRECTORY',
+]);
+
+/** What AWS's errors mean: our code for it, how it is known, and what to do. */
+const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
+  [
+    'NO_CREDENTIALS',
+    /CredentialsProviderError|TokenProviderError|CredentialsError/,
+    'No AWS credentials were found. Name a profile with --profile, log in (aws sso login), or point at a local AWS with --stage local.',
+  ],
+  [
+    'CREDENTIALS_EXPIRED',
+    /ExpiredToken|ExpiredTokenException|RequestExpired/,
+    'The AWS credentials have expired. Log in again.',
+  ],
+  [
+    'ACCESS_DENIED',
+    /AccessDenied|UnauthorizedOperation|NotAuthorized/,
+    'These credentials may not do that. docs/cli.md lists what each command needs.',
+  ],
+  [
+    'BAD_CREDENTIALS',
+    /UnrecognizedClient|InvalidClientTokenId|SignatureDoesNotMatch/,
+    'AWS does not know these credentials. Check --profile.',
+  ],
+  [
+    'UNREACHABLE',
+    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|NetworkingError/,
+    'Nothing answers there. Check --endpoint and --region; a local AWS is started with npm run local.',
+  ],
+  ['NO_REGION', /Region is missing/, 'Say which region with --region, AWS_REGION or a profile.'],
+  [
+    'PART_MISSING',
+    /ResourceNotFoundException|QueueDoesNotExist|ParameterNotFound/,
+    'A part of the Mailroom is not there any more, though its entry in the directory is. Deploy its stack again.',
+  ],
+];
+
+/** Says on stderr what went wrong and what to do: a line for people, or one JSON document. @returns how the command ends */
+export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT.ok;
+    // For people, commander has printed its complaint and the help already.
+    if (json) io.err(`${errorJson('BAD_ARGUMENT', complaint(error))}\n`);
+    return EXIT.usage;
+  }
+  const { code, message, exit } = explain(error, io);
+  const line = json ? errorJson(code, message) : `${paint.red(code)}: ${message}`;
+  io.err(`${io.errIsTerminal ? '\r\u001b[K' : ''}${plain(line, io, io.errIsTerminal)}\n`);
+  return exit;
+}
+
+function errorJson(code: string, message: string): string {
+  return JSON.stringify({ error: { code, message } });
+}
+
+function complaint(error: CommanderError): string {
+  return error.code === 'commander.help'
+    ? 'Say which command; mailroom --help lists them.'
+    : error.message.replace(/^error: /, '');
+}
+
+function explain(error: unknown, io: Io): { code: string; message: string; exit: ExitCode } {
+  const code = errorCode(error);
+  if (io.signal.aborted) return { code: 'STOPPED', message: 'Stopped.', exit: EXIT.stopped };
+  const message = describe(error);
+  if (error instanceof MailroomError)
+    return { code, message, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
+  const { name = '' } = error as { name?: string };
+  const [ours, , remedy] = REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];
+  if (ours === undefined) return { code, message, exit: EXIT.aws };
+  return { code: ours, message: `${message}\n${remedy}`, exit: EXIT.aws };
+}
+
+/** Node tries every address of a name, and its error then has no message of its own: the errors inside have. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map((inner) => errorMessage(inner)).join('; ');
+  return errorMessage(error);
+}

@@ -1,0 +1,42 @@
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import type { DeadLetter, DeathPlace } from './letters.ts';
+
+/** Which letters of a place are meant. */
+export interface LetterChoice {
+  /** Those with this text in their cause, upper or lower case. @default any cause */
+  readonly cause?: string;
+  /** Ids of letters or of events. @default all */
+  readonly letter?: readonly string[];
+}
+
+/** The choice as options of a command to type. */
+export function choiceText({ cause, letter }: LetterChoice): string {
+  const causeText = cause === undefined ? '' : ` --cause ${JSON.stringify(cause)}`;
+  return letter === undefined ? causeText : `${causeText} --letter ${letter.join(' ')}`;
+}
+
+/**
+ * Picks letters.
+ *
+ * @throws `NO_SUCH_LETTER` when one that was named is not among them
+ */
+export function choose(
+  { place }: Pick<DeathPlace, 'place'>,
+  letters: readonly DeadLetter[],
+  { cause, letter: named }: LetterChoice,
+): DeadLetter[] {
+  const isNamed = (id: string, { letter, eventId }: DeadLetter) => letter === id || eventId === id;
+  const missing = named?.filter((id) => !letters.some((letter) => isNamed(id, letter))) ?? [];
+  if (missing.length > 0) {
+    throw new MailroomError(
+      'NO_SUCH_LETTER',
+      `There is no letter ${missing.join(', ')} in ${place} among the ${letters.length} that can be seen now. mailroom dlq ` +
+        `list ${place} shows them; somebody else who looks at letters hides them for some seconds.`,
+    );
+  }
+  return letters.filter(
+    (letter) =>
+      (named === undefined || named.some((id) => isNamed(id, letter))) &&
+      (cause === undefined || letter.cause?.toLowerCase().includes(cause.toLowerCase())),
+  );
+}

@@ -1,0 +1,91 @@
+import type { Check } from '../../lambdas/runtime/check-messages.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/directory.ts';
+import { eventIdTime, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { TOO_OLD } from '../../lambdas/runtime/inbox-conditions.ts';
+import { asRow, type InboxRow, type OutboxRow } from '../../lambdas/runtime/rows.ts';
+import type { Table } from '../../lambdas/runtime/table.ts';
+import { eachOf } from '../reading/rows-reader.ts';
+import type { DeadLetter, DeathPlace } from './letters.ts';
+import { rangeOf } from './stream-letter.ts';
+
+/**
+ * What would become of a letter that is redriven: it is `handled` already; it `runs` again; it `fails` still, because today's
+ * code cannot read it; it is `too-old` to know whether it ran before; it is `held`: somebody works on the message, or it is
+ * about to be tried again.
+ */
+export type LetterVerdict = 'handled' | 'runs' | 'fails' | 'too-old' | 'held';
+
+/** A letter and what would become of it. */
+export interface JudgedLetter extends DeadLetter {
+  readonly verdict: LetterVerdict;
+  /** Why it would not run: an error code, e.g. `INVALID_PAYLOAD`, and what it says. */
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** What letters are judged with. */
+export interface JudgeDeps {
+  readonly table: Table;
+  /** Asks the deployed consumer which bodies it can read. */
+  readonly check: (consumer: ConsumerEntry, bodies: readonly string[]) => Promise<Check[]>;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Says what would become of each letter. It changes nothing. */
+export async function judgeLetters(
+  deps: JudgeDeps,
+  place: DeathPlace,
+  letters: readonly DeadLetter[],
+): Promise<JudgedLetter[]> {
+  if (place.kind === 'dead') return eachOf(letters, (letter) => judgeDead(deps.table, letter));
+  if (place.kind === 'stream' || place.consumer === undefined) return letters.map(judgeStream);
+  const { consumer } = place;
+  const open = letters.filter(({ row }) => settled(row, deps.now) === undefined);
+  const checks = await deps.check(
+    consumer,
+    open.map(({ received }) => received?.body ?? ''),
+  );
+  return letters.map((letter): JudgedLetter => {
+    const verdict = settled(letter.row, deps.now);
+    if (verdict !== undefined) return { ...letter, verdict };
+    const check = checks[open.indexOf(letter)];
+    if (check?.ok === false) return { ...letter, verdict: 'fails', code: check.code, message: check.message };
+    const tooOld = isTooOld(letter, consumer.inboxRetentionDays, deps.now);
+    return tooOld ? { ...letter, verdict: 'too-old', code: TOO_OLD } : { ...letter, verdict: 'runs' };
+  });
+}
+
+/** What the inbox says of a message already: `undefined` when it is open. */
+export function settled(row: InboxRow | undefined, now: number): 'handled' | 'held' | undefined {
+  if (row?.status === 'PROCESSED' || row?.status === 'DISCARDED') return 'handled';
+  if (row?.status === 'PROCESSING' && (row.leaseUntil ?? 0) >= now) return 'held';
+  // The consumer's queue shows another copy of it soon.
+  if (row?.status === 'FAILED' && (row.retryAt ?? 0) > now) return 'held';
+  return undefined;
+}
+
+/** As `judge` in inbox-conditions.ts: the consumer itself would reject it. */
+function isTooOld({ row, eventId }: DeadLetter, retentionDays: number, now: number): boolean {
+  if (row !== undefined) return row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
+  return eventId !== undefined && now - eventIdTime(eventId) > retentionDays * DAY_MS;
+}
+
+async function judgeDead(table: Table, letter: DeadLetter): Promise<JudgedLetter> {
+  const item = await table.get(outboxKeyOf(letter.letter), { consistent: true });
+  const isDead = item !== undefined && asRow<OutboxRow>(item).status === 'DEAD';
+  return { ...letter, verdict: isDead ? 'runs' : 'handled' };
+}
+
+function judgeStream(letter: DeadLetter): JudgedLetter {
+  if (rangeOf(letter) !== undefined) return { ...letter, verdict: 'runs' };
+  return {
+    ...letter,
+    verdict: 'fails',
+    code: 'UNREADABLE_LETTER',
+    message:
+      'It names no batch of the stream. Sweep from before it was sent (mailroom sweep --since), then discard it.',
+  };
+}

@@ -1,0 +1,101 @@
+import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { type Note, type OperationDeps, requeueDead } from '../../lambdas/runtime/operations.ts';
+import type { Queues } from '../../lambdas/runtime/queues.ts';
+import { asRow, type InboxRow, inboxKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
+import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/sweep-range.ts';
+import type { Table } from '../../lambdas/runtime/table.ts';
+import type { QueuePlace } from '../reading/place.ts';
+import { type DeadLetter, inboxId } from './letters.ts';
+import type { Fate, Redriver } from './redrive-steps.ts';
+import { rangeOf } from './stream-letter.ts';
+
+const DONE: Fate = { state: 'done' };
+const WAITING: Fate = { state: 'waiting' };
+
+/**
+ * Letters of a rule or of a consumer: sent to the consumer's queue, then deleted where they were. A crash in between leaves
+ * the message twice, which the inbox absorbs; the other order would lose it.
+ */
+export function queueRedriver(
+  { table, queues }: { readonly table: Table; readonly queues: Queues },
+  { url, consumer }: QueuePlace,
+  moveRest?: Redriver['moveRest'],
+): Redriver {
+  return {
+    moveRest,
+    resend: async ({ received }) => {
+      if (received === undefined || consumer === undefined) return;
+      await queues.send(consumer.queue, received.body);
+      await queues.remove(url, received);
+    },
+    look: async (letter) => {
+      const item = await table.get(inboxKey(consumer?.name ?? '', inboxId(letter)), { consistent: true });
+      return fateOfMessage(letter.row, item === undefined ? undefined : asRow<InboxRow>(item));
+    },
+  };
+}
+
+/** What the inbox says of a message that was redriven, compared with what it said before. */
+function fateOfMessage(before: InboxRow | undefined, now: InboxRow | undefined): Fate {
+  if (now?.status === 'PROCESSED' || now?.status === 'DISCARDED') return DONE;
+  if (now === undefined || now.fence === before?.fence) return WAITING; // not touched since: every claim and rejection has a fence
+  const sameCause = isSameCause(before?.fingerprint, now.fingerprint);
+  const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause);
+  return failedAgain ? { state: 'back', cause: now.fingerprint ?? 'unknown', sameCause } : WAITING;
+}
+
+/** What stands in front of the last error where a message was rejected because its attempts were spent. */
+const SPENT = /ATTEMPTS_SPENT: Given up after # attempts\. /;
+
+/** Fingerprints are cut at 240 characters; without what stands in front of it, one that was cut still has so many. */
+const CUT_MIN = 190;
+
+/** Whether two fingerprints of one consumer name the same cause: that of a single attempt, and that of all of them. */
+export function isSameCause(before: string | undefined, now: string | undefined): boolean {
+  if (before === undefined || now === undefined) return false;
+  const [shorter = '', longer = ''] = [before, now]
+    .map((fingerprint) => fingerprint.replace(SPENT, ''))
+    .sort((a, b) => a.length - b.length);
+  return shorter === longer || (shorter.length >= CUT_MIN && longer.startsWith(shorter));
+}
+
+/** DEAD events: PENDING again, and published by the next sweep. */
+export function deadRedriver(deps: OperationDeps, note: Note): Redriver {
+  return {
+    resend: async ({ letter }) => {
+      await requeueDead(deps, letter, note);
+    },
+    look: async ({ letter, cause }) => {
+      const item = await deps.table.get(outboxKeyOf(letter), { consistent: true });
+      if (item === undefined) return DONE;
+      const { status, fingerprint } = asRow<OutboxRow>(item);
+      if (status === 'PENDING') return WAITING;
+      if (status !== 'DEAD') return DONE;
+      return { state: 'back', cause: fingerprint ?? 'unknown', sameCause: isSameCause(cause, fingerprint) };
+    },
+  };
+}
+
+/** Batches that the stream mapping gave up on: their minutes are swept, and the letter is deleted when all of that was done. */
+export function streamRedriver(
+  deps: { readonly queues: Queues; readonly sweep: (range: SweepRange) => Promise<SweepRangeReport> },
+  { url }: QueuePlace,
+): Redriver {
+  const fates = new Map<DeadLetter, Fate>();
+  return {
+    resend: async (letter) => {
+      const range = rangeOf(letter);
+      if (range === undefined || letter.received === undefined) return;
+      const { complete } = await deps.sweep(range);
+      if (complete) await deps.queues.remove(url, letter.received);
+      fates.set(letter, complete ? DONE : NOT_SWEPT);
+    },
+    look: async (letter) => fates.get(letter) ?? WAITING,
+  };
+}
+
+const NOT_SWEPT: Fate = {
+  state: 'back',
+  cause: 'The sweep could not read all of its minutes, or the bus takes nothing',
+  sameCause: false,
+};

@@ -1,0 +1,73 @@
+import { Command } from 'commander';
+import { type OperationRow, operationKey } from '../lambdas/runtime/rows.ts';
+import type { Table } from '../lambdas/runtime/table.ts';
+import { durationArgument } from './frame/arguments.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT } from './frame/exit-code.ts';
+import type { Io } from './frame/io.ts';
+import { moreText } from './frame/listing.ts';
+import { duration, printable, table, time } from './frame/output.ts';
+import { eachOf, readPartition } from './reading/rows-reader.ts';
+
+const DAY_MS = 86_400_000;
+
+/** How far back the log is shown, unless `--since` says otherwise. */
+const SINCE_MS = 7 * DAY_MS;
+
+/** The most changes of one month that are read. */
+const CHANGES_MAX = 10_000;
+
+/** `mailroom log`. */
+export function logCommand(io: Io): Command {
+  return new Command('log')
+    .description('Shows what operators changed with this command, who, when and why. Kept for 400 days.')
+    .option('--since <duration>', 'how far back, e.g. 1h, 7d (default: 7d)', durationArgument)
+    .action(
+      withSession(io, async (session, options: { readonly since?: number }) => {
+        const sinceMs = options.since ?? SINCE_MS;
+        const { items, more } = await readOperations(session.table, Date.now() - sinceMs, Date.now());
+        const operations = items.map(({ at, by, command, subject, reason }) => ({
+          at,
+          by,
+          command,
+          subject,
+          reason,
+        }));
+        session.output.result({ operations, more }, () =>
+          items.length === 0
+            ? `Nobody changed anything in the last ${duration(sinceMs)}.`
+            : operationsText(items) + moreText(more),
+        );
+        return EXIT.ok;
+      }),
+    );
+}
+
+/** Newest first. */
+async function readOperations(rows: Table, since: number, now: number) {
+  const months = await eachOf(monthsOf(since, now), (pk) =>
+    readPartition<OperationRow>(rows, { pk }, CHANGES_MAX),
+  );
+  const items = months.flatMap((month) => month.items).filter(({ at }) => at >= since);
+  return { items: items.sort((a, b) => b.at - a.at), more: months.some((month) => month.more) };
+}
+
+/** The partitions of the months that touch a range of time. */
+function monthsOf(since: number, now: number): string[] {
+  const months = new Set<string>();
+  for (let at = since; at < now; at += DAY_MS) months.add(operationKey(at, '').PK);
+  return [...months.add(operationKey(now, '').PK)];
+}
+
+function operationsText(operations: readonly OperationRow[]): string {
+  return table(
+    ['when', 'who', 'command', 'what', 'why'],
+    operations.map(({ at, by, command, subject, reason }) => [
+      time(at),
+      printable(by),
+      command,
+      printable(subject),
+      printable(reason),
+    ]),
+  );
+}

@@ -1,0 +1,15 @@
+import { type DeadPointer, deadKey } from '../../lambdas/runtime/rows.ts';
+import type { Table } from '../../lambdas/runtime/table.ts';
+import { eachOf, type Found, readPartition } from './rows-reader.ts';
+
+/** The pointers at the DEAD events. @param max - at most this many of one shard */
+export async function readDeadPointers(
+  table: Table,
+  shards: readonly number[],
+  max: number,
+): Promise<Found<DeadPointer>> {
+  const found = await eachOf(shards, (shard) =>
+    readPartition<DeadPointer>(table, { pk: deadKey(shard, '').PK }, max),
+  );
+  return { items: found.flatMap(({ items }) => items), more: found.some(({ more }) => more) };
+}

@@ -1,0 +1,185 @@
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/directory.ts';
+import { eventIdTime } from '../../lambdas/runtime/event-id.ts';
+import { pendingRow } from '../../lambdas/runtime/pending-row.ts';
+import type { Queues } from '../../lambdas/runtime/queues.ts';
+import { outboxPartition, type UnsettledPointer, unsettledKey } from '../../lambdas/runtime/rows.ts';
+import {
+  MINUTE_MS,
+  minutesToSweep,
+  SWEEP_AGE_MAX_MS,
+  youngestMinutes,
+} from '../../lambdas/runtime/sweep-minutes.ts';
+import type { Key, Table } from '../../lambdas/runtime/table.ts';
+import { readDeadPointers } from '../reading/dead-reader.ts';
+import { readFailed, readRejected } from '../reading/message-reader.ts';
+import { queuePlaces } from '../reading/place.ts';
+import { held, type PlaceStatus, placeOfDead, readPlace } from '../reading/place-status.ts';
+import {
+  eachOf,
+  partitionsOf,
+  readPartition,
+  readSweepState,
+  type SweepReading,
+} from '../reading/rows-reader.ts';
+
+/** What `mailroom status --json` prints. Times are epoch milliseconds; what is not there is `null`. */
+export interface StatusReport {
+  readonly stack: string;
+  readonly region: string;
+  readonly at: number;
+  /** Whether nobody is needed. */
+  readonly ok: boolean;
+  readonly outbox: {
+    readonly pending: number;
+    /** The age of the oldest PENDING event, milliseconds; 0 when there is none. */
+    readonly oldestPendingMs: number;
+    readonly dead: number;
+    /** How long ago the last whole pass of the sweep began, milliseconds; `null` before the first. */
+    readonly sweptAgoMs: number | null;
+  };
+  readonly consumers: Readonly<Record<string, ConsumerStatus>>;
+  readonly places: readonly PlaceStatus[];
+  /** Which counts are lower bounds, because there is more than is worth counting: e.g. `consumers.payments.failed`. */
+  readonly atLeast: readonly string[];
+}
+
+/** What waits for one consumer, and what it could not do. */
+interface ConsumerStatus {
+  /** Messages in its queue that a receive could return now. */
+  readonly queued: number;
+  /** Messages that are being worked on, or hidden until their next attempt. */
+  readonly inFlight: number;
+  /** Messages whose last attempt failed, and that are tried again. */
+  readonly failed: number;
+  /** Messages that are not tried again. */
+  readonly rejected: number;
+  /** Letters in its dead-letter queue. */
+  readonly dlq: number;
+}
+
+/** What a status is read from. */
+export interface StatusDeps {
+  readonly directory: Directory;
+  readonly region: string;
+  readonly table: Table;
+  readonly queues: Queues;
+  readonly now: number;
+}
+
+/** The most partitions of outbox rows that are read: far more than there are unless the sweep has stood still for days. */
+const PARTITIONS_MAX = 20_000;
+
+/** The most pointers of one kind that are counted. */
+const POINTERS_MAX = 10_000;
+
+/** The most hints at failed messages whose rows are read. */
+const FAILED_MAX = 1_000;
+
+/** An event that is PENDING for longer than this is stuck: the alarm's own threshold. */
+export const STUCK_MS = 5 * 60_000;
+
+/** Reads what waits, what failed and what is dead, everywhere. It changes nothing, and receives only from queues of letters. */
+export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
+  const { directory, table, queues, now } = deps;
+  const atLeast: string[] = [];
+  const count = <T>(
+    name: string,
+    { items, more }: { readonly items: readonly T[]; readonly more: boolean },
+  ) => {
+    if (more) atLeast.push(name);
+    return items.length;
+  };
+  const sweep = await readSweepState(directory, table);
+  const [pending, dead, consumers, depths] = await Promise.all([
+    readPending(deps, sweep),
+    readDeadPointers(table, sweep.shards, POINTERS_MAX),
+    eachOf(directory.consumers, async (consumer) => readConsumer(table, consumer)),
+    eachOf(
+      [...directory.consumers.map(({ queue }) => queue), ...queuePlaces(directory).map(({ url }) => url)],
+      async (url) => [url, await queues.depth(url)] as const,
+    ),
+  ]);
+  const depthOf = new Map(depths);
+  const places = await eachOf(queuePlaces(directory), (place) => {
+    const rejected = consumers.find(({ consumer }) => place.url === consumer.deadLetterQueue)?.rejected.items;
+    return readPlace({ queues, now }, place, depthOf.get(place.url), rejected ?? []);
+  });
+  const report = {
+    stack: directory.mailroom.stack,
+    region: deps.region,
+    at: now,
+    outbox: {
+      pending: count('outbox.pending', pending),
+      oldestPendingMs: oldestMs(pending.items, now),
+      dead: count('outbox.dead', dead),
+      sweptAgoMs: sweep.sweptTo === undefined ? null : Math.max(0, now - sweep.sweptTo),
+    },
+    consumers: Object.fromEntries(
+      consumers.map(({ consumer: { name, queue, deadLetterQueue }, failed, rejected }) => [
+        name,
+        {
+          queued: depthOf.get(queue)?.waiting ?? 0,
+          inFlight: depthOf.get(queue)?.inFlight ?? 0,
+          failed: count(`consumers.${name}.failed`, failed),
+          rejected: count(`consumers.${name}.rejected`, rejected),
+          dlq: held(depthOf.get(deadLetterQueue)),
+        },
+      ]),
+    ),
+    places: [placeOfDead(dead.items), ...places],
+    atLeast,
+  };
+  return { ...report, ok: isWell(report) };
+}
+
+/** Whether nobody is needed: nothing is dead, and nothing is stuck. What failed is tried again by itself. */
+function isWell({ outbox, consumers, places }: Omit<StatusReport, 'ok'>): boolean {
+  return (
+    outbox.oldestPendingMs <= STUCK_MS &&
+    places.every(({ count }) => count === 0) &&
+    Object.values(consumers).every(({ rejected }) => rejected === 0)
+  );
+}
+
+/**
+ * The PENDING events: in every minute that the sweep has not read yet, and in those that it left unsettled. Any other
+ * minute was clean when it was read last.
+ */
+async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: SweepReading) {
+  const unsettled = await eachOf(shards, async (shard) => {
+    const { PK } = unsettledKey(shard, '');
+    const { items } = await readPartition<UnsettledPointer>(table, { pk: PK }, POINTERS_MAX);
+    return items.map(({ SK }) => outboxPartition(SK, shard));
+  });
+  const since = await sweptSince(table, sweptTo, now);
+  const minutes = [...youngestMinutes(now), ...minutesToSweep(since, now)];
+  const all = new Set([...minutes.flatMap((minute) => partitionsOf(minute, shards)), ...unsettled.flat()]);
+  const partitions = [...all].slice(0, PARTITIONS_MAX);
+  const found = await eachOf(partitions, (pk) =>
+    readPartition(table, { pk, skPrefix: 'EVENT#', where: { status: 'PENDING' } }, POINTERS_MAX),
+  );
+  return {
+    items: found.flatMap((page) => page.items),
+    more: all.size > partitions.length || found.some((page) => page.more),
+  };
+}
+
+async function readConsumer(table: Table, consumer: ConsumerEntry) {
+  const [failed, rejected] = await Promise.all([
+    readFailed(table, consumer.name, FAILED_MAX),
+    readRejected(table, consumer.name, POINTERS_MAX),
+  ]);
+  return { consumer, failed, rejected };
+}
+
+/** From where on the sweep has to read: the rules of its own start. */
+async function sweptSince(table: Table, sweptTo: number | undefined, now: number): Promise<number> {
+  if (sweptTo === undefined) return table.createdAt();
+  return sweptTo > now + MINUTE_MS ? now - SWEEP_AGE_MAX_MS : sweptTo;
+}
+
+/** The age of the oldest event. A row that nobody can read is counted, but of no age. */
+function oldestMs(rows: readonly Key[], now: number): number {
+  const times = rows.flatMap((row) => pendingRow({ ...row })?.eventId ?? []).map(eventIdTime);
+  return times.reduce((age, time) => Math.max(age, now - time), 0);
+}

@@ -1,0 +1,76 @@
+import { Command } from 'commander';
+import { systemClock } from '../lambdas/runtime/clock.ts';
+import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { recordOperation } from '../lambdas/runtime/operations.ts';
+import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/sweep-range.ts';
+import { durationArgument, reasonArgument } from './frame/arguments.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT } from './frame/exit-code.ts';
+import { invoke } from './frame/invoke.ts';
+import type { Io } from './frame/io.ts';
+import { duration, time } from './frame/output.ts';
+import type { Session } from './frame/session.ts';
+import { sweepWhole } from './sweep-call.ts';
+
+interface SweepOptions {
+  readonly since: number;
+  readonly until?: number;
+  readonly reason: string;
+}
+
+/** `mailroom sweep`. */
+export function sweepCommand(io: Io): Command {
+  return new Command('sweep')
+    .description(
+      'Reads every minute of a range now, whatever its age, and publishes the PENDING events that are due. The sweep reads ' +
+        'each minute by itself; this is for when something kept it from that.',
+    )
+    .requiredOption('--since <duration>', 'from so long ago, e.g. 6h', durationArgument)
+    .option('--until <duration>', 'to so long ago (default: now)', durationArgument)
+    .option('--reason <text>', 'why; stored with the change', reasonArgument, 'not given')
+    .action(
+      withSession<[], SweepOptions>(io, async (session, { since, until = 0, reason }) => {
+        if (until >= since) {
+          throw new MailroomError(
+            'BAD_ARGUMENT',
+            `--until ${duration(until)} ago is not after --since ${duration(since)} ago. Nothing was swept.`,
+          );
+        }
+        const now = systemClock.now();
+        const range = { since: now - since, until: now - until };
+        const by = await session.operator();
+        const subject = `${time(range.since)} to ${time(range.until)}`;
+        await recordOperation(session, { by, reason, command: 'sweep', subject });
+        const report = await sweep(session, range);
+        session.output.result({ ...range, ...report }, () => text(range, report));
+        if (session.signal.aborted) return EXIT.stopped;
+        return report.complete ? EXIT.ok : EXIT.attention;
+      }),
+    );
+}
+
+/** Sweeps a range through the deployed sweep function, showing how far it is. */
+export function sweep(session: Session, range: SweepRange): Promise<SweepRangeReport> {
+  const { lambda, directory, output, signal } = session;
+  return sweepWhole(
+    (part) => invoke<SweepRangeReport>(lambda, directory.mailroom.sweepFunction, part),
+    range,
+    ({ sweptTo, published }) => output.progress(`swept to ${time(sweptTo)}, ${published} published`),
+    signal,
+  );
+}
+
+function text({ since, until }: SweepRange, report: SweepRangeReport): string {
+  const { published, pending, sweptTo, complete } = report;
+  return [
+    `Swept ${time(since)} to ${time(complete ? until : sweptTo)}: ${published} published, ${pending} still pending.`,
+    ...(pending > 0
+      ? ['Pending ones are being published, or wait after a failure; the sweep comes back to them.']
+      : []),
+    ...(complete
+      ? []
+      : [
+          'It came no further: the bus takes nothing, or the table does not answer. mailroom status says what waits.',
+        ]),
+  ].join('\n');
+}

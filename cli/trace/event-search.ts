@@ -1,0 +1,63 @@
+import type { Directory } from '../../lambdas/runtime/directory.ts';
+import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
+import type { Table } from '../../lambdas/runtime/table.ts';
+import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
+import { envelopeOf } from './trace-reader.ts';
+
+/** How many minutes are read between two looks at the signal, and two lines of progress. */
+const MINUTES_AT_ONCE = 10;
+
+/** What a search needs. */
+export interface SearchDeps {
+  readonly directory: Directory;
+  readonly table: Table;
+  readonly signal: AbortSignal;
+  /** Told after each step: how many minutes of how many were read, and how many events were found. */
+  readonly onProgress: (read: number, of: number, found: number) => void;
+}
+
+/**
+ * Finds the events of the last `sinceMs` that belong to an id which is no event id: an order's, a customer's, a chain's. An
+ * event belongs to it when its `aggregateId` or `correlationId` is it, or when `data` holds it as a value, however deep.
+ * There is no index, so every minute is read, the newest first.
+ *
+ * @returns their ids, newest first
+ */
+export async function searchEvents(deps: SearchDeps, id: string, sinceMs: number, now: number) {
+  const { directory, table, signal, onProgress } = deps;
+  const { shards } = await readSweepState(directory, table);
+  const minutes = minutesOf(now - sinceMs, now);
+  const found: string[] = [];
+  for (let read = 0; read < minutes.length; read += MINUTES_AT_ONCE) {
+    signal.throwIfAborted();
+    const step = minutes.slice(read, read + MINUTES_AT_ONCE);
+    const partitions = step.flatMap((minute) => partitionsOf(minute, shards));
+    const matches = await eachOf(partitions, (pk) => eventsOf(table, pk, id));
+    found.push(...matches.flat());
+    onProgress(read + step.length, minutes.length, found.length);
+  }
+  return found;
+}
+
+async function eventsOf(table: Table, pk: string, id: string): Promise<string[]> {
+  const query = { pk, skPrefix: 'EVENT#' };
+  const { items } = await readPartition<OutboxRow>(table, query, Number.POSITIVE_INFINITY);
+  return items.flatMap((row) => {
+    const envelope = envelopeOf(row);
+    return envelope !== undefined && belongsTo(envelope, id) ? [envelope.eventId] : [];
+  });
+}
+
+/** Whether an envelope belongs to an id. */
+function belongsTo(
+  envelope: { readonly aggregateId: unknown; readonly correlationId: unknown; readonly data: unknown },
+  id: string,
+): boolean {
+  return envelope.aggregateId === id || envelope.correlationId === id || holds(envelope.data, id);
+}
+
+function holds(value: unknown, id: string): boolean {
+  if (typeof value === 'string' || typeof value === 'number') return String(value) === id;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.values(value).some((inner) => holds(inner, id));
+}

@@ -1,0 +1,157 @@
+import type { ConsumerEntry } from '../../lambdas/runtime/directory.ts';
+import { TOO_OLD } from '../../lambdas/runtime/inbox-conditions.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
+import { duration, printable, time } from '../frame/output.ts';
+import { STUCK_MS } from '../status/status-report.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import { hours, inTime, nameOf, type Verdict, type VerdictContext } from './verdict.ts';
+
+/** A message that its consumer has not claimed this long after the publish, and that no queue holds, is missing. */
+const MISSING_AFTER_MS = 2 * MINUTE_MS;
+
+/** The letter of a rejected message gets into the dead-letter queue within this. */
+const ON_ITS_WAY_MS = 15 * MINUTE_MS;
+
+/** What is to be said of one consumer's message; nothing where its event is not published. */
+export function ofMessage(
+  event: TracedEvent,
+  message: TracedMessage,
+  context: VerdictContext,
+): Verdict | undefined {
+  const { consumer, row } = message;
+  const own = { eventId: event.eventId, consumer: consumer.name };
+  // What is not published is the outbox's affair.
+  if (row === undefined && event.row?.status !== 'PUBLISHED') return undefined;
+  if (row === undefined) return { ...own, ...ofUnclaimed(event, message, context) };
+  if (row.status === 'PROCESSED') return { ...own, state: 'processed', text: '', next: null };
+  if (row.status === 'DISCARDED') {
+    const text = `${nameOf(event)} was discarded for ${consumer.name} by ${row.discardedBy ?? 'an operator'}.`;
+    return { ...own, state: 'discarded', text, next: null };
+  }
+  if (row.status === 'REJECTED') return { ...own, ...ofRejected(event, message, context) };
+  if (row.status === 'FAILED') return { ...own, ...ofFailed(event, message, context) };
+  return { ...own, ...ofProcessing(event, message, context) };
+}
+
+type Said = Omit<Verdict, 'eventId' | 'consumer'>;
+
+function ofRejected(
+  event: TracedEvent,
+  { consumer, row, letter }: TracedMessage,
+  { now, commandLine }: VerdictContext,
+): Said {
+  const error = row?.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
+  const said = `${consumer.name} rejected ${nameOf(event)} at attempt ${row?.attempts ?? 0} of ${consumer.maxAttempts}, ${row?.reason ?? 'UNKNOWN'}${error}. It is not tried again.`;
+  if (row?.reason === TOO_OLD) {
+    const text = `${said} It is older than the inbox remembers, so it may have been processed before.`;
+    return {
+      state: 'rejected',
+      text,
+      next: commandLine(`message allow ${consumer.name} ${event.eventId} --reason "why"`),
+    };
+  }
+  if (letter !== undefined) {
+    const { place } = letter.place;
+    const text = `${said} Its letter is in ${place} and is deleted for ever ${inTime(letter.expiresAt, now)}.`;
+    return {
+      state: 'rejected',
+      text,
+      next: commandLine(`dlq redrive ${place} --letter ${letter.letter.messageId}`),
+    };
+  }
+  if (now - (row?.rejectedAt ?? 0) < ON_ITS_WAY_MS) {
+    const text = `${said} Its message is on its way to the dead-letter queue.`;
+    return { state: 'rejected', text, next: commandLine(`dlq list consumer:${consumer.name}`) };
+  }
+  const text = `${said} Its letter is in no dead-letter queue any more.`;
+  return {
+    state: 'rejected',
+    text,
+    next: commandLine(`message resolve ${consumer.name} ${event.eventId} --reason "why"`),
+  };
+}
+
+function ofFailed(event: TracedEvent, { consumer, row }: TracedMessage, context: VerdictContext): Said {
+  const { now, commandLine } = context;
+  const attempts = row?.attempts ?? 0;
+  const error = row?.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
+  const said = `${consumer.name} failed at ${nameOf(event)}, attempt ${attempts} of ${consumer.maxAttempts}${error}.`;
+  const retryAt = row?.retryAt;
+  if (retryAt !== undefined && retryAt < now - STUCK_MS) {
+    const text = `${said} It should have been tried again ${duration(now - retryAt)} ago: ${consumer.name} does not receive.`;
+    return { state: 'late', text, next: context.awsLine(logsOf(consumer)) };
+  }
+  const when = retryAt === undefined ? 'when its queue shows it again' : inTime(retryAt, now);
+  const left = consumer.maxAttempts - attempts;
+  const then =
+    left > 1
+      ? `If that fails too, ${left - 1} more attempt${left === 2 ? '' : 's'} follow${left === 2 ? 's' : ''}, then it is rejected into the dead-letter queue.`
+      : 'If that fails too, it is rejected into the dead-letter queue.';
+  return {
+    state: 'retrying',
+    text: `${said} It is tried again ${when}. ${then}`,
+    next: commandLine(`messages list --failed --by cause --consumer ${consumer.name}`),
+  };
+}
+
+function ofProcessing(event: TracedEvent, { consumer, row }: TracedMessage, context: VerdictContext): Said {
+  const { now } = context;
+  const attempt = `attempt ${row?.attempts ?? 0} of ${consumer.maxAttempts}`;
+  const since = row?.claimedAt === undefined ? '' : ` since ${duration(now - row.claimedAt)}`;
+  const leaseUntil = row?.leaseUntil ?? now;
+  if (leaseUntil >= now) {
+    const text = `${consumer.name} is working on ${nameOf(event)}, ${attempt}${since}; its lease holds until ${time(leaseUntil)}.`;
+    return { state: 'processing', text, next: null };
+  }
+  const text =
+    `${consumer.name} began ${nameOf(event)}, ${attempt}, and stopped without an answer: its lease ended ${duration(now - leaseUntil)} ago. ` +
+    'Another worker takes it over when the queue shows it again.';
+  const late = leaseUntil < now - Math.max(STUCK_MS, ON_ITS_WAY_MS);
+  return { state: late ? 'late' : 'retrying', text, next: context.awsLine(logsOf(consumer)) };
+}
+
+/** No row: it waits, it died on the way, or it never came. */
+function ofUnclaimed(event: TracedEvent, message: TracedMessage, { now, commandLine }: VerdictContext): Said {
+  const { consumer, letter, queue } = message;
+  const name = nameOf(event);
+  if (letter !== undefined) {
+    const { place, kind } = letter.place;
+    const { ERROR_CODE, ERROR_MESSAGE } = letter.letter.attributes;
+    const cause = [ERROR_CODE, ERROR_MESSAGE]
+      .filter((part) => part !== undefined)
+      .map(printable)
+      .join(': ');
+    const how =
+      kind === 'rule'
+        ? `could not be put into the queue of ${consumer.name}`
+        : `was never finished by ${consumer.name}`;
+    const text = `${name} ${how}${cause === '' ? '' : ` (${cause})`}. Its letter is in ${place} and is deleted for ever ${inTime(letter.expiresAt, now)}.`;
+    return {
+      state: 'undelivered',
+      text,
+      next: commandLine(`dlq redrive ${place} --letter ${letter.letter.messageId}`),
+    };
+  }
+  const publishedAt = event.row?.publishedAt ?? bornAt(event);
+  const ago = `${name} was published ${duration(now - publishedAt)} ago`;
+  const audit = commandLine(`audit --since ${hours(now - bornAt(event))}`);
+  const { waiting = 0, inFlight = 0 } = queue ?? {};
+  const empty = waiting + inFlight === 0;
+  const { changedAt = 0 } = consumer;
+  if (empty && publishedAt < changedAt) {
+    const text =
+      `${ago}, and ${consumer.name} has no row of it. That consumer was declared, or declared anew, at ${time(changedAt)}: it need not have ` +
+      'asked for it then.';
+    return { state: 'unproven', text, next: `${audit} --earlier` };
+  }
+  if (empty && now - publishedAt > MISSING_AFTER_MS) {
+    const text = `${ago} and has not arrived at ${consumer.name}: it has no row there, and it is in none of its queues.`;
+    return { state: 'missing', text, next: audit };
+  }
+  const text = `${ago}; ${consumer.name} has not claimed it yet. Its queue has ${waiting} waiting and ${inFlight} in flight.`;
+  return { state: 'waiting', text, next: now - publishedAt > STUCK_MS ? audit : null };
+}
+
+function logsOf(consumer: ConsumerEntry): string {
+  return `logs tail /aws/lambda/${consumer.function} --since 1h`;
+}

@@ -1,0 +1,203 @@
+import { type ConsumerEntry, consumersOf, type Directory } from '../../lambdas/runtime/directory.ts';
+import type { Envelope } from '../../lambdas/runtime/event.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import type { Letter, QueueDepth, Queues } from '../../lambdas/runtime/queues.ts';
+import {
+  asRow,
+  type EffectRow,
+  type FailedPointer,
+  failedKey,
+  type InboxRow,
+  inboxKey,
+  type OutboxRow,
+} from '../../lambdas/runtime/rows.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
+import type { Table } from '../../lambdas/runtime/table.ts';
+import { consumerPlace, letterEventId, peek, type QueuePlace, rulePlace } from '../reading/place.ts';
+import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
+
+/** Everything that is stored of an event, and of what each consumer made of it. */
+export interface TracedEvent {
+  readonly eventId: string;
+  /** Absent when it was never written here, or was published and has expired. */
+  readonly row: OutboxRow | undefined;
+  /** Absent when it cannot be read. */
+  readonly envelope: Envelope | undefined;
+  /** One for each consumer that must see it. */
+  readonly messages: readonly TracedMessage[];
+  /** The events that its consumers' commits wrote. */
+  readonly caused: readonly string[];
+}
+
+/** An event as one consumer has, or has not, seen it. */
+export interface TracedMessage {
+  readonly consumer: ConsumerEntry;
+  /** Absent when the consumer has not claimed it. */
+  readonly row: InboxRow | undefined;
+  readonly effects: readonly EffectRow[];
+  /** When its last attempt failed, epoch milliseconds, where that is known. */
+  readonly failedAt: number | undefined;
+  /** The consumer's queue, where the message might be: read only when there is no row. */
+  readonly queue: QueueDepth | undefined;
+  /** Its letter, where one was found: looked for only when there is no row, or it was rejected. */
+  readonly letter: FoundLetter | undefined;
+}
+
+/** A letter, and where it is. */
+interface FoundLetter {
+  readonly place: QueuePlace;
+  readonly letter: Letter;
+  /** When SQS deletes it for ever, epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+/** What a trace is read from. */
+export interface TraceDeps {
+  readonly directory: Directory;
+  readonly table: Table;
+  readonly queues: Queues;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A chain of events. */
+export interface Trace {
+  /** In the order of their commits. */
+  readonly events: readonly TracedEvent[];
+  /** Whether there are more than were read. */
+  readonly more: boolean;
+}
+
+/** The most events of one chain that are read. */
+const EVENTS_MAX = 200;
+
+/** The most letters of one place that are looked through. */
+const LETTERS_MAX = 300;
+
+/** A transactional handler's claim is not stored: its commit mints its events just before it, within this. */
+const MINTED_WITHIN_MS = MINUTE_MS;
+
+/** No function works on a message for longer: Lambda's longest timeout. */
+const WORK_MAX_MS = 15 * MINUTE_MS;
+
+/**
+ * Reads events and, step by step, the events that they caused. There is no index: a consumer mints what it writes between
+ * its claim and its commit, so those minutes are read, of that consumer's service only.
+ */
+export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): Promise<Trace> {
+  const { shards } = await readSweepState(deps.directory, deps.table);
+  const readEvent = createEventReader(deps, shards);
+  const read = new Map<string, TracedEvent>();
+  let next: readonly string[] = [...new Set(eventIds)];
+  while (next.length > 0 && read.size < EVENTS_MAX) {
+    deps.signal?.throwIfAborted();
+    const step = next.slice(0, EVENTS_MAX - read.size);
+    for (const event of await eachOf(step, readEvent)) read.set(event.eventId, event);
+    const known = [...next, ...step.flatMap((eventId) => read.get(eventId)?.caused ?? [])];
+    next = [...new Set(known)].filter((eventId) => !read.has(eventId));
+  }
+  const events = [...read.values()].filter(({ row, messages }) => row !== undefined || messages.length > 0);
+  return { events: events.sort((a, b) => bornAt(a) - bornAt(b)), more: next.length > 0 };
+}
+
+/** Makes what reads one event after the other; what it has read of the queues and of a minute it does not read again. */
+function createEventReader({ directory, table, queues }: TraceDeps, shards: readonly number[]) {
+  const letters = new Map<string, Promise<readonly FoundLetter[]>>();
+  const depths = new Map<string, Promise<QueueDepth>>();
+  const written = new Map<string, Promise<readonly Pick<Envelope, 'eventId' | 'causationId'>[]>>();
+
+  async function readEvent(eventId: string): Promise<TracedEvent> {
+    const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId)) : undefined;
+    const row = item === undefined ? undefined : asRow<OutboxRow>(item);
+    // Of an event that has expired, whoever has a row of it has seen it.
+    const consumers = row === undefined ? directory.consumers : consumersOf(directory, row);
+    const all = await eachOf(consumers, (consumer) => readMessage(eventId, row, consumer));
+    const messages = all.filter((message) => row !== undefined || message.row !== undefined);
+    const caused = await eachOf(messages, (message) => causedBy(eventId, message));
+    return { eventId, row, envelope: envelopeOf(row), messages, caused: caused.flat() };
+  }
+
+  async function readMessage(
+    eventId: string,
+    event: OutboxRow | undefined,
+    consumer: ConsumerEntry,
+  ): Promise<TracedMessage> {
+    const pk = inboxKey(consumer.name, eventId).PK;
+    const { items } = await readPartition(table, { pk, consistent: true }, 1_000);
+    const own = items.find(({ SK }) => SK === 'MESSAGE');
+    const row = own === undefined ? undefined : asRow<InboxRow>({ ...own });
+    const effects = items.filter(({ SK }) => SK !== 'MESSAGE').map((item) => asRow<EffectRow>({ ...item }));
+    const hint = row?.status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
+    const lost = row === undefined && event?.status === 'PUBLISHED';
+    const dead = lost || row?.status === 'REJECTED';
+    return {
+      consumer,
+      row,
+      effects,
+      failedAt: hint === undefined ? undefined : asRow<FailedPointer>(hint).failedAt,
+      queue: lost ? await once(depths, consumer.queue, () => queues.depth(consumer.queue)) : undefined,
+      letter: dead ? await findLetter(eventId, row, consumer) : undefined,
+    };
+  }
+
+  /** A letter that cannot be read has no event id: the row knows the SQS message ids under which it was rejected. */
+  async function findLetter(eventId: string, row: InboxRow | undefined, consumer: ConsumerEntry) {
+    for (const place of [consumerPlace(consumer), rulePlace(consumer)]) {
+      const found = await once(letters, place.url, () => lettersOf(place));
+      const own = found.find(
+        ({ letter }) => letterEventId(letter) === eventId || row?.rejectedIds?.has(letter.messageId) === true,
+      );
+      if (own !== undefined) return own;
+    }
+    return undefined;
+  }
+
+  async function lettersOf(place: QueuePlace): Promise<FoundLetter[]> {
+    const { retentionMs, waiting } = await queues.depth(place.url);
+    if (waiting === 0) return [];
+    const seen = await peek(queues, place.url, LETTERS_MAX);
+    return seen.map((letter) => ({ place, letter, expiresAt: letter.sentAt + retentionMs }));
+  }
+
+  async function causedBy(eventId: string, { consumer, row }: TracedMessage): Promise<string[]> {
+    if (row?.processedAt === undefined || row.resolvedBy !== undefined) return [];
+    const until = row.processedAt;
+    const claimedAt = row.claimedAt ?? until - MINTED_WITHIN_MS;
+    const minutes = minutesOf(Math.max(Math.min(claimedAt, until), until - WORK_MAX_MS), until);
+    const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
+    const rows = await eachOf(partitions, (pk) =>
+      once(written, `${consumer.service} ${pk}`, async () => {
+        const query = { pk, skPrefix: 'EVENT#', where: { source: consumer.service } };
+        const { items } = await readPartition<OutboxRow>(table, query, Number.POSITIVE_INFINITY);
+        return items.flatMap((other) => {
+          const { eventId: id, causationId } = envelopeOf(other) ?? {};
+          return id === undefined ? [] : [{ eventId: id, causationId }];
+        });
+      }),
+    );
+    return rows.flat().flatMap((other) => (other.causationId === eventId ? [other.eventId] : []));
+  }
+
+  return readEvent;
+}
+
+/** When an event was committed, epoch milliseconds: its id says so. One that cannot be read has no time of its own. */
+export function bornAt({ eventId }: Pick<TracedEvent, 'eventId'>): number {
+  return isEventId(eventId) ? eventIdTime(eventId) : 0;
+}
+
+/** The envelope of an outbox row; `undefined` when it is none. */
+export function envelopeOf(row: OutboxRow | undefined): Envelope | undefined {
+  try {
+    const envelope = row === undefined ? undefined : (JSON.parse(row.envelope) as Envelope | null);
+    return typeof envelope?.eventId === 'string' ? envelope : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads what is under a key the first time only. */
+function once<T>(known: Map<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
+  const found = known.get(key) ?? read();
+  known.set(key, found);
+  return found;
+}

@@ -1,0 +1,132 @@
+import { isEventId } from '../../lambdas/runtime/event-id.ts';
+import { printable, table } from '../frame/output.ts';
+import { paint } from '../frame/paint.ts';
+import { placedStory, type StoryLine, storyOf } from './story.ts';
+import type { Trace, TracedEvent } from './trace-reader.ts';
+import { needsSomebody, type Verdict } from './verdict.ts';
+
+/** One event of a trace, as `--json` prints it. Times are epoch milliseconds; what is not there is `null`. */
+export interface EventReport {
+  readonly eventId: string;
+  readonly type: string | null;
+  readonly source: string | null;
+  readonly aggregateType: string | null;
+  readonly aggregateId: string | null;
+  readonly occurredAt: number | null;
+  readonly correlationId: string | null;
+  readonly causationId: string | null;
+  /** Of its outbox row. */
+  readonly status: string | null;
+  /** Of the inbox rows of the consumers that must see it; `null` where there is none. */
+  readonly consumers: Readonly<Record<string, string | null>>;
+  /** The events that its consumers wrote. */
+  readonly caused: readonly string[];
+  readonly story: readonly StoryLine[];
+  /** The payload, with `--payload` only. */
+  readonly data?: unknown;
+}
+
+/** A trace as `--json` prints it. */
+export function eventReports({ events }: Trace, payload: boolean): EventReport[] {
+  return events.map((event) => {
+    const { row, envelope, messages } = event;
+    return {
+      eventId: event.eventId,
+      type: typeOf(event),
+      source: row?.source ?? null,
+      aggregateType: envelope?.aggregateType ?? null,
+      aggregateId: envelope?.aggregateId ?? null,
+      occurredAt: envelope?.occurredAt ?? null,
+      correlationId: envelope?.correlationId ?? null,
+      causationId: envelope?.causationId ?? null,
+      status: row?.status ?? null,
+      consumers: Object.fromEntries(
+        messages.map((message) => [message.consumer.name, message.row?.status ?? null]),
+      ),
+      caused: event.caused,
+      story: storyOf(event),
+      ...(payload ? { data: envelope?.data ?? null } : {}),
+    };
+  });
+}
+
+/** The verdict for people. */
+export function verdictText(verdict: Verdict): string {
+  const { state, text, next } = verdict;
+  const coloured = needsSomebody(verdict)
+    ? paint.red(state)
+    : state === 'processed'
+      ? paint.green(state)
+      : paint.yellow(state);
+  const command = next === null ? [] : [`  ${paint.bold(next)}`];
+  return [`${paint.bold(coloured)}  ${text}`, ...command].join('\n');
+}
+
+/** A trace for people: the events as a tree of who caused whom, then everything that happened to them, in order of time. */
+export function traceText(trace: Trace, payload: boolean): string {
+  const { events, more } = trace;
+  const known = new Map(events.map((event) => [event.eventId, event]));
+  const caused = new Set(events.flatMap((event) => event.caused));
+  const roots = events.filter(({ eventId }) => !caused.has(eventId));
+  return [
+    ...roots.flatMap((root) => tree(root, known, '')),
+    ...(more ? [paint.yellow('There are more events than are shown here.')] : []),
+    '',
+    timeline(events),
+    ...(payload ? ['', ...events.map(payloadText)] : []),
+  ].join('\n');
+}
+
+function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, indent: string): string[] {
+  const { envelope, row } = event;
+  const what = envelope === undefined ? '' : `  ${envelope.aggregateType} ${printable(envelope.aggregateId)}`;
+  const cause =
+    indent === '' && envelope?.causationId !== undefined
+      ? paint.dim(`  caused by ${envelope.causationId}`)
+      : '';
+  const line = `${indent}${paint.bold(typeOf(event) ?? '?')} ${event.eventId}${what}  ${row?.status ?? 'no outbox row'}${cause}`;
+  const children = event.caused.flatMap((eventId) => known.get(eventId) ?? []);
+  return [line, ...children.flatMap((child) => tree(child, known, `${indent}  `))];
+}
+
+/** What happened, to the millisecond: the order is the point. */
+function timeline(events: readonly TracedEvent[]): string {
+  const lines = events
+    .flatMap((event) => placedStory(event).map((placed) => ({ ...placed, type: typeOf(event) ?? '?' })))
+    .sort((a, b) => a.order - b.order);
+  return table(
+    ['time (UTC)', 'event', 'where', 'what'],
+    lines.map(({ line: { at, consumer, what, text }, type }) => [
+      at === null ? '' : clockTime(at),
+      type,
+      consumer ?? 'outbox',
+      bad(what) ? paint.red(text) : text,
+    ]),
+  );
+}
+
+function bad(what: StoryLine['what']): boolean {
+  return [
+    'publish-failed',
+    'dead',
+    'failed',
+    'rejected',
+    'letter',
+    'effect-released',
+    'not-arrived',
+  ].includes(what);
+}
+
+function clockTime(at: number): string {
+  return new Date(at).toISOString().slice(0, 23).replace('T', ' ');
+}
+
+function payloadText({ eventId, envelope, ...event }: TracedEvent): string {
+  const name = typeOf({ eventId, envelope, ...event }) ?? '?';
+  return `${paint.bold(name)} ${eventId}\n${JSON.stringify(envelope?.data ?? null, null, 2)}`;
+}
+
+function typeOf({ eventId, row, messages }: TracedEvent): string | null {
+  const type = row?.type ?? messages.flatMap((message) => message.row?.type ?? [])[0];
+  return type ?? (isEventId(eventId) ? null : 'unreadable');
+}

@@ -1,0 +1,251 @@
+import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
+import { describe, expect, it, vi } from 'vitest';
+import { asDelivered } from '../../demo/delivered-message.ts';
+import { orderKey, orderRow } from '../../lambdas/example/orders/order.ts';
+import { mintEventId } from '../../lambdas/runtime/event-id.ts';
+import { eventually } from './support/eventually.ts';
+import { byId, delivered, die, paymentCaptured, seeing } from './support/letters.ts';
+import { mailroom } from './support/mailroom.ts';
+import { documents, emails, get, message, partition, put, tableName } from './support/order-system.ts';
+import { paperOrder } from './support/paper-order.ts';
+import { send } from './support/queues.ts';
+
+vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+
+describe.concurrent('letters of a consumer', () => {
+  it('are listed with event, cause and when they are deleted for ever, and stay', async () => {
+    const envelope = await paymentCaptured();
+    const unreadable = await die('consumer:notifications', 'no JSON');
+    const readable = await die('consumer:notifications', delivered(envelope));
+    const look = () =>
+      eventually(async () => {
+        const run = await mailroom('dlq', 'list', 'consumer:notifications', '--json');
+        const [{ place, count, letters }] = run.json().places;
+        expect(Object.keys(byId(letters))).toEqual(expect.arrayContaining([unreadable, readable]));
+        return { run, place, count, letters: byId(letters) };
+      });
+    const { run, place, count, letters } = await look();
+    expect(run.code).toBe(0);
+    expect(place).toBe('consumer:notifications');
+    expect(count).toBeGreaterThanOrEqual(2);
+    const sentAt = Number(letters[readable]?.sentAt);
+    expect(letters[readable]).toEqual({
+      letter: readable,
+      eventId: envelope.eventId,
+      type: 'PaymentCaptured',
+      sentAt: expect.any(Number),
+      expiresAt: sentAt + 14 * 86_400_000,
+      cause: null,
+    });
+    expect(letters[unreadable]).toMatchObject({ eventId: null, type: null });
+    await look();
+    await eventually(async () => expect((await mailroom('dlq', 'list')).out).toContain(readable));
+    await seeing(
+      ...['dlq', 'discard', 'consumer:notifications', '--letter', unreadable, readable],
+      ...['--reason', 'the end of a test', '--apply'],
+    );
+  });
+
+  it('are judged first: a plan changes nothing, and --apply redrives only those that would run', async () => {
+    const [runs, handled, invalid] = await Promise.all([
+      paymentCaptured(),
+      paymentCaptured(),
+      paymentCaptured(),
+    ]);
+    await send('notifications', [delivered(handled)]);
+    await eventually(async () => {
+      expect(await message('notifications', handled.eventId)).toMatchObject({ status: 'PROCESSED' });
+    });
+    const place = 'consumer:notifications';
+    const ids = {
+      runs: await die(place, delivered(runs)),
+      handled: await die(place, delivered(handled)),
+      invalid: await die(place, delivered({ ...invalid, data: { amountCents: 'much' } })),
+      newer: await die(place, delivered({ ...invalid, version: 99 })),
+      unreadable: await die(place, '"text"'),
+    };
+    const argv = ['dlq', 'redrive', place, '--json', '--letter', ...Object.values(ids)];
+    for (let twice = 0; twice < 2; twice += 1) {
+      const plan = await seeing(...argv);
+      expect(plan.code).toBe(0);
+      expect(plan.json()).toMatchObject({
+        place,
+        applied: false,
+        verdicts: { runs: 1, handled: 1, fails: 3, 'too-old': 0, held: 0 },
+      });
+      const letters = byId(plan.json().letters);
+      expect(letters[ids.invalid]).toMatchObject({ verdict: 'fails', code: 'INVALID_PAYLOAD' });
+      expect(letters[ids.newer]).toMatchObject({ verdict: 'fails', code: 'UNKNOWN_EVENT_VERSION' });
+      expect(letters[ids.unreadable]).toMatchObject({ verdict: 'fails', code: 'UNREADABLE_MESSAGE' });
+      expect(await message('notifications', runs.eventId)).toBeUndefined();
+    }
+
+    const applied = await seeing(...argv, '--apply', '--reason', 'the provider is back');
+    expect(applied.code, applied.err).toBe(1); // three letters are dead still
+    const letters = byId(applied.json().letters);
+    expect(letters[ids.runs]).toMatchObject({ verdict: 'runs', outcome: 'processed' });
+    expect(letters[ids.handled]).toMatchObject({ verdict: 'handled', outcome: 'deleted' });
+    expect(letters[ids.invalid]).toMatchObject({ verdict: 'fails', outcome: 'kept' });
+    expect(applied.json()).toMatchObject({ applied: true, stopped: false, processed: 1 });
+    expect(await emails(runs.aggregateId)).toHaveLength(1);
+    expect(await emails(handled.aggregateId)).toHaveLength(1);
+    const [operation] = (await operations()).filter(({ reason }) => reason === 'the provider is back');
+    expect(operation).toMatchObject({ command: 'dlq redrive', by: expect.stringContaining('arn:aws') });
+
+    const gone = await mailroom('dlq', 'redrive', place, '--letter', ids.runs);
+    expect(gone.code).toBe(3);
+    expect(gone.err).toContain('NO_SUCH_LETTER');
+    const left = ['--letter', ids.invalid, ids.newer, ids.unreadable];
+    const discarded = await seeing(
+      ...['dlq', 'discard', place, ...left, '--reason', 'never valid', '--apply'],
+    );
+    expect(discarded.code).toBe(0);
+    expect(await message('notifications', invalid.eventId)).toMatchObject({
+      status: 'DISCARDED',
+      discardedReason: 'never valid',
+    });
+  });
+
+  it('go one by one, ten, and the rest, and all are processed', async () => {
+    const envelopes = await Promise.all(Array.from({ length: 13 }, () => paymentCaptured()));
+    const ids: string[] = [];
+    for (const envelope of envelopes) ids.push(await die('consumer:notifications', delivered(envelope)));
+    const argv = ['dlq', 'redrive', 'consumer:notifications', '--rate', '100/s', '--apply', '--json'];
+    const { code, err, json } = await seeing(...argv, '--letter', ...ids);
+    expect(code, err).toBe(0);
+    expect(json()).toMatchObject({ processed: 13, stopped: false });
+    for (const { aggregateId } of envelopes) expect(await emails(aggregateId)).toHaveLength(1);
+  });
+
+  it('that fail again with the same cause stop the redrive; when it is mended, they run', async () => {
+    const { order } = await paperOrder();
+    const { orderId } = order;
+    await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...orderKey(orderId) } }));
+    const poisons = await Promise.all([paymentCaptured(orderId), paymentCaptured(orderId)]);
+    const sent = await send('order-status', poisons.map(delivered));
+    const argv = ['dlq', 'redrive', 'consumer:order-status', '--json', '--letter', ...sent];
+    const plan = await seeing(...argv);
+    const cause = expect.stringContaining('order-status ATTEMPTS_SPENT');
+    expect(plan.json().letters).toMatchObject([
+      { verdict: 'runs', cause },
+      { verdict: 'runs', cause },
+    ]);
+
+    const stopped = await seeing(...argv, '--apply');
+    expect(stopped.code, stopped.err).toBe(1);
+    expect(stopped.json()).toMatchObject({ stopped: true, processed: 0 });
+    const outcomes = stopped.json().letters.map(({ outcome }: { outcome: string }) => outcome);
+    expect(outcomes.sort()).toEqual(['failed-again', 'untried']);
+
+    await put(orderRow(order));
+    const rest = stopped.json().letters.filter(({ outcome }: { outcome: string }) => outcome === 'untried');
+    const mended = await seeing(
+      ...['dlq', 'redrive', 'consumer:order-status', '--json', '--apply', '--letter', rest[0].letter],
+    );
+    expect(mended.code, mended.err).toBe(0);
+    expect(await get(orderKey(orderId))).toMatchObject({ payment: 'captured' });
+    // The one that failed again is tried again by its own queue.
+    for (const { eventId } of poisons) {
+      await eventually(async () => {
+        expect(await message('order-status', eventId)).toMatchObject({ status: 'PROCESSED' });
+      });
+    }
+  });
+
+  it('that are too old run only after they are allowed to', async () => {
+    const envelope = { ...(await paymentCaptured()), eventId: mintEventId(Date.now() - 36 * 86_400_000, 8) };
+    const { eventId } = envelope;
+    const [letter = ''] = await send('notifications', [delivered(envelope)]);
+    const argv = ['dlq', 'redrive', 'consumer:notifications', '--json', '--letter', letter];
+    const plan = await seeing(...argv);
+    expect(plan.json().letters).toMatchObject([{ eventId, verdict: 'too-old', code: 'EVENT_TOO_OLD' }]);
+    const refused = await seeing(...argv, '--apply');
+    expect(refused.code).toBe(1);
+    expect(refused.json().letters).toMatchObject([{ outcome: 'kept' }]);
+
+    const allow = ['message', 'allow', 'notifications', eventId, '--json', '--reason', 'never sent before'];
+    for (let twice = 0; twice < 2; twice += 1) expect(await mailroom(...allow)).toMatchObject({ code: 0 });
+    expect((await seeing(...argv, '--apply')).code).toBe(0);
+    expect(await message('notifications', eventId)).toMatchObject({
+      status: 'PROCESSED',
+      allowedReason: 'never sent before',
+    });
+    expect((await mailroom(...allow)).err).toContain('NOT_TOO_OLD');
+  });
+
+  it('are not discarded while a worker holds their message', async () => {
+    const { envelope } = await paperOrder('slow-20000');
+    await send('payments', [asDelivered('orders', envelope)]);
+    await eventually(async () => {
+      expect(await message('payments', envelope.eventId)).toMatchObject({ status: 'PROCESSING' });
+    });
+    const letter = await die('rule:payments', asDelivered('orders', envelope));
+    const plan = await seeing('dlq', 'redrive', 'rule:payments', '--json', '--letter', letter);
+    expect(plan.json().letters).toMatchObject([{ verdict: 'held' }]);
+    const discard = ['dlq', 'discard', 'rule:payments', '--letter', letter, '--reason', 'a test', '--json'];
+    const held = await seeing(...discard, '--apply');
+    expect(held.code).toBe(1);
+    expect(held.json().letters).toMatchObject([{ outcome: 'held' }]);
+
+    const resolved = await mailroom(
+      'message',
+      'resolve',
+      'payments',
+      envelope.eventId,
+      '--reason',
+      'by phone',
+    );
+    expect(resolved.code).toBe(2);
+    expect(resolved.err).toContain('MESSAGE_HELD');
+    const forced = await mailroom(
+      ...['message', 'resolve', 'payments', envelope.eventId, '--reason', 'by phone', '--force'],
+    );
+    expect(forced.code, forced.err).toBe(0);
+    expect(await message('payments', envelope.eventId)).toMatchObject({
+      status: 'PROCESSED',
+      resolvedReason: 'by phone',
+    });
+    const absorbed = await seeing(...discard, '--apply');
+    expect(absorbed.json().letters).toMatchObject([{ outcome: 'handled' }]);
+  });
+});
+
+describe.concurrent('letters of a rule', () => {
+  it('go to the consumer that never got them', async () => {
+    const envelope = await paymentCaptured();
+    const letter = await die('rule:notifications', delivered(envelope));
+    const run = await seeing(...['dlq', 'redrive', 'rule:notifications', '--apply', '--letter', letter]);
+    expect(run.code, run.err).toBe(0);
+    expect(run.out).toContain('1 of 1 processed');
+    expect(await emails(envelope.aggregateId)).toHaveLength(1);
+  });
+
+  it('are discarded for good: the event is not run when it comes all the same', async () => {
+    const envelope = await paymentCaptured();
+    const letter = await die('rule:notifications', delivered(envelope));
+    const argv = ['dlq', 'discard', 'rule:notifications', '--letter', letter, '--json'];
+    expect((await mailroom(...argv)).err).toContain('--reason');
+    const plan = await seeing(...argv, '--reason', 'a test order');
+    expect(plan.json()).toMatchObject({ applied: false, letters: [{ letter, outcome: 'discard' }] });
+    expect(await message('notifications', envelope.eventId)).toBeUndefined();
+
+    const run = await seeing(...argv, '--reason', 'a test order', '--apply');
+    expect(run.code).toBe(0);
+    expect(run.json()).toMatchObject({ applied: true, letters: [{ letter, outcome: 'discarded' }] });
+    expect(await message('notifications', envelope.eventId)).toMatchObject({
+      status: 'DISCARDED',
+      discardedReason: 'a test order',
+    });
+    const again = await mailroom(...argv, '--reason', 'a test order', '--apply');
+    expect(again.code).toBe(3);
+
+    const copy = await die('rule:notifications', delivered(envelope));
+    const handled = await seeing(...['dlq', 'redrive', 'rule:notifications', '--apply', '--letter', copy]);
+    expect(handled.code).toBe(0);
+    expect(await emails(envelope.aggregateId)).toEqual([]);
+  });
+});
+
+function operations() {
+  return partition(`OPERATIONS#${new Date().toISOString().slice(0, 7)}`);
+}

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
+import { describe, expect, it, vi } from 'vitest';
+import { asDelivered } from '../../demo/delivered-message.ts';
+import { eventIdShard, mintEventId } from '../../lambdas/runtime/event-id.ts';
+import { deadKey, operationKey } from '../../lambdas/runtime/rows.ts';
+import { eventually } from './support/eventually.ts';
+import { mailroom } from './support/mailroom.ts';
+import { documents, put, tableName } from './support/order-system.ts';
+import { paperOrder } from './support/paper-order.ts';
+import { send, takeDeadLetter } from './support/queues.ts';
+
+vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+
+const DAY_MS = 86_400_000;
+
+interface Listed {
+  readonly eventId: string;
+}
+interface Cause {
+  readonly fingerprint: string;
+  readonly count: number;
+}
+
+describe.concurrent('messages list', () => {
+  it('shows what failed with its attempt and the next one, and the cause that all of them share', async () => {
+    const orders = await Promise.all([paperOrder('fail-3'), paperOrder('fail-3')]);
+    await send(
+      'payments',
+      orders.map(({ envelope }) => asDelivered('orders', envelope)),
+    );
+    const ids = orders.map(({ envelope }) => envelope.eventId);
+    await eventually(async () => {
+      const { messages } = (await mailroom('messages', 'list', '--failed', '--json')).json();
+      const own = messages.filter(({ eventId }: Listed) => ids.includes(eventId));
+      expect(own).toHaveLength(2);
+      for (const message of own) {
+        expect(message).toMatchObject({
+          consumer: 'payments',
+          status: 'FAILED',
+          type: 'OrderPlaced',
+          maxAttempts: 5,
+          reason: null,
+          expiresAt: null,
+          lastError: expect.stringContaining('The bank answered 500'),
+        });
+        expect([1, 2, 3]).toContain(message.attempt);
+        expect(message.nextAt).toBeGreaterThan(message.at);
+      }
+    });
+    const listed = await mailroom(
+      'messages',
+      'list',
+      '--failed',
+      '--by',
+      'cause',
+      '--consumer',
+      'payments',
+      '--json',
+    );
+    expect(listed.code).toBe(0);
+    for (const { fingerprint } of listed.json().causes as Cause[]) expect(fingerprint).toMatch(/^payments /);
+  });
+
+  it('shows what was rejected, why, and when its letter is deleted', async () => {
+    const { envelope } = await paperOrder();
+    const eventId = mintEventId(Date.now(), 8);
+    const poison = { ...envelope, eventId, version: 99 };
+    const sentAfter = Date.now();
+    const [messageId = ''] = await send('inventory', [asDelivered('orders', poison)]);
+    const argv = ['messages', 'list', '--rejected', '--consumer', 'inventory'];
+    await eventually(async () => {
+      const { messages } = (await mailroom(...argv, '--json')).json();
+      const own = messages.find((message: Listed) => message.eventId === eventId);
+      expect(own).toMatchObject({
+        status: 'REJECTED',
+        reason: 'UNKNOWN_EVENT_VERSION',
+        nextAt: null,
+        fingerprint: expect.stringContaining('inventory UNKNOWN_EVENT_VERSION'),
+      });
+      expect(Math.abs(own.expiresAt - 14 * DAY_MS - sentAfter)).toBeLessThan(60_000);
+    });
+    const text = await mailroom(...argv);
+    expect(text.out).toMatch(new RegExp(`inventory\\s+${eventId}\\s+OrderPlaced.*never\\s+in 13 d 23 h`));
+    const causes = (await mailroom(...argv, '--by', 'cause', '--json')).json().causes as Cause[];
+    expect(causes.some(({ fingerprint }) => fingerprint.includes('UNKNOWN_EVENT_VERSION'))).toBe(true);
+    await takeDeadLetter('inventory', messageId);
+  });
+});
+
+it('dead list shows the DEAD events and groups them by cause', async () => {
+  const eventId = mintEventId(Date.now(), 8);
+  const fingerprint = `relay ${randomUUID()}: refused`;
+  const cause = { lastError: 'the bus does not want it', fingerprint };
+  const pointerKey = deadKey(eventIdShard(eventId), eventId);
+  const deadAt = Date.now() - 90_000;
+  await put({ ...pointerKey, schema: 1, deadAt, type: 'OrderPlaced', ...cause });
+
+  const { events, more } = (await mailroom('dead', 'list', '--json')).json();
+  expect(events).toContainEqual({ eventId, type: 'OrderPlaced', at: deadAt, ...cause });
+  expect(more).toBe(false);
+  const { causes } = (await mailroom('dead', 'list', '--by', 'cause', '--json')).json();
+  expect(causes).toContainEqual({
+    fingerprint,
+    count: 1,
+    oldestAt: deadAt,
+    newestAt: deadAt,
+    example: eventId,
+  });
+  expect((await mailroom('dead', 'list')).out).toMatch(new RegExp(`${eventId}\\s+OrderPlaced\\s+1 min 3`));
+  await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...pointerKey } }));
+});
+
+it('log shows what operators changed, newest first, as far back as it is asked', async () => {
+  const subject = randomUUID();
+  const ages = [3 * DAY_MS, 40 * DAY_MS, 2 * DAY_MS];
+  for (const age of ages) {
+    const at = Date.now() - age;
+    await put({
+      ...operationKey(at, randomUUID()),
+      schema: 1,
+      at,
+      by: 'arn:aws:iam::1:user/ada',
+      command: 'message resolve',
+      subject,
+      reason: `${age / DAY_MS} days ago`,
+      expiresAt: 4_102_444_800,
+    });
+  }
+  const shown = async (...argv: string[]) =>
+    (await mailroom('log', '--json', ...argv))
+      .json()
+      .operations.filter((operation: { subject: string }) => operation.subject === subject)
+      .map(({ reason }: { reason: string }) => reason);
+  expect(await shown()).toEqual(['2 days ago', '3 days ago']);
+  expect(await shown('--since', '60d')).toEqual(['2 days ago', '3 days ago', '40 days ago']);
+  expect(await shown('--since', '1d')).toEqual([]);
+});

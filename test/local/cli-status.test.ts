@@ -1,0 +1,52 @@
+import { expect, inject, it, vi } from 'vitest';
+import { asDelivered } from '../../demo/delivered-message.ts';
+import { mintEventId } from '../../lambdas/runtime/event-id.ts';
+import { eventually } from './support/eventually.ts';
+import { mailroom, mailroomUntil } from './support/mailroom.ts';
+import { paperOrder } from './support/paper-order.ts';
+import { send, takeDeadLetter } from './support/queues.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+const DAY_MS = 86_400_000;
+
+it('status shows a letter, where it is, and when it is deleted for ever', async () => {
+  const { envelope } = await paperOrder();
+  const poison = { ...envelope, eventId: mintEventId(Date.now(), 8), version: 99 };
+  const sentAfter = Date.now();
+  const [messageId = ''] = await send('payments', [asDelivered('orders', poison)]);
+
+  const report = await eventually(async () => {
+    const { code, json } = await mailroom('status', '--json');
+    const found = json();
+    const letters = found.places.find((place: { place: string }) => place.place === 'consumer:payments');
+    expect(found.consumers.payments.dlq).toBeGreaterThan(0);
+    expect(letters.count).toBeGreaterThan(0);
+    expect(code).toBe(1);
+    return { ...found, letters };
+  });
+  expect(report).toMatchObject({ stack: 'mailroom-local', region: 'us-east-1', ok: false });
+  expect(Object.keys(report.consumers)).toEqual(['inventory', 'notifications', 'order-status', 'payments']);
+  expect(report.consumers.payments.rejected).toBeGreaterThan(0);
+  expect(report.places).toHaveLength(10);
+  expect(report.letters.firstExpiryAt).toBeLessThanOrEqual(Date.now() + 14 * DAY_MS);
+  expect(report.letters.firstExpiryAt).toBe(report.letters.oldestAt + 14 * DAY_MS);
+  expect(report.letters.oldestAt).toBeGreaterThan(sentAfter - DAY_MS);
+
+  const { out, code } = await mailroom('status');
+  expect(code).toBe(1);
+  expect(out.split('\n')[0]).toMatch(/need(s)? somebody.*mailroom-local, us-east-1/);
+  expect(out).toMatch(/in consumer:payments, the first is deleted for ever in 13 d 23 h/);
+  expect(out).toMatch(/npx mailroom dlq list consumer:payments/);
+  expect(out).not.toContain('\u001b');
+  await takeDeadLetter('payments', messageId);
+});
+
+it('status --watch looks again until it is stopped; with --json it prints a document a line', async () => {
+  const endpoint = inject('endpoint');
+  const lines = (out: string) => out.trimEnd().split('\n');
+  const argv = ['status', '--watch', '--json'];
+  const { out } = await mailroomUntil((text) => lines(text).length >= 2, endpoint, argv);
+  const [first, second] = lines(out).map((line) => JSON.parse(line));
+  expect(second.at).toBeGreaterThan(first.at);
+});

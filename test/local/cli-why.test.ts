@@ -1,0 +1,123 @@
+import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
+import { describe, expect, it, vi } from 'vitest';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { eventually } from './support/eventually.ts';
+import { mailroom } from './support/mailroom.ts';
+import { documents, only, placeOrder, put, settled, tableName } from './support/order-system.ts';
+import { paperOrder } from './support/paper-order.ts';
+import { takeDeadLetter } from './support/queues.ts';
+
+vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+
+interface Told {
+  readonly at: number | null;
+  readonly consumer: string | null;
+  readonly what: string;
+}
+
+describe.concurrent('why', () => {
+  it('tells the whole story of an order that went well, by the order and by the chain', async () => {
+    const { orderId } = await placeOrder();
+    const { events } = await settled(orderId);
+    const { eventId, correlationId } = only(events, 'OrderPlaced').envelope;
+
+    const run = await mailroom('why', orderId, '--json', '--since', '10m');
+    expect(run.code).toBe(0);
+    const { verdict, events: told, more } = run.json();
+    expect(verdict).toMatchObject({ state: 'processed', eventId, consumer: null, next: null });
+    expect(more).toBe(false);
+    expect(told.map((event: { type: string }) => event.type).sort()).toEqual([
+      'OrderPlaced',
+      'PaymentCaptured',
+      'StockReserved',
+    ]);
+    const [placed] = told;
+    expect(placed).toMatchObject({
+      eventId,
+      source: 'orders',
+      aggregateId: orderId,
+      causationId: null,
+      status: 'PUBLISHED',
+      consumers: { payments: 'PROCESSED', inventory: 'PROCESSED' },
+    });
+    expect([...placed.caused].sort()).toEqual(
+      told
+        .slice(1)
+        .map((event: { eventId: string }) => event.eventId)
+        .sort(),
+    );
+    const story = placed.story as readonly Told[];
+    expect(story[0]).toMatchObject({ what: 'committed', consumer: null });
+    const payments = story.filter(({ consumer }) => consumer === 'payments').map(({ what }) => what);
+    expect(payments).toEqual(['claimed', 'effect-started', 'effect-completed', 'processed']);
+    expect(run.out).not.toContain('totalCents');
+
+    const chain = (await mailroom('why', correlationId.toUpperCase(), '--json', '--payload')).json();
+    expect(chain.events.map((event: { eventId: string }) => event.eventId)).toEqual(
+      told.map((event: { eventId: string }) => event.eventId),
+    );
+    expect(chain.events[0].data).toMatchObject({ orderId, totalCents: 1_350 });
+
+    const traced = await mailroom('trace', eventId);
+    expect(traced.code).toBe(0);
+    expect(traced.out).toMatch(/OrderPlaced\s+payments\s+effect charge completed/);
+    expect(traced.out).not.toContain('every consumer that has to see');
+  });
+
+  it('says which attempt failed and what comes next; then that it was rejected, and where its letter is', async () => {
+    const { orderId } = await placeOrder({ customerId: 'fail-5' });
+    const failing = await eventually(async () => {
+      const run = await mailroom('why', orderId, '--json', '--since', '10m');
+      expect(run.json().verdict.state).toBe('retrying');
+      return run;
+    });
+    expect(failing.code).toBe(0);
+    expect(failing.json().verdict.text).toMatch(
+      /payments failed .*attempt [1-5] of 5: The bank answered 500/,
+    );
+    expect(failing.json().verdict.text).toMatch(/It is tried again .*If that fails too/);
+    const { eventId } = failing.json().verdict;
+
+    const messageId = await eventually(async () => {
+      const run = await mailroom('why', eventId, '--json');
+      const { verdict } = run.json();
+      expect(verdict).toMatchObject({ state: 'rejected', consumer: 'payments' });
+      expect(run.code).toBe(1);
+      const letter = /dlq redrive consumer:payments --letter (\S+)/.exec(verdict.next)?.[1];
+      expect(letter).toBeDefined();
+      expect(verdict.text).toMatch(/deleted for ever in 13 d/);
+      return letter ?? '';
+    });
+    // The look has put the letter back: it can be taken at once.
+    await takeDeadLetter('payments', messageId);
+  });
+
+  it('does not call missing what was published before its consumer was there', async () => {
+    const publishedAt = Date.now() - 24.5 * 3_600_000;
+    const eventId = mintEventId(publishedAt, 8);
+    const { row, envelope } = await paperOrder();
+    await put({
+      ...row,
+      ...outboxKeyOf(eventId),
+      status: 'PUBLISHED',
+      publishedAt,
+      publishedBy: 'stream',
+      envelope: JSON.stringify({ ...envelope, eventId }),
+    });
+
+    await eventually(async () => {
+      const { code, json } = await mailroom('why', eventId, '--json');
+      expect(json().verdict).toMatchObject({ state: 'unproven', eventId });
+      expect(json().verdict.next).toMatch(/mailroom audit --since 25h.* --earlier/);
+      expect(json().events[0].consumers).toEqual({ inventory: null, payments: null });
+      expect(code).toBe(0);
+    });
+    await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...outboxKeyOf(eventId) } }));
+  });
+
+  it('says how to look further when it finds nothing', async () => {
+    const { code, err } = await mailroom('why', 'no-such-order', '--since', '1m');
+    expect(code).toBe(3);
+    expect(err).toMatch(/NO_SUCH_EVENT: .*last 1 min .*--since 24h/);
+  });
+});

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import { SSMClient } from '@aws-sdk/client-ssm';
+import { expect, inject } from 'vitest';
+import { asDelivered } from '../../../demo/delivered-message.ts';
+import type { Consumer } from '../../../demo/readings.ts';
+import { PaymentCaptured } from '../../../lambdas/example/events.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/directory.ts';
+import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import { sqsQueues } from '../../../lambdas/runtime/sqs-queues.ts';
+import { readDirectory } from '../../../lambdas/runtime/ssm-directory.ts';
+import { sqsClient } from '../../support/aws.ts';
+import { eventually } from './eventually.ts';
+import { mailroom, type Run } from './mailroom.ts';
+import { tableName } from './order-system.ts';
+import { outboxOf } from './paper-order.ts';
+
+export const sqs = sqsClient(inject('endpoint'));
+export const queues = sqsQueues(sqs);
+/** The deployed order system's. */
+export const directory = await readDirectory(new SSMClient({}), tableName);
+
+/** What the directory says of a consumer. */
+export function consumerOf(name: Consumer): ConsumerEntry {
+  const found = directory.consumers.find((entry) => entry.name === name);
+  if (found === undefined) throw new Error(`No consumer ${name}`);
+  return found;
+}
+
+/** The payment of an order, as an event that nobody has sent. */
+export async function paymentCaptured(orderId = randomUUID() as string): Promise<Envelope> {
+  const data = { orderId, customerId: 'customer', amountCents: 1_350, chargeId: randomUUID() };
+  const [entry] = await outboxOf('payments').entries([
+    PaymentCaptured.create({ aggregateId: orderId, data }),
+  ]);
+  return JSON.parse(entry?.Put.Item.envelope ?? '');
+}
+
+/** The body in which an event of payments is delivered. */
+export function delivered(envelope: Envelope): string {
+  return asDelivered('payments', envelope);
+}
+
+/** Puts a body into a dead-letter queue. @returns the letter's id */
+export async function die(where: `${'rule' | 'consumer'}:${Consumer}`, body: string): Promise<string> {
+  const [kind, name] = where.split(':') as ['rule' | 'consumer', Consumer];
+  const consumer = consumerOf(name);
+  return queues.send(kind === 'rule' ? consumer.undeliveredQueue : consumer.deadLetterQueue, body);
+}
+
+/** Runs a command until it sees every letter: another test may be looking at the queue, and hides them for a moment. */
+export async function seeing(...argv: readonly string[]): Promise<Run> {
+  return eventually(async () => {
+    const run = await mailroom(...argv);
+    expect(run.err).not.toContain('NO_SUCH_LETTER');
+    return run;
+  });
+}
+
+/** The letters of `--json`, by id. */
+export function byId(letters: readonly { letter: string }[]): Record<string, Record<string, unknown>> {
+  return Object.fromEntries(letters.map((letter) => [letter.letter, letter]));
+}

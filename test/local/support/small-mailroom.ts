@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import {
+  CreateEventBusCommand,
+  DisableRuleCommand,
+  EnableRuleCommand,
+  EventBridgeClient,
+  PutRuleCommand,
+  PutTargetsCommand,
+} from '@aws-sdk/client-eventbridge';
+import {
+  CreateQueueCommand,
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  type Message,
+  PurgeQueueCommand,
+  ReceiveMessageCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs';
+import { DeleteParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
+import type { SQSEvent } from 'aws-lambda';
+import {
+  type ConsumerEntry,
+  consumerEntryName,
+  type MailroomEntry,
+  mailroomEntryName,
+} from '../../../lambdas/runtime/directory.ts';
+import type { EventDraft } from '../../../lambdas/runtime/event.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
+import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../../lambdas/runtime/index.ts';
+import { SCHEMA } from '../../../lambdas/runtime/rows.ts';
+import { createTable } from '../../support/aws.ts';
+
+/** A consumer of a {@link smallMailroom}: a rule and queues, and no function that reads them. */
+export interface SmallConsumer {
+  readonly entry: ConsumerEntry;
+  disableRule(): Promise<void>;
+  enableRule(): Promise<void>;
+  purge(): Promise<void>;
+  /** Takes what its queue holds, as Lambda would hand it over. */
+  take(): Promise<SQSEvent>;
+}
+
+/** The source of its events. */
+const SMALL_SOURCE = 'orders';
+
+/**
+ * A Mailroom of a test's own, made by hand: a table, a bus, and consumers without functions. It is in a region of its own, so
+ * that nobody else at this endpoint finds it, and no one takes anything out of its queues.
+ *
+ * @param events - the types that its consumers see
+ */
+export async function smallMailroom(
+  endpoint: string,
+  region: string,
+  names: readonly string[],
+  events: readonly string[],
+) {
+  const settings = { endpoint, region, credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
+  const dynamo = new DynamoDBClient(settings);
+  const bridge = new EventBridgeClient(settings);
+  const ssm = new SSMClient(settings);
+  const tableName = `small-${randomUUID()}`;
+  const busName = `small-bus-${randomUUID()}`;
+  await createTable(dynamo, tableName);
+  await bridge.send(new CreateEventBusCommand({ Name: busName }));
+  const table = dynamoTable({ client: dynamo, tableName });
+  const bus = eventBridgeBus({ client: bridge, busName });
+  const config = { service: SMALL_SOURCE, tableName, shards: 2, bornLeaseMs: 30_000 };
+  const outbox = createOutbox({ config, table });
+
+  const mailroom: MailroomEntry = {
+    stack: `mailroom-${tableName}`,
+    table: tableName,
+    bus: busName,
+    shards: config.shards,
+    streamFunction: 'none',
+    sweepFunction: 'none',
+    failureQueue: 'none',
+  };
+  const entered: string[] = [];
+  await enter(mailroomEntryName(tableName), mailroom);
+
+  async function enter(Name: string, entry: object): Promise<void> {
+    await ssm.send(new PutParameterCommand({ Name, Type: 'String', Value: JSON.stringify(entry) }));
+    entered.push(Name);
+  }
+
+  async function consumer(name: string): Promise<SmallConsumer> {
+    const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
+    const queueOf = async (kind: string): Promise<string> => {
+      const made = await sqs.send(new CreateQueueCommand({ QueueName: `${name}-${kind}-${randomUUID()}` }));
+      return made.QueueUrl ?? '';
+    };
+    const rule = `${name}-rule`;
+    const entry: ConsumerEntry = {
+      stack: mailroom.stack,
+      name,
+      service: name,
+      from: [SMALL_SOURCE],
+      events,
+      rule: `${busName}|${rule}`,
+      queue: await queueOf('queue'),
+      deadLetterQueue: await queueOf('dead'),
+      undeliveredQueue: await queueOf('undelivered'),
+      function: 'none',
+      maxAttempts: 5,
+      inboxRetentionDays: 35,
+    };
+    const QueueUrl = entry.queue;
+    const { Attributes } = await sqs.send(
+      new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['QueueArn'] }),
+    );
+    const EventPattern = JSON.stringify({ source: entry.from, 'detail-type': events });
+    await bridge.send(new PutRuleCommand({ EventBusName: busName, Name: rule, EventPattern }));
+    const Targets = [{ Id: 'queue', Arn: Attributes?.QueueArn }];
+    await bridge.send(new PutTargetsCommand({ EventBusName: busName, Rule: rule, Targets }));
+    await enter(consumerEntryName(tableName, name), entry);
+    const named = { EventBusName: busName, Name: rule };
+    return {
+      entry,
+      disableRule: async () => {
+        await bridge.send(new DisableRuleCommand(named));
+      },
+      enableRule: async () => {
+        await bridge.send(new EnableRuleCommand(named));
+      },
+      purge: async () => {
+        await sqs.send(new PurgeQueueCommand({ QueueUrl }));
+      },
+      take: async () => {
+        const taken: Message[] = [];
+        for (;;) {
+          const { Messages = [] } = await sqs.send(
+            new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10, VisibilityTimeout: 60 }),
+          );
+          if (Messages.length === 0) return asEvent(taken);
+          taken.push(...Messages);
+          for (const { ReceiptHandle } of Messages)
+            await sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
+        }
+      },
+    };
+  }
+
+  return {
+    stack: mailroom.stack,
+    table,
+    tableName,
+    config,
+    consumers: await Promise.all(names.map(consumer)),
+    /** Takes it out of the directory, so that nobody finds it any more. */
+    remove: async (): Promise<void> => {
+      for (const Name of entered) await ssm.send(new DeleteParameterCommand({ Name }));
+    },
+    /** Writes the row of an event that was published a while ago, and that nobody received. */
+    publishedAgo: async (agoMs: number, type: string): Promise<void> => {
+      const publishedAt = Date.now() - agoMs;
+      const eventId = mintEventId(publishedAt, config.shards);
+      const envelope = JSON.stringify({ eventId, type, aggregateId: 'old', data: {} });
+      const row = { schema: SCHEMA, status: 'PUBLISHED', source: SMALL_SOURCE, type, envelope, publishedAt };
+      await table.write({ Put: { Item: { ...outboxKeyOf(eventId), ...row } } });
+    },
+    /** Commits events, hands them to the bus and marks them published, as the relay does. */
+    publish: async (...drafts: readonly EventDraft[]): Promise<readonly Envelope[]> => {
+      const envelopes = await outbox.commit({ events: drafts });
+      const entries = envelopes.map((envelope) => ({
+        source: SMALL_SOURCE,
+        detailType: envelope.type,
+        detail: JSON.stringify(envelope),
+      }));
+      await bus.put(entries, 10_000);
+      const publishedAt = Date.now();
+      for (const { eventId } of envelopes) {
+        const set = { status: 'PUBLISHED', publishedAt };
+        await table.updateEach([{ key: outboxKeyOf(eventId), set, when: { status: 'PENDING' } }]);
+      }
+      return envelopes;
+    },
+  };
+}
+
+function asEvent(messages: readonly Message[]): SQSEvent {
+  const Records = messages.map(({ MessageId = '', ReceiptHandle = '', Body = '' }) => ({
+    messageId: MessageId,
+    receiptHandle: ReceiptHandle,
+    body: Body,
+    attributes: {
+      ApproximateReceiveCount: '1',
+      SentTimestamp: String(Date.now()),
+      SenderId: 'test',
+      ApproximateFirstReceiveTimestamp: String(Date.now()),
+    },
+    messageAttributes: {},
+    md5OfBody: '',
+    eventSource: 'aws:sqs',
+    eventSourceARN: '',
+    awsRegion: '',
+  }));
+  return { Records };
+}

@@ -1,0 +1,63 @@
+import { inject } from 'vitest';
+import { required } from '../../../demo/readings.ts';
+import { systemClock } from '../../../lambdas/runtime/clock.ts';
+import { dynamoTable } from '../../../lambdas/runtime/dynamo-table.ts';
+import { MailroomError } from '../../../lambdas/runtime/errors.ts';
+import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import { mintEventId, outboxKeyOf, systemRandomBytes } from '../../../lambdas/runtime/event-id.ts';
+import { createTransitions } from '../../../lambdas/runtime/outbox-transitions.ts';
+import { pendingRow } from '../../../lambdas/runtime/pending-row.ts';
+import { memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
+import { dynamoClient } from '../../support/aws.ts';
+import { get, put } from './order-system.ts';
+import { paperOrder } from './paper-order.ts';
+
+const table = dynamoTable({
+  client: dynamoClient(inject('endpoint')),
+  tableName: required(inject('outputs'), 'TableName'),
+});
+
+/**
+ * The `OrderPlaced` of a paper order, minted some time ago, that is PENDING and that no publisher knows of: the stream saw no
+ * new row, because it was written as something else first.
+ *
+ * @param ageMs - between two of the sweep's ages, so that no ordinary pass finds it
+ */
+export async function forgottenEvent(ageMs: number): Promise<Envelope> {
+  const paper = await paperOrder();
+  const eventId = mintEventId(Date.now() - ageMs, 8);
+  const envelope = { ...paper.envelope, eventId };
+  const key = outboxKeyOf(eventId);
+  const leaseUntil = Date.now() - ageMs;
+  await put({ ...paper.row, ...key, envelope: JSON.stringify(envelope), leaseUntil, status: 'UNSEEN' });
+  await table.updateEach([{ key, set: { status: 'PENDING' }, when: { status: 'UNSEEN' } }]);
+  return envelope;
+}
+
+/** Such an event, DEAD by the relay's own transition: the bus has refused it. */
+export async function deadEvent(message = 'The entry is malformed.'): Promise<Envelope> {
+  const envelope = await forgottenEvent(0);
+  const row = pendingRow((await get(outboxKeyOf(envelope.eventId))) ?? {});
+  if (row === undefined) throw new Error(`Event ${envelope.eventId} is not PENDING`);
+  const { fail } = createTransitions(
+    {
+      config: {
+        tableName: table.name,
+        busName: 'unused',
+        shards: 8,
+        claimLeaseMs: 30_000,
+        publishTimeoutMs: 5_000,
+        maxAttempts: 10,
+        publishedRetentionDays: 7,
+        sweepEveryMs: 60_000,
+      },
+      table,
+      clock: systemClock,
+      random: systemRandomBytes,
+      telemetry: memoryTelemetry(),
+    },
+    'sweep',
+  );
+  await fail(row, new MailroomError('MalformedDetail', message), true);
+  return envelope;
+}

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { byCause } from '../../../cli/frame/causes.ts';
+import { readStatus } from '../../../cli/status/status-report.ts';
+import { readTrace } from '../../../cli/trace/trace-reader.ts';
+import { eventReports } from '../../../cli/trace/trace-text.ts';
+import { leased } from '../../../lambdas/runtime/handler.ts';
+import { ThingHappened } from '../../support/runtime-bench.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/audit-rig.ts';
+import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
+
+/** The JSON documents under a heading of docs/cli.md. */
+async function documented(heading: string): Promise<unknown[]> {
+  const page = await readFile('docs/cli.md', 'utf8');
+  const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
+  return [...section.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) => JSON.parse(json) as unknown);
+}
+
+/** Every member of a document by its path. Consumers stand under their names, so any name is as good as another. */
+function members(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return [...new Set(value.flatMap((item) => members(item, `${path}[]`)))];
+  if (typeof value !== 'object' || value === null) return [];
+  const paths = Object.entries(value).flatMap(([name, inner]) => {
+    const own = `${path}.${path.endsWith('consumers') ? '*' : name}`;
+    return [own, ...members(inner, own)];
+  });
+  return [...new Set(paths)].sort();
+}
+
+async function processedMailroom() {
+  const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
+  const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+  await mailroom.publish();
+  await mailroom.drain();
+  return { ...mailroom, eventId: event?.eventId ?? '' };
+}
+
+test('status prints what docs/cli.md says, member for member', async () => {
+  const { table, queues, clock } = await processedMailroom();
+  const [expected] = await documented('status');
+  const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now: clock.now() });
+  expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));
+});
+
+test('why and trace print the events that docs/cli.md says, member for member', async () => {
+  const { table, queues, eventId } = await processedMailroom();
+  const [expected] = (await documented('why')) as [{ events: unknown }];
+  const trace = await readTrace({ directory, table, queues }, [eventId]);
+  const printed: unknown = JSON.parse(JSON.stringify(eventReports(trace, false)));
+  expect(members(printed)).toEqual(members(expected.events));
+});
+
+test('lists by cause print what docs/cli.md says, member for member', async () => {
+  const [, expected] = (await documented('messages list')) as [unknown, { causes: unknown }];
+  const causes = byCause([{ fingerprint: 'f', eventId: 'e', at: 1 }]);
+  expect(members(causes)).toEqual(members(expected.causes));
+});
+
+test('audit prints what docs/cli.md says, member for member', async () => {
+  const [expected] = await documented('audit');
+  const rig = auditRig([consumerEntry('payments')]);
+  for (let twice = 0; twice < 2; twice += 1) await rig.event(20 * MINUTE_MS, {}, { causationId: 'cause' });
+  rig.rules.clear();
+  const report = await rig.run();
+  expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));
+});

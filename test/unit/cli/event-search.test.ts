@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { searchEvents } from '../../../cli/trace/event-search.ts';
+import { leased } from '../../../lambdas/runtime/handler.ts';
+import { ThingHappened } from '../../support/runtime-bench.ts';
+import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
+
+const thing = (aggregateId: string, n: number, correlationId?: string) =>
+  ThingHappened.create({ aggregateId, correlationId, data: { n } });
+
+/** Two events an hour ago, two now. */
+async function searched(id: string, sinceMs: number, signal = new AbortController().signal) {
+  const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
+  const old = await mailroom.outbox.commit({ events: [thing('order-1', 1), thing('order-2', 77)] });
+  await mailroom.clock.advance(3_600_000);
+  const young = await mailroom.outbox.commit({ events: [thing('order-1', 3), thing('other', 4, 'chain-9')] });
+  const steps: string[] = [];
+  const deps = {
+    directory,
+    table: mailroom.table,
+    signal,
+    onProgress: (read: number, of: number, found: number) => {
+      steps.push(`${read}/${of} ${found}`);
+    },
+  };
+  const found = await searchEvents(deps, id, sinceMs, mailroom.clock.now());
+  const ids = [...old, ...young].map(({ eventId }) => eventId);
+  return { found: found.map((eventId) => ids.indexOf(eventId)), steps };
+}
+
+test('events are found by what they happened to, newest first', async () => {
+  expect((await searched('order-1', 2 * 3_600_000)).found).toEqual([2, 0]);
+});
+
+test('events are found by their chain, and by a value in their data', async () => {
+  expect((await searched('chain-9', 3_600_000)).found).toEqual([3]);
+  expect((await searched('77', 2 * 3_600_000)).found).toEqual([1]);
+});
+
+test('only the range that was asked for is read, step by step', async () => {
+  const { found, steps } = await searched('order-1', 15 * 60_000);
+  expect(found).toEqual([2]);
+  expect(steps).toEqual(['10/16 1', '16/16 1']);
+});
+
+test('a part of an id, or of a text, is not enough', async () => {
+  expect((await searched('order', 2 * 3_600_000)).found).toEqual([]);
+});
+
+test('a search ends when it is stopped', async () => {
+  const stop = new AbortController();
+  stop.abort();
+  await expect(searched('order-1', 3_600_000, stop.signal)).rejects.toThrow('aborted');
+});

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { judgeLetters, type LetterVerdict } from '../../../cli/letters/letter-verdict.ts';
+import type { DeadLetter, DeathPlace } from '../../../cli/letters/letters.ts';
+import { rangeOf } from '../../../cli/letters/stream-letter.ts';
+import type { Check } from '../../../lambdas/runtime/check-messages.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/directory.ts';
+import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
+import type { InboxRow } from '../../../lambdas/runtime/rows.ts';
+import { memoryTable } from '../../../lambdas/runtime/testing.ts';
+
+const NOW = Date.UTC(2026, 5, 1);
+const DAY_MS = 86_400_000;
+
+const place: DeathPlace = {
+  place: 'consumer:payments',
+  kind: 'consumer',
+  url: 'dead-letters',
+  consumer: { name: 'payments', inboxRetentionDays: 35 } as ConsumerEntry,
+};
+
+function letter(row: Partial<InboxRow> | undefined, { ageDays = 1, body = 'readable' } = {}): DeadLetter {
+  return {
+    letter: 'm1',
+    eventId: mintEventId(NOW - ageDays * DAY_MS, 8),
+    type: 'OrderPlaced',
+    sentAt: NOW,
+    expiresAt: NOW,
+    cause: undefined,
+    received: { messageId: 'm1', receiptHandle: 'r', body, sentAt: NOW, attributes: {} },
+    row: row as InboxRow | undefined,
+  };
+}
+
+/** Judges letters with a consumer that can read all but one body. */
+async function judge(letters: readonly DeadLetter[]) {
+  const asked: string[] = [];
+  const judged = await judgeLetters(
+    {
+      table: memoryTable(),
+      now: NOW,
+      check: async (_, bodies) => {
+        asked.push(...bodies);
+        return bodies.map((body): Check => {
+          return body === 'invalid'
+            ? { ok: false, code: 'INVALID_PAYLOAD', message: 'no' }
+            : { ok: true, eventId: 'e', type: 'OrderPlaced' };
+        });
+      },
+    },
+    place,
+    letters,
+  );
+  return { judged, asked };
+}
+
+describe('a letter', () => {
+  test.each<[string, Partial<InboxRow> | undefined, LetterVerdict, number?]>([
+    ['without a row', undefined, 'runs'],
+    ['that was rejected', { status: 'REJECTED', reason: 'ATTEMPTS_SPENT' }, 'runs'],
+    ['that was processed', { status: 'PROCESSED' }, 'handled'],
+    ['that was discarded', { status: 'DISCARDED' }, 'handled'],
+    ['under a lease', { status: 'PROCESSING', leaseUntil: NOW + 1 }, 'held'],
+    ['whose lease has passed', { status: 'PROCESSING', leaseUntil: NOW - 1 }, 'runs'],
+    ['that waits for its next attempt', { status: 'FAILED', retryAt: NOW + 1 }, 'held'],
+    ['whose last receive failed', { status: 'FAILED', retryAt: NOW - 1 }, 'runs'],
+    ['without a row and older than the inbox remembers', undefined, 'too-old', 36],
+    ['rejected for its age', { status: 'REJECTED', reason: 'EVENT_TOO_OLD' }, 'too-old', 36],
+    [
+      'rejected for its age and allowed since',
+      { status: 'REJECTED', reason: 'EVENT_TOO_OLD', runAnyway: true },
+      'runs',
+      36,
+    ],
+    ['as old, but remembered', { status: 'REJECTED', reason: 'POISON_MESSAGE' }, 'runs', 36],
+  ])('%s', async (_, row, verdict, ageDays = 1) => {
+    const { judged } = await judge([letter(row, { ageDays })]);
+    expect(judged).toMatchObject([{ verdict }]);
+  });
+
+  test('that today’s code cannot read still fails, and says why; one that is handled is not even asked about', async () => {
+    const { judged, asked } = await judge([
+      letter({ status: 'PROCESSED' }, { body: 'invalid' }),
+      letter({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' }, { body: 'invalid' }),
+      letter(undefined),
+    ]);
+    expect(judged).toMatchObject([
+      { verdict: 'handled' },
+      { verdict: 'fails', code: 'INVALID_PAYLOAD', message: 'no' },
+      { verdict: 'runs' },
+    ]);
+    expect(asked).toEqual(['invalid', 'readable']);
+  });
+});
+
+describe('a letter of the stream', () => {
+  const at = '2026-06-01T10:00:00Z';
+  const withBody = (body: string) => rangeOf(letter(undefined, { body }));
+  const batch = (first: string, last: string) =>
+    JSON.stringify({
+      DDBStreamBatchInfo: { approximateArrivalOfFirstRecord: first, approximateArrivalOfLastRecord: last },
+    });
+
+  test('means the minutes in which its events were minted', () => {
+    expect(withBody(batch(at, '2026-06-01T10:02:00Z'))).toEqual({
+      since: Date.parse('2026-06-01T09:54:00Z'),
+      until: Date.parse('2026-06-01T10:03:00Z'),
+    });
+  });
+
+  test.each(['no JSON', '5', '{}', batch('soon', at), batch(at, '2026-06-01T09:00:00Z')])(
+    'that says %s means none',
+    (body) => expect(withBody(body)).toBeUndefined(),
+  );
+});

@@ -1,0 +1,130 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import {
+  countArgument,
+  durationArgument,
+  eventIdArgument,
+  reasonArgument,
+} from '../../../cli/frame/arguments.ts';
+import { byCause } from '../../../cli/frame/causes.ts';
+import { EXIT } from '../../../cli/frame/exit-code.ts';
+import type { Io } from '../../../cli/frame/io.ts';
+import { createOutput, duration, printable, table } from '../../../cli/frame/output.ts';
+import { paint } from '../../../cli/frame/paint.ts';
+
+/** What is written, where, when there is a terminal or none. */
+function io(isTerminal: boolean, env: Io['env'] = {}) {
+  const written = { out: '', err: '' };
+  const target: Io = {
+    env,
+    outIsTerminal: isTerminal,
+    errIsTerminal: isTerminal,
+    out: (text) => {
+      written.out += text;
+    },
+    err: (text) => {
+      written.err += text;
+    },
+    signal: new AbortController().signal,
+    exitCode: EXIT.ok,
+  };
+  return { target, written };
+}
+
+describe('the output', () => {
+  test.each([
+    [true, {}, true],
+    [true, { NO_COLOR: '1' }, false],
+    [true, { NO_COLOR: '' }, true],
+    [false, {}, false],
+    [false, { CI: 'true' }, false],
+    [false, { FORCE_COLOR: '1' }, true],
+    [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
+  ])('on a terminal: %s, with %j, is coloured: %s', (isTerminal, env, coloured) => {
+    const { target, written } = io(isTerminal, env);
+    createOutput(target, false).result({}, () => paint.red('dead'));
+    expect(written.out.includes('\u001b[31m')).toBe(coloured);
+    expect(written.out).toContain('dead');
+  });
+
+  test('as JSON is one line on stdout, and nothing else is', () => {
+    const { target, written } = io(true);
+    const output = createOutput(target, true);
+    output.progress('1 of 2');
+    output.say('half of it');
+    output.result({ a: [1, 'two\nlines'] }, () => 'for people');
+    expect(written.out).toBe('{"a":[1,"two\\nlines"]}\n');
+    expect(written.err).toContain('half of it');
+  });
+
+  test('shows progress on a terminal only', () => {
+    const { target, written } = io(false);
+    createOutput(target, false).progress('1 of 2');
+    expect(written.err).toBe('');
+  });
+
+  test('aligns a table by what is seen of it', () => {
+    const text = table(
+      ['name', 'n'],
+      [
+        [paint.red('a'), 1],
+        ['much longer', 20],
+      ],
+    );
+    const [, first, second] = text.split('\n');
+    expect(stripVTControlCharacters(first ?? '').indexOf('1')).toBe(second?.indexOf('20'));
+  });
+});
+
+test.each([
+  [0, '0 ms'],
+  [999, '999 ms'],
+  [1_000, '1 s'],
+  [61_000, '1 min 1 s'],
+  [3_600_000, '1 h'],
+  [90_000_000, '1 d 1 h'],
+  [-5, '0 ms'],
+])('%i ms is shown as %s', (ms, text) => {
+  expect(duration(ms)).toBe(text);
+});
+
+test('a text out of a row is one line without control characters, and not too long', () => {
+  expect(printable('a\u001b[31mb\r\nc\u2028d')).toBe('ab c d');
+  expect(printable('x'.repeat(1_000))).toHaveLength(300);
+});
+
+describe('arguments', () => {
+  test.each([
+    ['90s', 90_000],
+    ['15m', 900_000],
+    ['6h', 21_600_000],
+    ['400d', 34_560_000_000],
+  ])('the duration %s is %i ms', (text, ms) => {
+    expect(durationArgument(text)).toBe(ms);
+  });
+
+  test.each(['', '5', '0h', '1.5h', '-1h', '1w', '401d', '1 h', '99999999d'])(
+    '"%s" is no duration',
+    (text) => {
+      expect(() => durationArgument(text)).toThrow('whole number with a unit');
+    },
+  );
+
+  test('counts are whole and from 1; reasons say something; event ids are UUIDv7', () => {
+    expect(countArgument('7')).toBe(7);
+    for (const text of ['0', '-1', '1.5', 'x', '']) expect(() => countArgument(text)).toThrow('from 1');
+    expect(reasonArgument('  charged by phone ')).toBe('charged by phone');
+    for (const text of ['', '  ', 'ok', 'x'.repeat(501)]) expect(() => reasonArgument(text)).toThrow('why');
+    expect(() => eventIdArgument('order-1')).toThrow('UUIDv7');
+  });
+});
+
+test('failures are grouped by cause: the most frequent first, with the newest as the example', () => {
+  const failure = (fingerprint: string, at: number) => ({ fingerprint, at, eventId: `event-${at}` });
+  expect(
+    byCause([failure('rare', 9), failure('often', 5), failure('often', 7), failure('often', 6)]),
+  ).toEqual([
+    { fingerprint: 'often', count: 3, oldestAt: 5, newestAt: 7, example: 'event-7' },
+    { fingerprint: 'rare', count: 1, oldestAt: 9, newestAt: 9, example: 'event-9' },
+  ]);
+});

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest';
+import type { DeadLetter } from '../../../cli/letters/letters.ts';
+import { redriveInSteps } from '../../../cli/letters/redrive-steps.ts';
+import { isSameCause, queueRedriver } from '../../../cli/letters/redrivers.ts';
+import type { QueuePlace } from '../../../cli/reading/place.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/directory.ts';
+import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
+import type { Queues } from '../../../lambdas/runtime/queues.ts';
+import { type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { manualClock, memoryTable } from '../../../lambdas/runtime/testing.ts';
+import { runThrough } from '../../support/runtime-bench.ts';
+
+const CAUSE = 'payments BankError: The bank answered #';
+const SPENT = 'payments ATTEMPTS_SPENT: Given up after # attempts. BankError: The bank answered #';
+
+const place = {
+  place: 'consumer:payments',
+  kind: 'consumer',
+  url: 'dead-letters',
+  consumer: { name: 'payments', queue: 'source' } as ConsumerEntry,
+} satisfies QueuePlace;
+
+/** What the consumer makes of a message that comes again, and then of it again; each after some time. */
+type Reaction = readonly (Partial<InboxRow> & { readonly afterMs?: number })[];
+
+/** Letters of rejected messages in a dead-letter queue, and a consumer that reacts to what is sent to it. */
+function scene(count: number, reaction: (nth: number) => Reaction) {
+  const clock = manualClock();
+  const memory = memoryTable({ clock });
+  const calls: string[] = [];
+  const sentAt: number[] = [];
+  const queues: Pick<Queues, 'send' | 'remove'> = {
+    send: async (_url, eventId) => {
+      calls.push(`send ${eventId}`);
+      for (const [i, { afterMs = 0, ...row }] of reaction(sentAt.push(clock.now())).entries()) {
+        const write = () => put(eventId, { fence: `claim ${i}`, ...row });
+        if (afterMs === 0) await write();
+        else void clock.sleep(afterMs).then(write);
+      }
+      return 'a new id';
+    },
+    remove: async (_url, { body }) => {
+      calls.push(`remove ${body}`);
+    },
+  };
+  const put = (eventId: string, row: Partial<InboxRow>) =>
+    memory.write({ Put: { Item: { ...inboxKey('payments', eventId), ...row } } });
+  const letters = Array.from({ length: count }, (_, i): DeadLetter => {
+    const eventId = mintEventId(clock.now() + i, 8);
+    const row = { status: 'REJECTED', fence: 'before', fingerprint: SPENT } as InboxRow;
+    const received = { messageId: `m${i}`, receiptHandle: 'r', body: eventId, sentAt: 0, attributes: {} };
+    return {
+      letter: `m${i}`,
+      eventId,
+      type: 'OrderPlaced',
+      sentAt: 0,
+      expiresAt: 1,
+      cause: SPENT,
+      received,
+      row,
+    };
+  });
+  const stop = new AbortController();
+  const redrive = async (moveRest?: (ratePerS: number) => Promise<boolean>) => {
+    for (const { eventId = '', row } of letters) await put(eventId, { ...row });
+    return runThrough(
+      clock,
+      redriveInSteps(
+        { clock, signal: stop.signal, progress: () => {} },
+        letters,
+        queueRedriver({ table: memory, queues: queues as Queues }, place, moveRest),
+        { ratePerS: 10, waitMs: 60_000 },
+      ),
+    );
+  };
+  return { clock, letters, calls, sentAt, put, redrive, stop };
+}
+
+const PROCESSED: Reaction = [{ status: 'PROCESSED' }];
+
+describe('a redrive', () => {
+  test('sends 1, then 10, then the rest, each step when the one before is processed', async () => {
+    const slow: Reaction = [{ status: 'PROCESSED', afterMs: 5_000 }];
+    const { letters, redrive, sentAt } = scene(30, () => slow);
+    expect(await redrive()).toEqual({ done: letters, back: [], waiting: [], untried: [] });
+    const [first = 0, second = 0] = sentAt;
+    const [last = 0, third = 0] = sentAt.slice(10);
+    expect(second - first).toBeGreaterThanOrEqual(5_000);
+    expect(last - second).toBeLessThan(5_000);
+    expect(third - last).toBeGreaterThanOrEqual(5_000);
+    expect((sentAt[29] ?? 0) - third).toBeLessThan(5_000);
+  });
+
+  test('sends a letter before it deletes it, one at a time, at the rate', async () => {
+    const { letters, redrive, calls, sentAt } = scene(30, () => PROCESSED);
+    await redrive();
+    expect(calls).toEqual(letters.flatMap(({ eventId }) => [`send ${eventId}`, `remove ${eventId}`]));
+    const third = sentAt.slice(11);
+    expect(third.map((at) => at - (third[0] ?? 0))).toEqual(third.map((_, i) => i * 100));
+  });
+
+  test.each([
+    ['is rejected again', { status: 'REJECTED', fingerprint: SPENT }, SPENT, true],
+    ['fails its first attempt with the same cause', { status: 'FAILED', fingerprint: CAUSE }, CAUSE, true],
+    [
+      'is rejected for another reason',
+      { status: 'REJECTED', fingerprint: 'payments INVALID_PAYLOAD: data' },
+      'payments INVALID_PAYLOAD: data',
+      false,
+    ],
+  ] as const)('stops when one %s: the others are not touched', async (_, row, cause, sameCause) => {
+    const { letters, redrive, calls } = scene(30, (nth) => (nth === 5 ? [row] : PROCESSED));
+    const { done, back, waiting, untried } = await redrive();
+    expect(back).toEqual([{ letter: letters[4], cause, sameCause }]);
+    expect(done).toHaveLength(10);
+    expect(waiting).toEqual([]);
+    expect(untried).toEqual(letters.slice(11));
+    expect(calls).toHaveLength(22);
+  });
+
+  test('does not take the failure that brought a letter there for a new one', async () => {
+    const { redrive, letters } = scene(1, () => [{ status: 'PROCESSED', afterMs: 10_000 }]);
+    expect((await redrive()).done).toEqual(letters);
+  });
+
+  test('goes on waiting after a failure of another cause, which the next attempt may mend', async () => {
+    const { redrive, letters, sentAt } = scene(2, (nth) =>
+      nth > 1
+        ? PROCESSED
+        : [
+            { status: 'FAILED', fingerprint: 'payments TimeoutError: slow' },
+            { status: 'PROCESSED', afterMs: 30_000 },
+          ],
+    );
+    expect((await redrive()).done).toEqual(letters);
+    expect((sentAt[1] ?? 0) - (sentAt[0] ?? 0)).toBeGreaterThanOrEqual(30_000);
+  });
+
+  test('stops when nothing was processed for as long as it may wait', async () => {
+    const { letters, redrive, clock } = scene(30, (nth) => (nth === 3 ? [] : PROCESSED));
+    const startedAt = clock.now();
+    const { done, waiting, untried, back } = await redrive();
+    expect(waiting).toEqual([letters[2]]);
+    expect(done).toHaveLength(10);
+    expect(untried).toEqual(letters.slice(11));
+    expect(back).toEqual([]);
+    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(60_000);
+  });
+
+  test('moves the rest at once where that can be done', async () => {
+    const rates: number[] = [];
+    const { letters, redrive, calls, put } = scene(30, () => PROCESSED);
+    const { done } = await redrive(async (ratePerS) => {
+      rates.push(ratePerS);
+      for (const { eventId = '' } of letters.slice(11))
+        await put(eventId, { status: 'PROCESSED', fence: 'moved' });
+      return true;
+    });
+    expect(rates).toEqual([10]);
+    expect(calls).toHaveLength(22);
+    expect(done).toEqual(letters);
+  });
+
+  test('sends the rest where it cannot be moved', async () => {
+    const { letters, redrive, calls } = scene(30, () => PROCESSED);
+    const { done } = await redrive(async () => false);
+    expect(calls).toHaveLength(60);
+    expect(done).toEqual(letters);
+  });
+
+  test('sends nothing more when it is asked to stop', async () => {
+    const { letters, redrive, stop, calls } = scene(30, (nth) => {
+      if (nth === 4) stop.abort();
+      return PROCESSED;
+    });
+    const { done, untried } = await redrive();
+    expect(calls).toHaveLength(8);
+    expect(done).toEqual(letters.slice(0, 4));
+    expect(untried).toEqual(letters.slice(4));
+  });
+
+  test('of nothing does nothing', async () => {
+    expect(await scene(0, () => []).redrive()).toEqual({ done: [], back: [], waiting: [], untried: [] });
+  });
+});
+
+test('two fingerprints name the same cause also where one counts all attempts, and is cut earlier for it', () => {
+  expect(isSameCause(SPENT, CAUSE)).toBe(true);
+  expect(isSameCause(CAUSE, CAUSE)).toBe(true);
+  expect(isSameCause(CAUSE, 'payments BankError: The bank')).toBe(false);
+  expect(isSameCause(undefined, undefined)).toBe(false);
+  const long = `payments BankError: ${'so it went on '.repeat(30)}`;
+  const spent = long.replace('payments ', 'payments ATTEMPTS_SPENT: Given up after # attempts. ');
+  expect(isSameCause(spent.slice(0, 240), long.slice(0, 240))).toBe(true);
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import { readStatus } from '../../../cli/status/status-report.ts';
+import { statusText } from '../../../cli/status/status-text.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { eventIdTime } from '../../../lambdas/runtime/event-id.ts';
+import { leased } from '../../../lambdas/runtime/handler.ts';
+import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
+import { directory, mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
+
+type Mailroom = ReturnType<typeof mailroomInMemory>;
+
+const fine = leased(ThingHappened, async () => {});
+
+function status({ table, queues, clock }: Mailroom) {
+  return readStatus({ directory, region: 'eu-west-1', table, queues, now: clock.now() });
+}
+
+const commandLine = (command: string) => `mailroom ${command}`;
+
+describe('the status', () => {
+  test('is well when everything was processed', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.publish();
+    await mailroom.drain();
+
+    const report = await status(mailroom);
+    expect(report).toMatchObject({
+      stack: 'mailroom-dev',
+      region: 'eu-west-1',
+      ok: true,
+      outbox: { pending: 0, oldestPendingMs: 0, dead: 0 },
+      consumers: { worker: { queued: 0, inFlight: 0, failed: 0, rejected: 0, dlq: 0 } },
+      atLeast: [],
+    });
+    expect(report.places.map(({ place, count }) => [place, count])).toEqual([
+      ['dead', 0],
+      ['stream', 0],
+      ['rule:worker', 0],
+      ['consumer:worker', 0],
+    ]);
+    expect(statusText(report, commandLine)).toMatch(/all is well.*mailroom-dev, eu-west-1/);
+  });
+
+  test('counts what is PENDING in minutes that no sweep has read, and how old the oldest is', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.clock.advance(20 * 60_000);
+    await mailroom.outbox.commit({ events: [mailroom.happened(2), mailroom.happened(3)] });
+
+    const report = await status(mailroom);
+    expect(report.outbox).toEqual({
+      pending: 3,
+      oldestPendingMs: 20 * 60_000,
+      dead: 0,
+      sweptAgoMs: null,
+    });
+    expect(report.ok).toBe(false);
+    expect(statusText(report, commandLine)).toContain('mailroom sweep --since 6h');
+  });
+
+  test('counts what a sweep has left unsettled, long after', async () => {
+    const error = { code: 'ThrottlingException', message: 'slow down' };
+    const mailroom = mailroomInMemory([fine], { bus: { failEntry: () => error } });
+    const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.publish();
+    await mailroom.publish();
+    await mailroom.publish();
+
+    const { outbox } = await status(mailroom);
+    expect(outbox.pending).toBe(1);
+    expect(outbox.oldestPendingMs).toBe(mailroom.clock.now() - eventIdTime(event?.eventId ?? ''));
+    expect(outbox.sweptAgoMs).toBeLessThan(60_000);
+  });
+
+  test('finds DEAD events in every shard that was ever used, not only in today’s', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const pointer = { schema: 1, deadAt: 7, type: 'ThingHappened', lastError: 'no', fingerprint: 'no' };
+    await mailroom.table.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 40 } } });
+    await mailroom.table.write({ Put: { Item: { ...deadKey(39, 'an-event'), ...pointer } } });
+
+    const report = await status(mailroom);
+    expect(report.outbox.dead).toBe(1);
+    expect(report.places[0]).toEqual({ place: 'dead', count: 1, oldestAt: 7, firstExpiryAt: null });
+    expect(report.ok).toBe(false);
+    expect(statusText(report, commandLine)).toContain('mailroom dead list --by cause');
+  });
+
+  test('counts a failed message as long as its row says FAILED, whatever the hint says; nobody is needed for it', async () => {
+    let broken = true;
+    const mailroom = mailroomInMemory([
+      leased(ThingHappened, async () => {
+        if (broken) throw new Error('the bank is closed');
+      }),
+    ]);
+    const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.publish();
+    await mailroom.deliver();
+    const failing = await status(mailroom);
+    expect(failing.consumers.worker).toMatchObject({ failed: 1, rejected: 0, dlq: 0 });
+    expect(failing.ok).toBe(true);
+
+    broken = false;
+    await mailroom.clock.advance(600_000);
+    await mailroom.drain();
+    const key = failedKey(worker.name, event?.eventId ?? '');
+    await mailroom.table.write({ Put: { Item: { ...key, schema: 1, failedAt: 1, expiresAt: 1 } } });
+    expect((await status(mailroom)).consumers.worker).toMatchObject({ failed: 0 });
+  });
+
+  test('says when the first letter is deleted: the retention after its first send, however late it died', async () => {
+    const mailroom = mailroomInMemory([
+      leased(ThingHappened, async () => {
+        throw new PoisonMessage('not like this');
+      }),
+    ]);
+    await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.publish();
+    const sentAt = mailroom.queue.messages()[0]?.sentAt ?? 0;
+    await mailroom.clock.advance(3 * 60_000);
+    await mailroom.drain();
+
+    const report = await status(mailroom);
+    expect(report.consumers.worker).toMatchObject({ queued: 0, failed: 0, rejected: 1, dlq: 1 });
+    expect(report.places.at(-1)).toEqual({
+      place: 'consumer:worker',
+      count: 1,
+      oldestAt: sentAt,
+      firstExpiryAt: sentAt + RETENTION_MS,
+    });
+    expect(report.ok).toBe(false);
+    const text = statusText(report, commandLine);
+    expect(text).toContain('1 letter in consumer:worker');
+    expect(text).toContain('mailroom dlq list consumer:worker');
+  });
+
+  test('needs somebody where a message was rejected and has no letter any more', async () => {
+    const mailroom = mailroomInMemory([
+      leased(ThingHappened, async () => {
+        throw new PoisonMessage('not like this');
+      }),
+    ]);
+    await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.publish();
+    await mailroom.drain();
+    const gone = {
+      ...mailroom.queues,
+      depth: async (url: string) => ({ arn: url, waiting: 0, inFlight: 0, retentionMs: 1 }),
+    };
+
+    const report = await status({ ...mailroom, queues: gone });
+    expect(report.ok).toBe(false);
+    expect(statusText(report, commandLine)).toContain('messages list --rejected --consumer worker');
+  });
+
+  test('says which counts are lower bounds', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    for (let n = 0; n < 1_001; n += 1) {
+      const key = failedKey(consumerConfig.consumer, String(n).padStart(5, '0'));
+      await mailroom.table.write({ Put: { Item: { ...key, schema: 1, failedAt: 1, expiresAt: 1 } } });
+    }
+    const report = await status(mailroom);
+    expect(report.atLeast).toEqual(['consumers.worker.failed']);
+    expect(statusText(report, commandLine)).toMatch(/worker.*0\+/);
+  });
+});

@@ -1,0 +1,108 @@
+import { createConsumer } from '../../../../lambdas/runtime/consumer.ts';
+import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/directory.ts';
+import type { Handler } from '../../../../lambdas/runtime/handler.ts';
+import type { Letter, Queues } from '../../../../lambdas/runtime/queues.ts';
+import { createRelaySweep } from '../../../../lambdas/runtime/relay-sweep.ts';
+import { lambdaContext, type MemoryBusOptions } from '../../../../lambdas/runtime/testing.ts';
+import { bench, consumerConfig, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+
+const DAY_MS = 86_400_000;
+
+/** How long the dead-letter queues keep a letter. */
+export const RETENTION_MS = 14 * DAY_MS;
+
+/** The bench's consumer, as the directory has it. */
+export const worker: ConsumerEntry = {
+  stack: 'things-dev',
+  name: consumerConfig.consumer,
+  service: consumerConfig.service,
+  from: [consumerConfig.service],
+  events: ['ThingHappened'],
+  rule: 'worker-rule',
+  queue: 'queue',
+  deadLetterQueue: 'dead-letters',
+  undeliveredQueue: 'undelivered',
+  function: 'worker-function',
+  maxAttempts: consumerConfig.maxAttempts,
+  inboxRetentionDays: consumerConfig.inboxRetentionDays,
+};
+
+export const directory: Directory = {
+  mailroom: {
+    stack: 'mailroom-dev',
+    table: relayConfig.tableName,
+    bus: 'bus',
+    shards: relayConfig.shards,
+    streamFunction: 'stream-function',
+    sweepFunction: 'sweep-function',
+    failureQueue: 'failures',
+  },
+  consumers: [worker],
+};
+
+/** A whole Mailroom on the bench: what is committed is published by a sweep, and the consumer's queue gets it. */
+export function mailroomInMemory(
+  handlers: readonly Handler[],
+  options: { readonly bus?: MemoryBusOptions } = {},
+) {
+  const parts = bench(options);
+  const { clock, queue, bus, table, telemetry } = parts;
+  bus.routeTo(queue);
+  const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry });
+  const sweeper = createRelaySweep({ ...parts, config: relayConfig });
+  const letters: Record<string, Letter[]> = {};
+  const released: string[] = [];
+
+  const queues: Queues = {
+    depth: async (url) => {
+      const waiting = url === worker.queue ? queue.messages().length : lettersOf(url).length;
+      return { arn: url, waiting, inFlight: 0, retentionMs: RETENTION_MS };
+    },
+    receive: async (url, { limit }) => {
+      if (url === worker.queue) throw new Error('Nobody but the consumer receives from its queue');
+      return lettersOf(url).slice(0, limit);
+    },
+    release: async (_url, { messageId }) => {
+      released.push(messageId);
+    },
+    send: () => Promise.reject(new Error('A command that only looks sends nothing')),
+    remove: () => Promise.reject(new Error('A command that only looks removes nothing')),
+  };
+
+  function lettersOf(url: string): Letter[] {
+    if (url !== worker.deadLetterQueue) return letters[url] ?? [];
+    return queue.deadLetters().map(({ messageId, body, sentAt }) => ({
+      messageId,
+      body,
+      sentAt,
+      receiptHandle: messageId,
+      attributes: {},
+    }));
+  }
+
+  return {
+    ...parts,
+    queues,
+    /** The ids of the letters that were shown again after a look. */
+    released,
+    /** Puts a letter into another queue than the consumer's dead-letter queue. */
+    addLetter: (url: string, letter: Letter) => {
+      letters[url] = [...(letters[url] ?? []), letter];
+    },
+    /** Lets the lease of the stream pass, and the first age of the minute, and sweeps. */
+    publish: async () => {
+      await clock.advance(150_000);
+      await runThrough(clock, sweeper.pass(clock.now() + 60_000));
+    },
+    /** One round of what Lambda does. */
+    deliver: () => runThrough(clock, queue.deliver(handle, 10, lambdaContext({ clock }))),
+    /** Rounds until the queue is empty. */
+    drain: async () => {
+      for (let round = 0; round < 30 && queue.messages().length > 0; round += 1) {
+        await runThrough(clock, queue.deliver(handle, 10, lambdaContext({ clock })));
+        const next = Math.min(...queue.messages().map(({ visibleAt }) => visibleAt));
+        if (Number.isFinite(next)) await clock.advance(Math.max(1, next - clock.now()));
+      }
+    },
+  };
+}
