@@ -78,13 +78,20 @@ async function demo(options: Options): Promise<void> {
     const receipt = await run(engine, options);
     say('');
     (options.json ? say : print)(printReceipt(receipt));
-    if (options.keep)
-      say(`\nThe local AWS is left running at ${engine.endpoint}. To stop it: npm run local:stop`);
+    if (options.keep) sayHowToGoOn(engine);
     if (options.json) print(JSON.stringify(receipt));
     if (receipt.problems.length > 0) process.exitCode = 1;
   } finally {
     if (!options.keep) await engine.stop();
   }
+}
+
+function sayHowToGoOn({ endpoint, port }: Engine): void {
+  const option = port === DEFAULT_PORT ? '' : ` -- --port ${port}`;
+  say(
+    `\nThe local AWS is left running at ${endpoint}. Look into it: npx mailroom status --endpoint ${endpoint}`,
+  );
+  say(`To stop it: npm run local:stop${option}`);
 }
 
 let shownAt = 0;
