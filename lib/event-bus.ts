@@ -1,7 +1,20 @@
-import { Names } from 'aws-cdk-lib';
-import { EventBus } from 'aws-cdk-lib/aws-events';
+import { type Duration, Names, RemovalPolicy } from 'aws-cdk-lib';
+import { CfnArchive, EventBus } from 'aws-cdk-lib/aws-events';
 import { Grant, type IGrantable } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
+
+/** What a {@link MailroomBus} may be told. */
+export interface MailroomBusProps {
+  /**
+   * What becomes of the bus and its archive when their stack is deleted. A kept bus keeps its name: to deploy it again,
+   * import it or delete it first.
+   *
+   * @default RETAIN_ON_UPDATE_OR_DELETE
+   */
+  readonly removalPolicy?: RemovalPolicy;
+  /** For how long every event of the bus is kept to be replayed, in whole days. @default no archive */
+  readonly archive?: Duration;
+}
 
 /**
  * The bus: every published event passes it once for each publish, and every consumer has a rule on it.
@@ -13,11 +26,21 @@ import type { Construct } from 'constructs';
  * ```
  */
 export class MailroomBus extends EventBus {
-  constructor(scope: Construct, id: string) {
+  constructor(scope: Construct, id: string, props: MailroomBusProps = {}) {
     super(scope, id, {
       eventBusName: busName(scope, id),
       description: 'Events that a Mailroom outbox has published.',
     });
+    const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
+    this.applyRemovalPolicy(removalPolicy);
+    if (props.archive === undefined) return;
+    // Without a pattern it takes every event; the construct of a higher level demands one.
+    const archive = new CfnArchive(this, 'Archive', {
+      sourceArn: this.eventBusArn,
+      description: 'Every event of the bus, to be replayed to a consumer that has not seen it.',
+      retentionDays: props.archive.toDays(),
+    });
+    archive.applyRemovalPolicy(removalPolicy);
   }
 
   /** Lets it put events on this bus, and on no other. */

@@ -1,23 +1,20 @@
 import { Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { SqsQueue } from 'aws-cdk-lib/aws-events-targets';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/directory.ts';
+import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
 import { directoryEntry } from './directory-entry.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { refuse } from './refusal.ts';
+import { defaultInboxRetention, QUEUE_RETENTION_MAX } from './retentions.ts';
 import { ServiceFunction } from './service-function.ts';
-import {
-  BATCH_SIZE_MAX,
-  type ConsumerSettings,
-  consumerProblems,
-  QUEUE_RETENTION_MAX,
-  SPARE_RECEIVES,
-} from './timings.ts';
+import { BATCH_SIZE_MAX, type ConsumerSettings, consumerProblems, SPARE_RECEIVES } from './timings.ts';
 
 /** What an {@link InboxConsumer} needs, and what may be chosen about it. */
 export interface InboxConsumerProps {
@@ -60,8 +57,14 @@ export interface InboxConsumerProps {
   readonly queueRetention?: Duration;
   /** How long the dead-letter queue keeps a message, from its first send. @default 14 days */
   readonly deadLetterRetention?: Duration;
-  /** How long a processed inbox row is kept, in whole days; at least both queues' retentions. @default 35 days */
+  /**
+   * How long a processed inbox row is kept, in whole days; at least both queues' retentions and the bus's archive.
+   *
+   * @default 35 days, or what the queues and the archive need if that is more
+   */
   readonly inboxRetention?: Duration;
+  /** How soon its events must be processed; `DeliveryAlarms` watches it. @default nothing is promised */
+  readonly slo?: ConsumerSlo;
   /**
    * What becomes of the queues and the logs when the stack is deleted, or a queue replaced. A kept queue keeps its
    * name: to deploy the consumer again, import it or delete it first.
@@ -95,6 +98,10 @@ export interface InboxConsumerProps {
  * ```
  */
 export class InboxConsumer extends Construct {
+  readonly name: string;
+  readonly service: string;
+  /** What it promises; absent when it promises nothing. */
+  readonly slo?: ConsumerSlo | undefined;
   readonly queue: Queue;
   /** Messages that SQS moved after `maxReceiveCount` receives: poison, or out of attempts. */
   readonly deadLetterQueue: Queue;
@@ -111,8 +118,12 @@ export class InboxConsumer extends Construct {
       ...serviceNameProblems('service', props.service),
       ...selectionProblems(props),
       ...consumerProblems(settings),
+      ...sloProblems(props.slo),
     ]);
-    props.mailroom.reserveConsumer(props.name, this.node.path);
+    this.name = props.name;
+    this.service = props.service;
+    this.slo = props.slo;
+    props.mailroom.addConsumer(this);
 
     const queueName = sourceQueueName(this);
     const common = {
@@ -146,8 +157,28 @@ export class InboxConsumer extends Construct {
       eventPattern: { source: [...props.from], detailType: props.events.map((event) => event.type) },
       targets: [new SqsQueue(this.queue, { deadLetterQueue: this.undeliveredQueue })],
     });
+    this.letWatch(props.mailroom);
     this.function = this.handler(props, settings);
     this.enterDirectory(props, settings);
+  }
+
+  /**
+   * Lets the Mailroom's sweep, and its audit, see what lies in the dead-letter queues. The queues' own policies say so: a policy of the sweep's
+   * role would have to name queues of stacks that are deployed after its own.
+   */
+  private letWatch(mailroom: Mailroom): void {
+    const dead = [this.deadLetterQueue, this.undeliveredQueue];
+    mailroom.audit?.lookAt(this.queue, dead);
+    for (const queue of dead) {
+      queue.addToResourcePolicy(
+        new PolicyStatement({
+          sid: 'TheSweepLooksAtDeadLetters',
+          principals: [mailroom.relay.sweepFunction.grantPrincipal],
+          actions: ['sqs:GetQueueAttributes', 'sqs:ReceiveMessage'],
+          resources: [queue.queueArn],
+        }),
+      );
+    }
   }
 
   private enterDirectory(props: InboxConsumerProps, settings: ConsumerSettings): void {
@@ -208,6 +239,11 @@ function withDefaults(props: InboxConsumerProps): ConsumerSettings {
   const timeout = props.timeout ?? Duration.seconds(30);
   const visibilityTimeout = props.visibilityTimeout ?? Duration.seconds(6 * timeout.toSeconds());
   const maxAttempts = props.maxAttempts ?? 5;
+  const retentions = {
+    queueRetention: props.queueRetention ?? QUEUE_RETENTION_MAX,
+    deadLetterRetention: props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
+    archive: props.mailroom.archive,
+  };
   return {
     timeout,
     lease: props.lease ?? Duration.seconds(Math.min(30, visibilityTimeout.toSeconds())),
@@ -215,9 +251,8 @@ function withDefaults(props: InboxConsumerProps): ConsumerSettings {
     maxAttempts,
     maxReceiveCount: props.maxReceiveCount ?? maxAttempts + SPARE_RECEIVES,
     batchSize: props.batchSize ?? BATCH_SIZE_MAX,
-    queueRetention: props.queueRetention ?? QUEUE_RETENTION_MAX,
-    deadLetterRetention: props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
-    inboxRetention: props.inboxRetention ?? Duration.days(35),
+    ...retentions,
+    inboxRetention: props.inboxRetention ?? defaultInboxRetention(retentions),
   };
 }
 

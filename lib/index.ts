@@ -1,6 +1,11 @@
-export { MailroomBus } from './event-bus.ts';
+export type { ConsumerSlo } from './consumer-slo.ts';
+export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
+export type { DeliveryDashboard } from './delivery-dashboard.ts';
+export type { AlarmThresholds } from './delivery-thresholds.ts';
+export { MailroomBus, type MailroomBusProps } from './event-bus.ts';
 export { InboxConsumer, type InboxConsumerProps } from './inbox-consumer.ts';
 export { Mailroom, type MailroomProps, type ProducerProps } from './mailroom.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom-table.ts';
+export { OutboxAudit, type OutboxAuditOptions, type OutboxAuditProps } from './outbox-audit.ts';
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './outbox-relay.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

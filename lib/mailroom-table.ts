@@ -12,12 +12,14 @@ import {
   Effect,
   Grant,
   type IGrantable,
+  type IRole,
   PolicyDocument,
   PolicyStatement,
 } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
 import {
   EXPIRES_AT,
+  failedKey,
   INBOX_PREFIX,
   OUTBOX_PREFIX,
   rejectedKey,
@@ -36,6 +38,15 @@ export interface MailroomTableProps {
   readonly removalPolicy?: RemovalPolicy;
   /** Units a second that the table carries from its first moment. @default what DynamoDB gives a new table */
   readonly warmThroughput?: CfnGlobalTable.WarmThroughputProperty;
+  /**
+   * The one role that the table's policy lets delete or overwrite inbox rows, where its own policies allow it too: for
+   * the day on which a row must go, whatever it costs. Its ARN is compared with `aws:PrincipalArn`, which for an assumed
+   * role is the role's own ARN, so it holds for whoever has assumed it. A role of another stack must not need this one:
+   * import it, with `Role.fromRoleName` or `Role.fromRoleArn`.
+   *
+   * @default nobody may
+   */
+  readonly breakGlassRole?: IRole;
 }
 
 const DEAD_KEYS = 'DEAD#*';
@@ -43,18 +54,36 @@ const UNSETTLED_KEYS = 'SWEEP#*';
 const OUTBOX_KEYS = `${OUTBOX_PREFIX}*`;
 
 /** Rows that only Mailroom writes: no domain key may reach one. */
-const SYSTEM_PREFIXES = [OUTBOX_PREFIX, INBOX_PREFIX, 'DEAD#', 'SWEEP', 'REJECTED#'];
+const SYSTEM_PREFIXES = [
+  OUTBOX_PREFIX,
+  INBOX_PREFIX,
+  'DEAD#',
+  'SWEEP',
+  'REJECTED#',
+  'FAILED#',
+  'OPERATIONS#',
+];
 
-const READ = ['dynamodb:GetItem', 'dynamodb:Query'];
-const WRITE = ['dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:ConditionCheckItem'];
+/** A service may do to its own rows whatever an item needs. */
+const DOMAIN = ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'ConditionCheckItem', 'DeleteItem'];
+
+/** Every way to remove or replace an item, or to bring one in from outside; an inbox row is only ever updated. */
+const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInsert', 'PutItem'];
 
 /**
  * The one table: domain rows, the outbox, the inbox and their pointers. On-demand, with a stream of new images
  * for the relay and no index.
  *
  * What may be done to it is granted by intent and by partition key (`dynamodb:LeadingKeys`), and nobody may
- * delete an inbox row: the table's own policy denies it, to people and to roles with broader rights too, because
- * a deleted inbox row and a redriven message are a second charge. TTL is the only way out.
+ * delete an inbox row or put another in its place: the table's own policy denies it, to administrators too, because
+ * a message that comes back without its inbox row is a second charge. TTL is the only way out: it is DynamoDB's own
+ * process (`dynamodb.amazonaws.com` in the stream's records), no principal whom a policy could name.
+ *
+ * Of a policy on the table an explicit deny is the only thing that limits who is allowed by policies of their own
+ * (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/rbac-auth-iam-id-based-policies-DDB.html), and
+ * all of these actions know the partition keys
+ * (https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazondynamodb.html). What it cannot do is
+ * hold against whoever may change the policy itself, or update a row: those are two steps, and in the trail.
  *
  * @example
  * ```ts
@@ -78,13 +107,13 @@ export class MailroomTable extends TableV2 {
       deletionProtection: keep,
       removalPolicy,
       warmThroughput: props.warmThroughput,
-      resourcePolicy: keepInbox(),
+      resourcePolicy: keepInbox(props.breakGlassRole),
     });
   }
 
   /** Lets it add events to the outbox. It can neither read them nor change what was written. */
-  grantOutbox(grantee: IGrantable): Grant {
-    return this.grantRows(grantee, ['dynamodb:PutItem'], [OUTBOX_KEYS]);
+  grantOutbox(grantee: IGrantable): void {
+    this.grantRows(grantee, ['PutItem'], [OUTBOX_KEYS]);
   }
 
   /** Lets it read, write and delete the rows of a service's own partition keys, and test them in transactions. */
@@ -93,55 +122,79 @@ export class MailroomTable extends TableV2 {
       `The domain keys of ${this.node.path}`,
       keys.flatMap((key) => domainKeyProblems(key)),
     );
-    if (keys.length > 0) this.grantRows(grantee, [...READ, ...WRITE, 'dynamodb:DeleteItem'], keys);
+    if (keys.length > 0) this.grantRows(grantee, DOMAIN, keys);
   }
 
-  /**
-   * Lets it publish: read the outbox, claim and mark its rows, and keep the pointers and the sweep's state. It can
-   * neither add an event nor delete one.
-   */
+  /** Lets it publish: claim and mark outbox rows, and keep the pointers to DEAD ones. It can neither add an event nor delete one. */
   grantRelay(grantee: IGrantable): void {
-    const state = SWEEP_STATE_KEY.PK;
-    this.grantRows(grantee, READ, [OUTBOX_KEYS, DEAD_KEYS, UNSETTLED_KEYS, state]);
-    this.grantRows(
-      grantee,
-      ['dynamodb:UpdateItem', 'dynamodb:PartiQLUpdate', 'dynamodb:ConditionCheckItem'],
-      [OUTBOX_KEYS],
-    );
-    this.grantRows(grantee, WRITE, [DEAD_KEYS, UNSETTLED_KEYS, state]);
-    this.grantRows(grantee, ['dynamodb:DeleteItem'], [DEAD_KEYS, UNSETTLED_KEYS]);
+    this.grantRows(grantee, ['UpdateItem', 'PartiQLUpdate'], [OUTBOX_KEYS]);
+    this.grantRows(grantee, ['PutItem', 'DeleteItem'], [DEAD_KEYS]);
+  }
+
+  /** Lets it find what to publish: read the outbox and its pointers, and keep the unsettled minutes and the sweep's state. */
+  grantSweep(grantee: IGrantable): void {
+    this.grantRows(grantee, ['Query'], [OUTBOX_KEYS, DEAD_KEYS, UNSETTLED_KEYS]);
+    this.grantRows(grantee, ['PutItem', 'DeleteItem'], [UNSETTLED_KEYS]);
+    this.grantRows(grantee, ['GetItem', 'UpdateItem'], [SWEEP_STATE_KEY.PK]);
     Grant.addToPrincipal({ grantee, actions: ['dynamodb:DescribeTable'], resourceArns: [this.tableArn] });
   }
 
-  /** Lets it keep the inbox of one consumer, and of no other. It cannot delete an inbox row. */
-  grantInbox(grantee: IGrantable, consumer: string): void {
-    const inbox = `${INBOX_PREFIX}${consumer}#*`;
-    const rejected = rejectedKey(consumer, '').PK;
-    this.grantRows(grantee, [...READ, ...WRITE, 'dynamodb:PartiQLUpdate'], [inbox]);
-    this.grantRows(grantee, [...READ, ...WRITE, 'dynamodb:DeleteItem'], [rejected]);
+  /** Lets it compare every event with every inbox. It can change nothing. */
+  grantAudit(grantee: IGrantable): void {
+    this.grantRows(grantee, ['Query'], [OUTBOX_KEYS]);
+    this.grantRows(grantee, ['GetItem'], [`${INBOX_PREFIX}*`, SWEEP_STATE_KEY.PK]);
   }
 
-  private grantRows(grantee: IGrantable, actions: readonly string[], keys: readonly string[]): Grant {
-    return Grant.addToPrincipal({
+  /** Lets it list the rejected messages of every consumer. */
+  grantRejected(grantee: IGrantable): void {
+    this.grantRows(grantee, ['Query'], [rejectedKey('*', '').PK]);
+  }
+
+  /** Lets it keep the inbox of one consumer, and of no other. It can neither delete an inbox row nor put one in its place. */
+  grantInbox(grantee: IGrantable, consumer: string): void {
+    this.grantRows(
       grantee,
-      actions: [...actions],
+      ['GetItem', 'Query', 'UpdateItem', 'ConditionCheckItem', 'PartiQLUpdate'],
+      [`${INBOX_PREFIX}${consumer}#*`],
+    );
+    this.grantRows(
+      grantee,
+      ['PutItem', 'DeleteItem'],
+      [rejectedKey(consumer, '').PK, failedKey(consumer, '').PK],
+    );
+  }
+
+  private grantRows(grantee: IGrantable, actions: readonly string[], keys: readonly string[]): void {
+    Grant.addToPrincipal({
+      grantee,
+      actions: actions.map((action) => `dynamodb:${action}`),
       resourceArns: [this.tableArn],
-      conditions: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': [...keys] } },
+      conditions: {
+        'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': [...keys] },
+        // "All values" is also true of none (IAM User Guide, multivalued context keys): a request must name its keys.
+        Null: { 'dynamodb:LeadingKeys': 'false' },
+      },
     });
   }
 }
 
-/** A table policy is part of its table and cannot name the table's ARN; `*` stands for the table itself. */
-function keepInbox(): PolicyDocument {
+/**
+ * A table policy is part of its table and cannot name the table's ARN; `*` stands for the table itself. Principals
+ * without an ARN are no exception: `ArnNotEquals` also holds where there is nothing to compare.
+ */
+function keepInbox(breakGlassRole: IRole | undefined): PolicyDocument {
   return new PolicyDocument({
     statements: [
       new PolicyStatement({
-        sid: 'NobodyDeletesInboxRows',
+        sid: 'InboxRowsAreOnlyUpdated',
         effect: Effect.DENY,
         principals: [new AnyPrincipal()],
-        actions: ['dynamodb:DeleteItem', 'dynamodb:BatchWriteItem', 'dynamodb:PartiQLDelete'],
+        actions: REPLACING.map((action) => `dynamodb:${action}`),
         resources: ['*'],
-        conditions: { 'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': [`${INBOX_PREFIX}*`] } },
+        conditions: {
+          'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': [`${INBOX_PREFIX}*`] },
+          ...(breakGlassRole && { ArnNotEquals: { 'aws:PrincipalArn': breakGlassRole.roleArn } }),
+        },
       }),
     ],
   });

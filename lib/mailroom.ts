@@ -1,15 +1,19 @@
 import { Duration, type RemovalPolicy, Stack } from 'aws-cdk-lib';
 import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
+import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/directory.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { MailroomBus } from './event-bus.ts';
+import type { InboxConsumer } from './inbox-consumer.ts';
 import { MailroomTable } from './mailroom-table.ts';
 import { serviceNameProblems } from './names.ts';
+import { OutboxAudit, type OutboxAuditOptions } from './outbox-audit.ts';
 import { OutboxRelay, type OutboxRelayOptions } from './outbox-relay.ts';
 import { refuse } from './refusal.ts';
+import { archiveProblems } from './retentions.ts';
 
 /** What may be chosen about a {@link Mailroom}. */
 export interface MailroomProps {
@@ -28,7 +32,7 @@ export interface MailroomProps {
    */
   readonly bornLease?: Duration;
   /**
-   * What becomes of the table, the relay's failure queue and its logs with the stack; `DESTROY` is only for stages
+   * What becomes of the table, the bus, the relay's failure queue and its logs with the stack; `DESTROY` is only for stages
    * whose data nobody needs.
    *
    * @default they are kept
@@ -36,8 +40,28 @@ export interface MailroomProps {
   readonly removalPolicy?: RemovalPolicy;
   /** Units a second that the table carries from its first moment. @default what DynamoDB gives a new table */
   readonly warmThroughput?: CfnGlobalTable.WarmThroughputProperty;
+  /**
+   * The one role that the table's policy lets delete or overwrite inbox rows.
+   *
+   * @default nobody may
+   */
+  readonly breakGlassRole?: IRole;
+  /**
+   * For how long every event of the bus is archived, in whole days: so far back a new consumer can be given what was
+   * published before it was there. Inbox rows are kept as much longer.
+   *
+   * @default no archive
+   */
+  readonly archive?: Duration;
   /** @default as said at each option */
   readonly relay?: OutboxRelayOptions;
+  /**
+   * Runs the audit on a schedule; `{}` takes the defaults. To turn it off again, deploy the stacks of the consumers first
+   * (`cdk deploy --exclusively`): their queues name its role.
+   *
+   * @default it runs only when `mailroom audit` is typed
+   */
+  readonly audit?: OutboxAuditOptions;
 }
 
 /** What a service that writes events says of itself. */
@@ -72,17 +96,23 @@ export class Mailroom extends Construct {
   readonly table: MailroomTable;
   readonly bus: MailroomBus;
   readonly relay: OutboxRelay;
+  /** The scheduled audit; absent where there is none. */
+  readonly audit: OutboxAudit | undefined;
+  /** For how long events can be replayed; absent where there is no archive. */
+  readonly archive: Duration | undefined;
   private readonly shards: number;
   private readonly bornLease: Duration;
-  private readonly consumers = new Map<string, string>();
+  private readonly byName = new Map<string, InboxConsumer>();
 
   constructor(scope: Construct, id: string, props: MailroomProps = {}) {
     super(scope, id);
     this.shards = props.shards ?? 8;
     this.bornLease = props.bornLease ?? Duration.seconds(30);
-    const { removalPolicy, warmThroughput } = props;
-    this.table = new MailroomTable(this, 'Table', { removalPolicy, warmThroughput });
-    this.bus = new MailroomBus(this, 'Bus');
+    this.archive = props.archive;
+    refuse(`The archive of ${this.node.path}`, archiveProblems(props.archive));
+    const { removalPolicy, warmThroughput, breakGlassRole, archive } = props;
+    this.table = new MailroomTable(this, 'Table', { removalPolicy, warmThroughput, breakGlassRole });
+    this.bus = new MailroomBus(this, 'Bus', { removalPolicy, archive });
     this.relay = new OutboxRelay(this, 'Relay', {
       ...props.relay,
       table: this.table,
@@ -91,6 +121,13 @@ export class Mailroom extends Construct {
       bornLease: this.bornLease,
       removalPolicy,
     });
+    if (props.audit !== undefined)
+      this.audit = new OutboxAudit(this, 'Audit', {
+        ...props.audit,
+        table: this.table,
+        bus: this.bus,
+        removalPolicy,
+      });
     const entry: MailroomEntry = {
       stack: Stack.of(this).stackName,
       table: this.table.tableName,
@@ -134,18 +171,24 @@ export class Mailroom extends Construct {
     };
   }
 
+  /** Every consumer that belongs to it so far, in the order in which they were made. */
+  get consumers(): readonly InboxConsumer[] {
+    return [...this.byName.values()];
+  }
+
   /**
-   * Takes a consumer's name: two consumers of one name would share an inbox, and each would find the other's
+   * Takes a consumer in, and its name: two consumers of one name would share an inbox, and each would find the other's
    * messages processed.
    *
    * @throws `BAD_SETTINGS` when the name is taken
    */
-  reserveConsumer(name: string, path: string): void {
-    const taken = this.consumers.get(name);
+  addConsumer(consumer: InboxConsumer): void {
+    const { name } = consumer;
+    const taken = this.byName.get(name)?.node.path;
     const problem =
       `name is "${name}", which ${taken} has already: two consumers of one name would share one inbox, and each ` +
       'event would reach only one of them. Choose a name of its own.';
-    refuse(`The consumer ${path}`, taken === undefined ? [] : [problem]);
-    this.consumers.set(name, path);
+    refuse(`The consumer ${consumer.node.path}`, taken === undefined ? [] : [problem]);
+    this.byName.set(name, consumer);
   }
 }

@@ -1,24 +1,21 @@
-import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { ArnFormat, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
+import { Grant } from 'aws-cdk-lib/aws-iam';
 import { FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRelayConfig } from '../lambdas/runtime/config.ts';
+import { directoryPath } from '../lambdas/runtime/directory.ts';
 import { HAND_BACK_MS } from '../lambdas/runtime/relay-stream.ts';
 import { OUTBOX_PREFIX } from '../lambdas/runtime/rows.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { refuse } from './refusal.ts';
+import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { lambdaEntry, ServiceFunction } from './service-function.ts';
-import {
-  FUNCTION_TIMEOUT_MAX,
-  QUEUE_RETENTION_MAX,
-  type RelaySettings,
-  relayProblems,
-  SCHEDULE_MIN,
-} from './timings.ts';
+import { FUNCTION_TIMEOUT_MAX, type RelaySettings, relayProblems, SCHEDULE_MIN } from './timings.ts';
 
 /** What may be chosen about a relay. */
 export interface OutboxRelayOptions {
@@ -59,7 +56,7 @@ const STREAM_SLACK = Duration.seconds(30);
 const SPARE_STREAM_RETRIES = 4;
 
 /** Records older than this are left to the sweep: the stream keeps a day, and new events should not wait. */
-const STREAM_RECORD_AGE_MAX = Duration.hours(1);
+export const STREAM_RECORD_AGE_MAX = Duration.hours(1);
 
 /** A sweep ends this long before the next begins. */
 const SWEEP_PAUSE = Duration.seconds(5);
@@ -85,6 +82,8 @@ export class OutboxRelay extends Construct {
   readonly sweepFunction: ServiceFunction;
   /** Where the mapping leaves a note about batches that it gave up on; the sweep publishes their events. */
   readonly failureQueue: Queue;
+  /** How often the youngest minutes are swept. */
+  readonly sweepEvery: Duration;
 
   constructor(scope: Construct, id: string, props: OutboxRelayProps) {
     super(scope, id);
@@ -121,8 +120,11 @@ export class OutboxRelay extends Construct {
     });
     this.streamFunction = this.publisher('Stream', props, environment, streamTimeout(settings));
     this.sweepFunction = this.publisher('Sweep', props, environment, sweepTimeout(settings.sweepEvery));
+    props.table.grantSweep(this.sweepFunction);
+    this.grantWatch(props.table);
     this.followStream(props);
     this.scheduleSweep(settings.sweepEvery);
+    this.sweepEvery = settings.sweepEvery;
   }
 
   private publisher(
@@ -142,6 +144,25 @@ export class OutboxRelay extends Construct {
     table.grantRelay(publisher);
     bus.grantPublish(publisher);
     return publisher;
+  }
+
+  /**
+   * Lets the sweep look after dead letters: find the queues, see what is in its own, and when rejected messages were sent. The
+   * queues of a consumer let it look by their own policies, because the consumer's stack is deployed after this one.
+   */
+  private grantWatch(table: MailroomTable): void {
+    const grantee = this.sweepFunction;
+    const directory = Stack.of(this).formatArn({
+      service: 'ssm',
+      resource: 'parameter',
+      resourceName: directoryPath(table.tableName).slice(1),
+      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
+    });
+    // The right to a path is the right to everything below it (Systems Manager user guide, "Restricting access to Parameter
+    // Store parameters using IAM policies").
+    Grant.addToPrincipal({ grantee, actions: ['ssm:GetParametersByPath'], resourceArns: [directory] });
+    this.failureQueue.grant(grantee, 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage');
+    table.grantRejected(grantee);
   }
 
   /** Only new outbox rows reach the function: marks, deletes and other rows are filtered out before it is paid for. */

@@ -2,6 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { LEASE_MARGIN_MS } from '../lambdas/runtime/pending-row.ts';
 import { FRESH_MS } from '../lambdas/runtime/relay-stream.ts';
 import { between, say, unless, wholeDays, wholeNumber } from './refusal.ts';
+import { plus, type Retentions, retentionProblems } from './retentions.ts';
 
 /**
  * The relations between timings without which an event would be lost, doubled or walked into a dead-letter
@@ -21,18 +22,8 @@ const LEASE_MIN = Duration.seconds(3);
 /** Receives that are no attempts: two found the message leased, one delivers it to the dead-letter queue. */
 export const SPARE_RECEIVES = 3;
 
-/** The longest pause that a failed message's backoff puts before its next attempt. */
-const RETRY_BACKOFF_MAX = Duration.minutes(15);
-
-/** What an operator must have left to look at a message, at the least. */
-const OPERATOR_TIME_MIN = Duration.days(1);
-
 /** The longest visibility timeout (SQS quotas). */
 const VISIBILITY_MAX = Duration.hours(12);
-
-/** The shortest and the longest time that a queue keeps a message (SQS quotas). */
-const QUEUE_RETENTION_MIN = Duration.minutes(1);
-export const QUEUE_RETENTION_MAX = Duration.days(14);
 
 /** The highest `maxReceiveCount` (SQS API reference, SetQueueAttributes). */
 const RECEIVE_COUNT_MAX = 1_000;
@@ -61,16 +52,11 @@ export interface RelaySettings {
 }
 
 /** The settings of a consumer that have to fit each other. */
-export interface ConsumerSettings {
+export interface ConsumerSettings extends Retentions {
   readonly lease: Duration;
   readonly timeout: Duration;
-  readonly visibilityTimeout: Duration;
   readonly maxAttempts: number;
-  readonly maxReceiveCount: number;
   readonly batchSize: number;
-  readonly queueRetention: Duration;
-  readonly deadLetterRetention: Duration;
-  readonly inboxRetention: Duration;
 }
 
 /**
@@ -187,40 +173,4 @@ function visibilityProblems({ lease, timeout, visibilityTimeout }: ConsumerSetti
         'maxReceiveCount. Lower lease or raise visibilityTimeout.',
     ),
   ];
-}
-
-function retentionProblems(settings: ConsumerSettings): string[] {
-  const { queueRetention, deadLetterRetention, inboxRetention } = settings;
-  const longest = longestInQueue(settings);
-  const deadLetterMin = plus(longest, OPERATOR_TIME_MIN);
-  const inboxMin = plus(queueRetention, deadLetterRetention);
-  const range = "It is SQS's range.";
-  return [
-    ...between('queueRetention', queueRetention, QUEUE_RETENTION_MIN, QUEUE_RETENTION_MAX, range),
-    ...between('deadLetterRetention', deadLetterRetention, QUEUE_RETENTION_MIN, QUEUE_RETENTION_MAX, range),
-    ...wholeDays('inboxRetention', inboxRetention),
-    ...unless(
-      deadLetterRetention.toMilliseconds() >= deadLetterMin.toMilliseconds(),
-      `deadLetterRetention is ${say(deadLetterRetention)}, but must be at least ${say(deadLetterMin)}: SQS counts ` +
-        `a message's age from its first send, it may spend ${say(longest)} in the queue (maxReceiveCount times ` +
-        `the visibility timeout or the longest backoff), and somebody needs ${say(OPERATOR_TIME_MIN)} to look at ` +
-        'it. Raise deadLetterRetention, or lower maxReceiveCount or visibilityTimeout.',
-    ),
-    ...unless(
-      inboxRetention.toMilliseconds() >= inboxMin.toMilliseconds(),
-      `inboxRetention is ${say(inboxRetention)}, but must be at least queueRetention + deadLetterRetention = ` +
-        `${say(inboxMin)}: a message that comes back after its inbox row has gone could be processed twice. ` +
-        'Raise inboxRetention or lower the retentions of the queues.',
-    ),
-  ];
-}
-
-/** The worst time that a message spends in its queue once it is being received, before SQS moves it. */
-function longestInQueue({ visibilityTimeout, maxReceiveCount, queueRetention }: ConsumerSettings): Duration {
-  const pause = Math.max(visibilityTimeout.toMilliseconds(), RETRY_BACKOFF_MAX.toMilliseconds());
-  return Duration.millis(Math.min(pause * maxReceiveCount, queueRetention.toMilliseconds()));
-}
-
-function plus(...durations: readonly Duration[]): Duration {
-  return Duration.millis(durations.reduce((sum, duration) => sum + duration.toMilliseconds(), 0));
 }

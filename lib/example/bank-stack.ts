@@ -3,7 +3,7 @@ import { AttributeType, Billing, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import { lambdaEntry, ServiceFunction } from '../service-function.ts';
-import type { Stage } from './stage.ts';
+import { type Stage, stackProps } from './stage.ts';
 
 /** The bank: a stand-in for somebody else's system, with a function and a table of its own and no Mailroom. */
 export class BankStack extends Stack {
@@ -11,7 +11,7 @@ export class BankStack extends Stack {
   readonly bank: IFunction;
 
   constructor(scope: Construct, id: string, stage: Stage) {
-    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-bank` });
+    super(scope, id, stackProps(stage, 'bank'));
     const keep = stage.removalPolicy !== RemovalPolicy.DESTROY;
     const ledger = new TableV2(this, 'Ledger', {
       partitionKey: { name: 'PK', type: AttributeType.STRING },

@@ -5,12 +5,12 @@ import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
-import type { Stage } from './stage.ts';
+import { type Stage, stackProps } from './stage.ts';
 
 /** Inventory: reserves the stock of every order. */
 export class InventoryStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
-    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-inventory` });
+    super(scope, id, stackProps(stage, 'inventory'));
     const inventory = new InboxConsumer(this, 'Inventory', {
       mailroom,
       name: 'inventory',

@@ -5,12 +5,12 @@ import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
-import type { Stage } from './stage.ts';
+import { type Stage, stackProps } from './stage.ts';
 
 /** Notifications: sends one e-mail for every payment. */
 export class NotificationsStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
-    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-notifications` });
+    super(scope, id, stackProps(stage, 'notifications'));
     const notifications = new InboxConsumer(this, 'Notifications', {
       mailroom,
       name: 'notifications',

@@ -3,12 +3,13 @@ import { BankStack } from './bank-stack.ts';
 import { InventoryStack } from './inventory-stack.ts';
 import { MailroomStack } from './mailroom-stack.ts';
 import { NotificationsStack } from './notifications-stack.ts';
+import { OperationsStack } from './operations-stack.ts';
 import { OrdersStack } from './orders-stack.ts';
 import { PaymentsStack } from './payments-stack.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * The order system, a stack for each service, in the order in which an order flows.
+ * The order system, a stack for each service, in the order in which an order flows, and one for who operates it.
  *
  * @example
  * ```ts
@@ -22,4 +23,5 @@ export function orderSystem(app: App, stage: Stage): void {
   new PaymentsStack(app, 'Payments', stage, mailroom, bank);
   new InventoryStack(app, 'Inventory', stage, mailroom);
   new NotificationsStack(app, 'Notifications', stage, mailroom);
+  new OperationsStack(app, 'Operations', stage, mailroom);
 }

@@ -10,12 +10,12 @@ import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry, ServiceFunction } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
-import type { Stage } from './stage.ts';
+import { type Stage, stackProps } from './stage.ts';
 
 /** Orders: takes them over HTTP, and moves them on as the other services report. */
 export class OrdersStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
-    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-orders` });
+    super(scope, id, stackProps(stage, 'orders'));
 
     const api = new ServiceFunction(this, 'Api', {
       entry: lambdaEntry('example/orders/api.handler'),

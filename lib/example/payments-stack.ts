@@ -1,4 +1,4 @@
-import { Stack } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
@@ -7,12 +7,12 @@ import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
-import type { Stage } from './stage.ts';
+import { type Stage, stackProps } from './stage.ts';
 
 /** Payments: charges the bank for every order. */
 export class PaymentsStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom, bank: IFunction) {
-    super(scope, id, { env: stage.env, stackName: `mailroom-${stage.name}-payments` });
+    super(scope, id, stackProps(stage, 'payments'));
     const payments = new InboxConsumer(this, 'Payments', {
       mailroom,
       name: 'payments',
@@ -22,6 +22,7 @@ export class PaymentsStack extends Stack {
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],
       environment: { BANK_FUNCTION_NAME: bank.functionName },
+      slo: { latency: Duration.seconds(30), critical: true },
       maxConcurrency: stage.maxConcurrency,
       removalPolicy: stage.removalPolicy,
     });

@@ -1,4 +1,4 @@
-import { Duration, type Environment, RemovalPolicy } from 'aws-cdk-lib';
+import { Duration, type Environment, RemovalPolicy, type StackProps } from 'aws-cdk-lib';
 import { FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 
@@ -6,14 +6,18 @@ import { MailroomError } from '../../lambdas/runtime/errors.ts';
 export interface Stage {
   readonly name: StageName;
   readonly env: Environment;
-  /** What becomes of tables, queues and logs with their stack. Absent: they are kept. */
+  /** What becomes of tables, bus, queues and logs with their stack. Absent: they are kept, and the stacks are protected. */
   readonly removalPolicy?: RemovalPolicy;
   /** Who may call the orders API. */
   readonly ordersAuth: FunctionUrlAuthType;
   /** How often the youngest minutes are swept. */
   readonly sweepEvery: Duration;
+  /** For how long the bus can replay an event. Absent: not at all; MiniStack has no archives. */
+  readonly archive?: Duration;
   /** The most invocations of one consumer at a time. Absent: as many as Lambda allows. */
   readonly maxConcurrency?: number;
+  /** Whether there are composite alarms: MiniStack has none, and no metric math. */
+  readonly compositeAlarms: boolean;
 }
 
 /** The stages that there are. */
@@ -52,6 +56,7 @@ export function readStage(name: string | undefined, env: Env): Stage {
         sweepEvery: Duration.seconds(5),
         // On a laptop each invocation that runs at the same time is a process of its own.
         maxConcurrency: 2,
+        compositeAlarms: false,
       };
     case 'dev':
     case 'prod':
@@ -60,6 +65,8 @@ export function readStage(name: string | undefined, env: Env): Stage {
         env: { account, region },
         ordersAuth: FunctionUrlAuthType.AWS_IAM,
         sweepEvery: Duration.minutes(1),
+        archive: Duration.days(30),
+        compositeAlarms: true,
       };
     default:
       throw new MailroomError(
@@ -67,4 +74,17 @@ export function readStage(name: string | undefined, env: Env): Stage {
         `The stage is "${chosen}"; there are local, dev and prod. Choose one with -c stage=dev.`,
       );
   }
+}
+
+/**
+ * What every stack of a stage has in common: where it is, its name, and whether it can be deleted just so.
+ *
+ * @param service - absent for what all services share
+ */
+export function stackProps(stage: Stage, service?: string): StackProps {
+  return {
+    env: stage.env,
+    stackName: ['mailroom', stage.name, ...(service === undefined ? [] : [service])].join('-'),
+    terminationProtection: stage.removalPolicy !== RemovalPolicy.DESTROY,
+  };
 }

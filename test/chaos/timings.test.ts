@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
-import { BATCH_SIZE_MAX, consumerProblems, QUEUE_RETENTION_MAX, relayProblems } from '../../lib/timings.ts';
+import { QUEUE_RETENTION_MAX } from '../../lib/retentions.ts';
+import { BATCH_SIZE_MAX, consumerProblems, relayProblems } from '../../lib/timings.ts';
 import { CONSUMER_TIMINGS, RELAY_TIMINGS } from './timings.ts';
 
 const relay = {

@@ -2,7 +2,7 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { readConsumerConfig } from '../../lambdas/runtime/config.ts';
-import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
+import { InboxConsumer, type InboxConsumerProps, Mailroom, type MailroomProps } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { type Resource, resources, synthStage, testApp } from './synth.ts';
 
@@ -27,7 +27,7 @@ describe('a consumer of the example', () => {
     expect(target.DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsUndelivered/);
   });
 
-  test('lets only its rule send to the queue, and everybody only over TLS', () => {
+  test('lets only its rule send to the queue, the audit see how full it is, and everybody only over TLS', () => {
     const statements = policyOf(template, 'PaymentsQueuePolicy');
     expect(statements.filter(({ Effect }) => Effect === 'Allow')).toEqual([
       expect.objectContaining({
@@ -35,6 +35,10 @@ describe('a consumer of the example', () => {
         Condition: {
           ArnEquals: { 'aws:SourceArn': { 'Fn::GetAtt': [expect.stringMatching(/^PaymentsRule/), 'Arn'] } },
         },
+      }),
+      expect.objectContaining({
+        Action: 'sqs:GetQueueAttributes',
+        Principal: { AWS: { 'Fn::ImportValue': expect.stringContaining('MailroomAuditFunctionRole') } },
       }),
     ]);
     expect(statements.filter(({ Effect }) => Effect === 'Deny')).toEqual([
@@ -87,7 +91,8 @@ describe('a consumer of the example', () => {
       leaseMs: 30_000,
       visibilityTimeoutMs: 180_000,
       maxAttempts: 5,
-      inboxRetentionDays: 35,
+      // Two queues of 14 days each, and an archive of 30.
+      inboxRetentionDays: 58,
     });
   });
 
@@ -125,6 +130,28 @@ describe('defaults that follow what is set', () => {
   test('the receive count follows the attempts', () => {
     const queue = queueOf(consumerTemplate({ maxAttempts: 9 }), 'ConsumerQueue');
     expect(queue.RedrivePolicy.maxReceiveCount).toBe(12);
+  });
+
+  test('inbox rows outlast the archive of the bus', () => {
+    const days = (props: MailroomProps) => {
+      const { stack, mailroom } = mailroomStack(props);
+      consumer(stack, mailroom, 'Consumer');
+      const fn = only(Template.fromStack(stack), 'AWS::Lambda::Function', /^Consumer/);
+      return fn.Properties.Environment.Variables.MAILROOM_INBOX_RETENTION_DAYS;
+    };
+    expect(days({})).toBe('35');
+    expect(days({ archive: Duration.days(90) })).toBe('118');
+  });
+
+  test('its directory entry may grow and shrink: a tier is never asked for that a parameter cannot go back to', () => {
+    const events = Array.from({ length: 60 }, (_, index) => ({
+      type: `SomethingWithALongNameHappened${index}`,
+    }));
+    const tiers = [{}, { events }].map((props) => {
+      const [, entry] = Object.values(resources(consumerTemplate(props), 'AWS::SSM::Parameter'));
+      return entry?.Properties.Tier;
+    });
+    expect(tiers).toEqual(['Intelligent-Tiering', 'Intelligent-Tiering']);
   });
 
   test('settings of Mailroom win over variables of the same name', () => {
@@ -167,6 +194,13 @@ describe('a consumer is refused', () => {
     );
   });
 
+  test('with an inbox that forgets before the archive does', () => {
+    const { stack, mailroom } = mailroomStack({ archive: Duration.days(30) });
+    expect(() => consumer(stack, mailroom, 'Consumer', { inboxRetention: Duration.days(35) })).toThrow(
+      /inboxRetention is 35 days, but must be at least .* = 58 days/,
+    );
+  });
+
   test('with a name that is taken', () => {
     const { stack, mailroom } = mailroomStack();
     consumer(stack, mailroom, 'First');
@@ -176,9 +210,9 @@ describe('a consumer is refused', () => {
   });
 });
 
-function mailroomStack() {
+function mailroomStack(props: MailroomProps = {}) {
   const stack = new Stack(testApp(), 'Test');
-  return { stack, mailroom: new Mailroom(stack, 'Mailroom') };
+  return { stack, mailroom: new Mailroom(stack, 'Mailroom', props) };
 }
 
 function consumer(stack: Stack, mailroom: Mailroom, id: string, props: Partial<InboxConsumerProps> = {}) {

@@ -24,15 +24,35 @@ describe('the table', () => {
     expect(table).not.toHaveProperty('LocalSecondaryIndexes');
   });
 
-  test('denies everybody to delete an inbox row, whatever else they may', () => {
+  test('denies everybody to delete an inbox row or to put another in its place, whatever else they may', () => {
     expect(table.Replicas[0].ResourcePolicy.PolicyDocument.Statement).toEqual([
       expect.objectContaining({
         Effect: 'Deny',
         Principal: { AWS: '*' },
-        Action: ['dynamodb:BatchWriteItem', 'dynamodb:DeleteItem', 'dynamodb:PartiQLDelete'],
+        Action: [
+          'dynamodb:BatchWriteItem',
+          'dynamodb:DeleteItem',
+          'dynamodb:PartiQLDelete',
+          'dynamodb:PartiQLInsert',
+          'dynamodb:PutItem',
+        ],
         Condition: { 'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['INBOX#*'] } },
       }),
     ]);
+  });
+
+  test('makes an exception for the break-glass role, wherever that is', () => {
+    const breakGlassRole = Role.fromRoleArn(
+      new Stack(testApp(), 'Elsewhere'),
+      'Role',
+      'arn:aws:iam::1:role/ops/BreakGlass',
+    );
+    const { template } = tableStack({ breakGlassRole });
+    const [{ Condition }] = tableOf(template).Replicas[0].ResourcePolicy.PolicyDocument.Statement;
+    expect(Condition).toEqual({
+      'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['INBOX#*'] },
+      ArnNotEquals: { 'aws:PrincipalArn': 'arn:aws:iam::1:role/ops/BreakGlass' },
+    });
   });
 
   test('can be warm from its first moment', () => {
@@ -57,12 +77,15 @@ describe('the grants of the example', () => {
     [templates.Notifications, 'NotificationsFunctionRole'],
   ] as const;
 
-  test.each(roles)('bind every access to rows to partition keys: %#', (template, role) => {
-    const loose = statementsOf(template, role).filter(
-      ({ actions, keys }) => keys === undefined && actions.some(reachesRows),
-    );
-    expect(loose).toEqual([]);
-  });
+  test.each(roles)(
+    'bind every access to rows to partition keys, which a request must name: %#',
+    (template, role) => {
+      const loose = statementsOf(template, role).filter(
+        ({ actions, keys, mustNameKeys }) => !(keys && mustNameKeys) && actions.some(reachesRows),
+      );
+      expect(loose).toEqual([]);
+    },
+  );
 
   test.each(roles)(
     'let nobody delete an inbox row or an outbox row, scan, or write in bulk: %#',
@@ -77,17 +100,26 @@ describe('the grants of the example', () => {
     },
   );
 
-  test.each(['MailroomRelayStreamRole', 'MailroomRelaySweepRole'])(
-    '%s marks outbox rows, cannot add one, and deletes only pointers',
-    (role) => {
-      const statements = statementsOf(templates.Mailroom, role);
-      expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['OUTBOX#*']);
-      expect(keysFor(statements, 'dynamodb:UpdateItem')).toContain('OUTBOX#*');
-      expect(keysFor(statements, 'dynamodb:PutItem')).toEqual(['DEAD#*', 'SWEEP#*', 'SWEEP']);
-      expect(keysFor(statements, 'dynamodb:DeleteItem')).toEqual(['DEAD#*', 'SWEEP#*']);
-      expect(keysFor(statements, 'dynamodb:Query')).toEqual(['OUTBOX#*', 'DEAD#*', 'SWEEP#*', 'SWEEP']);
-    },
-  );
+  test('the stream path marks outbox rows and keeps the pointers to DEAD ones, and reads nothing', () => {
+    const statements = statementsOf(templates.Mailroom, 'MailroomRelayStreamRole');
+    expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['OUTBOX#*']);
+    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['OUTBOX#*']);
+    expect(keysFor(statements, 'dynamodb:PutItem')).toEqual(['DEAD#*']);
+    expect(keysFor(statements, 'dynamodb:DeleteItem')).toEqual(['DEAD#*']);
+    expect(keysFor(statements, 'dynamodb:GetItem')).toEqual([]);
+    expect(keysFor(statements, 'dynamodb:Query')).toEqual([]);
+  });
+
+  test('the sweep also finds what is due, and keeps unsettled minutes and its own state', () => {
+    const statements = statementsOf(templates.Mailroom, 'MailroomRelaySweepRole');
+    expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['OUTBOX#*']);
+    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['OUTBOX#*', 'SWEEP']);
+    expect(keysFor(statements, 'dynamodb:PutItem').toSorted()).toEqual(['DEAD#*', 'SWEEP#*']);
+    expect(keysFor(statements, 'dynamodb:DeleteItem').toSorted()).toEqual(['DEAD#*', 'SWEEP#*']);
+    expect(keysFor(statements, 'dynamodb:Query')).toEqual(
+      expect.arrayContaining(['OUTBOX#*', 'DEAD#*', 'SWEEP#*']),
+    );
+  });
 
   test('only the relay publishes', () => {
     const publishers = roles.filter(([template, role]) =>
@@ -105,10 +137,14 @@ describe('the grants of the example', () => {
 
   test('a consumer keeps its own inbox, and no other', () => {
     const statements = statementsOf(templates.Payments, 'PaymentsFunctionRole');
-    const own = ['INBOX#payments#*', 'REJECTED#payments', 'PAYMENT#*'];
-    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(own);
-    expect(keysFor(statements, 'dynamodb:PutItem').toSorted()).toEqual([...own, 'OUTBOX#*'].toSorted());
-    expect(keysFor(statements, 'dynamodb:DeleteItem')).toEqual(['REJECTED#payments', 'PAYMENT#*']);
+    const pointers = ['FAILED#payments', 'REJECTED#payments'];
+    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['INBOX#payments#*', 'PAYMENT#*']);
+    expect(keysFor(statements, 'dynamodb:PutItem').toSorted()).toEqual([
+      ...['FAILED#payments', 'OUTBOX#*', 'PAYMENT#*', 'REJECTED#payments'],
+    ]);
+    expect(keysFor(statements, 'dynamodb:DeleteItem').toSorted()).toEqual(
+      [...pointers, 'PAYMENT#*'].toSorted(),
+    );
     expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['INBOX#payments#*']);
   });
 });
@@ -124,6 +160,8 @@ describe('domain keys', () => {
     'DEAD#0*',
     'REJECTED#*',
     'SWEEPS#*',
+    'FAILED#payments',
+    'OPERATIONS#*',
   ])('cannot reach rows of Mailroom itself: %s', (key) => {
     const { table, role } = tableStack();
     expect(() => table.grantDomain(role, ['ORDER#*', key])).toThrow(
@@ -138,7 +176,7 @@ describe('domain keys', () => {
 
   test('may be exact or open-ended, and may begin with the same letter', () => {
     const { table, role } = tableStack();
-    expect(() => table.grantDomain(role, ['ORDER#*', 'SETTINGS', 'I', 'DEAL#*'])).not.toThrow();
+    expect(() => table.grantDomain(role, ['ORDER#*', 'SETTINGS', 'I', 'DEAL#*', 'FAILURE#*'])).not.toThrow();
   });
 });
 

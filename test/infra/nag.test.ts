@@ -11,12 +11,16 @@ describe('cdk-nag (AwsSolutions)', () => {
     expect(violations).toEqual([]);
   });
 
-  test('is told to overlook only queues that are dead-letter queues themselves', () => {
+  test('is told to overlook only queues that are dead-letter queues themselves, and what the audit reads', () => {
     const overlooked = synthStage('prod')
       .app.node.findAll()
       .flatMap((construct) => acknowledged(construct).map((rule) => `${construct.node.path}: ${rule}`));
     expect(overlooked.sort()).toEqual([
       'Inventory/Inventory/Undelivered: Annotation::AwsSolutions-SQS3',
+      'Mailroom/Mailroom/Audit: Annotation::AwsSolutions-IAM5[Resource::*]',
+      expect.stringMatching(
+        /^Mailroom\/Mailroom\/Audit: Annotation::AwsSolutions-IAM5\[Resource::arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:rule\/<MailroomBus\w+>\/\*\]$/,
+      ),
       'Mailroom/Mailroom/Relay/Failures: Annotation::AwsSolutions-SQS3',
       'Notifications/Notifications/Undelivered: Annotation::AwsSolutions-SQS3',
       'Orders/OrderStatus/Undelivered: Annotation::AwsSolutions-SQS3',

@@ -7,6 +7,8 @@ export interface Statement {
   /** The partition keys it is bound to; absent when it is bound to none. */
   readonly keys?: readonly string[];
   readonly effect: string;
+  /** Whether a request that names no partition key at all is outside of it. */
+  readonly mustNameKeys: boolean;
 }
 
 /** What the role of a function may do, by the beginning of the policy's logical id. */
@@ -25,10 +27,13 @@ export function keysFor(statements: readonly Statement[], action: string): (stri
 }
 
 function statement(raw: Record<string, unknown>): Statement {
-  const condition = raw.Condition as Record<string, Record<string, string[]>> | undefined;
+  const condition = raw.Condition as
+    | { Null?: Record<string, string>; 'ForAllValues:StringLike'?: Record<string, string[]> }
+    | undefined;
   return {
     effect: String(raw.Effect),
     actions: [raw.Action].flat() as string[],
     keys: condition?.['ForAllValues:StringLike']?.['dynamodb:LeadingKeys'],
+    mustNameKeys: condition?.Null?.['dynamodb:LeadingKeys'] === 'false',
   };
 }

@@ -1,3 +1,5 @@
+import { Stack } from 'aws-cdk-lib';
+import type { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { readStage } from '../../lib/example/stage.ts';
 import { type Resource, resources, STACKS, synthStage } from './synth.ts';
@@ -10,6 +12,7 @@ const OUTPUTS = {
   Payments: ['PaymentsQueueUrl', 'PaymentsDlqUrl'],
   Inventory: ['InventoryQueueUrl', 'InventoryDlqUrl'],
   Notifications: ['NotificationsQueueUrl', 'NotificationsDlqUrl'],
+  Operations: ['PageTopicArn', 'TicketTopicArn', 'DashboardName'],
 };
 
 describe('choosing a stage', () => {
@@ -36,7 +39,7 @@ describe('choosing a stage', () => {
 });
 
 describe.each(REAL_STAGES)('the stage %s', (name) => {
-  const { templates } = synthStage(name);
+  const { app, templates } = synthStage(name);
   const all = Object.values(templates);
 
   test('names nothing of a local engine', () => {
@@ -47,8 +50,14 @@ describe.each(REAL_STAGES)('the stage %s', (name) => {
     }
   });
 
-  test('keeps every table, queue and log when its stack goes', () => {
-    const stateful = ['AWS::DynamoDB::GlobalTable', 'AWS::SQS::Queue', 'AWS::Logs::LogGroup'];
+  test('keeps every table, bus, archive, queue and log when its stack goes', () => {
+    const stateful = [
+      'AWS::DynamoDB::GlobalTable',
+      'AWS::Events::EventBus',
+      'AWS::Events::Archive',
+      'AWS::SQS::Queue',
+      'AWS::Logs::LogGroup',
+    ];
     const found = all.flatMap((template) =>
       stateful.flatMap((type) => Object.values(resources(template, type))),
     );
@@ -69,22 +78,64 @@ describe.each(REAL_STAGES)('the stage %s', (name) => {
     }
   });
 
+  test('lets no stack be deleted just so', () => {
+    expect(app.node.children.filter(Stack.isStack).map((stack) => stack.terminationProtection)).toEqual(
+      STACKS.map(() => true),
+    );
+  });
+
+  test('archives every event of the bus for a month, which every inbox outlasts', () => {
+    const archives = Object.values(resources(templates.Mailroom, 'AWS::Events::Archive'));
+    expect(archives.map(({ Properties }) => Properties)).toEqual([
+      expect.objectContaining({
+        SourceArn: { 'Fn::GetAtt': [expect.stringMatching(/^MailroomBus/), 'Arn'] },
+        RetentionDays: 30,
+      }),
+    ]);
+    expect(archives[0]?.Properties).not.toHaveProperty('EventPattern');
+    const retentions = functionsOf(all).flatMap((fn) => fn.MAILROOM_INBOX_RETENTION_DAYS ?? []);
+    expect(retentions).toEqual(['58', '58', '58', '58']);
+  });
+
+  test('encrypts every queue, and takes messages over TLS only', () => {
+    for (const template of all) {
+      const queues = resources(template, 'AWS::SQS::Queue');
+      for (const { Properties } of Object.values(queues)) expect(Properties.SqsManagedSseEnabled).toBe(true);
+      const overTls = Object.values(resources(template, 'AWS::SQS::QueuePolicy')).flatMap(({ Properties }) =>
+        Properties.PolicyDocument.Statement.some(isTlsOnly) ? Properties.Queues : [],
+      );
+      expect(overTls.map(({ Ref }: { Ref: string }) => Ref).sort()).toEqual(Object.keys(queues).sort());
+    }
+  });
+
+  test('never has a function log what it was invoked with', () => {
+    const functions = functionsOf(all);
+    expect(functions.length).toBeGreaterThan(6);
+    for (const variables of functions) {
+      expect(variables).not.toHaveProperty('POWERTOOLS_LOGGER_LOG_EVENT');
+      expect(variables).not.toHaveProperty('POWERTOOLS_DEV');
+    }
+  });
+
   test('asks who calls the orders API', () => {
     const urls = Object.values(resources(templates.Orders, 'AWS::Lambda::Url'));
     expect(urls.map((url) => url.Properties.AuthType)).toEqual(['AWS_IAM']);
     const permissions = all.flatMap((template) =>
       Object.values(resources(template, 'AWS::Lambda::Permission')),
     );
-    expect(permissions.map((permission) => permission.Properties.Principal)).toEqual([
-      'events.amazonaws.com',
+    expect(
+      permissions.map(({ Properties }) => [Properties.Principal, Properties.FunctionName['Fn::GetAtt'][0]]),
+    ).toEqual([
+      ['events.amazonaws.com', expect.stringMatching(/^MailroomRelaySweep/)],
+      ['events.amazonaws.com', expect.stringMatching(/^MailroomAudit/)],
     ]);
   });
 
   test('sweeps once a minute', () => {
-    const environments = Object.values(resources(templates.Mailroom, 'AWS::Lambda::Function')).map(
-      (fn) => fn.Properties.Environment.Variables,
+    const relay = functionsOf([templates.Mailroom]).filter(
+      (variables) => variables.POWERTOOLS_SERVICE_NAME === 'mailroom-relay',
     );
-    expect(environments.map((variables) => variables.MAILROOM_SWEEP_EVERY_MS)).toEqual(['60000', '60000']);
+    expect(relay.map((variables) => variables.MAILROOM_SWEEP_EVERY_MS)).toEqual(['60000', '60000']);
   });
 });
 
@@ -103,7 +154,7 @@ describe('the stages', () => {
       const buses = Object.values(resources(templates.Mailroom, 'AWS::Events::EventBus'));
       return [...stacks, ...queues, ...buses.map((bus) => bus.Properties.Name)];
     });
-    expect(names).toHaveLength(22);
+    expect(names).toHaveLength(24);
     expect(new Set(names).size).toBe(names.length);
   });
 
@@ -125,8 +176,46 @@ describe('the stages', () => {
     expect(stream?.Properties.Environment.Variables.MAILROOM_SWEEP_EVERY_MS).toBe('5000');
     const tables = Object.values(resources(templates.Mailroom, 'AWS::DynamoDB::GlobalTable'));
     expect(tables.map((table) => table.DeletionPolicy)).toEqual(['Delete']);
+    const buses = Object.values(resources(templates.Mailroom, 'AWS::Events::EventBus'));
+    expect(buses.map((bus) => bus.DeletionPolicy)).toEqual(['Delete']);
+  });
+
+  test('local has no archive, which its engine does not know, and lets every stack go', () => {
+    const { app, templates } = synthStage('local');
+    expect(resources(templates.Mailroom, 'AWS::Events::Archive')).toEqual({});
+    const stacks = app.node.children.filter(Stack.isStack);
+    expect(stacks.filter((stack) => stack.terminationProtection)).toEqual([]);
+  });
+
+  test.each(['local', 'prod'] as const)('make the same templates every time: %s', (name) => {
+    const [first, second] = [synthStage(name), synthStage(name)].map(({ templates }) =>
+      STACKS.map((stack) => templates[stack].toJSON()),
+    );
+    expect(second).toEqual(first);
   });
 });
+
+/** The environments of all functions. */
+function functionsOf(templates: readonly Template[]): Record<string, string>[] {
+  return templates.flatMap((template) =>
+    Object.values(resources(template, 'AWS::Lambda::Function')).map(
+      (fn) => fn.Properties.Environment.Variables,
+    ),
+  );
+}
+
+function isTlsOnly(statement: {
+  readonly Effect: string;
+  readonly Action: unknown;
+  readonly Condition?: unknown;
+}): boolean {
+  const insecure = JSON.stringify({ Bool: { 'aws:SecureTransport': 'false' } });
+  return (
+    statement.Effect === 'Deny' &&
+    statement.Action === 'sqs:*' &&
+    JSON.stringify(statement.Condition) === insecure
+  );
+}
 
 function isKept({ DeletionPolicy, UpdateReplacePolicy }: Resource): boolean {
   return [DeletionPolicy, UpdateReplacePolicy].every((policy) => policy?.startsWith('Retain'));

@@ -15,20 +15,31 @@ export interface Resource {
 }
 
 /** The stacks of the order system, in the order of the app. */
-export const STACKS = ['Mailroom', 'Orders', 'Bank', 'Payments', 'Inventory', 'Notifications'] as const;
+export const STACKS = [
+  'Mailroom',
+  'Orders',
+  'Bank',
+  'Payments',
+  'Inventory',
+  'Notifications',
+  'Operations',
+] as const;
 
 type StackName = (typeof STACKS)[number];
 
 const { context } = JSON.parse(readFileSync(new URL('../../cdk.json', import.meta.url), 'utf8'));
 
 /** An app with the feature flags of `cdk.json` that bundles nothing: templates need no code. */
-export function testApp(): App {
-  return new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] }, analyticsReporting: false });
+export function testApp(given: Readonly<Record<string, string>> = {}): App {
+  return new App({
+    context: { ...context, 'aws:cdk:bundling-stacks': [], ...given },
+    analyticsReporting: false,
+  });
 }
 
 /** The order system in one stage, and its templates. */
-export function synthStage(name: StageName) {
-  const app = testApp();
+export function synthStage(name: StageName, given: Readonly<Record<string, string>> = {}) {
+  const app = testApp(given);
   orderSystem(app, readStage(name, {}));
   const templates = Object.fromEntries(
     STACKS.map((stack) => [stack, Template.fromStack(app.node.findChild(stack) as never)]),

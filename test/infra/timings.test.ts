@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { describe, expect, test } from 'vitest';
 import { refuse } from '../../lib/refusal.ts';
+import { archiveProblems, defaultInboxRetention } from '../../lib/retentions.ts';
 import {
   type ConsumerSettings,
   consumerProblems,
@@ -148,11 +149,19 @@ describe("a consumer's settings", () => {
         'retentions of the queues.',
     ],
     [
+      'an inbox that forgets before the archive does',
+      { archive: days(30) },
+      "inboxRetention is 35 days, but must be at least queueRetention + deadLetterRetention + the bus's archive = 58 " +
+        'days: an event replayed after its inbox row has gone would run again, so it is rejected as too old, and a new ' +
+        'consumer could not be given all that the archive holds. Raise inboxRetention (or leave it out), or lower the ' +
+        "Mailroom's archive.",
+    ],
+    [
       'a dead-letter queue that expires on arrival',
       { deadLetterRetention: days(1) },
-      "deadLetterRetention is 1 day, but must be at least 1 day 2 hours: SQS counts a message's age from its first " +
+      "deadLetterRetention is 1 day, but must be at least 3 days 2 hours: SQS counts a message's age from its first " +
         'send, it may spend 2 hours in the queue (maxReceiveCount times the visibility timeout or the longest ' +
-        'backoff), and somebody needs 1 day to look at it. Raise deadLetterRetention, or lower maxReceiveCount or ' +
+        'backoff), and somebody needs 3 days to look at it. Raise deadLetterRetention, or lower maxReceiveCount or ' +
         'visibilityTimeout.',
     ],
     [
@@ -185,7 +194,39 @@ describe("a consumer's settings", () => {
       deadLetterRetention: days(14),
     };
     expect(consumerProblems({ ...consumer, ...edge })).toEqual([]);
-    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(26) })).toEqual([]);
+    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(74) })).toEqual([]);
+    expect(consumerProblems({ ...consumer, archive: days(7) })).toEqual([]);
+  });
+});
+
+describe('the retention of an inbox, when nobody says,', () => {
+  const queues = { queueRetention: days(14), deadLetterRetention: days(14) };
+
+  test('is 35 days, or what the queues and the archive need', () => {
+    expect(defaultInboxRetention(queues).toDays()).toBe(35);
+    expect(defaultInboxRetention({ ...queues, archive: days(7) }).toDays()).toBe(35);
+    expect(defaultInboxRetention({ ...queues, archive: days(8) }).toDays()).toBe(36);
+    expect(defaultInboxRetention({ ...queues, archive: days(365) }).toDays()).toBe(393);
+  });
+
+  test('always works', () => {
+    for (const archive of [undefined, days(1), days(30), days(400)]) {
+      const retentions = { queueRetention: hours(30), deadLetterRetention: hours(80), archive };
+      const inboxRetention = defaultInboxRetention(retentions);
+      expect(consumerProblems({ ...consumer, ...retentions, inboxRetention })).toEqual([]);
+    }
+  });
+});
+
+describe('an archive', () => {
+  test('holds events for whole days, or is not there', () => {
+    expect(archiveProblems(undefined)).toEqual([]);
+    expect(archiveProblems(days(30))).toEqual([]);
+    expect(archiveProblems(hours(36))).toEqual([
+      'archive is 1 day 12 hours, but must be a whole number of days, 1 at least: EventBridge keeps archived events by ' +
+        'the day. Round it up to days, or leave it out for no archive.',
+    ]);
+    expect(archiveProblems(days(0))).toEqual([expect.stringContaining('archive is 0 seconds, but must be')]);
   });
 });
 

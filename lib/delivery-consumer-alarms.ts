@@ -1,0 +1,136 @@
+import { Duration } from 'aws-cdk-lib';
+import { MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
+import type { AlarmPlan, AlarmSeverity } from './delivery-alarm.ts';
+import { COUNT_PERIOD, type ConsumerMetrics } from './delivery-metrics.ts';
+import { throttled, troublePeriods } from './delivery-relay-alarms.ts';
+import type { AlarmThresholds } from './delivery-thresholds.ts';
+import type { InboxConsumer } from './inbox-consumer.ts';
+import { say } from './refusal.ts';
+
+type Thresholds = Required<AlarmThresholds>;
+
+/** The long window of a promise: what breaks it for an hour is no hiccup. */
+const LONG_WINDOW = Duration.hours(1);
+
+/** The alarms on one consumer that watch one metric each, without those on its promise. */
+export function consumerAlarms(
+  consumer: InboxConsumer,
+  metrics: ConsumerMetrics,
+  thresholds: Thresholds,
+): AlarmPlan[] {
+  const { name } = consumer;
+  return [
+    {
+      id: 'Lost',
+      anchor: 'an-event-was-lost-on-the-way-to-a-consumer',
+      severity: 'page',
+      what: `An event for ${name} reached neither its queue nor the queue of undelivered events: it is lost to it.`,
+      run: 'audit --since 25h',
+      metric: metrics.lost,
+      threshold: 0,
+    },
+    {
+      id: 'DeadLetters',
+      anchor: 'a-message-is-dead',
+      severity: 'ticket',
+      what: `A message of ${name} is in its dead-letter queue: poison, or out of attempts.`,
+      run: `dlq list consumer:${name}`,
+      metric: metrics.deadLetters,
+      threshold: 0,
+    },
+    {
+      id: 'Undelivered',
+      anchor: 'an-event-was-not-delivered',
+      severity: 'ticket',
+      what: `EventBridge could not hand an event to the queue of ${name}.`,
+      run: `dlq list rule:${name}`,
+      metric: metrics.undelivered,
+      threshold: 0,
+    },
+    {
+      id: 'RuleFailures',
+      anchor: 'a-rule-fails',
+      severity: 'ticket',
+      what: `The rule of ${name} failed for good to hand events over.`,
+      run: `dlq list rule:${name}`,
+      metric: metrics.failedInvocations,
+      threshold: thresholds.failedInvocations,
+    },
+    ...hardships(name, metrics, thresholds),
+    throttled('Throttles', metrics.throttles, `The function of ${name}`, thresholds),
+  ];
+}
+
+/**
+ * A consumer that does nothing has no latency either, so its promise would look kept. Its queue tells: never empty, and
+ * nothing was deleted.
+ */
+export function standsStill(
+  { name, slo }: InboxConsumer,
+  metrics: ConsumerMetrics,
+  thresholds: Thresholds,
+): AlarmPlan {
+  const { waiting, deleted } = metrics;
+  return {
+    id: 'StandsStill',
+    anchor: 'a-consumer-stands-still',
+    severity: severityOf(slo),
+    what: `Messages wait for ${name}, and it has finished none for ${say(thresholds.troubleFor)}.`,
+    run: 'status',
+    metric: new MathExpression({
+      expression: 'IF(waiting > 0 AND FILL(deleted, 0) == 0, 1, 0)',
+      usingMetrics: { waiting, deleted },
+      label: 'Stands still',
+      period: COUNT_PERIOD,
+    }),
+    threshold: 0,
+    breaches: troublePeriods(thresholds),
+  };
+}
+
+function hardships(name: string, metrics: ConsumerMetrics, thresholds: Thresholds): AlarmPlan[] {
+  return [
+    {
+      id: 'AttemptsOverThree',
+      anchor: 'messages-need-many-attempts',
+      severity: 'ticket',
+      what: `A message of ${name} needed a fourth attempt: the next failures make it dead.`,
+      run: `messages list --failed --by cause --consumer ${name}`,
+      metric: metrics.attemptsOverThree,
+      threshold: thresholds.attemptsOverThree,
+    },
+    {
+      id: 'FenceRefused',
+      anchor: 'a-fence-refused-a-write',
+      severity: 'ticket',
+      what: `A worker of ${name} lost its message to another one, and its writes were refused.`,
+      run: `messages list --failed --consumer ${name}`,
+      metric: metrics.fenceRefused,
+      threshold: thresholds.fenceRefused,
+    },
+  ];
+}
+
+/**
+ * The two alarms on a promise: broken now, and broken for long. Only both together are worth a call.
+ *
+ * @returns none when the consumer promises nothing
+ */
+export function promiseAlarms({ name, slo }: InboxConsumer, { latency }: ConsumerMetrics): AlarmPlan[] {
+  if (slo === undefined) return [];
+  const severity = severityOf(slo);
+  const windows = { SlowNow: COUNT_PERIOD, SlowForLong: LONG_WINDOW };
+  return Object.entries(windows).map(([id, period]) => ({
+    id,
+    anchor: 'a-promise-is-broken',
+    severity,
+    what: `Over ${say(period)}, ${name} has processed events later than the ${say(slo.latency)} that it promises.`,
+    run: `messages list --failed --consumer ${name}`,
+    metric: latency.with({ period }),
+    threshold: slo.latency.toMilliseconds(),
+  }));
+}
+
+function severityOf(slo: InboxConsumer['slo']): AlarmSeverity {
+  return slo?.critical ? 'page' : 'ticket';
+}

@@ -1,0 +1,237 @@
+import { Duration } from 'aws-cdk-lib';
+import {
+  AlarmStatusWidget,
+  Dashboard,
+  GraphWidget,
+  type IAlarm,
+  type IMetric,
+  type IWidget,
+  MathExpression,
+  SingleValueWidget,
+} from 'aws-cdk-lib/aws-cloudwatch';
+import type { Construct } from 'constructs';
+import type { AuditMetrics, ConsumerMetrics, RelayMetrics } from './delivery-metrics.ts';
+import { DASHBOARD_WIDTH, FROM_ZERO, graphs, heading, named, percentiles, sum } from './delivery-widgets.ts';
+import type { InboxConsumer } from './inbox-consumer.ts';
+import { say } from './refusal.ts';
+
+/** A consumer and its metrics. */
+interface WatchedConsumer {
+  readonly consumer: InboxConsumer;
+  readonly metrics: ConsumerMetrics;
+}
+
+/** What a {@link DeliveryDashboard} shows. */
+export interface DeliveryDashboardProps {
+  readonly relay: RelayMetrics;
+  /** Absent where no audit is scheduled. */
+  readonly audit?: AuditMetrics | undefined;
+  readonly consumers: readonly WatchedConsumer[];
+  /** The most urgent first. */
+  readonly alarms: readonly IAlarm[];
+}
+
+/** The most alarms of one widget (CloudWatch, dashboard body structure). */
+const STATUS_ALARMS_MAX = 100;
+
+const HOUR_MS = Duration.hours(1).toMilliseconds();
+
+/**
+ * The dashboard, from top to bottom in the order in which somebody asks: is anything wrong, is the promise kept, does
+ * everything that comes in go out, what is dead, how is the relay, how is each consumer, what does it cost.
+ *
+ * Made by `DeliveryAlarms` out of the metrics that its alarms watch.
+ */
+export class DeliveryDashboard extends Dashboard {
+  constructor(scope: Construct, id: string, props: DeliveryDashboardProps) {
+    const { relay, consumers, alarms } = props;
+    super(scope, id, {
+      defaultInterval: Duration.hours(6),
+      widgets: [
+        [
+          new AlarmStatusWidget({
+            title: 'Status',
+            width: DASHBOARD_WIDTH,
+            height: 4,
+            alarms: alarms.slice(0, STATUS_ALARMS_MAX),
+          }),
+        ],
+        [heading('Promise')],
+        promise(props),
+        [heading('Flow')],
+        flow(relay, consumers),
+        [heading('Dead')],
+        dead(relay, consumers),
+        [heading('Relay')],
+        relayRow(relay),
+        ...consumers.flatMap((watched) => [
+          [heading(`Consumer ${watched.consumer.name}`)],
+          consumerRow(watched),
+        ]),
+        [heading('Cost')],
+        cost(relay, consumers),
+      ],
+    });
+  }
+}
+
+function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[] {
+  return graphs([
+    { title: 'Oldest pending event', left: [named(relay.oldestPending, 'age')] },
+    { title: 'Commit to bus', left: percentiles(relay.publishLatency) },
+    {
+      title: 'Commit to processed',
+      left: consumers.map(({ consumer, metrics }) => {
+        const { name, slo } = consumer;
+        const promised = slo === undefined ? '' : `, promised ${say(slo.latency)}`;
+        return named(metrics.latency, `${name} p${slo?.percentile ?? 99}${promised}`);
+      }),
+    },
+    ...(audit === undefined
+      ? []
+      : [
+          {
+            title: 'Found by the audit',
+            left: [named(audit.missing, 'missing'), named(audit.doubled, 'doubled')],
+          },
+        ]),
+  ]);
+}
+
+/** The lines come in two pairs that coincide: what one side hands over, and what the other side has done with it. */
+function flow(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidget[] {
+  const total = (label: string, pick: (metrics: ConsumerMetrics) => IMetric) =>
+    sum(
+      label,
+      consumers.map(({ metrics }) => pick(metrics)),
+    );
+  return graphs([
+    {
+      title: 'Committed = published; delivered to consumers = processed by them',
+      left: [
+        relay.committed.with({ label: 'committed' }),
+        named(relay.published, 'published'),
+        ...total('delivered', ({ delivered }) => delivered),
+        ...total('processed', ({ processed }) => processed),
+      ],
+    },
+  ]);
+}
+
+function dead(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidget[] {
+  const hours = new MathExpression({
+    expression: `expiry / ${HOUR_MS}`,
+    usingMetrics: { expiry: relay.firstExpiry },
+    label: 'hours until the first dead letter is deleted',
+    period: relay.firstExpiry.period,
+  });
+  const places = [
+    named(relay.dead, 'dead'),
+    named(relay.deadLetters, 'letters in all queues'),
+    named(relay.stream, 'stream'),
+    ...consumers.flatMap(({ consumer, metrics }) => [
+      named(metrics.undelivered, `rule:${consumer.name}`),
+      named(metrics.deadLetters, `consumer:${consumer.name}`),
+    ]),
+  ];
+  return [
+    new GraphWidget({ title: 'By place', left: places, width: DASHBOARD_WIDTH - 8, leftYAxis: FROM_ZERO }),
+    new SingleValueWidget({ title: 'First expiry', metrics: [hours], width: 8, height: 6 }),
+  ];
+}
+
+function relayRow(relay: RelayMetrics): IWidget[] {
+  return graphs([
+    {
+      title: 'Troubles',
+      left: [
+        named(relay.rescued, 'rescued by the sweep'),
+        named(relay.publishRetries, 'publish retries'),
+        named(relay.refused, 'refused'),
+        named(relay.busFailures, 'bus failures'),
+        named(relay.watchFailures, 'watch failures'),
+      ],
+    },
+    {
+      title: 'Errors and throttles',
+      left: [
+        named(relay.streamErrors, 'stream errors'),
+        named(relay.sweepErrors, 'sweep errors'),
+        named(relay.streamThrottles, 'stream throttles'),
+        named(relay.sweepThrottles, 'sweep throttles'),
+        named(relay.readThrottles, 'table reads throttled'),
+        named(relay.writeThrottles, 'table writes throttled'),
+      ],
+    },
+    { title: 'Pending after a sweep', left: [named(relay.pending, 'pending')] },
+    {
+      title: 'Ages',
+      left: [
+        named(relay.streamAge, 'stream record'),
+        named(relay.oldestLease, 'lease that has run out'),
+        named(relay.clockDifference, 'clocks differ by'),
+      ],
+    },
+  ]);
+}
+
+function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
+  const { slo } = consumer;
+  return graphs([
+    {
+      title: 'Messages',
+      left: [
+        named(metrics.received, 'received'),
+        named(metrics.processed, 'processed'),
+        named(metrics.duplicate, 'duplicate'),
+        named(metrics.leased, 'leased elsewhere'),
+      ],
+    },
+    {
+      title: 'Failures',
+      left: [
+        named(metrics.failed, 'failed'),
+        named(metrics.rejected, 'rejected'),
+        named(metrics.attemptsOverThree, 'attempts over 3'),
+        named(metrics.leasesExpired, 'leases expired'),
+        named(metrics.fenceRefused, 'fence refused'),
+        named(metrics.throttles, 'throttles'),
+        named(metrics.failedInvocations, 'rule failures'),
+        named(metrics.lost, 'lost'),
+      ],
+    },
+    {
+      title: 'Commit to processed',
+      left: percentiles(metrics.latency, slo?.percentile),
+      leftAnnotations: slo === undefined ? [] : [{ value: slo.latency.toMilliseconds(), label: 'promised' }],
+    },
+    {
+      title: 'Queue',
+      left: [named(metrics.waiting, 'waiting'), named(metrics.inFlight, 'in flight')],
+    },
+  ]);
+}
+
+function cost(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidget[] {
+  return graphs([
+    { title: 'Table units', left: [named(relay.writeUnits, 'write'), named(relay.readUnits, 'read')] },
+    {
+      title: 'Lambda invocations',
+      stacked: true,
+      left: [
+        named(relay.invocations.stream, 'stream'),
+        named(relay.invocations.sweep, 'sweep'),
+        ...consumers.map(({ consumer, metrics }) => named(metrics.invocations, consumer.name)),
+      ],
+    },
+    { title: 'Events put on the bus', left: sum('events', [relay.published, relay.publishRetries]) },
+    {
+      title: 'SQS receives, empty ones too',
+      stacked: true,
+      left: consumers.flatMap(({ consumer, metrics }) => [
+        named(metrics.receives, consumer.name),
+        named(metrics.emptyReceives, `${consumer.name}, empty`),
+      ]),
+    },
+  ]);
+}

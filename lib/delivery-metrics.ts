@@ -1,0 +1,143 @@
+import { Duration, Fn } from 'aws-cdk-lib';
+import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import type { MetricName } from '../lambdas/runtime/telemetry.ts';
+import type { InboxConsumer } from './inbox-consumer.ts';
+import type { Mailroom } from './mailroom.ts';
+import type { OutboxAudit } from './outbox-audit.ts';
+import { SCHEDULE_MIN } from './timings.ts';
+
+/** Over how long counters are added up, by alarms and dashboard alike. */
+export const COUNT_PERIOD = Duration.minutes(5);
+
+const NAMESPACE = 'Mailroom';
+
+/** How often a sweep sends its gauges: alarms on them must not look more often. */
+function gaugePeriod({ relay }: Mailroom): Duration {
+  return Duration.minutes(
+    Math.max(SCHEDULE_MIN.toMinutes(), relay.sweepEvery.toMinutes({ integral: false })),
+  );
+}
+
+/** The metrics of what all services share: the relay's own, the sweep's gauges, and those of AWS. */
+export type RelayMetrics = ReturnType<typeof relayMetrics>;
+
+/** Builds each of them once, for alarms and dashboard. */
+export function relayMetrics(mailroom: Mailroom) {
+  const { relay, table } = mailroom;
+  const dimensionsMap = { service: 'mailroom-relay', table: table.tableName };
+  const period = gaugePeriod(mailroom);
+  const counter = (name: MetricName) => own(mailroom, name, dimensionsMap, Stats.SUM, COUNT_PERIOD);
+  const gauge = (name: MetricName, statistic = Stats.MAXIMUM) =>
+    own(mailroom, name, dimensionsMap, statistic, period);
+  const common = { period: COUNT_PERIOD, statistic: Stats.SUM };
+  return {
+    pending: gauge('PendingEvents'),
+    oldestPending: gauge('OldestPendingAge'),
+    oldestLease: gauge('OldestLeaseAge'),
+    dead: gauge('DeadEvents'),
+    deadLetters: gauge('DeadLetters'),
+    firstExpiry: gauge('FirstDeadLetterExpiry', Stats.MINIMUM),
+    watchFailures: counter('WatchFailures'),
+    published: counter('EventsPublished'),
+    rescued: counter('EventsRescued'),
+    refused: counter('EventsRefused'),
+    publishRetries: counter('PublishRetries'),
+    busFailures: counter('BusFailures'),
+    publishLatency: own(mailroom, 'PublishLatency', dimensionsMap, Stats.p(99), COUNT_PERIOD),
+    clockDifference: own(mailroom, 'ClockDifference', dimensionsMap, Stats.MAXIMUM, COUNT_PERIOD),
+    stream: relay.failureQueue.metricApproximateNumberOfMessagesVisible({
+      ...common,
+      statistic: Stats.MAXIMUM,
+    }),
+    streamAge: relay.streamFunction.metric('IteratorAge', { ...common, statistic: Stats.MAXIMUM }),
+    // Producers are many, and each has its own name in the metric.
+    committed: new MathExpression({
+      expression: `SUM(SEARCH('Namespace="${NAMESPACE}" MetricName="EventsCommitted" table="${table.tableName}"', 'Sum', ${COUNT_PERIOD.toSeconds()}))`,
+      period: COUNT_PERIOD,
+    }),
+    invocations: {
+      stream: relay.streamFunction.metricInvocations(common),
+      sweep: relay.sweepFunction.metricInvocations(common),
+    },
+    readUnits: table.metricConsumedReadCapacityUnits(common),
+    writeUnits: table.metricConsumedWriteCapacityUnits(common),
+    streamErrors: relay.streamFunction.metricErrors(common),
+    sweepErrors: relay.sweepFunction.metricErrors(common),
+    streamThrottles: relay.streamFunction.metricThrottles(common),
+    sweepThrottles: relay.sweepFunction.metricThrottles(common),
+    readThrottles: table.metric('ReadThrottleEvents', common),
+    writeThrottles: table.metric('WriteThrottleEvents', common),
+  };
+}
+
+/** The metrics of one consumer: its own, and those that AWS has of its rule and queues. */
+export type ConsumerMetrics = ReturnType<typeof consumerMetrics>;
+
+/** Builds each of them once, for alarms and dashboard. */
+export function consumerMetrics(mailroom: Mailroom, consumer: InboxConsumer) {
+  const { name, service, queue, slo } = consumer;
+  const dimensionsMap = { service, table: mailroom.table.tableName, consumer: name };
+  const counter = (metric: MetricName) => own(consumer, metric, dimensionsMap, Stats.SUM, COUNT_PERIOD);
+  const sum = { period: COUNT_PERIOD, statistic: Stats.SUM };
+  const most = { period: COUNT_PERIOD, statistic: Stats.MAXIMUM };
+  const ruleMetric = (metricName: string) =>
+    new Metric({
+      namespace: 'AWS/Events',
+      metricName,
+      // A rule of a bus that is not the default one has both dimensions (EventBridge user guide, "Monitoring").
+      dimensionsMap: { EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(consumer) },
+      ...sum,
+    }).attachTo(consumer);
+  return {
+    received: counter('MessagesReceived'),
+    processed: counter('MessagesProcessed'),
+    duplicate: counter('MessagesDuplicate'),
+    leased: counter('MessagesLeased'),
+    failed: counter('MessagesFailed'),
+    rejected: counter('MessagesRejected'),
+    attemptsOverThree: counter('AttemptsOverThree'),
+    leasesExpired: counter('LeasesExpired'),
+    fenceRefused: counter('FenceRefused'),
+    latency: own(consumer, 'ProcessLatency', dimensionsMap, Stats.p(slo?.percentile ?? 99), COUNT_PERIOD),
+    delivered: ruleMetric('Invocations'),
+    failedInvocations: ruleMetric('FailedInvocations'),
+    lost: ruleMetric('InvocationsFailedToBeSentToDlq'),
+    deadLetters: consumer.deadLetterQueue.metricApproximateNumberOfMessagesVisible(most),
+    undelivered: consumer.undeliveredQueue.metricApproximateNumberOfMessagesVisible(most),
+    // The least in a period: more than none means that the queue was never empty in it.
+    waiting: queue.metricApproximateNumberOfMessagesVisible({ ...most, statistic: Stats.MINIMUM }),
+    inFlight: queue.metricApproximateNumberOfMessagesNotVisible(most),
+    deleted: queue.metricNumberOfMessagesDeleted(sum),
+    receives: queue.metricNumberOfMessagesReceived(sum),
+    emptyReceives: queue.metricNumberOfEmptyReceives(sum),
+    invocations: consumer.function.metricInvocations(sum),
+    throttles: consumer.function.metricThrottles(sum),
+  };
+}
+
+/** The metrics of a scheduled audit: what its runs found. */
+export type AuditMetrics = ReturnType<typeof auditMetrics>;
+
+/** Builds each of them once, for alarms and dashboard. Each run sends both gauges once, so none looks more often. */
+export function auditMetrics(mailroom: Mailroom, { every }: OutboxAudit) {
+  const dimensionsMap = { service: 'mailroom-audit', table: mailroom.table.tableName };
+  return {
+    missing: own(mailroom, 'EventsMissing', dimensionsMap, Stats.MAXIMUM, every),
+    doubled: own(mailroom, 'EventsDoubled', dimensionsMap, Stats.MAXIMUM, every),
+  };
+}
+
+function own(
+  scope: Mailroom | InboxConsumer,
+  metricName: MetricName,
+  dimensionsMap: Record<string, string>,
+  statistic: string,
+  period: Duration,
+): Metric {
+  return new Metric({ namespace: NAMESPACE, metricName, dimensionsMap, statistic, period }).attachTo(scope);
+}
+
+/** What CloudFormation calls the name of a rule on a bus is `bus|rule`; its ARN ends in `rule/bus/rule` everywhere. */
+function ruleName({ rule }: InboxConsumer): string {
+  return Fn.select(2, Fn.split('/', rule.ruleArn));
+}

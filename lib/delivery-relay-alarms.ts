@@ -1,0 +1,247 @@
+import { Duration } from 'aws-cdk-lib';
+import { type IMetric, Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import type { AlarmPlan } from './delivery-alarm.ts';
+import { type AuditMetrics, COUNT_PERIOD, type RelayMetrics } from './delivery-metrics.ts';
+import type { AlarmThresholds } from './delivery-thresholds.ts';
+import type { OutboxAudit } from './outbox-audit.ts';
+import { say } from './refusal.ts';
+
+type Thresholds = Required<AlarmThresholds>;
+
+const HOUR = Duration.hours(1);
+
+/** How many of the last runs of an audit its alarms look at. */
+const AUDIT_RUNS = 3;
+
+/** The alarms on what all services share, in the order of the flow. */
+export function relayAlarms(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
+  return [
+    ...pages(metrics, thresholds),
+    ...dead(metrics),
+    ...troubles(metrics, thresholds),
+    ...functions(metrics, thresholds),
+    ...tableThrottles(metrics, thresholds),
+  ];
+}
+
+function pages(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
+  const { oldestPending, deadLetterExpiry, deadFor } = thresholds;
+  return [
+    {
+      id: 'OldestPending',
+      anchor: 'events-wait-unpublished',
+      severity: 'page',
+      what: `An event has waited unpublished for over ${say(oldestPending)}, or the sweep does not run any more.`,
+      run: 'status',
+      metric: metrics.oldestPending,
+      threshold: oldestPending.toMilliseconds(),
+      breaches: 3,
+      among: 5,
+      // The sweep sends this gauge in every pass: when it is silent, nobody publishes what the stream misses.
+      missing: TreatMissingData.BREACHING,
+    },
+    {
+      id: 'DeadLetterExpiry',
+      anchor: 'a-dead-letter-is-about-to-expire',
+      severity: 'page',
+      what: `In less than ${say(deadLetterExpiry)} SQS deletes a dead letter for ever.`,
+      run: 'dlq list',
+      metric: metrics.firstExpiry,
+      threshold: deadLetterExpiry.toMilliseconds(),
+      below: true,
+      // A pass that could not look says nothing about the letter: whatever held, holds.
+      missing: TreatMissingData.IGNORE,
+    },
+    ...deadForLong(metrics, deadFor),
+  ];
+}
+
+/** Over whole hours, and their maxima: a letter that somebody looks at is hidden for seconds, and still there. */
+function deadForLong({ dead, deadLetters }: RelayMetrics, deadFor: Duration): AlarmPlan[] {
+  const kinds = {
+    DeadEventsForLong: { what: 'Events have been DEAD', metric: dead },
+    DeadLettersForLong: { what: 'Letters have lain in dead-letter queues', metric: deadLetters },
+  };
+  return Object.entries(kinds).map(([id, { what, metric }]) => ({
+    id,
+    anchor: 'something-has-been-dead-for-a-working-day',
+    severity: 'page',
+    what: `${what} for ${say(deadFor)}, and nobody has repaired or discarded them.`,
+    run: 'dlq list',
+    metric: metric.with({ period: HOUR }),
+    threshold: 0,
+    breaches: deadFor.toHours(),
+    missing: TreatMissingData.IGNORE,
+  }));
+}
+
+function dead(metrics: RelayMetrics): AlarmPlan[] {
+  return [
+    {
+      id: 'DeadEvents',
+      anchor: 'an-event-is-dead',
+      severity: 'ticket',
+      what: 'The relay gave up on an event: it is DEAD and reaches no consumer until it is requeued.',
+      run: 'dead list',
+      metric: metrics.dead,
+      threshold: 0,
+      missing: TreatMissingData.IGNORE,
+    },
+    {
+      id: 'StreamFailures',
+      anchor: 'the-stream-gave-up-on-a-batch',
+      severity: 'ticket',
+      what: 'The stream mapping gave up on a batch of events; the sweep publishes them.',
+      run: 'dlq list stream',
+      metric: metrics.stream,
+      threshold: 0,
+    },
+  ];
+}
+
+function troubles(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
+  const { streamAge, clockDifference } = thresholds;
+  return [
+    {
+      id: 'Rescued',
+      anchor: 'the-sweep-rescues-events',
+      severity: 'ticket',
+      what: `For ${say(thresholds.troubleFor)} the sweep has published events that the stream path should have.`,
+      run: 'status',
+      metric: metrics.rescued,
+      threshold: 0,
+      breaches: troublePeriods(thresholds),
+    },
+    {
+      id: 'StreamAge',
+      anchor: 'the-stream-is-behind',
+      severity: 'ticket',
+      what: `The stream path is more than ${say(streamAge)} behind the table.`,
+      run: 'status',
+      metric: metrics.streamAge,
+      threshold: streamAge.toMilliseconds(),
+    },
+    {
+      id: 'BusFailures',
+      anchor: 'the-bus-fails',
+      severity: 'ticket',
+      what: `For ${say(thresholds.troubleFor)} EventBridge has refused or failed what the relay publishes.`,
+      run: 'status',
+      metric: metrics.busFailures,
+      threshold: 0,
+      breaches: troublePeriods(thresholds),
+    },
+    {
+      id: 'WatchFailures',
+      anchor: 'the-watch-is-blind',
+      severity: 'ticket',
+      what: 'The watch over the dead letters could not look into every place, so nobody may hear of one that expires.',
+      run: 'dlq list',
+      metric: metrics.watchFailures,
+      threshold: 0,
+    },
+    {
+      id: 'ClockDifference',
+      anchor: 'clocks-differ',
+      severity: 'ticket',
+      what: `A producer's clock is off by more than ${say(clockDifference)}, or its commit came that late.`,
+      run: 'status',
+      metric: metrics.clockDifference,
+      threshold: clockDifference.toMilliseconds(),
+    },
+  ];
+}
+
+function functions(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
+  const paths = {
+    Stream: { errors: metrics.streamErrors, throttles: metrics.streamThrottles },
+    Sweep: { errors: metrics.sweepErrors, throttles: metrics.sweepThrottles },
+  };
+  return Object.entries(paths).flatMap(([path, { errors, throttles }]): AlarmPlan[] => [
+    {
+      id: `${path}Errors`,
+      anchor: 'the-relay-fails',
+      severity: 'ticket',
+      what: `For ${say(thresholds.troubleFor)} the relay's ${path.toLowerCase()} function has died or timed out.`,
+      run: 'status',
+      metric: errors,
+      threshold: 0,
+      breaches: troublePeriods(thresholds),
+    },
+    throttled(`${path}Throttles`, throttles, `The relay's ${path.toLowerCase()} function`, thresholds),
+  ]);
+}
+
+/** The alarm on a function that Lambda throttles. */
+export function throttled(id: string, metric: IMetric, subject: string, thresholds: Thresholds): AlarmPlan {
+  return {
+    id,
+    anchor: 'functions-are-throttled',
+    severity: 'ticket',
+    what: `${subject} has been throttled by Lambda for ${say(thresholds.troubleFor)}.`,
+    run: 'status',
+    metric,
+    threshold: thresholds.throttles,
+    breaches: troublePeriods(thresholds),
+  };
+}
+
+function tableThrottles(
+  { readThrottles, writeThrottles }: RelayMetrics,
+  thresholds: Thresholds,
+): AlarmPlan[] {
+  const metrics = { Read: readThrottles, Write: writeThrottles };
+  return Object.entries(metrics).map(([kind, metric]) => ({
+    id: `Table${kind}Throttles`,
+    anchor: 'the-table-is-throttled',
+    severity: 'ticket',
+    what: `For ${say(thresholds.troubleFor)} DynamoDB has throttled ${kind.toLowerCase()}s of the table.`,
+    run: 'status',
+    metric,
+    threshold: thresholds.throttles,
+    breaches: troublePeriods(thresholds),
+  }));
+}
+
+/** The alarms on a scheduled audit. Two runs that found something: one may have met an event on its way. */
+export function auditAlarms({ every, since }: OutboxAudit, { missing, doubled }: AuditMetrics): AlarmPlan[] {
+  // What the first of the three runs looked at, too.
+  const rangeMs = since.toMilliseconds() + AUDIT_RUNS * every.toMilliseconds();
+  const hours = Math.ceil(rangeMs / HOUR.toMilliseconds());
+  const findings = {
+    EventsMissing: { what: 'events that a consumer never received', metric: missing },
+    EventsDoubled: { what: 'events that a consumer wrote twice', metric: doubled },
+  };
+  return [
+    ...Object.entries(findings).map(
+      ([id, { what, metric }]): AlarmPlan => ({
+        id,
+        anchor: 'the-audit-found-missing-or-doubled-events',
+        severity: 'page',
+        what: `Two runs of the audit found ${what}.`,
+        run: `audit --since ${hours}h`,
+        metric,
+        threshold: 0,
+        breaches: 2,
+        among: AUDIT_RUNS,
+      }),
+    ),
+    {
+      id: 'AuditSilent',
+      anchor: 'the-audit-is-silent',
+      severity: 'ticket',
+      what: 'The audit has not finished a run for three times its period.',
+      run: 'audit --since 1h',
+      metric: missing.with({ statistic: Stats.SAMPLE_COUNT }),
+      threshold: 1,
+      below: true,
+      breaches: AUDIT_RUNS,
+      missing: TreatMissingData.BREACHING,
+    },
+  ];
+}
+
+/** How many periods of a counter a trouble may last. */
+export function troublePeriods({ troubleFor }: Thresholds): number {
+  return troubleFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
+}

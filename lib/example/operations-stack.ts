@@ -1,0 +1,58 @@
+import { CfnOutput, Stack } from 'aws-cdk-lib';
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Key } from 'aws-cdk-lib/aws-kms';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import type { Construct } from 'constructs';
+import { DeliveryAlarms } from '../delivery-alarms.ts';
+import type { Mailroom } from '../mailroom.ts';
+import { type Stage, stackProps } from './stage.ts';
+
+/**
+ * Operations: the alarms of all services, the dashboard, and whom they tell. `-c pageEmail=…` and `-c ticketEmail=…`
+ * subscribe an address to each topic.
+ */
+export class OperationsStack extends Stack {
+  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
+    super(scope, id, stackProps(stage, 'operations'));
+    const key = this.alarmKey(stage);
+    const page = this.topic('Page', key, 'pageEmail');
+    const ticket = this.topic('Ticket', key, 'ticketEmail');
+    const { dashboard } = new DeliveryAlarms(this, 'Alarms', {
+      mailroom,
+      alarms: { page, ticket },
+      composite: stage.compositeAlarms,
+    });
+    new CfnOutput(this, 'PageTopicArn', { value: page.topicArn });
+    new CfnOutput(this, 'TicketTopicArn', { value: ticket.topicArn });
+    if (dashboard) new CfnOutput(this, 'DashboardName', { value: dashboard.dashboardName });
+  }
+
+  private topic(id: string, masterKey: Key, context: string): Topic {
+    const topic = new Topic(this, id, { masterKey, enforceSSL: true });
+    const email: unknown = this.node.tryGetContext(context);
+    if (typeof email === 'string') topic.addSubscription(new EmailSubscription(email));
+    return topic;
+  }
+
+  /**
+   * A key of our own, because CloudWatch may not use the one that AWS keeps for SNS: its alarms would fail without a word.
+   * Which alarms may publish is for the topics' policies to say.
+   */
+  private alarmKey(stage: Stage): Key {
+    const key = new Key(this, 'Key', {
+      description: 'Encrypts what the Mailroom alarms say.',
+      enableKeyRotation: true,
+      removalPolicy: stage.removalPolicy,
+    });
+    key.addToResourcePolicy(
+      new PolicyStatement({
+        sid: 'AlarmsPublish',
+        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['kms:Decrypt', 'kms:GenerateDataKey*'],
+        resources: ['*'],
+      }),
+    );
+    return key;
+  }
+}

@@ -1,0 +1,116 @@
+import { runSimulation } from '@cloud-copilot/iam-simulate';
+import { ACCOUNT, type DeployedPart } from './deployed-parts.ts';
+
+/** Somebody who calls AWS, and the policies that are attached to them. */
+export interface Principal {
+  readonly name: string;
+  /** The ARN of the role. */
+  readonly arn: string;
+  readonly policies: readonly object[];
+}
+
+/** `allow`, `-` when nothing allows it, `DENY` when a policy forbids it whatever else allows it. */
+export type Verdict = 'allow' | '-' | 'DENY';
+
+/** What somebody wants to do. */
+interface Question {
+  readonly action: string;
+  /** The ARN of what it is done to. */
+  readonly resource: string;
+  /** The partition key of the rows that it touches. @default the request names no key */
+  readonly key?: string | undefined;
+}
+
+/** Whether somebody may do something to what an app deploys, by the policies on both sides. */
+export type Ask = (who: Principal, question: Question) => Promise<Verdict>;
+
+const VERDICTS: Readonly<Record<string, Verdict>> = {
+  Allowed: 'allow',
+  ImplicitlyDenied: '-',
+  ExplicitlyDenied: 'DENY',
+};
+
+/**
+ * Asks a policy simulator.
+ *
+ * @param parts - whose resource policies count; none, to ask for the policies of the caller alone
+ */
+export function askOf(parts: readonly DeployedPart[]): Ask {
+  const resourcePolicies = new Map(parts.flatMap((part) => resourcePolicyOf(part, parts)));
+  return async (who, { action, resource, key }) => {
+    const answer = await runSimulation(
+      {
+        request: {
+          // A caller is a session of a role; `aws:PrincipalArn` stays the role's own ARN.
+          principal: who.arn
+            .replace(/^arn:aws:iam::(\d+):role\/(?:.*\/)?/, 'arn:aws:sts::$1:assumed-role/')
+            .concat('/session'),
+          action,
+          resource: { resource, accountId: ACCOUNT },
+          contextVariables: {
+            'aws:PrincipalArn': who.arn,
+            'aws:SecureTransport': 'true',
+            ...(key === undefined ? {} : { 'dynamodb:LeadingKeys': [key] }),
+          },
+        },
+        identityPolicies: who.policies.map((policy, index) => ({ name: `policy-${index}`, policy })),
+        serviceControlPolicies: [],
+        resourceControlPolicies: [],
+        resourcePolicy: resourcePolicies.get(resource),
+      },
+      {},
+    );
+    const verdict = answer.resultType === 'error' ? undefined : VERDICTS[answer.overallResult];
+    if (verdict === undefined)
+      throw new Error(`${action} on ${resource} cannot be judged: ${JSON.stringify(answer)}`);
+    return verdict;
+  };
+}
+
+/** Every role that an app deploys, whoever assumes it. */
+export function rolesOf(parts: readonly DeployedPart[]): Principal[] {
+  const attached = parts.filter(
+    ({ type }) => type === 'AWS::IAM::Policy' || type === 'AWS::IAM::ManagedPolicy',
+  );
+  return parts
+    .filter(({ type }) => type === 'AWS::IAM::Role')
+    .map(({ stack, id, name, arn, properties }) => {
+      const { ManagedPolicyArns = [], Policies = [] } = properties;
+      if (ManagedPolicyArns.length > 0) throw new Error(`${name} has policies that no template holds`);
+      const own = Policies.map((policy: { PolicyDocument: object }) => policy.PolicyDocument);
+      const others = attached.filter((policy) => policy.properties.Roles?.includes(name));
+      return {
+        name: `${stack}/${id}`,
+        arn,
+        policies: [...own, ...others.map((policy) => policy.properties.PolicyDocument)],
+      };
+    });
+}
+
+/** Somebody who may do everything, as far as their own policies say. */
+export function administrator(role = 'Administrator'): Principal {
+  const everything = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: '*', Resource: '*' }] };
+  return { name: 'an administrator', arn: `arn:aws:iam::${ACCOUNT}:role/${role}`, policies: [everything] };
+}
+
+function resourcePolicyOf(part: DeployedPart, parts: readonly DeployedPart[]): [string, object][] {
+  switch (part.type) {
+    case 'AWS::DynamoDB::GlobalTable': {
+      const policy = part.properties.Replicas[0].ResourcePolicy?.PolicyDocument;
+      return policy === undefined ? [] : [[part.arn, policy]];
+    }
+    case 'AWS::SQS::QueuePolicy': {
+      const { Queues, PolicyDocument } = part.properties;
+      return parts
+        .filter(
+          ({ type, name }) =>
+            type === 'AWS::SQS::Queue' && Queues.some((url: string) => url.endsWith(`/${name}`)),
+        )
+        .map(({ arn }) => [arn, PolicyDocument]);
+    }
+    case 'AWS::SNS::TopicPolicy':
+      return part.properties.Topics.map((arn: string) => [arn, part.properties.PolicyDocument]);
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,188 @@
+import { type DeployedPart, REGION } from './deployed-parts.ts';
+import type { Ask, Principal, Verdict } from './permissions.ts';
+
+/** Every way to read or change rows that IAM tells apart. */
+export const ROW_ACTIONS = [
+  'GetItem',
+  'BatchGetItem',
+  'Query',
+  'PartiQLSelect',
+  'ConditionCheckItem',
+  'PutItem',
+  'UpdateItem',
+  'DeleteItem',
+  'BatchWriteItem',
+  'PartiQLInsert',
+  'PartiQLUpdate',
+  'PartiQLDelete',
+].map((action) => `dynamodb:${action}`);
+
+/** Some other consumer than any of the app. */
+const ANOTHER = 'another-consumer';
+
+/** A partition key of each kind; where a role keeps no inbox, it has none of its own. */
+const KEY_KINDS: readonly { readonly title: string; readonly keyOf: (consumer: string) => string }[] = [
+  ...['ORDER', 'REQUEST', 'PAYMENT', 'STOCK', 'RESERVATION', 'NOTIFICATION'].map((kind) => ({
+    title: `${kind}#`,
+    keyOf: () => `${kind}#1`,
+  })),
+  { title: 'OUTBOX#', keyOf: () => 'OUTBOX#2026-11-21T01:09#03' },
+  { title: 'DEAD#', keyOf: () => 'DEAD#03' },
+  { title: 'SWEEP#', keyOf: () => 'SWEEP#03' },
+  { title: 'SWEEP', keyOf: () => 'SWEEP' },
+  ...['INBOX', 'REJECTED', 'FAILED'].flatMap((kind) => {
+    const tail = kind === 'INBOX' ? '#01a1fba6-4458-7a41-9c37-3f5d2b8e1103' : '';
+    return [
+      { title: `${kind}#own`, keyOf: (consumer: string) => `${kind}#${consumer}${tail}` },
+      { title: `${kind}#other`, keyOf: () => `${kind}#${ANOTHER}${tail}` },
+    ];
+  }),
+  { title: 'OPERATIONS#', keyOf: () => 'OPERATIONS#2026-11' },
+];
+
+/** What else there is to be done, to each type of resource. */
+const OTHER_ACTIONS: Readonly<Record<string, readonly string[]>> = {
+  'AWS::DynamoDB::GlobalTable': [
+    'dynamodb:DescribeTable',
+    'dynamodb:Scan',
+    'dynamodb:UpdateTable',
+    'dynamodb:DeleteTable',
+    'dynamodb:UpdateTimeToLive',
+    'dynamodb:PutResourcePolicy',
+    'dynamodb:DeleteResourcePolicy',
+  ],
+  'a stream': ['dynamodb:DescribeStream', 'dynamodb:GetShardIterator', 'dynamodb:GetRecords'],
+  'AWS::Events::EventBus': ['events:PutEvents', 'events:DeleteEventBus'],
+  'AWS::Events::Rule': [
+    'events:DescribeRule',
+    'events:PutRule',
+    'events:DisableRule',
+    'events:RemoveTargets',
+    'events:DeleteRule',
+  ],
+  'AWS::SQS::Queue': [
+    'sqs:GetQueueAttributes',
+    'sqs:ReceiveMessage',
+    'sqs:ChangeMessageVisibility',
+    'sqs:DeleteMessage',
+    'sqs:SendMessage',
+    'sqs:StartMessageMoveTask',
+    'sqs:PurgeQueue',
+    'sqs:SetQueueAttributes',
+    'sqs:DeleteQueue',
+  ],
+  'AWS::Lambda::Function': ['lambda:InvokeFunction', 'lambda:UpdateFunctionCode'],
+  'AWS::SSM::Parameter': [
+    'ssm:GetParameter',
+    'ssm:GetParametersByPath',
+    'ssm:PutParameter',
+    'ssm:DeleteParameter',
+  ],
+  'AWS::SNS::Topic': ['sns:Publish', 'sns:Subscribe'],
+};
+
+/** Who keeps which inbox: the consumer's name, by the ARN of its function's role. */
+export function consumersByRole(parts: readonly DeployedPart[]): ReadonlyMap<string, string> {
+  const functions = parts.filter(({ type }) => type === 'AWS::Lambda::Function');
+  return new Map(
+    functions.flatMap(({ properties: { Role, Environment } }) => {
+      const consumer = Environment?.Variables?.MAILROOM_CONSUMER;
+      return consumer === undefined ? [] : [[Role as string, consumer as string] as const];
+    }),
+  );
+}
+
+/** The Mailroom table. */
+export function mailroomTable(parts: readonly DeployedPart[]): DeployedPart {
+  const found = parts.find(
+    ({ type, stack }) => type === 'AWS::DynamoDB::GlobalTable' && stack === 'Mailroom',
+  );
+  if (found === undefined) throw new Error('No Mailroom table is deployed');
+  return found;
+}
+
+/** A text for each role: what it may do to the rows of each kind, and to whatever else is deployed. */
+export async function roleTable(
+  ask: Ask,
+  roles: readonly Principal[],
+  parts: readonly DeployedPart[],
+): Promise<string> {
+  const blocks: string[] = [];
+  for (const role of roles) {
+    const rows = await rowsBlock(ask, role, parts);
+    const others = await othersBlock(ask, role, parts);
+    blocks.push([`== ${role.name}`, rows, ...others].join('\n\n'));
+  }
+  return `${blocks.join('\n\n\n')}\n`;
+}
+
+async function rowsBlock(ask: Ask, role: Principal, parts: readonly DeployedPart[]): Promise<string> {
+  const own = consumersByRole(parts).get(role.arn);
+  const resource = mailroomTable(parts).arn;
+  const kinds = KEY_KINDS.filter(({ title }) => own !== undefined || !title.endsWith('#own'));
+  const lines: string[][] = [['rows', ...kinds.map(({ title }) => title)]];
+  for (const action of ROW_ACTIONS) {
+    const cells = kinds.map(({ keyOf }) => ask(role, { action, resource, key: keyOf(own ?? ANOTHER) }));
+    lines.push([shortly(action), ...(await Promise.all(cells))]);
+  }
+  return aligned(lines);
+}
+
+/** A block for each type of resource, with a line for each resource to which anything may be done. */
+async function othersBlock(ask: Ask, role: Principal, parts: readonly DeployedPart[]): Promise<string[]> {
+  const blocks: string[] = [];
+  for (const [type, actions] of Object.entries(OTHER_ACTIONS)) {
+    const lines: string[][] = [];
+    for (const { label, arn } of targets(type, parts)) {
+      const cells = await Promise.all(actions.map((action) => ask(role, { action, resource: arn })));
+      if (cells.some((cell: Verdict) => cell !== '-')) lines.push([label, ...cells]);
+    }
+    if (lines.length > 0)
+      blocks.push(aligned([[type.replace(/^.*::/, ''), ...actions.map(shortly)], ...lines]));
+  }
+  return blocks;
+}
+
+function targets(
+  type: string,
+  parts: readonly DeployedPart[],
+): { readonly label: string; readonly arn: string }[] {
+  const table = mailroomTable(parts);
+  const account = table.arn.split(':')[4];
+  if (type === 'a stream')
+    return [{ label: "the table's", arn: `${table.arn}/stream/2026-11-21T00:00:00.000` }];
+  const found = parts
+    .filter((part) => part.type === type)
+    .map(({ stack, id, arn }) => ({ label: `${stack}/${id}`, arn }));
+  const others: Readonly<Record<string, string>> = {
+    'AWS::Events::EventBus': `arn:aws:events:${REGION}:${account}:event-bus/default`,
+    'AWS::SQS::Queue': `arn:aws:sqs:${REGION}:${account}:somebody-elses`,
+    'AWS::Lambda::Function': `arn:aws:lambda:${REGION}:${account}:function:somebody-elses`,
+    'AWS::SSM::Parameter': `arn:aws:ssm:${REGION}:${account}:parameter/somebody-elses`,
+  };
+  const directory =
+    type === 'AWS::SSM::Parameter'
+      ? [{ label: 'the directory', arn: `arn:aws:ssm:${REGION}:${account}:parameter/mailroom/${table.name}` }]
+      : [];
+  const other = others[type];
+  return [...found, ...directory, ...(other === undefined ? [] : [{ label: "somebody else's", arn: other }])];
+}
+
+/** An action without its service: the block says of what it is. */
+function shortly(action: string): string {
+  return action.replace(/^\w+:/, '');
+}
+
+function aligned(lines: readonly (readonly string[])[]): string {
+  const widths = (lines[0] ?? []).map((_title, column) =>
+    Math.max(...lines.map((cells) => cells[column]?.length ?? 0)),
+  );
+  return lines
+    .map((cells) =>
+      cells
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

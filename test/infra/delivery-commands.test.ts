@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { runMailroom } from '../../cli/program.ts';
+import { resources, synthStage } from './synth.ts';
+
+const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+
+/** Commands that have commands of their own. */
+const GROUPS = new Set(['dlq', 'dead', 'message', 'messages']);
+
+describe('a command that somebody on call is told to run', () => {
+  const inPage = [...page.matchAll(/`(?:npx )?mailroom ([a-z][^`]*)`/g)].map(([, command]) => command ?? '');
+  const inAlarms = [...JSON.stringify(alarms()).matchAll(/npx mailroom (.*?) --region /g)].map(
+    ([, command]) => command ?? '',
+  );
+  const commands = [...new Set([...inPage, ...inAlarms])].sort();
+
+  test('is found in the page and in the alarms', () => {
+    expect(inPage.length).toBeGreaterThan(40);
+    expect(inAlarms.length).toBeGreaterThan(40);
+  });
+
+  test.each(commands)('is one that there is: mailroom %s', async (command) => {
+    const words = command.split(' ');
+    const name = words.slice(0, GROUPS.has(words[0] ?? '') ? 2 : 1);
+    const help = await helpOf(name);
+    expect(help).toContain(`Usage: mailroom ${name.join(' ')} `);
+    for (const [flag] of command.matchAll(/--[a-z]+/g)) expect(help).toContain(flag);
+  });
+});
+
+async function helpOf(name: readonly string[]): Promise<string> {
+  let help = '';
+  const code = await runMailroom([...name, '--help'], {
+    env: {},
+    out: (text) => {
+      help += text;
+    },
+    err: () => {},
+    outIsTerminal: false,
+    errIsTerminal: false,
+    signal: new AbortController().signal,
+    exitCode: 0,
+  });
+  expect(code).toBe(0);
+  return help;
+}
+
+function alarms() {
+  return resources(synthStage('prod').templates.Operations, 'AWS::CloudWatch::Alarm');
+}

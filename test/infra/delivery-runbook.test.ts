@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { RUNBOOK_ANCHORS } from '../../lib/delivery-alarm.ts';
+import { resources, synthStage } from './synth.ts';
+
+const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+
+/** CloudWatch API, PutMetricAlarm. */
+const DESCRIPTION_MAX = 1_024;
+
+describe('what an alarm says', () => {
+  const described = ['prod', 'local'] as const;
+  const descriptions = described.flatMap((stage) => descriptionsOf(stage));
+
+  test.each(descriptions)('$id: what happened, what to run first, where to read on', ({ stage, text }) => {
+    const [what, run, read, ...more] = text.split('\n');
+    expect(what).toMatch(/^[A-Z].*\.$/);
+    expect(run).toMatch(
+      new RegExp(
+        `^Run first: npx mailroom [a-z].* --region (AWS::Region|us-east-1) --stack mailroom-${stage}$`,
+      ),
+    );
+    expect(read).toMatch(/^Then read: docs\/operating\.md#/);
+    expect(more).toEqual([]);
+    expect(text.length).toBeLessThan(DESCRIPTION_MAX - 200);
+  });
+
+  test('links to a heading of the page', () => {
+    const anchors = new Set(headings(page).map(({ anchor }) => anchor));
+    const linked = descriptions.map(({ text }) => text.slice(text.indexOf('#') + 1));
+    expect(linked.filter((anchor) => !anchors.has(anchor))).toEqual([]);
+  });
+});
+
+describe('the page for who is on call', () => {
+  const alarmHeadings = [...sectionOf('Pages'), ...sectionOf('Tickets')];
+
+  test('has a heading for each alarm, and an alarm for each heading', () => {
+    const anchors = alarmHeadings.map(({ anchor }) => anchor);
+    expect(['you-were-paged-start-here', ...anchors].sort()).toEqual([...RUNBOOK_ANCHORS].sort());
+  });
+
+  test('has no two headings of one link', () => {
+    const anchors = headings(page).map(({ anchor }) => anchor);
+    expect(new Set(anchors).size).toBe(anchors.length);
+  });
+
+  test.each(alarmHeadings)('$text: means, check, repair', ({ body }) => {
+    expect([...body.matchAll(/^\*\*(\w+)\.\*\*/gm)].map(([, word]) => word)).toEqual([
+      'Means',
+      'Check',
+      'Repair',
+    ]);
+    expect(body).toContain('mailroom ');
+  });
+
+  test('links to itself only where there is a heading', () => {
+    const anchors = new Set(headings(page).map(({ anchor }) => anchor));
+    const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor ?? '');
+    expect(links.length).toBeGreaterThan(10);
+    expect(links.filter((anchor) => !anchors.has(anchor))).toEqual([]);
+  });
+
+  test('explains each metric that Mailroom emits, and no other', () => {
+    const source = readFileSync(new URL('../../lambdas/runtime/telemetry.ts', import.meta.url), 'utf8');
+    const type = source.slice(
+      source.indexOf('type MetricName'),
+      source.indexOf(';', source.indexOf('type MetricName')),
+    );
+    const emitted = [...type.matchAll(/'(\w+)'/g)].map(([, name]) => name);
+    const table = page.slice(page.indexOf('\n## Metrics'), page.indexOf("\n## Traps of AWS's own metrics"));
+    const explained = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+    expect(emitted.length).toBeGreaterThan(20);
+    expect(explained.sort()).toEqual(emitted.sort());
+  });
+});
+
+interface Heading {
+  readonly text: string;
+  readonly level: number;
+  readonly anchor: string;
+  readonly body: string;
+}
+
+/** The headings of a Markdown page, with what stands below each. */
+function headings(markdown: string): Heading[] {
+  return markdown.split(/^(?=#+ )/m).flatMap((part) => {
+    const [, marks = '', text = ''] = /^(#+) (.*)/.exec(part) ?? [];
+    return marks === '' ? [] : [{ text, level: marks.length, anchor: anchorOf(text), body: part }];
+  });
+}
+
+/** As GitHub makes an anchor of a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\p{Pc} -]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** The headings below one of the second level. */
+function sectionOf(name: string): Heading[] {
+  const all = headings(page);
+  const start = all.findIndex(({ text, level }) => text === name && level === 2);
+  const rest = all.slice(start + 1);
+  const end = rest.findIndex(({ level }) => level <= 2);
+  return rest.slice(0, end === -1 ? undefined : end);
+}
+
+/** The descriptions of a stage's alarms, tokens as their names. */
+function descriptionsOf(stage: 'prod' | 'local') {
+  const template = synthStage(stage).templates.Operations;
+  return ['AWS::CloudWatch::Alarm', 'AWS::CloudWatch::CompositeAlarm'].flatMap((type) =>
+    Object.entries(resources(template, type)).map(([id, { Properties }]) => ({
+      id: `${stage} ${id}`,
+      stage,
+      text: plain(Properties.AlarmDescription),
+    })),
+  );
+}
+
+function plain(value: string | { 'Fn::Join': [string, (string | { Ref: string })[]] }): string {
+  if (typeof value === 'string') return value;
+  return value['Fn::Join'][1].map((part) => (typeof part === 'string' ? part : part.Ref)).join('');
+}

@@ -1,0 +1,75 @@
+import { InvokeCommand, LambdaClient, paginateListFunctions } from '@aws-sdk/client-lambda';
+import { expect, test } from 'vitest';
+import { CONSUMERS_OF, type Consumer } from '../../demo/readings.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { inboxKey } from '../../lambdas/runtime/rows.ts';
+import { message, only, placeOrder, put, settled, tableName } from './support/order-system.ts';
+
+const lambda = new LambdaClient({});
+
+test('the deployed audit accounts for an order that was placed a while ago, and sends what it found', async () => {
+  const consumers = await orderedAgo(10 * 60_000);
+
+  const { FunctionError, LogResult = '' } = await lambda.send(
+    new InvokeCommand({ FunctionName: await auditFunction(), LogType: 'Tail' }),
+  );
+  const log = Buffer.from(LogResult, 'base64').toString();
+
+  expect(FunctionError, log).toBeUndefined();
+  const lines = log.split('\n').flatMap(parsed);
+  const audited = lines.find((line) => line.message === 'Audited');
+  expect(audited, log).toMatchObject({ published: expect.any(Number) });
+  for (const name of consumers) expect(audited?.consumers[name].processed).toBeGreaterThan(0);
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      EventsMissing: expect.any(Number),
+      EventsDoubled: expect.any(Number),
+      table: tableName,
+    }),
+  );
+});
+
+/** The name of the one function that audits. */
+async function auditFunction(): Promise<string | undefined> {
+  const names: (string | undefined)[] = [];
+  for await (const { Functions = [] } of paginateListFunctions({ client: lambda }, {})) {
+    const audits = Functions.filter(
+      ({ Environment }) => Environment?.Variables?.POWERTOOLS_SERVICE_NAME === 'mailroom-audit',
+    );
+    names.push(...audits.map(({ FunctionName }) => FunctionName));
+  }
+  expect(names).toHaveLength(1);
+  return names[0];
+}
+
+/**
+ * Places an order, waits until it is settled, and copies its first event to where it would be, had it been placed earlier: a run
+ * leaves the last minutes alone.
+ *
+ * @returns who has processed it
+ */
+async function orderedAgo(agoMs: number): Promise<readonly Consumer[]> {
+  const { orderId } = await placeOrder();
+  const { row, envelope } = only((await settled(orderId)).events, 'OrderPlaced');
+  const consumers = CONSUMERS_OF[envelope.type] ?? [];
+  const eventId = mintEventId(Date.now() - agoMs, 8);
+  for (const consumer of consumers)
+    await put({ ...(await message(consumer, envelope.eventId)), ...inboxKey(consumer, eventId) });
+  const publishedAt = Date.now() - agoMs;
+  await put({
+    ...row,
+    ...outboxKeyOf(eventId),
+    publishedAt,
+    envelope: JSON.stringify({ ...envelope, eventId }),
+  });
+  return consumers;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what is logged has many shapes
+function parsed(line: string): any[] {
+  try {
+    return [JSON.parse(line)];
+  } catch {
+    return []; // the engine's own words, or a line that the tail has cut
+  }
+}
