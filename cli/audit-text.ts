@@ -26,7 +26,7 @@ export function auditText(report: AuditReport, repairCommand: string): string {
       ),
     ),
     list(
-      'Deployed otherwise than declared (deploy the stacks again):',
+      'Deployed otherwise than declared (npx cdk deploy <stack> --revert-drift sets it right):',
       report.drift.map(({ consumer, text }) => `${consumer}: ${text}`),
     ),
     report.unreadable === 0
@@ -90,7 +90,7 @@ function missingText({ missing, repaired }: AuditReport, repairCommand: string):
   );
   const todo =
     repaired > 0
-      ? `${repaired} were sent to just the consumers that had not received them. Look again in a few minutes.`
+      ? `Sent to just the consumers that had not received them: ${repaired}. Look again in a few minutes.`
       : `To send each to just that consumer:\n  ${paint.dim(repairCommand)}`;
   return `${shown}\n${todo}`;
 }

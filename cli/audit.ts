@@ -77,7 +77,7 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
 /** What to type so that the same events are still in the range some minutes later. */
 function repairCommand({ since, earlier }: AuditOptions): string {
   const minutes = Math.ceil(since / 60_000) + 10;
-  return `audit --since ${minutes}m ${earlier === true ? '--earlier ' : ''}--repair --reason "…"`;
+  return `audit --since ${minutes}m ${earlier === true ? '--earlier ' : ''}--repair --reason "why"`;
 }
 
 /** Whether nothing is left that needs somebody. */

@@ -6,7 +6,7 @@ import { byCause, causesText } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
-import { moreText, when } from './frame/listing.ts';
+import { MORE_GROUPED, MORE_LISTED, moreText, when } from './frame/listing.ts';
 import { printable, table } from './frame/output.ts';
 import { readDeadPointers } from './reading/dead-reader.ts';
 import { readSweepState } from './reading/rows-reader.ts';
@@ -50,12 +50,15 @@ function listCommand(io: Io): Command {
         const now = Date.now();
         if (options.by !== undefined) {
           const causes = byCause(events);
-          output.result({ causes, more: found.more }, () => causesText(causes, now) + moreText(found.more));
+          output.result(
+            { causes, more: found.more },
+            () => causesText(causes, now) + moreText(found.more, MORE_GROUPED),
+          );
           return EXIT.ok;
         }
         const listed = events.slice(0, options.limit);
         const more = found.more || events.length > listed.length;
-        output.result({ events: listed, more }, () => eventsText(listed, now) + moreText(more));
+        output.result({ events: listed, more }, () => eventsText(listed, now) + moreText(more, MORE_LISTED));
         return EXIT.ok;
       }),
     );

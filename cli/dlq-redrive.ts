@@ -22,7 +22,7 @@ import {
 import { startMove } from './letters/move-task.ts';
 import { planJson, planText, redrivenJson, redrivenText } from './letters/redrive-report.ts';
 import { type Redriven, type Redriver, redriveInSteps } from './letters/redrive-steps.ts';
-import { deadRedriver, queueRedriver, streamRedriver } from './letters/redrivers.ts';
+import { deadRedriver, queueRedriver, streamRedriver, tellAudit } from './letters/redrivers.ts';
 import { eachOf } from './reading/rows-reader.ts';
 import { sweep } from './sweep.ts';
 
@@ -57,7 +57,7 @@ export function redriveCommand(io: Io): Command {
     .option('--apply', 'do it: 1 letter, then 10, then the rest, as long as none fails again')
     .option('--cause <text>', 'only letters with this text in their cause')
     .option('--letter <id...>', 'only these: ids of letters or of events')
-    .option('--limit <count>', `only the oldest so many (looked at without it: ${LIMIT})`, countArgument)
+    .option('--limit <count>', `at most so many letters (looked at without it: ${LIMIT})`, countArgument)
     .option('--rate <count/s>', 'at most so many letters a second', rateArgument, RATE_PER_S)
     .option(
       '--wait <duration>',
@@ -121,6 +121,7 @@ async function apply(
   const isWhole =
     options.cause === undefined &&
     options.letter === undefined &&
+    options.limit === undefined && // how many there are is approximate: a move could take more
     taken.letters.length === taken.total &&
     handled.length + runs.length === plan.length;
   const redriven = await redriveInSteps(
@@ -180,6 +181,7 @@ function redriverOf(
       [place.url, place.consumer?.queue ?? ''].map(async (url) => (await queues.depth(url)).arn),
     );
     if (from === undefined || to === undefined) return false;
+    await eachOf([...whole], (letter) => tellAudit(session, letter));
     // A move takes only what it can see. Where it cannot be made, a letter that is seen can still be deleted.
     await putBack(queues, place, [...whole]);
     whole.clear();

@@ -36,7 +36,7 @@ export function logCommand(io: Io): Command {
         session.output.result({ operations, more }, () =>
           items.length === 0
             ? `Nobody changed anything in the last ${duration(sinceMs)}.`
-            : operationsText(items) + moreText(more),
+            : operationsText(items) + moreText(more, 'There are more. Show fewer days with --since.'),
         );
         return EXIT.ok;
       }),

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { outboxKeyOf } from '../lambdas/runtime/event-id.ts';
+import { isEventId, outboxKeyOf } from '../lambdas/runtime/event-id.ts';
 import { TOO_OLD } from '../lambdas/runtime/inbox-conditions.ts';
 import { allowTooOld, resolveMessage } from '../lambdas/runtime/message-operations.ts';
 import { recordOperation } from '../lambdas/runtime/operations.ts';
 import { asRow, type InboxRow, inboxKey } from '../lambdas/runtime/rows.ts';
-import { eventIdArgument, reasonArgument } from './frame/arguments.ts';
+import { messageIdArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
@@ -29,7 +29,7 @@ function decision(name: string, description: string): Command {
   return new Command(name)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
-    .argument('<eventId>', 'the id of the event', eventIdArgument)
+    .argument('<eventId>', 'the id of the event, or unreadable-<SQS message id>', messageIdArgument)
     .requiredOption('--reason <text>', 'why; stored on the row', reasonArgument);
 }
 
@@ -98,7 +98,8 @@ async function requireEvent(
   row: InboxRow | undefined,
   eventId: string,
 ): Promise<void> {
-  if (row !== undefined || (await table.get(outboxKeyOf(eventId), { consistent: true })) !== undefined)
+  if (row !== undefined) return;
+  if (isEventId(eventId) && (await table.get(outboxKeyOf(eventId), { consistent: true })) !== undefined)
     return;
   throw new MailroomError(
     'NO_SUCH_EVENT',

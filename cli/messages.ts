@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { depthOf } from '../lambdas/runtime/audit-verdict.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/directory.ts';
 import type { Table } from '../lambdas/runtime/table.ts';
 import { countArgument } from './frame/arguments.ts';
@@ -6,14 +7,14 @@ import { byCause, causesText } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
-import { moreText, when } from './frame/listing.ts';
+import { MORE_GROUPED, MORE_LISTED, moreText, when } from './frame/listing.ts';
 import { printable, table as tableText } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { readFailed, readInbox, readRejected } from './reading/message-reader.ts';
 import { eachOf, type Found } from './reading/rows-reader.ts';
 
-/** The most messages of one consumer that are read to be grouped by cause. */
-const GROUPED_MAX = 5_000;
+/** The most messages of one consumer that are read: rows lie in the order of their events, and the newest are shown. */
+const READ_MAX = 5_000;
 
 interface ListOptions {
   readonly failed?: boolean;
@@ -63,19 +64,21 @@ function listCommand(io: Io): Command {
         const { directory, output } = session;
         const consumers =
           options.consumer === undefined ? directory.consumers : [session.consumer(options.consumer)];
-        const max = options.by === undefined ? options.limit : GROUPED_MAX;
-        const found = await eachOf(consumers, (consumer) => messagesOf(session, consumer, options, max));
+        const found = await eachOf(consumers, (consumer) => messagesOf(session, consumer, options));
         const messages = found.flatMap(({ items }) => items).sort((a, b) => b.at - a.at);
         const now = Date.now();
         if (options.by !== undefined) {
           const more = found.some((list) => list.more);
           const causes = byCause(messages);
-          output.result({ causes, more }, () => causesText(causes, now) + moreText(more));
+          output.result({ causes, more }, () => causesText(causes, now) + moreText(more, MORE_GROUPED));
           return EXIT.ok;
         }
         const listed = messages.slice(0, options.limit);
         const more = messages.length > listed.length || found.some((list) => list.more);
-        output.result({ messages: listed, more }, () => messagesText(listed, now) + moreText(more));
+        output.result(
+          { messages: listed, more },
+          () => messagesText(listed, now) + moreText(more, MORE_LISTED),
+        );
         return EXIT.ok;
       }),
     );
@@ -85,23 +88,22 @@ async function messagesOf(
   { table, queues }: Pick<Session, 'table' | 'queues'>,
   consumer: ConsumerEntry,
   options: ListOptions,
-  max: number,
 ): Promise<Found<ListedMessage>> {
   const both = options.failed === options.rejected;
   const none: Found<ListedMessage> = { items: [], more: false };
   const [failed, rejected] = await Promise.all([
-    both || options.failed ? failedOf(table, consumer, max) : none,
+    both || options.failed ? failedOf(table, consumer) : none,
     both || options.rejected
-      ? queues
-          .depth(consumer.deadLetterQueue)
-          .then((depth) => rejectedOf(table, consumer, max, depth.retentionMs))
+      ? depthOf(queues, consumer.deadLetterQueue).then((depth) =>
+          rejectedOf(table, consumer, options, depth?.retentionMs),
+        )
       : none,
   ]);
   return { items: [...failed.items, ...rejected.items], more: failed.more || rejected.more };
 }
 
-async function failedOf(table: Table, consumer: ConsumerEntry, max: number): Promise<Found<ListedMessage>> {
-  const { items, more } = await readFailed(table, consumer.name, max);
+async function failedOf(table: Table, consumer: ConsumerEntry): Promise<Found<ListedMessage>> {
+  const { items, more } = await readFailed(table, consumer.name, READ_MAX);
   const listed = items.map(
     ({ eventId, failedAt, row }): ListedMessage => ({
       ...nothingOf(consumer, eventId, 'FAILED'),
@@ -116,15 +118,17 @@ async function failedOf(table: Table, consumer: ConsumerEntry, max: number): Pro
   return { items: listed, more };
 }
 
-/** The pointer says why and when; type and attempts are the row's. */
+/** The pointer says why and when; type and attempts are the row's, which is read of those that are shown. */
 async function rejectedOf(
   table: Table,
   consumer: ConsumerEntry,
-  max: number,
-  retentionMs: number,
+  { by, limit }: ListOptions,
+  retentionMs: number | undefined,
 ): Promise<Found<ListedMessage>> {
-  const { items, more } = await readRejected(table, consumer.name, max);
-  const listed = await eachOf(items, async (pointer): Promise<ListedMessage> => {
+  const { items, more } = await readRejected(table, consumer.name, READ_MAX);
+  const newest = items.toSorted((a, b) => b.rejectedAt - a.rejectedAt);
+  const shown = by === undefined ? newest.slice(0, limit) : newest;
+  const listed = await eachOf(shown, async (pointer): Promise<ListedMessage> => {
     const row = await readInbox(table, consumer.name, pointer.SK);
     return {
       ...nothingOf(consumer, pointer.SK, 'REJECTED'),
@@ -134,10 +138,11 @@ async function rejectedOf(
       reason: pointer.reason,
       fingerprint: pointer.fingerprint,
       lastError: pointer.lastError,
-      expiresAt: pointer.sentAt === undefined ? null : pointer.sentAt + retentionMs,
+      expiresAt:
+        pointer.sentAt === undefined || retentionMs === undefined ? null : pointer.sentAt + retentionMs,
     };
   });
-  return { items: listed, more };
+  return { items: listed, more: more || shown.length < items.length };
 }
 
 function nothingOf(consumer: ConsumerEntry, eventId: string, status: ListedMessage['status']): ListedMessage {

@@ -29,6 +29,14 @@ export function eventIdArgument(text: string): string {
   throw new InvalidArgumentError('It must be an event id: a UUIDv7 in lower case.');
 }
 
+/** Reads the id of a message: its event's, or the one that its row has where no event can be read out of it. */
+export function messageIdArgument(text: string): string {
+  if (isEventId(text) || /^unreadable-[\w-]+$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'It must be an event id (a UUIDv7 in lower case), or unreadable-<SQS message id> as messages list shows it.',
+  );
+}
+
 /** Reads a reason: it is stored with what is changed, so it must say something. */
 export function reasonArgument(text: string): string {
   const reason = text.trim();

@@ -7,9 +7,13 @@ export function when(at: number | null, now: number): string {
   return at > now ? `in ${duration(at - now)}` : `${duration(now - at)} ago`;
 }
 
+/** What to do about a list that was cut. */
+export const MORE_LISTED = 'There are more. Show them with --limit, or group them with --by cause.';
+
+/** Of causes that were counted in a part only. */
+export const MORE_GROUPED = 'There are more than are read for this: the counts are lower bounds.';
+
 /** What stands under a list that does not show everything. */
-export function moreText(more: boolean): string {
-  return more
-    ? `\n${paint.yellow('There are more. Show them with --limit, or group them with --by cause.')}`
-    : '';
+export function moreText(more: boolean, remedy: string): string {
+  return more ? `\n${paint.yellow(remedy)}` : '';
 }

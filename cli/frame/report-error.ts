@@ -46,7 +46,8 @@ const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
   [
     'PART_MISSING',
     /ResourceNotFoundException|QueueDoesNotExist|ParameterNotFound/,
-    'A part of the Mailroom is not there any more, though its entry in the directory is. Deploy its stack again.',
+    'A part of the Mailroom is not there any more, though its entry in the directory is; mailroom status names a queue that is gone. ' +
+      'To make it again: npx cdk deploy <stack> --revert-drift.',
   ],
 ];
 

@@ -1,5 +1,5 @@
 import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { type Note, type OperationDeps, requeueDead } from '../../lambdas/runtime/operations.ts';
+import { markResent, type Note, type OperationDeps, requeueDead } from '../../lambdas/runtime/operations.ts';
 import type { Queues } from '../../lambdas/runtime/queues.ts';
 import { asRow, type InboxRow, inboxKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/sweep-range.ts';
@@ -23,8 +23,10 @@ export function queueRedriver(
 ): Redriver {
   return {
     moveRest,
-    resend: async ({ received }) => {
+    resend: async (letter) => {
+      const { received } = letter;
       if (received === undefined || consumer === undefined) return;
+      await tellAudit({ table }, letter);
       await queues.send(consumer.queue, received.body);
       await queues.remove(url, received);
     },
@@ -33,6 +35,11 @@ export function queueRedriver(
       return fateOfMessage(letter.row, item === undefined ? undefined : asRow<InboxRow>(item));
     },
   };
+}
+
+/** Else the audit would take an event that was never received for missing as long as its new message waits behind others. */
+export async function tellAudit(deps: OperationDeps, { row, eventId }: DeadLetter): Promise<void> {
+  if (row === undefined && eventId !== undefined) await markResent(deps, eventId);
 }
 
 /** What the inbox says of a message that was redriven, compared with what it said before. */

@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/directory.ts';
-import { isEventId } from '../../lambdas/runtime/event-id.ts';
+import { readEnvelope } from '../../lambdas/runtime/message.ts';
 import type { Letter, Queues } from '../../lambdas/runtime/queues.ts';
 
 /**
@@ -35,11 +35,13 @@ export function consumerPlace(consumer: ConsumerEntry): QueuePlace {
   return { place: `consumer:${consumer.name}`, kind: 'consumer', url: consumer.deadLetterQueue, consumer };
 }
 
-/** The event in a letter of a rule or a consumer: `undefined` when there is none that can be read. */
+/**
+ * The event in a letter of a rule or a consumer, read as its consumer reads it: `undefined` where that finds no whole
+ * envelope. Such a message has a row of its own, whatever id stands in it.
+ */
 export function letterEventId(letter: Pick<Letter, 'body'>): string | undefined {
   try {
-    const { detail } = JSON.parse(letter.body) as { detail?: { eventId?: unknown } };
-    return isEventId(detail?.eventId) ? detail.eventId : undefined;
+    return readEnvelope(letter).eventId;
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { depthOf } from '../../lambdas/runtime/audit-verdict.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/directory.ts';
 import { eventIdTime } from '../../lambdas/runtime/event-id.ts';
 import { pendingRow } from '../../lambdas/runtime/pending-row.ts';
@@ -39,6 +40,8 @@ export interface StatusReport {
   };
   readonly consumers: Readonly<Record<string, ConsumerStatus>>;
   readonly places: readonly PlaceStatus[];
+  /** The URLs of queues that the directory names and that do not exist: they count as empty. */
+  readonly gone: readonly string[];
   /** Which counts are lower bounds, because there is more than is worth counting: e.g. `consumers.payments.failed`. */
   readonly atLeast: readonly string[];
 }
@@ -96,13 +99,13 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     eachOf(directory.consumers, async (consumer) => readConsumer(table, consumer)),
     eachOf(
       [...directory.consumers.map(({ queue }) => queue), ...queuePlaces(directory).map(({ url }) => url)],
-      async (url) => [url, await queues.depth(url)] as const,
+      async (url) => [url, await depthOf(queues, url)] as const,
     ),
   ]);
-  const depthOf = new Map(depths);
+  const depthByUrl = new Map(depths);
   const places = await eachOf(queuePlaces(directory), (place) => {
     const rejected = consumers.find(({ consumer }) => place.url === consumer.deadLetterQueue)?.rejected.items;
-    return readPlace({ queues, now }, place, depthOf.get(place.url), rejected ?? []);
+    return readPlace({ queues, now }, place, depthByUrl.get(place.url), rejected ?? []);
   });
   const report = {
     stack: directory.mailroom.stack,
@@ -118,25 +121,28 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
       consumers.map(({ consumer: { name, queue, deadLetterQueue }, failed, rejected }) => [
         name,
         {
-          queued: depthOf.get(queue)?.waiting ?? 0,
-          inFlight: depthOf.get(queue)?.inFlight ?? 0,
+          queued: depthByUrl.get(queue)?.waiting ?? 0,
+          inFlight: depthByUrl.get(queue)?.inFlight ?? 0,
           failed: count(`consumers.${name}.failed`, failed),
           rejected: count(`consumers.${name}.rejected`, rejected),
-          dlq: held(depthOf.get(deadLetterQueue)),
+          dlq: held(depthByUrl.get(deadLetterQueue)),
         },
       ]),
     ),
     places: [placeOfDead(dead.items), ...places],
+    gone: depths.flatMap(([url, depth]) => (depth === undefined ? [url] : [])),
     atLeast,
   };
   return { ...report, ok: isWell(report) };
 }
 
-/** Whether nobody is needed: nothing is dead, and nothing is stuck. What failed is tried again by itself. */
-function isWell({ outbox, consumers, places }: Omit<StatusReport, 'ok'>): boolean {
+/** Whether nobody is needed: nothing is dead, stuck or gone, and the sweep runs. What failed is tried again by itself. */
+function isWell({ outbox, consumers, places, gone }: Omit<StatusReport, 'ok'>): boolean {
   return (
     outbox.oldestPendingMs <= STUCK_MS &&
+    (outbox.sweptAgoMs ?? 0) <= STUCK_MS &&
     places.every(({ count }) => count === 0) &&
+    gone.length === 0 &&
     Object.values(consumers).every(({ rejected }) => rejected === 0)
   );
 }

@@ -1,5 +1,6 @@
 import { duration, table, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
+import { hours } from '../trace/verdict.ts';
 import { STUCK_MS, type StatusReport } from './status-report.ts';
 
 /** The status for people: first whether somebody is needed, and what to type. */
@@ -34,7 +35,7 @@ interface Finding {
 }
 
 /** What needs somebody, and the command to run first. */
-function findingsOf({ outbox, consumers, places, at }: StatusReport): Finding[] {
+function findingsOf({ outbox, consumers, places, gone, at }: StatusReport): Finding[] {
   const stuck = outbox.oldestPendingMs > STUCK_MS;
   const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
   return [
@@ -42,10 +43,19 @@ function findingsOf({ outbox, consumers, places, at }: StatusReport): Finding[] 
       ? [
           {
             what: `an event has been waiting for ${duration(outbox.oldestPendingMs)} to be published; the sweep last ran ${swept}`,
-            command: 'sweep --since 6h',
+            command: `sweep --since ${hours(outbox.oldestPendingMs)}`,
           },
         ]
       : []),
+    ...(!stuck && (outbox.sweptAgoMs ?? 0) > STUCK_MS
+      ? [
+          {
+            what: `the sweep began its last whole pass ${swept}: what the stream path misses waits, and nobody watches the dead letters`,
+            command: 'sweep --since 1h',
+          },
+        ]
+      : []),
+    ...gone.map((url) => ({ what: `the queue ${url} does not exist`, command: 'audit --since 1h' })),
     ...places
       .filter(({ count }) => count > 0)
       .map(({ place, count, firstExpiryAt }) => ({

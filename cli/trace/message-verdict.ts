@@ -6,8 +6,11 @@ import { STUCK_MS } from '../status/status-report.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { hours, inTime, nameOf, type Verdict, type VerdictContext } from './verdict.ts';
 
-/** A message that its consumer has not claimed this long after the publish, and that no queue holds, is missing. */
-const MISSING_AFTER_MS = 2 * MINUTE_MS;
+/** A message that its consumer has not claimed this long after the publish, and that no queue holds, is missing: the audit's grace. */
+const MISSING_AFTER_MS = 5 * MINUTE_MS;
+
+/** A message that lies in its queue for longer than this, and was never begun, is late: the alarm's own time. */
+const UNCLAIMED_MS = 15 * MINUTE_MS;
 
 /** The letter of a rejected message gets into the dead-letter queue within this. */
 const ON_ITS_WAY_MS = 15 * MINUTE_MS;
@@ -37,7 +40,7 @@ type Said = Omit<Verdict, 'eventId' | 'consumer'>;
 
 function ofRejected(
   event: TracedEvent,
-  { consumer, row, letter }: TracedMessage,
+  { consumer, row, letter, unseen }: TracedMessage,
   { now, commandLine }: VerdictContext,
 ): Said {
   const error = row?.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
@@ -63,7 +66,17 @@ function ofRejected(
     const text = `${said} Its message is on its way to the dead-letter queue.`;
     return { state: 'rejected', text, next: commandLine(`dlq list consumer:${consumer.name}`) };
   }
-  const text = `${said} Its letter is in no dead-letter queue any more.`;
+  if (unseen) {
+    const text = `${said} Its letter is not among those that could be looked at: there are more, or somebody else looks at them.`;
+    return {
+      state: 'rejected',
+      text,
+      next: commandLine(
+        `dlq redrive consumer:${consumer.name} --letter ${event.eventId.replace(/^unreadable-/, '')}`,
+      ),
+    };
+  }
+  const text = `${said} Its letter is in no dead-letter queue any more. When what it should have done was done by hand:`;
   return {
     state: 'rejected',
     text,
@@ -78,8 +91,9 @@ function ofFailed(event: TracedEvent, { consumer, row }: TracedMessage, context:
   const said = `${consumer.name} failed at ${nameOf(event)}, attempt ${attempts} of ${consumer.maxAttempts}${error}.`;
   const retryAt = row?.retryAt;
   if (retryAt !== undefined && retryAt < now - STUCK_MS) {
-    const text = `${said} It should have been tried again ${duration(now - retryAt)} ago: ${consumer.name} does not receive.`;
-    return { state: 'late', text, next: context.awsLine(logsOf(consumer)) };
+    const audit = context.commandLine(`audit --since ${hours(now - bornAt(event))}`);
+    const text = `${said} It should have been tried again ${duration(now - retryAt)} ago: ${consumer.name} does not receive, or its queue has lost it, and ${audit} tells.`;
+    return { state: 'late', text, next: mappingsOf(consumer, context) };
   }
   const when = retryAt === undefined ? 'when its queue shows it again' : inTime(retryAt, now);
   const left = consumer.maxAttempts - attempts;
@@ -107,11 +121,12 @@ function ofProcessing(event: TracedEvent, { consumer, row }: TracedMessage, cont
     `${consumer.name} began ${nameOf(event)}, ${attempt}, and stopped without an answer: its lease ended ${duration(now - leaseUntil)} ago. ` +
     'Another worker takes it over when the queue shows it again.';
   const late = leaseUntil < now - Math.max(STUCK_MS, ON_ITS_WAY_MS);
-  return { state: late ? 'late' : 'retrying', text, next: context.awsLine(logsOf(consumer)) };
+  return { state: late ? 'late' : 'retrying', text, next: logsOf(consumer, context) };
 }
 
 /** No row: it waits, it died on the way, or it never came. */
-function ofUnclaimed(event: TracedEvent, message: TracedMessage, { now, commandLine }: VerdictContext): Said {
+function ofUnclaimed(event: TracedEvent, message: TracedMessage, context: VerdictContext): Said {
+  const { now, commandLine } = context;
   const { consumer, letter, queue } = message;
   const name = nameOf(event);
   if (letter !== undefined) {
@@ -149,9 +164,20 @@ function ofUnclaimed(event: TracedEvent, message: TracedMessage, { now, commandL
     return { state: 'missing', text, next: audit };
   }
   const text = `${ago}; ${consumer.name} has not claimed it yet. Its queue has ${waiting} waiting and ${inFlight} in flight.`;
-  return { state: 'waiting', text, next: now - publishedAt > STUCK_MS ? audit : null };
+  if (now - publishedAt <= UNCLAIMED_MS) return { state: 'waiting', text, next: null };
+  const late = `${text} Either ${consumer.name} receives nothing, or too much waits before it; or these are others, and ${audit} tells.`;
+  return { state: 'late', text: late, next: mappingsOf(consumer, context) };
 }
 
-function logsOf(consumer: ConsumerEntry): string {
-  return `logs tail /aws/lambda/${consumer.function} --since 1h`;
+/** Shows the function's log. The name of its log group is CloudFormation's, and only the function knows it. */
+function logsOf({ function: name }: ConsumerEntry, { awsLine }: VerdictContext): string {
+  const config = `lambda get-function-configuration --function-name ${name}`;
+  const group = awsLine(`${config} --query LoggingConfig.LogGroup --output text`);
+  return awsLine(`logs tail "$(${group})" --since 1h`);
+}
+
+/** Shows whether the function is fed from its queue: a mapping must be there, and Enabled. */
+function mappingsOf({ function: name }: ConsumerEntry, { awsLine }: VerdictContext): string {
+  const query = `--query 'EventSourceMappings[].[UUID, State, StateTransitionReason]' --output text`;
+  return awsLine(`lambda list-event-source-mappings --function-name ${name} ${query}`);
 }

@@ -1,3 +1,5 @@
+import { depthOf } from '../../lambdas/runtime/audit-verdict.ts';
+import { deliveredEventId } from '../../lambdas/runtime/delivered-event.ts';
 import { type ConsumerEntry, consumersOf, type Directory } from '../../lambdas/runtime/directory.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
@@ -13,7 +15,7 @@ import {
 } from '../../lambdas/runtime/rows.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
-import { consumerPlace, letterEventId, peek, type QueuePlace, rulePlace } from '../reading/place.ts';
+import { consumerPlace, peek, type QueuePlace, rulePlace } from '../reading/place.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
 
 /** Everything that is stored of an event, and of what each consumer made of it. */
@@ -37,10 +39,12 @@ export interface TracedMessage {
   readonly effects: readonly EffectRow[];
   /** When its last attempt failed, epoch milliseconds, where that is known. */
   readonly failedAt: number | undefined;
-  /** The consumer's queue, where the message might be: read only when there is no row. */
+  /** The consumer's queue, where the message might be: read only when there is no row, and where it exists. */
   readonly queue: QueueDepth | undefined;
   /** Its letter, where one was found: looked for only when there is no row, or it was rejected. */
   readonly letter: FoundLetter | undefined;
+  /** Whether there are letters that were not looked at: its own may be among them. */
+  readonly unseen: boolean;
 }
 
 /** A letter, and where it is. */
@@ -49,6 +53,13 @@ interface FoundLetter {
   readonly letter: Letter;
   /** When SQS deletes it for ever, epoch milliseconds. */
   readonly expiresAt: number;
+}
+
+/** The letters of a place that could be looked at. */
+interface SeenLetters {
+  readonly letters: readonly FoundLetter[];
+  /** Whether there are more: beyond the most that are looked through, or hidden by somebody else. */
+  readonly more: boolean;
 }
 
 /** What a trace is read from. */
@@ -101,8 +112,8 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
 
 /** Makes what reads one event after the other; what it has read of the queues and of a minute it does not read again. */
 function createEventReader({ directory, table, queues }: TraceDeps, shards: readonly number[]) {
-  const letters = new Map<string, Promise<readonly FoundLetter[]>>();
-  const depths = new Map<string, Promise<QueueDepth>>();
+  const letters = new Map<string, Promise<SeenLetters>>();
+  const depths = new Map<string, Promise<QueueDepth | undefined>>();
   const written = new Map<string, Promise<readonly Pick<Envelope, 'eventId' | 'causationId'>[]>>();
 
   async function readEvent(eventId: string): Promise<TracedEvent> {
@@ -134,28 +145,33 @@ function createEventReader({ directory, table, queues }: TraceDeps, shards: read
       row,
       effects,
       failedAt: hint === undefined ? undefined : asRow<FailedPointer>(hint).failedAt,
-      queue: lost ? await once(depths, consumer.queue, () => queues.depth(consumer.queue)) : undefined,
-      letter: dead ? await findLetter(eventId, row, consumer) : undefined,
+      queue: lost ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
+      ...(dead ? await findLetter(eventId, row, consumer) : { letter: undefined, unseen: false }),
     };
   }
 
   /** A letter that cannot be read has no event id: the row knows the SQS message ids under which it was rejected. */
   async function findLetter(eventId: string, row: InboxRow | undefined, consumer: ConsumerEntry) {
+    let unseen = false;
     for (const place of [consumerPlace(consumer), rulePlace(consumer)]) {
-      const found = await once(letters, place.url, () => lettersOf(place));
-      const own = found.find(
-        ({ letter }) => letterEventId(letter) === eventId || row?.rejectedIds?.has(letter.messageId) === true,
+      const seen = await once(letters, place.url, () => lettersOf(place));
+      unseen ||= seen.more;
+      const letter = seen.letters.find(
+        ({ letter }) =>
+          deliveredEventId(letter.body) === eventId || row?.rejectedIds?.has(letter.messageId) === true,
       );
-      if (own !== undefined) return own;
+      if (letter !== undefined) return { letter, unseen: false };
     }
-    return undefined;
+    return { letter: undefined, unseen };
   }
 
-  async function lettersOf(place: QueuePlace): Promise<FoundLetter[]> {
-    const { retentionMs, waiting } = await queues.depth(place.url);
-    if (waiting === 0) return [];
-    const seen = await peek(queues, place.url, LETTERS_MAX);
-    return seen.map((letter) => ({ place, letter, expiresAt: letter.sentAt + retentionMs }));
+  async function lettersOf(place: QueuePlace): Promise<SeenLetters> {
+    const { retentionMs = 0, waiting = 0, inFlight = 0 } = (await depthOf(queues, place.url)) ?? {};
+    const seen = waiting === 0 ? [] : await peek(queues, place.url, LETTERS_MAX);
+    return {
+      letters: seen.map((letter) => ({ place, letter, expiresAt: letter.sentAt + retentionMs })),
+      more: seen.length < waiting + inFlight,
+    };
   }
 
   async function causedBy(eventId: string, { consumer, row }: TracedMessage): Promise<string[]> {

@@ -62,7 +62,10 @@ export function inTime(at: number, now: number): string {
   return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (since ${time(at)})`;
 }
 
+/** A command is typed some minutes after it was shown, and must still reach back as far. */
+const TYPED_WITHIN_MS = 10 * MINUTE_MS;
+
 /** A range that reaches back to an age, in whole hours. */
 export function hours(ageMs: number): string {
-  return `${Math.max(1, Math.ceil(ageMs / (60 * MINUTE_MS)))}h`;
+  return `${Math.ceil((ageMs + TYPED_WITHIN_MS) / (60 * MINUTE_MS))}h`;
 }

@@ -19,6 +19,9 @@ const END_MARGIN_MS = 10_000;
 /** The newest events are left to the next run: they may still be on their way. */
 const YOUNGEST_MS = 5 * 60_000;
 
+/** The furthest that a run looks back, whatever the queues. */
+const SINCE_MAX_MS = 86_400_000;
+
 /** The most entries of a list that one log line names. */
 const LOGGED_MAX = 50;
 
@@ -61,12 +64,29 @@ export function createAuditHandler(deps: AuditHandlerDeps): {
     }
   }
 
+  /**
+   * A run looks back so far that two runs look at each event; and further by the time in which nothing can be known of one,
+   * because its consumer's queue is never empty: else a busy consumer's lost events would leave the range before they show.
+   */
+  async function sinceMs({ consumers }: Directory): Promise<number> {
+    const blind = await Promise.all(
+      consumers.map(async ({ queue }) => deps.ages?.atLeastMs(queue).catch(() => 0) ?? 0),
+    );
+    const longestMs = Math.max(0, ...blind.filter(Number.isFinite));
+    return Math.max(config.sinceMs, Math.min(SINCE_MAX_MS, config.sinceMs + longestMs));
+  }
+
   return {
     handler: async (_event, context) => {
       const now = clock.now();
       const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
-      const audit = createAudit({ ...deps, directory: await deps.directory() });
-      const report = await audit.run({ since: now - config.sinceMs, until: now - YOUNGEST_MS, endsBy });
+      const directory = await deps.directory();
+      const audit = createAudit({ ...deps, directory });
+      const report = await audit.run({
+        since: now - (await sinceMs(directory)),
+        until: now - YOUNGEST_MS,
+        endsBy,
+      });
       tell(report);
       telemetry.flush();
     },

@@ -14,17 +14,17 @@ export interface ConsumerLedger {
   readonly rejected: number;
   /** Given up by an operator. */
   readonly discarded: number;
-  /** No inbox row, and a letter in its dead-letter or undelivered queue. */
+  /** A letter in its dead-letter or undelivered queue, and no inbox row, or one that is overdue. */
   readonly dead: number;
-  /** No inbox row, and it may still be on its way. */
+  /** No inbox row, and it may still be on its way, or on it once more. */
   readonly waiting: number;
   /** No inbox row, and nothing says that there should be one. */
   readonly unproven: number;
-  /** It never received it. */
+  /** It never received it, or no message is left of one that it has to try again. */
   readonly missing: number;
 }
 
-/** A published event that a consumer never received. */
+/** A published event that a consumer never received, or received and will not try again, because its message is gone. */
 export interface MissingEvent {
   readonly eventId: string;
   readonly consumer: string;
@@ -34,7 +34,12 @@ export interface MissingEvent {
 }
 
 /** A published event, as far as the audit remembers it. */
-export type PublishedEvent = Omit<MissingEvent, 'consumer'>;
+export interface PublishedEvent extends Omit<MissingEvent, 'consumer'> {
+  /** When it was sent to its consumers last, epoch milliseconds: later than it was published where an operator sent it again. */
+  readonly sentAt: number;
+  /** The consumer's inbox row as the walk saw it, where it waits for a message that is overdue. */
+  readonly row?: InboxRow | undefined;
+}
 
 /** Where an event is at a consumer. */
 type Standing = Exclude<keyof ConsumerLedger, 'expected'>;
@@ -53,8 +58,8 @@ export interface Ledger {
   expect(consumer: string): void;
   /** It has an inbox row. One in a state that this version does not know is left out: the books will not close. */
   row(consumer: string, row: InboxRow): void;
-  /** It has no inbox row that the walk could see: to be judged later. */
-  rowless(consumer: string, event: PublishedEvent): void;
+  /** It has no inbox row that the walk could see, or one that waits for a message which is overdue: to be judged later. */
+  unsettled(consumer: string, event: PublishedEvent): void;
   /** The events of a consumer that are still to be judged. */
   open(consumer: string): readonly PublishedEvent[];
   /** It was judged. */
@@ -90,13 +95,13 @@ export function createLedger(directory: Directory): Ledger {
       const standing = STANDING_OF[status];
       if (standing !== undefined) page(consumer).counts[standing] += 1;
     },
-    rowless: (consumer, event) => {
+    unsettled: (consumer, event) => {
       page(consumer).open.push(event);
     },
     open: (consumer) => page(consumer).open,
-    judge: (consumer, event, standing) => {
+    judge: (consumer, { eventId, type, publishedAt }, standing) => {
       page(consumer).counts[standing] += 1;
-      if (standing === 'missing') missing.push({ ...event, consumer });
+      if (standing === 'missing') missing.push({ eventId, consumer, type, publishedAt });
     },
     missing: () => missing.toSorted((a, b) => a.eventId.localeCompare(b.eventId)),
     close: () => {

@@ -10,6 +10,11 @@ export interface QueueAges {
    * @param url - the queue's
    */
   oldestAt(url: string): Promise<number | undefined>;
+  /**
+   * How far back at least {@link QueueAges.oldestAt} reaches, milliseconds: while the queue is not empty, nothing younger can be
+   * known to be lost.
+   */
+  atLeastMs(url: string): Promise<number>;
 }
 
 /** SQS's metrics may come this late. */
@@ -49,6 +54,7 @@ export function cloudWatchQueueAges(deps: {
   }
 
   return {
+    atLeastMs: receivesMs,
     oldestAt: async (url) => {
       const now = clock.now();
       const QueueName = url.slice(url.lastIndexOf('/') + 1);

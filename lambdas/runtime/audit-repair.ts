@@ -3,8 +3,7 @@ import type { MissingEvent } from './audit-ledger.ts';
 import { depthOf } from './audit-verdict.ts';
 import { deliveredEvent } from './delivered-event.ts';
 import type { ConsumerEntry, Directory } from './directory.ts';
-import { outboxKeyOf } from './event-id.ts';
-import { type Note, type OperationDeps, recordOperation } from './operations.ts';
+import { markResent, type Note, type OperationDeps, recordOperation } from './operations.ts';
 import type { Queues } from './queues.ts';
 import { asRow, type OutboxRow } from './rows.ts';
 
@@ -71,13 +70,16 @@ export async function repairMissing(
 }
 
 async function sendAgain(
-  { table, queues }: RepairDeps,
+  deps: RepairDeps,
   consumer: ConsumerEntry,
   { eventId, publishedAt }: MissingEvent,
   place: { readonly region: string; readonly account: string },
 ): Promise<boolean> {
-  const item = await table.get(outboxKeyOf(eventId));
+  const item = await markResent(deps, eventId);
   if (item === undefined) return false;
-  await queues.send(consumer.queue, deliveredEvent(asRow<OutboxRow>(item), { ...place, time: publishedAt }));
+  await deps.queues.send(
+    consumer.queue,
+    deliveredEvent(asRow<OutboxRow>(item), { ...place, time: publishedAt }),
+  );
   return true;
 }

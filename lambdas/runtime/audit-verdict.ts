@@ -37,7 +37,7 @@ interface Judging {
 }
 
 /**
- * Judges the published events of a consumer for which the walk found no inbox row.
+ * Judges the published events of a consumer for which the walk found no inbox row, or one that waits for its message.
  *
  * The order of the looks is what makes "missing" certain: how full the queue is, the letters, how full the queue is once
  * more, and the row at last, strongly consistent. A message that is received in between has a row by then; one that is moved
@@ -45,7 +45,7 @@ interface Judging {
  *
  * @returns what could not be looked at
  */
-export async function judgeRowless(
+export async function judgeUnsettled(
   deps: Judging,
   consumer: ConsumerEntry,
   ledger: Ledger,
@@ -60,20 +60,32 @@ export async function judgeRowless(
   const oldestAt = empty ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
   let unjudged = 0;
 
+  /** It may be handed out still: then it stands as its row says. */
+  function leave(event: PublishedEvent): void {
+    if (event.row === undefined) ledger.judge(consumer.name, event, 'waiting');
+    else ledger.row(consumer.name, event.row);
+  }
+
   async function judge(event: PublishedEvent): Promise<void> {
     if (letters.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'dead');
     const onItsWay =
-      event.publishedAt + deps.graceMs > lookedAt ||
+      event.sentAt + deps.graceMs > lookedAt ||
       !letters.complete ||
       oldestAt === undefined ||
-      event.publishedAt + CLOCK_MARGIN_MS >= oldestAt;
-    if (onItsWay) return ledger.judge(consumer.name, event, 'waiting');
+      event.sentAt + CLOCK_MARGIN_MS >= oldestAt ||
+      // A message that was received often is left out of SQS's age: only an empty queue proves that it is gone.
+      (event.row !== undefined && !empty);
+    if (onItsWay) return leave(event);
     if (!goesOn()) {
       unjudged += 1;
-      return ledger.judge(consumer.name, event, 'waiting');
+      return leave(event);
     }
     const item = await table.get(inboxKey(consumer.name, event.eventId), { consistent: true });
-    if (item !== undefined) return ledger.row(consumer.name, asRow<InboxRow>(item));
+    const row = item === undefined ? undefined : asRow<InboxRow>(item);
+    if (row !== undefined) {
+      const gone = empty && isOverdue(row, lookedAt - deps.graceMs);
+      return gone ? ledger.judge(consumer.name, event, 'missing') : ledger.row(consumer.name, row);
+    }
     const proven = !isExpired(consumer, event, lookedAt) && (deps.earlier || isDeclared(consumer, event));
     ledger.judge(consumer.name, event, proven ? 'missing' : 'unproven');
   }
@@ -88,6 +100,15 @@ export async function judgeRowless(
         ]),
     ...(unjudged === 0 ? [] : [`There was no time to judge ${unjudged} events of ${consumer.name}.`]),
   ];
+}
+
+/**
+ * Whether a row says that its message was to be handed out again before a time, and nobody has claimed it since: it failed
+ * and was to be shown again, or its worker's function was stopped.
+ */
+export function isOverdue({ status, retryAt, leaseUntil, endsBy }: InboxRow, at: number): boolean {
+  if (status === 'FAILED') return retryAt !== undefined && retryAt < at;
+  return status === 'PROCESSING' && leaseUntil !== undefined && Math.max(leaseUntil, endsBy ?? 0) < at;
 }
 
 /** Whether an inbox row may have been deleted by TTL: then its absence says nothing. */

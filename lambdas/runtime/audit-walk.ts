@@ -2,6 +2,7 @@ import pMap from 'p-map';
 import type { AuditRange } from './audit.ts';
 import type { Doubles } from './audit-doubles.ts';
 import type { Ledger, PublishedEvent } from './audit-ledger.ts';
+import { isOverdue } from './audit-verdict.ts';
 import { consumersOf, type Directory } from './directory.ts';
 import type { Envelope } from './event.ts';
 import { eventIdTime, isEventId, minuteOf } from './event-id.ts';
@@ -30,6 +31,8 @@ interface WalkDeps {
   readonly directory: Directory;
   readonly ledger: Ledger;
   readonly doubles: Doubles;
+  /** Whoever was to try a message again before this has not, epoch milliseconds. */
+  readonly overdueAt: number;
 }
 
 /** What the walk counted. */
@@ -53,7 +56,7 @@ export async function walkOutbox(
   { since, until, onProgress }: AuditRange,
   goesOn: () => boolean,
 ): Promise<WalkCounts & { readonly seenUntil: number }> {
-  const { table, directory, ledger, doubles } = deps;
+  const { table, directory, ledger, doubles, overdueAt } = deps;
   const counts: WalkCounts = { events: 0, published: 0, pending: 0, dead: 0, discarded: 0, unreadable: 0 };
   const shards = await highestShards();
 
@@ -75,15 +78,18 @@ export async function walkOutbox(
     counts[count] += 1;
     doubles.add(row.source, envelope);
     if (row.status !== 'PUBLISHED') return;
-    const event = { eventId, type: row.type, publishedAt: row.publishedAt ?? eventIdTime(eventId) };
+    const publishedAt = row.publishedAt ?? eventIdTime(eventId);
+    const sentAt = Math.max(publishedAt, row.resentAt ?? 0);
+    const event = { eventId, type: row.type, publishedAt, sentAt };
     for (const { name } of consumersOf(directory, row)) await enterAt(name, event);
   }
 
   async function enterAt(consumer: string, event: PublishedEvent): Promise<void> {
     ledger.expect(consumer);
     const item = await table.get(inboxKey(consumer, event.eventId));
-    if (item === undefined) ledger.rowless(consumer, event);
-    else ledger.row(consumer, asRow<InboxRow>(item));
+    const row = item === undefined ? undefined : asRow<InboxRow>(item);
+    if (row === undefined || isOverdue(row, overdueAt)) ledger.unsettled(consumer, { ...event, row });
+    else ledger.row(consumer, row);
   }
 
   /** @returns whether all of it was read */

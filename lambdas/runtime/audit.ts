@@ -2,7 +2,7 @@ import { createDoubles, type DoubledEvent } from './audit-doubles.ts';
 import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
 import { type ConsumerLedger, createLedger, type MissingEvent } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
-import { judgeRowless } from './audit-verdict.ts';
+import { judgeUnsettled } from './audit-verdict.ts';
 import { walkOutbox } from './audit-walk.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Directory } from './directory.ts';
@@ -97,7 +97,8 @@ const WALK_SHARE = 0.7;
  *
  * What a published event without an inbox row is: *dead* when a letter of it lies in the consumer's dead-letter or
  * undelivered queue; *waiting* while it may still be on its way; *unproven* when it need not have a row (see `earlier`, and
- * the retention of the inbox); else *missing*, confirmed by a strongly consistent read.
+ * the retention of the inbox); else *missing*, confirmed by a strongly consistent read. *Missing* is also one that was to be
+ * tried again, by its row, and of which no message is left: neither a letter, nor anything at all in the queue.
  *
  * Each event costs its share of a query of the outbox (0.04 to 0.13 read units for 0.3 to 1 KB) and half a read unit for
  * each of its consumers; an event without an inbox row one unit more.
@@ -125,7 +126,7 @@ export function createAudit(deps: AuditDeps): Audit {
       const ledger = createLedger(directory);
       const doubles = createDoubles();
       const { seenUntil, ...counts } = await walkOutbox(
-        { ...deps, ledger, doubles },
+        { ...deps, ledger, doubles, overdueAt: startedAt - graceMs },
         range,
         goesOn(walkEndsBy),
       );
@@ -133,7 +134,7 @@ export function createAudit(deps: AuditDeps): Audit {
         incomplete.push(`There was no time for all of what was committed from ${minuteOf(seenUntil)}Z on.`);
       for (const consumer of directory.consumers) {
         const judging = { ...deps, clock, graceMs, earlier: range.earlier ?? false, goesOn: goesOn(endsBy) };
-        incomplete.push(...(await judgeRowless(judging, consumer, ledger)));
+        incomplete.push(...(await judgeUnsettled(judging, consumer, ledger)));
       }
       return {
         since,

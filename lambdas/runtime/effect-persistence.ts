@@ -76,10 +76,11 @@ export class EffectPersistence extends BasePersistenceLayer {
       await transactWithRetry(this.#deps, [
         heldBy(this.#claim, inboxKey(consumer, this.#claim.message.eventId)),
         {
-          // An update, though it writes the whole row: nobody may put an inbox row (the table's own policy).
+          // An update, though it writes the row anew: nobody may put an inbox row (the table's own policy). One that is left
+          // of a message whose own row has expired must not expire while its effect runs.
           Update: {
             Key: { ...this.#key },
-            UpdateExpression: `SET ${names.map((name) => `#${name} = :${name}`).join(', ')}`,
+            UpdateExpression: `SET ${names.map((name) => `#${name} = :${name}`).join(', ')} REMOVE expiresAt`,
             ConditionExpression:
               'attribute_not_exists(PK) OR #status = :RELEASED OR ' +
               '(#status = :IN_PROGRESS AND (#fence = :fence OR #endsBy < :now))',

@@ -41,7 +41,7 @@ const NOT_FINAL = 'attribute_not_exists(PK) OR #status IN (:FAILED, :REJECTED, :
  *
  * @returns what the row says: `resolved`; `processed` or `discarded` when it was so before; `leased` when a worker holds
  * it, until `until` - nothing was changed then
- * @throws `BAD_EVENT_ID` when it is no event id
+ * @throws `BAD_EVENT_ID` when it is neither an event id nor `unreadable-<SQS message id>`
  *
  * @example
  * ```ts
@@ -49,7 +49,7 @@ const NOT_FINAL = 'attribute_not_exists(PK) OR #status IN (:FAILED, :REJECTED, :
  * ```
  */
 export async function resolveMessage(deps: OperationDeps, resolution: Resolution): Promise<Decision> {
-  eventIdTime(resolution.eventId); // refuses what is none
+  if (!resolution.eventId.startsWith('unreadable-')) eventIdTime(resolution.eventId); // refuses what is none
   const happened = await settle(deps, resolution, {
     status: 'PROCESSED',
     set: 'processedAt = :now, resolvedBy = :by, resolvedReason = :reason',

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from './clock.ts';
-import { isTransactionCancelled, MailroomError } from './errors.ts';
+import { isConditionFailed, isTransactionCancelled, MailroomError } from './errors.ts';
 import {
   eventIdShard,
   eventIdTime,
@@ -19,7 +19,7 @@ import {
   type UnsettledPointer,
   unsettledKey,
 } from './rows.ts';
-import type { Table, TransactAction } from './table.ts';
+import type { Item, Table, TransactAction } from './table.ts';
 
 /** What an operator's interventions need. */
 export interface OperationDeps {
@@ -158,6 +158,29 @@ export async function recordOperation(
     expiresAt: expiresAt(at, OPERATION_RETENTION_DAYS),
   };
   await table.write({ Put: { Item: { ...row } } });
+}
+
+/**
+ * Says on an event's outbox row that it is about to be sent once more to one of its consumers: the audit knows by that how
+ * long it may be on its way.
+ *
+ * @returns the row; `undefined` when there is none (any more)
+ */
+export async function markResent(deps: OperationDeps, eventId: string): Promise<Item | undefined> {
+  const { table, clock = systemClock } = deps;
+  try {
+    return await table.write({
+      Update: {
+        Key: { ...outboxKeyOf(eventId) },
+        UpdateExpression: 'SET resentAt = :now',
+        ConditionExpression: 'attribute_exists(PK)',
+        ExpressionAttributeValues: { ':now': clock.now() },
+      },
+    });
+  } catch (error) {
+    if (isConditionFailed(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Makes a transaction whose first action carries the condition. Returns whether it happened. */

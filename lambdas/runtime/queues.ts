@@ -18,7 +18,7 @@ export interface Queues {
   release(url: string, letter: Letter): Promise<void>;
   /** Sends a body. @returns the new message's id */
   send(url: string, body: string): Promise<string>;
-  /** Deletes a received letter. */
+  /** Deletes a received letter. One that somebody else has received since may stay: whoever acts on it must be able to repeat that. */
   remove(url: string, letter: Letter): Promise<void>;
 }
 

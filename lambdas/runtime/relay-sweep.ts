@@ -382,8 +382,8 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
     shards = await shardsEverUsed(table, config.shards);
     let sweptTo = range.since;
     let pending = 0;
-    for (const { minutes, to } of rangeSteps(range)) {
-      const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
+    for (const { minute, to } of rangeSteps(range)) {
+      const work = Array.from({ length: shards }, (_, shard) => [{ shard, minute }]);
       const whole = await eachShard(work, tally, async ({ shard, minute }) => {
         const { left } = await sweepMinute(shard, minute, true, tally);
         if (left > 0) await putUnsettled(shard, minute);

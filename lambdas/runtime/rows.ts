@@ -48,6 +48,8 @@ export interface OutboxRow extends Key {
   /** Which path published it: the stream or the sweep. */
   readonly publishedBy?: string | undefined;
   readonly deadAt?: number | undefined;
+  /** When an operator last sent it again to one of its consumers, epoch milliseconds. */
+  readonly resentAt?: number | undefined;
   /** Who requeued it last, when, and why. */
   readonly requeuedBy?: string | undefined;
   readonly requeuedAt?: number | undefined;

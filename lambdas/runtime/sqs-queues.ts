@@ -7,7 +7,7 @@ import {
   SendMessageCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
-import { isErrorWithCode } from './errors.ts';
+import { errorCode, errorMessage, isErrorWithCode } from './errors.ts';
 import type { Letter, Queues } from './queues.ts';
 
 /** The most messages of one receive (SQS API reference, ReceiveMessage). */
@@ -83,7 +83,7 @@ export function sqsQueues(client: SQSClient): Queues {
           }),
         );
       } catch (error) {
-        if (!isErrorWithCode(error, 'MessageNotInflight')) throw error;
+        if (!isErrorWithCode(error, 'MessageNotInflight') && !isOldReceipt(error)) throw error;
       }
     },
     send: async (url, body) => {
@@ -93,9 +93,24 @@ export function sqsQueues(client: SQSClient): Queues {
       return MessageId;
     },
     remove: async (url, { receiptHandle }) => {
-      await client.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: receiptHandle }));
+      try {
+        await client.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: receiptHandle }));
+      } catch (error) {
+        if (!isOldReceipt(error)) throw error;
+      }
     },
   };
+}
+
+/**
+ * Whether a letter was shown again and received by somebody else since, or is deleted. SQS says so in two ways, or says nothing
+ * at all and lets the letter be (AWS re:Post, "How do I troubleshoot ReceiptHandleIsInvalid and InvalidParameterValue errors").
+ */
+function isOldReceipt(error: unknown): boolean {
+  return (
+    /ReceiptHandleIsInvalid/.test(errorCode(error)) ||
+    (/InvalidParameterValue/.test(errorCode(error)) && /receipt ?handle/i.test(errorMessage(error)))
+  );
 }
 
 function letterOf(message: Message): Letter {

@@ -24,9 +24,6 @@ export interface SweepRangeReport {
   readonly complete: boolean;
 }
 
-/** A range is swept in steps of this much time; one that is not read whole is read again by the next call. */
-const STEP_MS = 10 * MINUTE_MS;
-
 /** A call answers after about this long, so that whoever waits can see how far it came, milliseconds. */
 export const RANGE_CALL_MS = 20_000;
 
@@ -52,15 +49,14 @@ export function rangeToSweep(event: unknown, now: number): SweepRange | undefine
   return { since, until: Math.min(until, now) };
 }
 
-/** The steps of a range, oldest first: the minutes of each as they stand in keys, and up to where it is swept after it. */
-export function* rangeSteps({ since, until }: SweepRange): Generator<{ minutes: string[]; to: number }> {
-  let minute = Math.floor(since / MINUTE_MS) * MINUTE_MS;
-  while (minute < until) {
-    const to = Math.min(until, minute + STEP_MS);
-    const minutes: string[] = [];
-    for (; minute < to; minute += MINUTE_MS) minutes.push(minuteOf(minute));
-    yield { minutes, to };
-  }
+/**
+ * The minutes of a range as they stand in keys, oldest first, and up to where it is swept after each. One that is not read
+ * whole is read again by the next call: so a step is no longer than a minute, and fits into a call also where much was committed.
+ */
+export function* rangeSteps({ since, until }: SweepRange): Generator<{ minute: string; to: number }> {
+  const first = Math.floor(since / MINUTE_MS) * MINUTE_MS;
+  for (let from = first; from < until; from += MINUTE_MS)
+    yield { minute: minuteOf(from), to: Math.min(until, from + MINUTE_MS) };
 }
 
 /** The highest number of shards that was ever used, as the sweep's state tells it; it is only read. @param atLeast - today's */

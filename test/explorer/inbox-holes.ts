@@ -107,7 +107,64 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     },
     found: /A healthy message is in the dead-letter queue/,
   },
+  {
+    rule: 'a message is not discarded while a worker holds it',
+    where: 'who discards',
+    budget: { faults: 0, stalls: 0 },
+    tamper: table({ update: settlesIf('attribute_not_exists(PK) OR #status = :PROCESSING') }),
+    found: /taken over while its lease lasts/,
+  },
+  {
+    rule: 'what is processed is not discarded',
+    where: 'discards what is redriven',
+    budget: { faults: 0, stalls: 0 },
+    tamper: table({ update: settlesIf('attribute_exists(PK)') }),
+    found: /A processed message became DISCARDED/,
+  },
+  {
+    rule: 'what is processed is not resolved, by force neither',
+    where: 'by force',
+    budget: { faults: 0, stalls: 0 },
+    tamper: table({ update: settlesIf('attribute_exists(PK)') }),
+    found: /An operator settled the message, and its effect was applied/,
+  },
+  {
+    rule: 'a commit is refused once an operator has taken the message',
+    where: 'by force',
+    budget: { faults: 0, stalls: 0 },
+    tamper: table({
+      update: (update) =>
+        setsStatus(update, 'PROCESSED') && update.UpdateExpression?.includes('commitId')
+          ? withCondition(update, 'attribute_exists(fence)')
+          : update,
+    }),
+    found: /An operator settled the message, and its effect was applied/,
+  },
+  {
+    rule: 'a rejected message that is discarded loses its pointer in the same transaction',
+    where: 'discards what is redriven',
+    budget: { faults: 0, stalls: 0 },
+    tamper: { tamperTable: (real) => pointersStay(real) },
+    found: /A REJECTED row and its pointer differ/,
+  },
 ];
+
+/** An operator's decision under another condition. */
+function settlesIf(condition: string): (update: Update) => Update {
+  return (update) => (setsStatus(update, 'final') ? withCondition(update, condition) : update);
+}
+
+/** An operator's decision is the row's alone. */
+function pointersStay(real: Table): Table {
+  return {
+    ...real,
+    transact: (actions, token) => {
+      const [first] = actions;
+      const decides = first?.Update !== undefined && setsStatus(first.Update, 'final');
+      return real.transact(decides ? [first] : actions, token);
+    },
+  };
+}
 
 function withoutNow({ ':now': _now, ...values }: Item = {}): Item {
   return values;

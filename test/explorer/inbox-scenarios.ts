@@ -1,6 +1,7 @@
 import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import { type Handler, type LeasedContext, leased, transactional } from '../../lambdas/runtime/handler.ts';
-import { resolveMessage } from '../../lambdas/runtime/message-operations.ts';
+import { discardMessage, type Resolution, resolveMessage } from '../../lambdas/runtime/message-operations.ts';
+import type { OperationDeps } from '../../lambdas/runtime/operations.ts';
 import type { Commit } from '../../lambdas/runtime/outbox.ts';
 import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
@@ -137,19 +138,46 @@ const SETTINGS: readonly Setting[] = [
     name: 'an operator who resolves',
     handler: () => commitOnly,
     applied: [0, 1],
-    operator: async (world, operator) => {
-      const { clock, random } = operator;
-      await operator.step('looks at the message', () => {}); // which may be at any time
-      const { consumer, inboxRetentionDays } = world.config;
-      await operator.invoke(60_000, () =>
-        resolveMessage(
-          { table: world.tableOf(operator), clock, random },
-          { consumer, eventId: world.eventId, reason: 'done by hand', by: 'ada', inboxRetentionDays },
-        ),
-      );
-    },
+    operator: decides(resolveMessage),
+  },
+  {
+    name: 'an operator who resolves by force',
+    handler: () => commitOnly,
+    world: { mayForce: true },
+    applied: [0, 1],
+    operator: decides((deps, resolution) => resolveMessage(deps, { ...resolution, force: true })),
+  },
+  {
+    name: 'an operator who discards',
+    handler: () => commitOnly,
+    applied: [0, 1],
+    operator: decides(discardMessage),
+  },
+  {
+    name: 'an operator who discards what is redriven',
+    handler: () => commitOnly,
+    world: { items: rejectedRows },
+    applied: [0, 1],
+    operator: decides(discardMessage),
   },
 ];
+
+/** An operator who decides about the message, at any time. */
+function decides(
+  decision: (deps: OperationDeps, resolution: Resolution) => Promise<unknown>,
+): Setting['operator'] {
+  return async (world, operator) => {
+    const { clock, random } = operator;
+    await operator.step('looks at the message', () => {}); // which may be at any time
+    const { consumer, inboxRetentionDays } = world.config;
+    await operator.invoke(60_000, () =>
+      decision(
+        { table: world.tableOf(operator), clock, random },
+        { consumer, eventId: world.eventId, reason: 'done by hand', by: 'ada', inboxRetentionDays },
+      ),
+    );
+  };
+}
 
 /** A message that was rejected under another SQS message id, after as many attempts as it has. */
 function rejectedRows(eventId: string): Item[] {
@@ -221,7 +249,25 @@ function verdict(world: ConsumerWorld, applied: readonly number[]): string | und
   const times = Number(world.memory.item(COUNTER)?.n ?? 0);
   const events = world.memory.items().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)).length;
   if (events !== times) return `The effect was applied ${times} times, but there are ${events} events of it`;
-  return world.unrest() ?? (applied.includes(times) ? undefined : `The effect was applied ${times} times`);
+  return (
+    world.unrest() ??
+    (applied.includes(times) ? undefined : `The effect was applied ${times} times`) ??
+    decidedOrApplied(world, times, applied)
+  );
+}
+
+/** What an operator has settled was not run, and what nobody has settled was. */
+function decidedOrApplied(
+  world: ConsumerWorld,
+  times: number,
+  applied: readonly number[],
+): string | undefined {
+  const row = world.memory.item(inboxKey(world.config.consumer, world.eventId));
+  const decided = row?.resolvedBy !== undefined || row?.discardedBy !== undefined;
+  if (decided && times > 0) return 'An operator settled the message, and its effect was applied';
+  return !decided && times === 0 && applied.includes(1)
+    ? 'Nobody settled the message, and it was not run'
+    : undefined;
 }
 
 function uncharged(world: ConsumerWorld, charges: boolean): string | undefined {

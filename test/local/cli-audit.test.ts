@@ -209,7 +209,7 @@ describe('an audit of a Mailroom', () => {
     expect(shown.out).toMatch(/^\d+ missing {2}/);
     expect(shown.out).toContain(`${eventId} Sold, by mail, published `);
     expect(shown.out).toContain(
-      `npx mailroom audit --since 40m --earlier --repair --reason "…" --stack ${small.stack} --region ${REGION}`,
+      `npx mailroom audit --since 40m --earlier --repair --reason "why" --stack ${small.stack} --region ${REGION}`,
     );
     await audit('--repair');
   });

@@ -106,6 +106,20 @@ describe.concurrent('letters of a consumer', () => {
     });
   });
 
+  it('that cannot be read are discarded alone: the event whose id stands in them runs when it comes', async () => {
+    const envelope = await paymentCaptured();
+    const damaged = await die('consumer:notifications', delivered({ ...envelope, correlationId: '' }));
+    const argv = ['--letter', damaged, '--json', '--reason', 'a copy that was edited wrongly', '--apply'];
+    const run = await seeing('dlq', 'discard', 'consumer:notifications', ...argv);
+    expect(run.json().letters).toMatchObject([{ letter: damaged, eventId: null, outcome: 'discarded' }]);
+    expect(await message('notifications', `unreadable-${damaged}`)).toMatchObject({ status: 'DISCARDED' });
+    await send('notifications', [delivered(envelope)]);
+    await eventually(async () => {
+      expect(await message('notifications', envelope.eventId)).toMatchObject({ status: 'PROCESSED' });
+    });
+    expect(await emails(envelope.aggregateId)).toHaveLength(1);
+  });
+
   it('go one by one, ten, and the rest, and all are processed', async () => {
     const envelopes = await Promise.all(Array.from({ length: 13 }, () => paymentCaptured()));
     const ids: string[] = [];

@@ -3,7 +3,7 @@ import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { eventIdShard, mintEventId } from '../../lambdas/runtime/event-id.ts';
-import { deadKey, operationKey } from '../../lambdas/runtime/rows.ts';
+import { deadKey, operationKey, rejectedKey } from '../../lambdas/runtime/rows.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
 import { documents, put, tableName } from './support/order-system.ts';
@@ -86,6 +86,24 @@ describe.concurrent('messages list', () => {
     expect(causes.some(({ fingerprint }) => fingerprint.includes('UNKNOWN_EVENT_VERSION'))).toBe(true);
     await takeDeadLetter('inventory', messageId);
   });
+});
+
+it('messages list shows the newest rejections first, whatever the age of their events', async () => {
+  const rejection = async (ageMs: number, rejectedAt: number) => {
+    const key = rejectedKey('notifications', mintEventId(Date.now() - ageMs, 8));
+    await put({ ...key, schema: 1, rejectedAt, reason: 'TEST', lastError: 'no', fingerprint: 'no' });
+    return key;
+  };
+  // Later than anything else that the other tests have rejected.
+  const newest = await rejection(DAY_MS, Date.now() + 2 * DAY_MS);
+  const second = await rejection(2 * DAY_MS, Date.now() + DAY_MS);
+  const argv = ['messages', 'list', '--rejected', '--consumer', 'notifications', '--json', '--limit'];
+  const listed = (await mailroom(...argv, '2')).json();
+  const one = (await mailroom(...argv, '1')).json();
+  for (const Key of [newest, second])
+    await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...Key } }));
+  expect(listed.messages.map(({ eventId }: Listed) => eventId)).toEqual([newest.SK, second.SK]);
+  expect(one).toMatchObject({ messages: [{ eventId: newest.SK }], more: true });
 });
 
 it('dead list shows the DEAD events and groups them by cause', async () => {

@@ -4,7 +4,7 @@ import { redriveInSteps } from '../../../cli/letters/redrive-steps.ts';
 import { isSameCause, queueRedriver } from '../../../cli/letters/redrivers.ts';
 import type { QueuePlace } from '../../../cli/reading/place.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/directory.ts';
-import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import type { Queues } from '../../../lambdas/runtime/queues.ts';
 import { type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { manualClock, memoryTable } from '../../../lambdas/runtime/testing.ts';
@@ -73,10 +73,30 @@ function scene(count: number, reaction: (nth: number) => Reaction) {
       ),
     );
   };
-  return { clock, letters, calls, sentAt, put, redrive, stop };
+  return { clock, memory, letters, calls, sentAt, put, redrive, stop };
 }
 
 const PROCESSED: Reaction = [{ status: 'PROCESSED' }];
+
+test('a letter of which the inbox knows nothing is marked as sent again on its outbox row, before it is', async () => {
+  const { letters, memory } = scene(3, () => PROCESSED);
+  const [unknown, rejected, expired] = letters.map((letter, i) =>
+    i === 1 ? letter : { ...letter, row: undefined },
+  );
+  const rowOf = ({ eventId = '' }: DeadLetter) => memory.item(outboxKeyOf(eventId));
+  for (const { eventId = '' } of letters.slice(0, 2))
+    await memory.write({ Put: { Item: { ...outboxKeyOf(eventId), status: 'PUBLISHED' } } });
+  const marked: unknown[] = [];
+  const send = async (_url: string, eventId: string) => {
+    marked.push(memory.item(outboxKeyOf(eventId))?.resentAt);
+    return 'a new id';
+  };
+  const queues = { send, remove: async () => {} } as Partial<Queues> as Queues;
+  const { resend } = queueRedriver({ table: memory, queues }, place);
+  for (const letter of [unknown, rejected, expired]) if (letter !== undefined) await resend(letter);
+  expect(marked).toEqual([expect.any(Number), undefined, undefined]);
+  expect(letters.map(rowOf).map((row) => row?.status)).toEqual(['PUBLISHED', 'PUBLISHED', undefined]);
+});
 
 describe('a redrive', () => {
   test('sends 1, then 10, then the rest, each step when the one before is processed', async () => {

@@ -57,7 +57,44 @@ describe('the status', () => {
       sweptAgoMs: null,
     });
     expect(report.ok).toBe(false);
-    expect(statusText(report, commandLine)).toContain('mailroom sweep --since 6h');
+    expect(statusText(report, commandLine)).toContain('mailroom sweep --since 1h');
+  });
+
+  test('names a sweep that still reaches the oldest event when it is typed a few minutes later', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.clock.advance(59 * 60_000);
+    expect(statusText(await status(mailroom), commandLine)).toContain('mailroom sweep --since 2h');
+  });
+
+  test('needs somebody when the sweep does not run any more, though nothing waits', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    await mailroom.publish();
+    expect((await status(mailroom)).ok).toBe(true);
+    await mailroom.clock.advance(5 * 60_000);
+    const report = await status(mailroom);
+    expect(report.outbox.pending).toBe(0);
+    expect(report.ok).toBe(false);
+    expect(statusText(report, commandLine)).toMatch(
+      /1 thing needs somebody[\s\S]*its last whole pass 5 min[\s\S]*mailroom sweep --since 1h/,
+    );
+  });
+
+  test('names a queue that does not exist, and shows all the others', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.publish();
+    const queues = {
+      ...mailroom.queues,
+      depth: async (url: string) => {
+        if (url !== worker.undeliveredQueue) return mailroom.queues.depth(url);
+        throw Object.assign(new Error('There is no such queue'), { name: 'QueueDoesNotExist' });
+      },
+    };
+    const report = await status({ ...mailroom, queues });
+    expect(report).toMatchObject({ gone: [worker.undeliveredQueue], ok: false });
+    expect(report.consumers.worker).toMatchObject({ queued: 1 });
+    expect(statusText(report, commandLine)).toContain(`the queue ${worker.undeliveredQueue} does not exist`);
   });
 
   test('counts what a sweep has left unsettled, long after', async () => {

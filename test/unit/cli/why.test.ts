@@ -113,7 +113,7 @@ describe('why, of an event that needs somebody', () => {
     const eventId = await commit(mailroom);
     await mailroom.clock.advance(3 * 3_600_000 - 60_000);
     const { verdict, needed } = await why(mailroom, eventId);
-    expect(verdict).toMatchObject({ state: 'stuck', next: 'mailroom sweep --since 3h' });
+    expect(verdict).toMatchObject({ state: 'stuck', next: 'mailroom sweep --since 4h' });
     expect(needed).toBe(true);
   });
 
@@ -130,6 +130,25 @@ describe('why, of an event that needs somebody', () => {
     expect(story.slice(3)).toEqual(['worker rejected', 'worker letter']);
     expect(mailroom.released).toEqual([letter?.messageId]);
     expect(needed).toBe(true);
+  });
+
+  test('it was rejected long ago: it is only to be resolved where no letter can be left', async () => {
+    const mailroom = mailroomInMemory([poison]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    await mailroom.clock.advance(3_600_000);
+    const seeing = (inFlight: number) => ({
+      ...mailroom,
+      queues: {
+        ...mailroom.queues,
+        depth: async (url: string) => ({ arn: url, waiting: 0, inFlight, retentionMs: 1 }),
+      },
+    });
+    const hidden = await why(seeing(1), eventId);
+    expect(hidden.verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${eventId}`);
+    const gone = await why(seeing(0), eventId);
+    expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId} --reason "why"`);
   });
 
   test('the message of its consumer cannot be read: it is known by the name of its row', async () => {
@@ -166,7 +185,7 @@ describe('why, of an event that needs somebody', () => {
     await mailroom.publish();
     const [message] = mailroom.queue.receive();
     mailroom.queue.delete(message?.receiptHandle ?? '');
-    await mailroom.clock.advance(200_000);
+    await mailroom.clock.advance(400_000);
     const { verdict, needed } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({
       state: 'missing',
@@ -198,8 +217,53 @@ describe('why, of an event that needs somebody', () => {
     const { verdict } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({
       state: 'late',
-      next: 'aws logs tail /aws/lambda/worker-function --since 1h',
+      next: expect.stringContaining('aws lambda list-event-source-mappings --function-name worker-function'),
     });
+  });
+
+  test('it has lain in the queue for a quarter of an hour: whether anybody receives it is the question', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.clock.advance(16 * 60_000);
+    const { verdict, needed } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({
+      state: 'late',
+      next: expect.stringContaining('aws lambda list-event-source-mappings --function-name worker-function'),
+    });
+    expect(verdict.text).toContain('mailroom audit --since 1h');
+    expect(needed).toBe(true);
+  });
+
+  test('its worker stopped without an answer: the log is where the function says that it is', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const leaseUntil = mailroom.clock.now() - 1;
+    const row = {
+      ...inboxKey(worker.name, eventId),
+      schema: 1,
+      status: 'PROCESSING',
+      attempts: 1,
+      leaseUntil,
+    };
+    await mailroom.table.write({ Put: { Item: row } });
+    const { verdict } = await why(mailroom, eventId);
+    expect(verdict.next).toBe(
+      'aws logs tail "$(aws lambda get-function-configuration --function-name worker-function ' +
+        '--query LoggingConfig.LogGroup --output text)" --since 1h',
+    );
+  });
+
+  test('its queue does not exist: it is missing there, and nothing else is hidden by that', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.clock.advance(400_000);
+    const depth = () =>
+      Promise.reject(Object.assign(new Error('There is no such queue'), { name: 'QueueDoesNotExist' }));
+    const { verdict } = await why({ ...mailroom, queues: { ...mailroom.queues, depth } }, eventId);
+    expect(verdict).toMatchObject({ state: 'missing', next: 'mailroom audit --since 1h' });
   });
 
   test('the worst of a chain is said first, and how many others there are', async () => {

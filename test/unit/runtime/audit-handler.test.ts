@@ -59,6 +59,30 @@ test('it looks at as much as it was told, and leaves what may still be on its wa
   expect(telemetry.counted('EventsMissing')).toBe(1);
 });
 
+test('it looks further back where a busy queue hides for long that something is lost', async () => {
+  const { rig, telemetry, run } = scheduled();
+  await rig.event(100 * MINUTE_MS);
+  rig.queues.holds.set('payments-queue', 5);
+  rig.atLeastMs.set('payments-queue', 96 * MINUTE_MS);
+  rig.ages.set('payments-queue', rig.clock.now() - 96 * MINUTE_MS);
+  await run();
+  expect(telemetry.counted('EventsMissing')).toBe(1);
+});
+
+test('a queue without an end to its receives, or that is gone, does not keep it from the others', async () => {
+  const { rig, telemetry, run } = scheduled();
+  rig.atLeastMs.set('payments-queue', Number.POSITIVE_INFINITY);
+  await rig.event(20 * MINUTE_MS);
+  await rig.event(HOUR_MS + 1);
+  await run();
+  expect(telemetry.counted('EventsMissing')).toBe(1);
+  rig.deps.ages.atLeastMs = async () => {
+    throw new Error('no such queue');
+  };
+  await run();
+  expect(telemetry.counted('EventsMissing')).toBe(1);
+});
+
 test('it names 50 of a long list, and how many there are', async () => {
   const { rig, run, warnings } = scheduled();
   for (let i = 0; i < 60; i += 1) await rig.event(20 * MINUTE_MS);

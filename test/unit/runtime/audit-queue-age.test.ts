@@ -25,7 +25,7 @@ function ages(points: readonly (readonly [secondsAgo: number, ageS: number])[], 
     sqs: client({ Attributes: attributes }) as unknown as SQSClient,
     clock: manualClock(NOW),
   });
-  return { oldestAt: () => made.oldestAt(URL), asked };
+  return { oldestAt: () => made.oldestAt(URL), atLeastMs: () => made.atLeastMs(URL), asked };
 }
 
 const QUEUE = { VisibilityTimeout: '60', RedrivePolicy: '{"maxReceiveCount":"8"}' };
@@ -45,7 +45,9 @@ test('the oldest message is as old as the newest datapoint says', async () => {
 });
 
 test('but nothing younger than all receives of a message take is older than it: the metric leaves such messages out', async () => {
-  expect(await ages([[0, 1]], QUEUE).oldestAt()).toBe(NOW - 480_000);
+  const { oldestAt, atLeastMs } = ages([[0, 1]], QUEUE);
+  expect(await oldestAt()).toBe(NOW - 480_000);
+  expect(await atLeastMs()).toBe(480_000);
 });
 
 test('nobody knows where there is no datapoint, or no end to the receives', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { auditRig, MINUTE_MS } from './audit-rig.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;
 
@@ -26,6 +26,23 @@ describe('a repair', () => {
       resources: [],
       detail: event,
     });
+  });
+
+  test('is not missing again while it waits in the queue of a consumer that is down', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    const report = await rig.run();
+    await rig.clock.advance(MINUTE_MS);
+    expect((await rig.repair(report)).sent).toHaveLength(1);
+    rig.queues.holds.set('payments-queue', 1);
+    rig.ages.set('payments-queue', rig.clock.now());
+    await rig.clock.advance(10 * MINUTE_MS);
+    const again = await rig.run();
+    expect(again.consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    // Purged with all others, it is missing after all.
+    rig.queues.holds.clear();
+    const purged = await rig.run();
+    expect(purged.missing).toEqual(report.missing);
   });
 
   test('is written down, by consumer, before it is made', async () => {

@@ -118,6 +118,7 @@ export function auditRig(
     ]),
   );
   const ages = new Map<string, number>();
+  const atLeastMs = new Map<string, number>();
   let letters = 0;
 
   /** Writes an event's outbox row. @param agoMs - how long ago it was minted and published */
@@ -192,7 +193,10 @@ export function auditRig(
     rules: {
       describe: async (bus: string, rule: string) => (bus === 'the-bus' ? rules.get(rule) : undefined),
     },
-    ages: { oldestAt: async (url: string) => ages.get(url) },
+    ages: {
+      oldestAt: async (url: string) => ages.get(url),
+      atLeastMs: async (url: string) => atLeastMs.get(url) ?? 0,
+    },
   };
 
   /** Audits the last hour. */
@@ -211,6 +215,8 @@ export function auditRig(
     rules,
     /** From when the oldest message of a queue is, by its URL. */
     ages,
+    /** For how long nothing can be known of a message, by its queue's URL. */
+    atLeastMs,
     event,
     inbox,
     letter,

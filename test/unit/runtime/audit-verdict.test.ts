@@ -1,7 +1,72 @@
 import { describe, expect, test } from 'vitest';
+import { type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { auditRig, consumerEntry, DAY_MS, MINUTE_MS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;
+
+describe('an event whose row waits for a message that is overdue', () => {
+  const overdue = [
+    ['failed', { status: 'FAILED', retryAt: Date.UTC(2026, 0, 1, 11, 50) }],
+    ['inFlight', { status: 'PROCESSING', leaseUntil: 0, endsBy: Date.UTC(2026, 0, 1, 11, 50) }],
+  ] as const;
+
+  async function begun(row: Partial<InboxRow>) {
+    const rig = auditRig([consumerEntry('payments')]);
+    const event = await rig.event(LONG_AGO);
+    const write = (more: Partial<InboxRow>) =>
+      rig.table.write({
+        Put: {
+          Item: {
+            ...inboxKey('payments', event.eventId),
+            schema: 1,
+            status: row.status ?? 'FAILED',
+            fence: 'f',
+            attempts: 1,
+            ...row,
+            ...more,
+          },
+        },
+      });
+    await write({});
+    return { ...rig, event, write };
+  }
+
+  test.each(overdue)(
+    'is missing when nothing is left of the message: the queue was purged (%s)',
+    async (_, row) => {
+      const { run, repair, queues, event } = await begun(row);
+      const report = await run();
+      expect(report.consumers.payments).toMatchObject({ expected: 1, missing: 1 });
+      expect(report.missing).toMatchObject([{ eventId: event.eventId, consumer: 'payments' }]);
+      expect((await repair(report)).sent).toHaveLength(1);
+      expect(queues.sent).toHaveLength(1);
+    },
+  );
+
+  test.each(overdue)('is %s while the queue holds anything, however young that is', async (standing, row) => {
+    const { run, queues, ages, clock } = await begun(row);
+    queues.holds.set('payments-queue', 1);
+    ages.set('payments-queue', clock.now());
+    expect((await run()).consumers.payments).toMatchObject({ [standing]: 1, missing: 0 });
+  });
+
+  test.each(overdue)('is %s until it is overdue for as long as the grace', async (standing, row) => {
+    const { run } = await begun(row);
+    const report = await run({ graceMs: 11 * MINUTE_MS });
+    expect(report.consumers.payments).toMatchObject({ [standing]: 1, missing: 0 });
+  });
+
+  test('is dead when a letter of it is there, and processed when it was in between', async () => {
+    const { run, letter, event, write, queues } = await begun(overdue[0][1]);
+    letter('payments-dead', event);
+    expect((await run()).consumers.payments).toMatchObject({ dead: 1, missing: 0 });
+    queues.letters.clear();
+    queues.onDepth = async () => {
+      await write({ status: 'PROCESSED' });
+    };
+    expect((await run()).consumers.payments).toMatchObject({ processed: 1, missing: 0 });
+  });
+});
 
 describe('an event without an inbox row', () => {
   test('is missing when the queue is empty and no letter of it is anywhere: for that consumer only', async () => {

@@ -704,6 +704,21 @@ describe('a side effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
+  test('that is left of a message whose own row has expired does not expire while it runs', async () => {
+    const parts = bench();
+    const event = send(parts);
+    const effect = effectKey(CONSUMER, event.eventId, 'charge');
+    const left = { status: 'RELEASED', fence: 'old', endsBy: 0, startedAt: 0, expiresAt: 1 };
+    await parts.memory.write({ Put: { Item: { ...effect, schema: 1, ...left } } });
+    const during: unknown[] = [];
+    const charge = leased(ThingHappened, async (_event, ctx) => {
+      await ctx.once('charge', async () => during.push(parts.memory.item(effect)));
+    });
+    await consumer(parts, [charge]).deliver();
+    expect(during).toEqual([expect.not.objectContaining({ expiresAt: expect.anything() })]);
+    expect(during).toMatchObject([{ status: 'IN_PROGRESS' }]);
+  });
+
   test('of a worker that died may expire too, also where the one that took over did not come to it', async () => {
     const parts = bench();
     const event = send(parts);

@@ -49,3 +49,26 @@ test('an empty queue is asked three times, because a short receive asks only som
   await expect(queues.receive(URL, { limit: 5 })).resolves.toEqual([]);
   expect(requests).toHaveLength(3);
 });
+
+test.each([
+  ['ReceiptHandleIsInvalid', 'The input receipt handle is invalid.'],
+  [
+    'InvalidParameterValue',
+    'Value r for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.',
+  ],
+])('a letter that somebody else has received since is left to them: %s', async (code, message) => {
+  const requestHandler = stubHandler(() => ({ status: 400, body: { __type: code, message } }));
+  const queues = sqsQueues(new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never }));
+  const letter = { messageId: 'm1', receiptHandle: 'r', body: '', sentAt: 1, attributes: {} };
+  await queues.remove(URL, letter);
+  await queues.release(URL, letter);
+  expect(requestHandler.requests).toHaveLength(2);
+});
+
+test('any other failure to delete a letter is thrown', async () => {
+  const body = { __type: 'InvalidParameterValue', message: 'Value x for parameter QueueUrl is invalid' };
+  const requestHandler = stubHandler(() => ({ status: 400, body }));
+  const queues = sqsQueues(new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never }));
+  const letter = { messageId: 'm1', receiptHandle: 'r', body: '', sentAt: 1, attributes: {} };
+  await expect(queues.remove(URL, letter)).rejects.toThrow('QueueUrl');
+});

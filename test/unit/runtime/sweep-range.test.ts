@@ -92,6 +92,23 @@ describe('the sweep of a range', () => {
     expect(published).toBe(3);
   });
 
+  test('goes forward also where a call can read no more than a few minutes', async () => {
+    const parts = await forgotten();
+    const { clock, memory, from } = parts;
+    const slow = {
+      ...memory,
+      query: async (query: Parameters<typeof memory.query>[0]) => {
+        await clock.sleep(6_000);
+        return memory.query(query);
+      },
+    };
+    const range = { since: from, until: from + 10 * MINUTE_MS };
+    let since = from;
+    for (let calls = 0; since < range.until && calls < 10; calls += 1)
+      since = (await call({ ...parts, table: slow }, { ...range, since })).sweptTo;
+    expect(since).toBe(range.until);
+  });
+
   test('leaves what the bus does not take, and makes its minute unsettled for the ordinary passes', async () => {
     const parts = bench({ bus: { failCall: () => ({ error: new Error('down') }) } });
     const since = parts.clock.now();

@@ -38,6 +38,8 @@ export interface ConsumerWorldOptions {
   readonly copies?: number | undefined;
   /** After how many receives SQS moves a message to the dead-letter queue. @default 6 */
   readonly maxReceiveCount?: number | undefined;
+  /** Whether an operator may take the message from a worker that holds it. @default false */
+  readonly mayForce?: boolean | undefined;
   /** Takes the place of the table, to show what happens without one of the rules. @default the table itself */
   readonly tamperTable?: ((table: Table, actor: Actor) => Table) | undefined;
   /** Takes the place of the queue. @default the queue itself */
@@ -130,7 +132,7 @@ export async function consumerWorld(
       items = undefined;
       for (const id of (change.after as Partial<InboxRow> | undefined)?.rejectedIds ?? [])
         log.rejectedIds.add(id);
-      const broken = inboxViolation(change, actor.index, scheduler.now());
+      const broken = inboxViolation(change, actor.index, scheduler.now(), options.mayForce ?? false);
       if (broken !== undefined) violate(broken);
       if (isUnsettledEffect(change)) violate('TTL may delete an effect before its message is PROCESSED');
     });
@@ -214,7 +216,9 @@ export async function consumerWorld(
     unrest: () => {
       if (queue.deadLetters().length > 0) return 'A healthy message is in the dead-letter queue';
       const { status, expiresAt } = message() ?? { status: 'without a row' };
-      if (status !== 'PROCESSED') return `The message is stuck: it is ${String(status)}`;
+      // Only an operator discards.
+      if (status !== 'PROCESSED' && status !== 'DISCARDED')
+        return `The message is stuck: it is ${String(status)}`;
       if (expiresAt === undefined) return 'The row of a processed message never expires';
       return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
     },

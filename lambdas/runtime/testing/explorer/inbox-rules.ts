@@ -9,11 +9,13 @@ const CLOCK_MARGIN_MS = 2_000;
  *
  * @param actorIndex - whose call it was; the first byte of a fence says whose the fence is
  * @param now - the true time, epoch milliseconds
+ * @param mayForce - whether an operator may settle a message while somebody holds it
  */
 export function inboxViolation(
   { key, before: beforeItem, after: afterItem }: Change,
   actorIndex: number,
   now: number,
+  mayForce: boolean,
 ): string | undefined {
   if (!key.PK.startsWith(INBOX_PREFIX) || afterItem === undefined) {
     return key.PK.startsWith(INBOX_PREFIX) && beforeItem !== undefined
@@ -32,9 +34,10 @@ export function inboxViolation(
   }
   const after = asRow<InboxRow>(afterItem);
   const before = beforeItem && asRow<InboxRow>(beforeItem);
-  const settled = after.status === 'PROCESSED' || after.status === 'DISCARDED';
-  if (before?.status === 'PROCESSED' && !settled) return `A processed message became ${after.status}`;
-  if (after.expiresAt !== undefined && !settled) return `TTL may delete a message that is ${after.status}`;
+  if (before !== undefined && isSettled(before) && after.status !== before.status)
+    return `A ${before.status.toLowerCase()} message became ${after.status}`;
+  if (after.expiresAt !== undefined && !isSettled(after))
+    return `TTL may delete a message that is ${after.status}`;
   if (before?.status !== 'PROCESSING') return undefined;
   if (before.fence === after.fence) {
     const same = before.status === after.status && before.leaseUntil === after.leaseUntil;
@@ -42,9 +45,15 @@ export function inboxViolation(
       ? undefined
       : `A worker changed a message that another one holds: ${before.status} to ${after.status}`;
   }
-  return (before.leaseUntil ?? 0) > now + CLOCK_MARGIN_MS
+  const forced = mayForce && after.resolvedBy !== undefined;
+  return !forced && (before.leaseUntil ?? 0) > now + CLOCK_MARGIN_MS
     ? 'A message was taken over while its lease lasts'
     : undefined;
+}
+
+/** Whether nothing may ever change that again. */
+function isSettled({ status }: InboxRow): boolean {
+  return status === 'PROCESSED' || status === 'DISCARDED';
 }
 
 /** Whose token it is. */

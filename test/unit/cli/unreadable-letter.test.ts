@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import { inboxId, takeLetters } from '../../../cli/letters/letters.ts';
+import { consumerPlace } from '../../../cli/reading/place.ts';
+import { leased } from '../../../lambdas/runtime/handler.ts';
+import { discardMessage, resolveMessage } from '../../../lambdas/runtime/message-operations.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+import { ThingHappened } from '../../support/runtime-bench.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+
+const note = { consumer: worker.name, by: 'ada', reason: 'a copy that was cut', inboxRetentionDays: 35 };
+
+/** A message that bears the id of a real event, in a detail that is no envelope, and was rejected for that. */
+async function cutCopy() {
+  const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
+  const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+  const eventId = event?.eventId ?? '';
+  const messageId = mailroom.queue.send(
+    JSON.stringify({ 'detail-type': 'ThingHappened', detail: { eventId } }),
+  );
+  await mailroom.drain();
+  const rowId = `unreadable-${messageId}`;
+  return { mailroom, eventId, rowId };
+}
+
+describe('a letter that bears an event id in what is no envelope', () => {
+  test('is the message that its consumer rejected, and not the event', async () => {
+    const { mailroom, rowId } = await cutCopy();
+    const place = consumerPlace(worker);
+    const { letters } = await takeLetters({ ...mailroom, directory }, place, { limit: 10, hideS: 1 });
+    expect(letters.map(inboxId)).toEqual([rowId]);
+    expect(letters[0]?.cause).toContain('UNREADABLE_MESSAGE');
+  });
+
+  test('is discarded without touching the event, whose own message then runs', async () => {
+    const { mailroom, eventId, rowId } = await cutCopy();
+    const place = consumerPlace(worker);
+    const { letters } = await takeLetters({ ...mailroom, directory }, place, { limit: 10, hideS: 1 });
+    for (const letter of letters) await discardMessage(mailroom, { ...note, eventId: inboxId(letter) });
+    expect(mailroom.memory.item(rejectedKey(worker.name, rowId))).toBeUndefined();
+    await mailroom.publish();
+    await mailroom.drain();
+    expect(mailroom.memory.item(inboxKey(worker.name, eventId))).toMatchObject({ status: 'PROCESSED' });
+  });
+});
+
+test('an unreadable message whose letter is gone can be resolved, so that nothing stays rejected for ever', async () => {
+  const { mailroom, rowId } = await cutCopy();
+  expect(mailroom.memory.item(rejectedKey(worker.name, rowId))).toBeDefined();
+  await resolveMessage(mailroom, { ...note, eventId: rowId });
+  expect(mailroom.memory.item(rejectedKey(worker.name, rowId))).toBeUndefined();
+});
