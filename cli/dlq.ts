@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { depthOf } from '../lambdas/runtime/audit-verdict.ts';
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
 import { countArgument } from './frame/arguments.ts';
@@ -59,6 +60,10 @@ export interface Listed {
 }
 
 async function list(session: Session, place: DeathPlace, limit: number): Promise<Listed> {
+  if (place.kind !== 'dead' && (await depthOf(session.queues, place.url)) === undefined) {
+    session.output.say(`${place.place}: its queue does not exist. mailroom status names it.`);
+    return { place, total: 0, letters: [] };
+  }
   const { letters, total } = await takeLetters(session, place, { limit, hideS: LIST_HIDES_S });
   await putBack(session.queues, place, letters);
   return { place, total, letters };

@@ -1,10 +1,11 @@
+import { deliveredEventId } from '../../lambdas/runtime/delivered-event.ts';
 import type { Directory } from '../../lambdas/runtime/directory.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Letter, Queues } from '../../lambdas/runtime/queues.ts';
 import { asRow, type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { readDeadPointers } from '../reading/dead-reader.ts';
-import { letterEventId, type QueuePlace, queuePlaces } from '../reading/place.ts';
+import { type QueuePlace, queuePlaces } from '../reading/place.ts';
 import { eachOf, readSweepState } from '../reading/rows-reader.ts';
 
 /** One of the four kinds of places in which a message is dead; `dead` is no queue but the DEAD rows of the outbox. */
@@ -112,7 +113,7 @@ type Known = Pick<DeadLetter, 'eventId' | 'type' | 'cause' | 'row'>;
 
 /** Where EventBridge writes down why it could not deliver: message attributes of the letter (EventBridge user guide). */
 async function eventLetter(table: Table, { kind, consumer }: QueuePlace, letter: Letter): Promise<Known> {
-  const eventId = letterEventId(letter);
+  const eventId = deliveredEventId(letter.body);
   const id = inboxId({ eventId, letter: letter.messageId });
   const item = await table.get(inboxKey(consumer?.name ?? '', id), { consistent: true });
   const row = item === undefined ? undefined : asRow<InboxRow>(item);

@@ -1,6 +1,5 @@
 import pMap from 'p-map';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/directory.ts';
-import { readEnvelope } from '../../lambdas/runtime/message.ts';
 import type { Letter, Queues } from '../../lambdas/runtime/queues.ts';
 
 /**
@@ -33,18 +32,6 @@ export function rulePlace(consumer: ConsumerEntry): QueuePlace {
 /** Where SQS moves what a consumer has rejected. */
 export function consumerPlace(consumer: ConsumerEntry): QueuePlace {
   return { place: `consumer:${consumer.name}`, kind: 'consumer', url: consumer.deadLetterQueue, consumer };
-}
-
-/**
- * The event in a letter of a rule or a consumer, read as its consumer reads it: `undefined` where that finds no whole
- * envelope. Such a message has a row of its own, whatever id stands in it.
- */
-export function letterEventId(letter: Pick<Letter, 'body'>): string | undefined {
-  try {
-    return readEnvelope(letter).eventId;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Letters are hidden while they are looked through, and shown again at once; this long if that fails. Seconds. */

@@ -53,7 +53,9 @@ export function createAuditHandler(deps: AuditHandlerDeps): {
     telemetry.log.info('Audited', { ...counts, missing: missing.length, doubled: doubled.length });
     warn('Consumers never received these events: mailroom audit --repair sends them', { missing });
     warn('These events were written more than once for one cause', { doubled });
-    warn('What is deployed is not what was declared: deploy the stacks again', { drift });
+    warn('What is deployed is not what was declared: see "To deploy a stack again" in docs/operating.md', {
+      drift,
+    });
     warn('The audit did not see everything', { incomplete });
   }
 

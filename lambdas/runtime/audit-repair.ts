@@ -49,7 +49,10 @@ export async function repairMissing(
     const depth = await depthOf(deps.queues, consumer.queue);
     if (depth === undefined) {
       unsent.push(
-        ...events.map((event) => ({ ...event, why: 'its queue does not exist: deploy its stack again' })),
+        ...events.map((event) => ({
+          ...event,
+          why: 'its queue does not exist: see "To deploy a stack again" in docs/operating.md',
+        })),
       );
       continue;
     }

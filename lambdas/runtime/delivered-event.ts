@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readEnvelope } from './message.ts';
 
 /** What {@link deliveredEvent} needs of an event: an outbox row has it. */
 export interface Deliverable {
@@ -41,11 +42,13 @@ export function deliveredEvent(event: Deliverable, { account, region, time, id }
   return `${head.slice(0, -1)},"detail":${event.envelope}}`;
 }
 
-/** The id of the event in such a body; `undefined` when it is none. */
+/**
+ * The id of the event in such a body, read as a consumer reads it: `undefined` where that finds no whole envelope. Such a
+ * message has an inbox row of its own, whatever id stands in it.
+ */
 export function deliveredEventId(body: string): string | undefined {
   try {
-    const eventId = (JSON.parse(body) as { detail?: { eventId?: unknown } } | null)?.detail?.eventId;
-    return typeof eventId === 'string' ? eventId : undefined;
+    return readEnvelope({ body }).eventId;
   } catch {
     return undefined;
   }

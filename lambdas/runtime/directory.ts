@@ -113,7 +113,7 @@ function entry<E>({ name, value }: DirectoryParameter, required: keyof E & strin
   }
   throw new MailroomError(
     'BAD_DIRECTORY',
-    `The parameter ${name} is not what Mailroom writes there. It was changed by hand: deploy its stack again.`,
+    `The parameter ${name} is not what Mailroom writes there. It was changed by hand: see "To deploy a stack again" in docs/operating.md.`,
   );
 }
 

@@ -7,7 +7,7 @@ import { localEnvironment, localFile, projectRoot, withoutAws } from '../../loca
 
 vi.setConfig({ testTimeout: 300_000 });
 
-const STACKS = ['Bank', 'Inventory', 'Mailroom', 'Notifications', 'Orders', 'Payments'];
+const STACKS = ['Bank', 'Inventory', 'Mailroom', 'Notifications', 'Operations', 'Orders', 'Payments'];
 
 let dir: string;
 

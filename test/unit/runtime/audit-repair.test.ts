@@ -74,7 +74,7 @@ describe('a repair', () => {
     expect(sent).toEqual([]);
     expect(unsent.map(({ consumer, why }) => `${consumer}: ${why}`)).toEqual([
       'payments: its outbox row has expired, and with it what it said',
-      'inventory: its queue does not exist: deploy its stack again',
+      'inventory: its queue does not exist: see "To deploy a stack again" in docs/operating.md',
     ]);
     expect(rig.queues.sent).toEqual([]);
   });
