@@ -6,16 +6,9 @@ import { isOverdue } from './audit-verdict.ts';
 import { consumersOf, type Directory } from './directory.ts';
 import type { Envelope } from './event.ts';
 import { eventIdTime, isEventId, minuteOf } from './event-id.ts';
-import {
-  asRow,
-  type InboxRow,
-  inboxKey,
-  type OutboxRow,
-  outboxPartition,
-  SWEEP_STATE_KEY,
-  type SweepState,
-} from './rows.ts';
+import { asRow, type InboxRow, inboxKey, type OutboxRow, outboxPartition } from './rows.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
+import { shardsEverUsed } from './sweep-range.ts';
 import type { Item, Table } from './table.ts';
 
 /** How many partitions are read at once, and how many inbox rows of one page. */
@@ -58,7 +51,7 @@ export async function walkOutbox(
 ): Promise<WalkCounts & { readonly seenUntil: number }> {
   const { table, directory, ledger, doubles, overdueAt } = deps;
   const counts: WalkCounts = { events: 0, published: 0, pending: 0, dead: 0, discarded: 0, unreadable: 0 };
-  const shards = await highestShards();
+  const shards = await shardsEverUsed(table, directory.mailroom.shards);
 
   /** An event whose row cannot be read, or which is in no state that there is, is counted as that. */
   async function enter(item: Item): Promise<void> {
@@ -102,12 +95,6 @@ export async function walkOutbox(
       cursor = page.cursor;
     } while (cursor !== undefined);
     return true;
-  }
-
-  async function highestShards(): Promise<number> {
-    const item = await table.get(SWEEP_STATE_KEY);
-    const known = item === undefined ? undefined : asRow<SweepState>(item).shards;
-    return Math.max(directory.mailroom.shards, typeof known === 'number' ? known : 0);
   }
 
   let from = Math.floor(since / MINUTE_MS) * MINUTE_MS;

@@ -60,7 +60,7 @@ export function* rangeSteps({ since, until }: SweepRange): Generator<{ minute: s
 }
 
 /** The highest number of shards that was ever used, as the sweep's state tells it; it is only read. @param atLeast - today's */
-export async function shardsEverUsed(table: Table, atLeast: number): Promise<number> {
+export async function shardsEverUsed(table: Pick<Table, 'get'>, atLeast: number): Promise<number> {
   const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
   const stored = item === undefined ? undefined : asRow<SweepState>(item).shards;
   return typeof stored === 'number' ? Math.max(stored, atLeast) : atLeast;
