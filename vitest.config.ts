@@ -18,6 +18,10 @@ export default defineConfig({
           exclude: [...localTests, ...explorerTests],
           testTimeout: 20_000,
           env: quiet,
+          // The CDK takes seconds to load: once for each worker and not for each file. What a test stubs is put back.
+          isolate: false,
+          unstubEnvs: true,
+          restoreMocks: true,
         },
       },
       {
