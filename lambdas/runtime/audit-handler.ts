@@ -22,6 +22,11 @@ const YOUNGEST_MS = 5 * 60_000;
 /** The furthest that a run looks back, whatever the queues. */
 const SINCE_MAX_MS = 86_400_000;
 
+/** What an invocation answers: an {@link AuditReport} whose lists are only counted. The log names what is in them. */
+export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in AuditList]: number };
+
+type AuditList = 'missing' | 'doubled' | 'drift' | 'incomplete';
+
 /** The most entries of a list that one log line names. */
 const LOGGED_MAX = 50;
 
@@ -37,26 +42,34 @@ const LOGGED_MAX = 50;
  * ```
  */
 export function createAuditHandler(deps: AuditHandlerDeps): {
-  handler(event: unknown, context: { getRemainingTimeInMillis(): number }): Promise<void>;
+  handler(event: unknown, context: { getRemainingTimeInMillis(): number }): Promise<AuditSummary>;
 } {
   const { config, clock = systemClock } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-audit', tableName: config.tableName });
 
-  function tell(report: AuditReport): void {
+  function tell(report: AuditReport): AuditSummary {
     const { missing, doubled, drift, incomplete, ...counts } = report;
     telemetry.gauge('EventsMissing', missing.length);
     telemetry.gauge(
       'EventsDoubled',
       doubled.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
     );
-    telemetry.log.info('Audited', { ...counts, missing: missing.length, doubled: doubled.length });
+    const summary = {
+      ...counts,
+      missing: missing.length,
+      doubled: doubled.length,
+      drift: drift.length,
+      incomplete: incomplete.length,
+    };
+    telemetry.log.info('Audited', summary);
     warn('Consumers never received these events: mailroom audit --repair sends them', { missing });
     warn('These events were written more than once for one cause', { doubled });
     warn('What is deployed is not what was declared: see "To deploy a stack again" in docs/operating.md', {
       drift,
     });
     warn('The audit did not see everything', { incomplete });
+    return summary;
   }
 
   function warn(message: string, lists: Readonly<Record<string, readonly unknown[]>>): void {
@@ -89,8 +102,9 @@ export function createAuditHandler(deps: AuditHandlerDeps): {
         until: now - YOUNGEST_MS,
         endsBy,
       });
-      tell(report);
+      const summary = tell(report);
       telemetry.flush();
+      return summary;
     },
   };
 }

@@ -1,7 +1,7 @@
 export { type Audit, type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
 export type { DoubledEvent } from './audit-doubles.ts';
 export type { DeployedRule, DeployedRules, Drift } from './audit-drift.ts';
-export { type AuditHandlerDeps, createAuditHandler } from './audit-handler.ts';
+export { type AuditHandlerDeps, type AuditSummary, createAuditHandler } from './audit-handler.ts';
 export type { ConsumerLedger, MissingEvent } from './audit-ledger.ts';
 export { cloudWatchQueueAges, type QueueAges } from './audit-queue-age.ts';
 export { type Repair, type RepairDeps, repairMissing } from './audit-repair.ts';
