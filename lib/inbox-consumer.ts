@@ -163,8 +163,8 @@ export class InboxConsumer extends Construct {
   }
 
   /**
-   * Lets the Mailroom's sweep, and its audit, see what lies in the dead-letter queues. The queues' own policies say so: a policy of the sweep's
-   * role would have to name queues of stacks that are deployed after its own.
+   * Lets the Mailroom's sweep, and its audit, see what lies in the dead-letter queues. The queues' own policies say
+   * so: a policy of the sweep's role would have to name queues of stacks that are deployed after its own.
    */
   private letWatch(mailroom: Mailroom): void {
     const dead = [this.deadLetterQueue, this.undeliveredQueue];

@@ -204,7 +204,6 @@ export class OutboxRelay extends Construct {
   }
 }
 
-/** Fresh records are published within their born lease and late ones within a claim: no batch outlasts both. */
 /**
  * How often the mapping hands a failed batch over again before the sweep is left to it: more often than the stream
  * handler hands one back while the born lease lasts, so that only a handler that dies reaches the failure queue.
@@ -213,6 +212,7 @@ function streamRetries(bornLease: Duration): number {
   return Math.ceil(bornLease.toMilliseconds() / HAND_BACK_MS) + SPARE_STREAM_RETRIES;
 }
 
+/** Fresh records are published within their born lease and late ones within a claim: no batch outlasts both. */
 function streamTimeout({ bornLease, claimLease }: RelaySettings): Duration {
   const needed =
     bornLease.toSeconds({ integral: false }) +
