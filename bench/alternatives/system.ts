@@ -1,0 +1,30 @@
+import type { MeteredAws, TableShape } from '../aws/metered-aws.ts';
+
+/** What a system is given to do. */
+export interface Workload {
+  /** How many events, each beside one domain row of under 1 KB that its handler writes. */
+  readonly events: number;
+  /** The size of each event's payload (`data`) as JSON, bytes. */
+  readonly payloadBytes: number;
+  readonly consumers: number;
+  /** How many of the events fail once at the bus, and how many fail once in each consumer's handler. */
+  readonly retries: number;
+  /** How many messages Lambda hands to a consumer at once, and records to a relay. */
+  readonly batchSize: number;
+}
+
+/** A way to get an event from a handler to consumers that each write one domain row of under 1 KB for it. */
+export interface System {
+  /** E.g. `mailroom`. */
+  readonly name: string;
+  /** What may happen to an event, in a few words. */
+  readonly promise: {
+    /** Whether a committed event can be lost, and an uncommitted one be published. */
+    readonly publishes: 'at least once' | 'may lose or invent';
+    /** Whether a consumer's DynamoDB effect can be applied twice. */
+    readonly effects: 'exactly once' | 'may double';
+  };
+  readonly tables: readonly TableShape[];
+  /** Carries all events of a workload from the write to the end of every consumer, and ends when nothing is left to do. */
+  run(aws: MeteredAws, workload: Workload): Promise<void>;
+}

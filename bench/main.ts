@@ -1,0 +1,93 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { Command } from 'commander';
+import { table } from '../cli/frame/output.ts';
+import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
+import type { FigureTable, Part, PartResult } from './part.ts';
+import { withTables } from './render.ts';
+
+interface Options {
+  readonly json: boolean;
+  readonly quick: boolean;
+  readonly docs: boolean;
+}
+
+/** The parts, in the order in which they run. */
+const PARTS: readonly Part[] = [];
+
+/** Where the tables have their places. */
+const DOCS = ['docs/cost.md', 'docs/scaling.md'];
+
+async function bench(names: readonly string[], options: Options): Promise<void> {
+  const results: PartResult[] = [];
+  for (const part of choose(names)) {
+    say(`${part.name}: ${part.title}`);
+    const result = await part.run({ say: (line) => say(`  ${line}`), quick: options.quick });
+    results.push(result);
+    for (const figures of result.tables) (options.json ? say : print)(terminalTable(figures));
+  }
+  if (options.docs) writeDocs(results.flatMap(({ tables }) => tables));
+  if (options.json)
+    print(JSON.stringify(Object.assign({ machine: machine() }, ...results.map(({ json }) => json))));
+}
+
+function choose(names: readonly string[]): readonly Part[] {
+  const unknown = names.filter((name) => PARTS.every((part) => part.name !== name));
+  if (unknown.length > 0) {
+    throw new MailroomError(
+      'UNKNOWN_PART',
+      `There is no part ${unknown.map((name) => `"${name}"`).join(', ')}. There are:\n${partList()}`,
+    );
+  }
+  return names.length === 0 ? PARTS : PARTS.filter(({ name }) => names.includes(name));
+}
+
+function writeDocs(tables: readonly FigureTable[]): void {
+  for (const name of DOCS) {
+    const file = new URL(`../${name}`, import.meta.url);
+    writeFileSync(file, withTables(readFileSync(file, 'utf8'), tables));
+    say(`Wrote the tables of this run into ${name}`);
+  }
+}
+
+function partList(): string {
+  return PARTS.map(({ name, title }) => `  ${name.padEnd(10)}${title}`).join('\n');
+}
+
+function terminalTable({ title, head, rows }: FigureTable): string {
+  return `\n${title}\n\n${table(head, rows)}\n`;
+}
+
+/** What the absolute times of a run depend on. */
+function machine() {
+  return { node: process.version, cpus: cpus().length, model: cpus()[0]?.model ?? 'unknown' };
+}
+
+function print(line: string): void {
+  console.log(line);
+}
+
+function say(line: string): void {
+  console.error(line);
+}
+
+// Whoever runs a benchmark need not read in it how old their Node is; the processes that it starts inherit this.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
+
+const program = new Command('npm run bench --')
+  .description(
+    'Measures what an event costs and how fast Mailroom is, beside the alternatives, in the same run.',
+  )
+  .argument('[parts...]', 'run only these')
+  .option('--json', 'print the figures as one JSON document, the last line', false)
+  .option('--quick', 'small sizes, to see that it runs; the figures say little', false)
+  .option('--docs', 'write the tables of this run into docs/', false)
+  .addHelpText('after', () => `\nParts:\n${partList()}`)
+  .action(bench);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  say(errorMessage(error));
+  process.exitCode = 1;
+}
