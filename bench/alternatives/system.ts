@@ -9,7 +9,7 @@ export interface Workload {
   readonly consumers: number;
   /** How many of the events fail once at the bus, and how many fail once in each consumer's handler. */
   readonly retries: number;
-  /** How many messages Lambda hands to a consumer at once, and records to a relay. */
+  /** How many records, or rows, a relay works on at once. A consumer is handed at most 10 messages: what one SQS receive returns. */
   readonly batchSize: number;
 }
 
@@ -25,6 +25,23 @@ export interface System {
     readonly effects: 'exactly once' | 'may double';
   };
   readonly tables: readonly TableShape[];
-  /** Carries all events of a workload from the write to the end of every consumer, and ends when nothing is left to do. */
+  /**
+   * Carries all events of a workload from the write to the end of every consumer, and ends when nothing is left to do. It books
+   * under `write`, `relay` and `consume`, and under `standing` what it would do without events as well.
+   */
   run(aws: MeteredAws, workload: Workload): Promise<void>;
+  /**
+   * Does what it does in a minute of steady state whether or not there are events, such as scans and polls that find
+   * nothing, booked as `standing`. Absent where there is no such thing.
+   *
+   * @param aws - fresh tables, which it fills as they are in steady state
+   * @returns how many times what was booked is one minute: of a table that is too large for memory a sample is read
+   */
+  standing?(aws: MeteredAws, load: SteadyLoad): Promise<number>;
+}
+
+/** A steady state. */
+interface SteadyLoad {
+  readonly eventsPerSecond: number;
+  readonly payloadBytes: number;
 }

@@ -1,15 +1,26 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
+import { type Clock, systemClock } from '../../lambdas/runtime/clock.ts';
+import type { Item } from '../../lambdas/runtime/table.ts';
+import { toItem } from '../../lambdas/runtime/testing/memory-store.ts';
+import { ValidationException } from '../../lambdas/runtime/testing/validation-exception.ts';
+import { createDynamoDbWire } from './dynamodb-wire.ts';
+import { createEventsWire, type WireEntry } from './events-wire.ts';
+import { createMeteredTable, type MeteredTable } from './metered-table.ts';
+import { readWire, type Wire, writeWire } from './wire.ts';
 
-/** A table to be made in {@link MeteredAws}. */
+/** A table to be made in {@link MeteredAws}. Its key attributes, and those of its indexes' partitions, are texts. */
 export interface TableShape {
   readonly name: string;
   /** The names of the key attributes: partition key and, where there is one, sort key. */
   readonly keys: readonly [partition: string, sort?: string];
-  /** Global secondary indexes with all attributes projected; an item without an index's keys is not in it. */
+  /** Global secondary indexes; an item without an index's keys is not in it. */
   readonly indexes?: readonly {
     readonly name: string;
     readonly keys: readonly [partition: string, sort?: string];
+    /** What an entry holds: all attributes, or only the keys of the index and of the table. @default 'all' */
+    readonly projects?: 'all' | 'keys';
   }[];
 }
 
@@ -35,7 +46,13 @@ export interface MeteredRequest {
 export interface MeteredAws {
   /** For `new DynamoDBClient(aws.client)`, `new EventBridgeClient(aws.client)`, and the like. */
   readonly client: Pick<DynamoDBClientConfig, 'region' | 'credentials' | 'requestHandler' | 'maxAttempts'>;
-  /** Every request so far, in order. */
+  /** The time here. Whoever works against these tables reads it, and pauses on it. */
+  readonly clock: Clock;
+  /**
+   * Every request so far, in order.
+   *
+   * @throws what was wrong with the first request that is not known here: a count without it would be wrong
+   */
   requests(): readonly MeteredRequest[];
   /** Runs work whose requests are booked under this step, e.g. `write`, `relay`, `consume`. */
   during<T>(step: string, work: () => Promise<T>): Promise<T>;
@@ -51,4 +68,122 @@ export interface MeteredAws {
   }[];
   /** Makes the next PutEvents entries fail, so many, as a throttled bus does (per entry, in an answer of 200). */
   failNextEntries(count: number): void;
+  /** The items of a table, as copies, in the order of their keys. */
+  items(tableName: string): Item[];
+  /** Puts items that were there all along: nothing is counted, and the stream does not have them. */
+  seed(tableName: string, items: Iterable<Item>): void;
+}
+
+/** The settings of {@link createMeteredAws}. */
+export interface MeteredAwsOptions {
+  /** @default the machine's */
+  readonly clock?: Clock | undefined;
+}
+
+/** A request as the SDK hands it to its handler, as far as it is read here. */
+interface HttpRequest {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+/**
+ * Makes an AWS with these tables and one bus.
+ *
+ * @example
+ * ```ts
+ * const aws = createMeteredAws([{ name: 'Mailroom', keys: ['PK', 'SK'] }]);
+ * const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: 'Mailroom' });
+ * await aws.during('write', () => table.write({ Put: { Item: { PK: 'a', SK: 'b' } } }));
+ * aws.requests(); // [{ operation: 'PutItem', step: 'write', writeUnits: 1, … }]
+ * ```
+ */
+export function createMeteredAws(
+  shapes: readonly TableShape[],
+  { clock = systemClock }: MeteredAwsOptions = {},
+): MeteredAws {
+  const tables = new Map(shapes.map((shape) => [shape.name, createMeteredTable(shape)]));
+  const dynamoDb = createDynamoDbWire(tables, clock);
+  const events = createEventsWire();
+  const steps = new AsyncLocalStorage<string>();
+  const made: MeteredRequest[] = [];
+  let unknown: unknown;
+
+  function record(
+    request: Omit<MeteredRequest, 'step' | 'writeUnits' | 'readUnits'> & Partial<MeteredRequest>,
+  ) {
+    made.push({ step: steps.getStore() ?? '', writeUnits: 0, readUnits: 0, ...request });
+  }
+
+  /** Answers one request and books it. */
+  function serve(
+    target: string,
+    input: Wire,
+  ): { readonly answer: Wire; readonly error?: string | undefined } {
+    const [service = '', operation = ''] = target.split('.');
+    switch (service) {
+      case 'DynamoDB_20120810': {
+        try {
+          const { answer, error, writeUnits = 0, readUnits = 0 } = dynamoDb(operation, input);
+          record({ service: 'dynamodb', operation, writeUnits, readUnits, billed: 0 });
+          return { answer, error };
+        } catch (error) {
+          if (!(error instanceof ValidationException)) throw error;
+          record({ service: 'dynamodb', operation, billed: 0 }); // refused before it touches an item: no units
+          return { answer: { message: error.message }, error: error.name };
+        }
+      }
+      case 'AWSEvents': {
+        const { answer, billed } = events.putEvents(operation, input);
+        record({ service: 'events', operation, billed });
+        return { answer };
+      }
+      default:
+        throw new Error(`The request ${target} is not known to the metered AWS`);
+    }
+  }
+
+  async function handle({ headers, body }: HttpRequest) {
+    const target = headers['x-amz-target'] ?? 'without a target';
+    try {
+      const { answer, error } = serve(target, readWire(body));
+      return response(error === undefined ? answer : { __type: `com.amazonaws#${error}`, ...answer }, error);
+    } catch (error) {
+      unknown ??= error;
+      throw error;
+    }
+  }
+
+  function tableOf(name: string): MeteredTable {
+    const found = tables.get(name);
+    if (found) return found;
+    throw new Error(`There is no table ${name} in the metered AWS`);
+  }
+
+  return {
+    client: {
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'metered', secretAccessKey: 'metered' },
+      requestHandler: { handle } as never,
+      maxAttempts: 1,
+    },
+    clock,
+    requests: () => {
+      if (unknown !== undefined) throw unknown;
+      return made;
+    },
+    during: (step, work) => steps.run(step, work),
+    book: (service, operation, billed) => record({ service, operation, billed }),
+    takeInserts: (name) => tableOf(name).takeInserts(),
+    takePublished: () => events.takePublished() as Required<WireEntry>[],
+    failNextEntries: (count) => events.failNext(count),
+    items: (name) => tableOf(name).view().all().map(toItem),
+    seed: (name, items) => tableOf(name).seed(items),
+  };
+}
+
+function response(body: Wire, error: string | undefined) {
+  const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amzn-requestid': 'metered' };
+  return {
+    response: { statusCode: error === undefined ? 200 : 400, headers, body: Buffer.from(writeWire(body)) },
+  };
 }

@@ -1,10 +1,12 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it } from 'vitest';
+import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { type ChargeRequest, createBank } from '../../../lambdas/example/bank/bank.ts';
 import { dynamoLedger } from '../../../lambdas/example/bank/ledger.ts';
 import { misbehaviour } from '../../../lambdas/example/bank/misbehaviour.ts';
-import { memoryTable } from '../../../lambdas/runtime/testing.ts';
-import { memoryDynamoClient } from './memory-dynamodb.ts';
+
+const TABLE = 'Mailroom';
 
 const charge: ChargeRequest = {
   orderId: 'order-1',
@@ -14,17 +16,17 @@ const charge: ChargeRequest = {
 };
 
 function setUp() {
-  const table = memoryTable();
-  const documents = DynamoDBDocumentClient.from(memoryDynamoClient(table));
+  const aws = createMeteredAws([{ name: TABLE, keys: ['PK', 'SK'] }]);
+  const documents = DynamoDBDocumentClient.from(new DynamoDBClient(aws.client));
   const slept: number[] = [];
   const bank = createBank({
-    ledger: dynamoLedger({ documents, tableName: table.name }),
+    ledger: dynamoLedger({ documents, tableName: TABLE }),
     now: () => 1_000,
     sleep: async (ms) => {
       slept.push(ms);
     },
   });
-  const rows = (PK: string) => table.items().filter((item) => item.PK === PK);
+  const rows = (PK: string) => aws.items(TABLE).filter((item) => item.PK === PK);
   return { bank, slept, requests: () => rows('REQUEST#order-1'), charges: () => rows('CHARGE#order-1') };
 }
 

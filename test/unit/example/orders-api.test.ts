@@ -1,13 +1,20 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Context } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { createOrdersApi } from '../../../lambdas/example/orders/api.ts';
 import { BODY_BYTES_MAX, type HttpRequest } from '../../../lambdas/example/orders/http.ts';
 import { createOncePerKey, requestRecords } from '../../../lambdas/example/orders/once-per-key.ts';
 import { orderIdOf, orderKey } from '../../../lambdas/example/orders/order.ts';
 import { createPlaceOrder } from '../../../lambdas/example/orders/place-order.ts';
-import { createOutbox, type Envelope, type Outbox, systemClock } from '../../../lambdas/runtime/index.ts';
-import { memoryTable } from '../../../lambdas/runtime/testing.ts';
-import { memoryDynamoClient } from './memory-dynamodb.ts';
+import {
+  createOutbox,
+  dynamoTable,
+  type Envelope,
+  type Outbox,
+  systemClock,
+  type Table,
+} from '../../../lambdas/runtime/index.ts';
 
 const NOW = Date.parse('2026-11-21T10:00:00Z');
 const FUNCTION_TIMEOUT_MS = 10_000;
@@ -22,11 +29,12 @@ afterEach(() => {
 });
 
 function setUp() {
-  const table = memoryTable();
+  const aws = createMeteredAws([{ name: 'Mailroom', keys: ['PK', 'SK'] }]);
+  const client = new DynamoDBClient(aws.client);
+  const table = dynamoTable({ client, tableName: 'Mailroom' });
   const config = { service: 'orders', tableName: table.name, shards: 8, bornLeaseMs: 30_000 };
   const outbox = createOutbox({ config, table });
   const errors: Error[] = [];
-  const client = memoryDynamoClient(table);
   const oncePerKey = createOncePerKey({ recordsFor: requestRecords({ client, tableName: table.name }) });
 
   const apiWith = (part: Partial<Outbox> = {}) =>
@@ -35,8 +43,9 @@ function setUp() {
       table,
       onError: (_, error) => errors.push(error),
     });
-  const rows = (prefix: string) => table.items().filter((item) => String(item.PK).startsWith(prefix));
-  return { table, outbox, errors, apiWith, api: apiWith(), rows };
+  const items = () => aws.items(table.name);
+  const rows = (prefix: string) => items().filter((item) => String(item.PK).startsWith(prefix));
+  return { table, items, outbox, errors, apiWith, api: apiWith(), rows };
 }
 
 function context(remainingMs = FUNCTION_TIMEOUT_MS): Context {
@@ -297,13 +306,13 @@ describe('a bad request', () => {
     ['a member that nobody knows', { customerId: 'alice', items: [item], coupon: 'x' }, 'coupon'],
     ['a member of an item that nobody knows', withItem({ price: 1 }), 'items.1.price'],
   ])('with %s is answered 400 and names the field', async (_, body, field) => {
-    const { api, table } = setUp();
+    const { api, items } = setUp();
     const response = await api(post(body), context());
     expect(response.statusCode).toBe(400);
     const { error } = parsed(response);
     expect(error).toMatchObject({ code: 'INVALID_REQUEST', field });
     expect(error.message).toMatch(/must be|is not known/);
-    expect(table.items()).toEqual([]);
+    expect(items()).toEqual([]);
   });
 
   it.each([
@@ -392,7 +401,7 @@ describe('looking at an order', () => {
   );
 });
 
-async function moveOn(table: ReturnType<typeof memoryTable>, half: string, state: string): Promise<void> {
+async function moveOn(table: Table, half: string, state: string): Promise<void> {
   await table.write({
     Update: {
       Key: { ...orderKey(orderIdOf('key-1')) },

@@ -1,0 +1,122 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { deliveredEvent } from '../../lambdas/runtime/delivered-event.ts';
+import type { Envelope } from '../../lambdas/runtime/event.ts';
+import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/event-bus.ts';
+import { readEnvelope } from '../../lambdas/runtime/message.ts';
+import type { MeteredAws, TableShape } from '../aws/metered-aws.ts';
+import { chunks, deliver } from './queue-delivery.ts';
+import type { System, Workload } from './system.ts';
+import {
+  consumerNames,
+  DOMAIN,
+  handledWrite,
+  handlerFaults,
+  retriedOrders,
+  START,
+  type StoredEvent,
+} from './workload.ts';
+
+/** What both halves of a system work with in one run. */
+export interface Run {
+  readonly aws: MeteredAws;
+  readonly workload: Workload;
+  readonly dynamodb: DynamoDBClient;
+  readonly documents: DynamoDBDocumentClient;
+  /** Publishes events, ten to a call. @returns for each event whether the bus took it */
+  publish(events: readonly StoredEvent[]): Promise<boolean[]>;
+  /** A consumer's own code. @returns its write @throws when it fails */
+  handle(consumer: string, event: Envelope): ReturnType<typeof handledWrite> & { readonly TableName: string };
+}
+
+/** The half that writes and publishes. */
+export interface SendingHalf extends Pick<System, 'standing'> {
+  readonly name: string;
+  readonly publishes: System['promise']['publishes'];
+  readonly tables: readonly TableShape[];
+  /** Places an order. */
+  write(run: Run, index: number): Promise<void>;
+  /** Publishes what was written and is not published yet; absent where `write` does it. */
+  relay?(run: Run): Promise<void>;
+}
+
+/** The half that consumes. */
+export interface ReceivingHalf {
+  readonly name: string;
+  readonly effects: System['promise']['effects'];
+  readonly tables: readonly TableShape[];
+  /** Makes the consumer that handles one message. It throws for a message that is to come again. */
+  consumer(run: Run, name: string): (event: Envelope) => Promise<void>;
+}
+
+/** Puts two halves together. */
+export function composedSystem(name: string, sending: SendingHalf, receiving: ReceivingHalf): System {
+  return {
+    name,
+    promise: { publishes: sending.publishes, effects: receiving.effects },
+    tables: [DOMAIN, ...sending.tables, ...receiving.tables],
+    standing: sending.standing,
+    run: async (aws, workload) => {
+      const run = createRun(aws, workload);
+      await aws.during('write', async () => {
+        for (let index = 0; index < workload.events; index += 1) await sending.write(run, index);
+      });
+      await aws.during('relay', async () => sending.relay?.(run));
+      const bodies = aws
+        .takePublished()
+        .map(({ Source, DetailType, Detail }) =>
+          deliveredEvent(
+            { source: Source, type: DetailType, envelope: Detail },
+            { account: '000000000000', region: 'us-east-1', time: START },
+          ),
+        );
+      await aws.during('consume', async () => {
+        for (const consumer of consumerNames(workload)) {
+          const handle = receiving.consumer(run, consumer);
+          await deliver(aws, bodies, workload.batchSize, async (body) => handle(readEnvelope({ body })));
+        }
+      });
+    },
+  };
+}
+
+/** The clients of a run, and the faults that its workload asks for. */
+export function createRun(aws: MeteredAws, workload: Workload): Run {
+  const dynamodb = new DynamoDBClient(aws.client);
+  const bus = new EventBridgeClient(aws.client);
+  const unpublishable = retriedOrders(workload);
+  const failIfDue = handlerFaults(workload);
+
+  return {
+    aws,
+    workload,
+    dynamodb,
+    documents: DynamoDBDocumentClient.from(dynamodb),
+    publish: async (events) => {
+      const results: boolean[] = [];
+      for (const call of chunks(events, PUT_EVENTS_ENTRIES_MAX)) {
+        const faults = call.filter(({ envelope }) =>
+          unpublishable.delete((JSON.parse(envelope) as Envelope).aggregateId),
+        );
+        aws.failNextEntries(faults.length);
+        const { Entries = [] } = await bus.send(
+          new PutEventsCommand({
+            Entries: call.map(({ source, type, envelope }) => ({
+              Source: source,
+              DetailType: type,
+              Detail: envelope,
+              EventBusName: 'orders',
+            })),
+          }),
+        );
+        results.push(...call.map((_, index) => Entries[index]?.EventId !== undefined));
+      }
+      return results;
+    },
+    handle: (consumer, { aggregateId }) => {
+      failIfDue(consumer, aggregateId);
+      return { TableName: DOMAIN.name, ...handledWrite(consumer, aggregateId) };
+    },
+  };
+}

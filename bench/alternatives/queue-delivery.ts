@@ -1,0 +1,68 @@
+import type { MeteredAws } from '../aws/metered-aws.ts';
+
+/** The most messages of one ReceiveMessage or DeleteMessageBatch (SQS API reference). */
+const SQS_BATCH_MAX = 10;
+
+/** After so many receives of a message there is a mistake in the system that is measured. */
+const RECEIVES_MAX = 5;
+
+/** Every started 64 KB of a request is billed as one (SQS pricing). */
+const SQS_REQUEST_BYTES = 64 * 1_024;
+
+/** Books what the rule of a consumer sends to its queue: a SendMessage for each event. */
+export function bookSend(aws: MeteredAws, body: string): void {
+  aws.book('sqs', 'SendMessage', requests([body]));
+}
+
+/**
+ * Books what Lambda's poller does for one invocation: it receives the batch and, afterwards, deletes what did not fail, ten
+ * messages at a time.
+ *
+ * @param bodies - the batch
+ * @param deleted - how many of them did not fail
+ */
+export function bookInvocation(aws: MeteredAws, bodies: readonly string[], deleted: number): void {
+  for (const received of chunks(bodies, SQS_BATCH_MAX)) aws.book('sqs', 'ReceiveMessage', requests(received));
+  aws.book('lambda', 'Invoke', 1);
+  for (let left = deleted; left > 0; left -= SQS_BATCH_MAX) aws.book('sqs', 'DeleteMessageBatch', 1);
+}
+
+/**
+ * Delivers messages to a consumer as SQS and Lambda do, until none is left: in batches, and again what failed.
+ *
+ * @param handle - throws for a message that is to come again
+ * @throws what `handle` threw, when a message failed too often
+ */
+export async function deliver(
+  aws: MeteredAws,
+  bodies: readonly string[],
+  batchSize: number,
+  handle: (body: string) => Promise<void>,
+): Promise<void> {
+  for (const body of bodies) bookSend(aws, body);
+  let waiting = bodies;
+  for (let receives = 1; waiting.length > 0; receives += 1) {
+    const again: string[] = [];
+    for (const batch of chunks(waiting, Math.min(batchSize, SQS_BATCH_MAX))) {
+      const results = await Promise.allSettled(batch.map(handle));
+      const failed = batch.filter((_, index) => results[index]?.status === 'rejected');
+      const failure = results.find((result) => result.status === 'rejected');
+      if (failure && receives === RECEIVES_MAX) throw failure.reason;
+      bookInvocation(aws, batch, batch.length - failed.length);
+      again.push(...failed);
+    }
+    waiting = again;
+  }
+}
+
+/** Cuts a list into pieces of at most so many. */
+export function chunks<T>(list: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, index) =>
+    list.slice(index * size, (index + 1) * size),
+  );
+}
+
+function requests(bodies: readonly string[]): number {
+  const bytes = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
+  return Math.max(1, Math.ceil(bytes / SQS_REQUEST_BYTES));
+}

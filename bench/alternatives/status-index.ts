@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { eventIdShard } from '../../lambdas/runtime/event-id.ts';
+import { createRun, type Run, type SendingHalf } from './composed-system.ts';
+import { chunks } from './queue-delivery.ts';
+import { DAY_S, isRefused, OUTBOX, writeOrder } from './stored-outbox.ts';
+import type { StoredEvent } from './workload.ts';
+
+/** The index: rows that are not done, by shard, oldest first. */
+const OUTSTANDING = 'outstanding';
+
+/**
+ * How many partitions the index has. One takes 1,000 write units a second (DynamoDB developer guide, "Best practices for
+ * designing and using partition keys effectively"): 500 events, each put into it and deleted again.
+ */
+const SHARDS = 8;
+
+/** How often each shard is polled: every second, as outbox-event-bus does. */
+const POLLS_PER_MINUTE = 60;
+
+/** How long a claim holds, milliseconds. */
+const LEASE_MS = 30_000;
+
+/** How long a row stays after it is done, seconds. */
+const RETENTION_S = 7 * DAY_S;
+
+/** How often all shards are polled before there is a mistake in this file. */
+const ROUNDS_MAX = 5;
+
+/**
+ * An outbox with a sparse index on what is outstanding: poll the index, claim under a lease, publish, complete; an event that
+ * the bus refuses is released. A row leaves the index when it is done.
+ *
+ * At least once: a claim whose owner died is open again when its lease has passed, and the row is still in the index.
+ *
+ * Poll, claim and complete are those of outbox-event-bus (dunika/outbox-event-bus, `adapters/dynamodb-aws-sdk`); the sparse
+ * and sharded index is Brighter's (BrighterCommand/Brighter, pull request 3295), which does not claim. Cheaper than the
+ * first, whose index holds whole rows and whose claim moves the entry: here the index holds keys alone, one write unit
+ * whatever the payload, the claim hands back the row, and the lease is no key.
+ */
+export const statusIndex: SendingHalf = {
+  name: 'status-index',
+  publishes: 'at least once',
+  tables: [
+    {
+      name: OUTBOX,
+      keys: ['eventId'],
+      indexes: [{ name: OUTSTANDING, keys: ['outstanding', 'createdAt'], projects: 'keys' }],
+    },
+  ],
+  write: (run, index) =>
+    writeOrder(run, index, ({ eventId }) => ({
+      status: 'PENDING',
+      outstanding: shardName(eventIdShard(eventId) % SHARDS),
+    })),
+  relay: async (run) => {
+    let left = run.workload.events;
+    for (let rounds = 0; left > 0; rounds += 1) {
+      if (rounds === ROUNDS_MAX) throw new Error(`${left} events are still not published`);
+      run.aws.book('lambda', 'Invoke', 1);
+      for (let shard = 0; shard < SHARDS; shard += 1) {
+        const found = await outstanding(run, shard);
+        for (const eventIds of chunks(found, run.workload.batchSize)) left -= await publishAll(run, eventIds);
+      }
+    }
+  },
+  standing: async (aws, { eventsPerSecond, payloadBytes }) => {
+    const run = createRun(aws, { events: 0, payloadBytes, consumers: 0, retries: 0, batchSize: 1 });
+    await aws.during('standing', async () => {
+      for (let shard = 0; shard < SHARDS; shard += 1) await outstanding(run, shard);
+    });
+    // A poll that finds events is a part of `relay`: only those count here that find none, by Poisson's distribution.
+    const eventsPerPoll = (eventsPerSecond / SHARDS) * (60 / POLLS_PER_MINUTE);
+    return POLLS_PER_MINUTE * Math.exp(-eventsPerPoll);
+  },
+};
+
+/** Polls one shard. An index is read eventually consistent: the claim's condition decides. */
+async function outstanding({ documents }: Run, shard: number): Promise<string[]> {
+  const eventIds: string[] = [];
+  let from: Record<string, unknown> | undefined;
+  do {
+    const page = await documents.send(
+      new QueryCommand({
+        TableName: OUTBOX,
+        IndexName: OUTSTANDING,
+        KeyConditionExpression: 'outstanding = :shard',
+        ExpressionAttributeValues: { ':shard': shardName(shard) },
+        ExclusiveStartKey: from,
+      }),
+    );
+    eventIds.push(...(page.Items ?? []).map(({ eventId }) => String(eventId)));
+    from = page.LastEvaluatedKey;
+  } while (from);
+  return eventIds;
+}
+
+/** Claims, publishes and completes. @returns how many were published */
+async function publishAll(run: Run, eventIds: readonly string[]): Promise<number> {
+  const owner = randomUUID();
+  const claimed: StoredEvent[] = [];
+  for (const eventId of eventIds) {
+    const event = await claim(run, eventId, owner);
+    if (event) claimed.push(event);
+  }
+  const taken = await run.publish(claimed);
+  for (const [index, { eventId }] of claimed.entries()) {
+    await (taken[index] ? complete(run, eventId, owner) : release(run, eventId, owner));
+  }
+  return taken.filter(Boolean).length;
+}
+
+/** @returns the row; undefined when it is done, or another's */
+async function claim(run: Run, eventId: string, owner: string): Promise<StoredEvent | undefined> {
+  const now = run.aws.clock.now();
+  try {
+    const { Attributes } = await run.documents.send(
+      new UpdateCommand({
+        TableName: OUTBOX,
+        Key: { eventId },
+        UpdateExpression: 'SET #status = :claimed, #owner = :owner, leaseUntil = :leaseUntil',
+        ConditionExpression: 'attribute_exists(outstanding) AND (#status = :pending OR leaseUntil < :now)',
+        ExpressionAttributeNames: { '#status': 'status', '#owner': 'owner' },
+        ExpressionAttributeValues: {
+          ':claimed': 'CLAIMED',
+          ':pending': 'PENDING',
+          ':owner': owner,
+          ':leaseUntil': now + LEASE_MS,
+          ':now': now,
+        },
+        ReturnValues: 'ALL_NEW',
+      }),
+    );
+    return Attributes as StoredEvent | undefined;
+  } catch (error) {
+    if (isRefused(error)) return undefined;
+    throw error;
+  }
+}
+
+function complete(run: Run, eventId: string, owner: string): Promise<void> {
+  const now = run.aws.clock.now();
+  return settle(
+    run,
+    eventId,
+    owner,
+    'SET #status = :status, publishedAt = :now, expiresAt = :expires REMOVE outstanding,',
+    {
+      ':status': 'PUBLISHED',
+      ':now': now,
+      ':expires': Math.ceil(now / 1_000) + RETENTION_S,
+    },
+  );
+}
+
+function release(run: Run, eventId: string, owner: string): Promise<void> {
+  return settle(run, eventId, owner, 'SET #status = :status REMOVE', { ':status': 'PENDING' });
+}
+
+/** Ends a claim. Refused when the lease passed and another one claimed the row, who publishes it again. */
+async function settle(
+  run: Run,
+  eventId: string,
+  owner: string,
+  update: string,
+  values: Record<string, unknown>,
+): Promise<void> {
+  try {
+    await run.documents.send(
+      new UpdateCommand({
+        TableName: OUTBOX,
+        Key: { eventId },
+        UpdateExpression: `${update} leaseUntil, #owner`,
+        ConditionExpression: '#owner = :owner',
+        ExpressionAttributeNames: { '#status': 'status', '#owner': 'owner' },
+        ExpressionAttributeValues: { ...values, ':owner': owner },
+      }),
+    );
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+  }
+}
+
+function shardName(shard: number): string {
+  return `SHARD#${shard}`;
+}

@@ -1,0 +1,130 @@
+import { ScanCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import type { MeteredAws } from '../aws/metered-aws.ts';
+import { createRun, type Run, type SendingHalf } from './composed-system.ts';
+import { chunks } from './queue-delivery.ts';
+import { DAY_S, isRefused, OUTBOX, streamedEvent, writeOrder } from './stored-outbox.ts';
+import { type StoredEvent, storedEvent } from './workload.ts';
+
+/**
+ * How long published rows stay, seconds: a day, so that somebody can look. DynamoDB's TTL deletes them within a few days of
+ * that ("Using time to live (TTL) in DynamoDB"); the table is taken to be no larger than this says.
+ */
+const RETENTION_S = DAY_S;
+
+/** Every 5 seconds the outbox is scanned. */
+const SCANS_PER_MINUTE = 12;
+
+/** So many rows of a larger table are scanned, and the rest is computed: about one page. */
+const SAMPLE_ROWS = 1_000;
+
+/** How often the outbox is scanned for what failed before there is a mistake in this file. */
+const SCANS_MAX = 5;
+
+/**
+ * The protocol of two tables: the order and its event in one transaction; the stream is the live path, a scan of the whole
+ * outbox every 5 seconds finds what it missed; an event is marked published, then published, and the mark is rolled back when
+ * the bus refuses.
+ *
+ * Marked first: whoever dies between the mark and PutEvents, or whose roll-back fails, leaves an event that nobody
+ * publishes.
+ *
+ * The tables, both paths and the conditional mark are those of
+ * https://danieljohnmorris.com/writing/cloud-queue-inbox-outbox-pattern/, which builds on
+ * https://newsletter.theburningmonk.com/posts/the-inbox-outbox-patterns-for-reliable-event-processing.
+ */
+export const twoTable: SendingHalf = {
+  name: 'two-table',
+  publishes: 'may lose or invent',
+  tables: [{ name: OUTBOX, keys: ['eventId'] }],
+  write: (run, index) => writeOrder(run, index, () => ({ status: 'PENDING' })),
+  relay: async (run) => {
+    let left = 0;
+    for (const batch of chunks(run.aws.takeInserts(OUTBOX), run.workload.batchSize)) {
+      run.aws.book('lambda', 'Invoke', 1);
+      for (const record of batch) left += (await publishMarked(run, streamedEvent(record))) ? 0 : 1;
+    }
+    for (let scans = 0; left > 0; scans += 1) {
+      if (scans === SCANS_MAX) throw new Error(`${left} events are still not published`);
+      left -= await publishPending(run);
+    }
+  },
+  standing: async (aws, { eventsPerSecond, payloadBytes }) => {
+    const rows = eventsPerSecond * RETENTION_S;
+    const sample = Math.min(rows, SAMPLE_ROWS);
+    const run = createRun(aws, { events: sample, payloadBytes, consumers: 0, retries: 0, batchSize: 1 });
+    aws.seed(
+      OUTBOX,
+      Array.from({ length: sample }, (_, index) => ({
+        ...storedEvent(index, payloadBytes),
+        ...published(aws),
+      })),
+    );
+    await aws.during('standing', () => scanPending(run));
+    return SCANS_PER_MINUTE * (rows === 0 ? 1 : rows / sample);
+  },
+};
+
+/** The backstop: publishes what is not marked. @returns how many events */
+export async function publishPending(run: Run): Promise<number> {
+  // The scan is made whether or not there is something to find.
+  const pending = await run.aws.during('standing', () => scanPending(run));
+  let taken = 0;
+  for (const event of pending) taken += (await publishMarked(run, event)) ? 1 : 0;
+  return taken;
+}
+
+/** @returns false when the bus refused the event, and the mark was rolled back */
+async function publishMarked(run: Run, event: StoredEvent): Promise<boolean> {
+  const key = { TableName: OUTBOX, Key: { eventId: event.eventId } };
+  try {
+    const { status, publishedAt, expiresAt } = published(run.aws);
+    await run.documents.send(
+      new UpdateCommand({
+        ...key,
+        UpdateExpression: 'SET #status = :published, publishedAt = :now, expiresAt = :expires',
+        ConditionExpression: 'attribute_not_exists(publishedAt)',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: { ':published': status, ':now': publishedAt, ':expires': expiresAt },
+      }),
+    );
+  } catch (error) {
+    if (isRefused(error)) return true;
+    throw error;
+  }
+  const [taken = false] = await run.publish([event]);
+  if (taken) return true;
+  await run.documents.send(
+    new UpdateCommand({
+      ...key,
+      UpdateExpression: 'SET #status = :pending REMOVE publishedAt, expiresAt',
+      ExpressionAttributeNames: { '#status': 'status' },
+      ExpressionAttributeValues: { ':pending': 'PENDING' },
+    }),
+  );
+  return false;
+}
+
+/** Reads the whole outbox; the filter applies to what was read, and paid. */
+async function scanPending({ documents }: Run): Promise<StoredEvent[]> {
+  const found: StoredEvent[] = [];
+  let from: Record<string, unknown> | undefined;
+  do {
+    const page = await documents.send(
+      new ScanCommand({
+        TableName: OUTBOX,
+        FilterExpression: '#status = :pending',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: { ':pending': 'PENDING' },
+        ExclusiveStartKey: from,
+      }),
+    );
+    found.push(...((page.Items ?? []) as StoredEvent[]));
+    from = page.LastEvaluatedKey;
+  } while (from);
+  return found;
+}
+
+function published({ clock }: MeteredAws) {
+  const now = clock.now();
+  return { status: 'PUBLISHED', publishedAt: now, expiresAt: Math.ceil(now / 1_000) + RETENTION_S };
+}

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../lambdas/runtime/clock.ts';
+import type { TransactAction } from '../../lambdas/runtime/table.ts';
+import type { Attributes } from '../../lambdas/runtime/testing/attribute-values.ts';
+import { judge, type Outcome, type Prepared, prepare } from '../../lambdas/runtime/testing/memory-action.ts';
+import { type Store, toAttributes } from '../../lambdas/runtime/testing/memory-store.ts';
+import { judgeOne, prepareAll } from '../../lambdas/runtime/testing/memory-transaction.ts';
+import { ValidationException } from '../../lambdas/runtime/testing/validation-exception.ts';
+import { readUnits, writeUnits } from './billing.ts';
+import { type QueryInput, query, type ScanInput, scan } from './dynamodb-query.ts';
+import { readStatement, type Statement } from './dynamodb-statement.ts';
+import { type Accepted, items, type Metered, refusal, refusedUnits, returned } from './dynamodb-write.ts';
+import { type MeteredTable, storedBytes } from './metered-table.ts';
+import { known, type Wire } from './wire.ts';
+
+/** How long a transaction's token is remembered: 10 minutes (DynamoDB API reference, TransactWriteItems). */
+const TOKEN_MS = 600_000;
+
+/** What every write may say. */
+const WRITE_MEMBERS = [
+  'TableName',
+  'ConditionExpression',
+  'ExpressionAttributeNames',
+  'ExpressionAttributeValues',
+  'ReturnValuesOnConditionCheckFailure',
+];
+
+/** DynamoDB's operations on tables in memory, as they look on the wire. */
+export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, clock: Clock) {
+  const created = clock.now();
+  const tokens = new Map<string, { readonly request: string; readonly until: number }>();
+
+  function tableOf(name: string | undefined): MeteredTable {
+    const found = tables.get(name ?? '');
+    if (found) return found;
+    throw new ValidationException(
+      `Requested resource not found: Table: ${name} not found`,
+      'ResourceNotFoundException',
+    );
+  }
+
+  const storeOf = (name: string | undefined): Store => tableOf(name).store;
+
+  function apply({ store }: Prepared, { before, after }: Accepted, transactional: boolean): number {
+    const bytes = { before: storedBytes(before), after: storedBytes(after) };
+    const indexes = before === after ? 0 : tableOf(store.tableName).apply(before, after, clock.now());
+    return writeUnits(bytes, transactional) + indexes;
+  }
+
+  /** One write: what became of it, and its units. */
+  function write(action: TransactAction): { prepared: Prepared; outcome: Outcome; units: number } {
+    const prepared = prepare(action, storeOf);
+    const outcome = judge(prepared);
+    const units = outcome.refused ? refusedUnits(prepared, false) : apply(prepared, outcome, false);
+    return { prepared, outcome, units };
+  }
+
+  function single(kind: 'Put' | 'Update' | 'Delete', input: Wire): Metered {
+    const own = kind === 'Put' ? ['Item'] : kind === 'Update' ? ['Key', 'UpdateExpression'] : ['Key'];
+    known(`${kind}Item`, input, [...WRITE_MEMBERS, ...own, 'ReturnValues']);
+    const { ReturnValues = 'NONE', ...request } = input;
+    const { prepared, outcome, units } = write({ [kind]: items(request) } as TransactAction);
+    if (outcome.refused) {
+      const Item = prepared.returnsOld ? outcome.before : undefined;
+      return refusal('ConditionalCheckFailedException', { Item }, units);
+    }
+    return { answer: { Attributes: returned(ReturnValues, outcome, request) }, writeUnits: units };
+  }
+
+  function getItem(input: Wire): Metered {
+    known('GetItem', input, ['TableName', 'Key', 'ConsistentRead']);
+    const store = storeOf(input.TableName as string);
+    const key = input.Key as Attributes;
+    store.assertKeyBytes(key);
+    const fault = store.keyFault(key);
+    if (fault) throw fault;
+    const item = store.get(key);
+    const consistency = input.ConsistentRead === true ? 'strong' : 'eventual';
+    return { answer: { Item: item }, readUnits: readUnits(storedBytes(item), consistency) };
+  }
+
+  function transactWriteItems(input: Wire): Metered {
+    known('TransactWriteItems', input, ['TransactItems', 'ClientRequestToken']);
+    const actions = (input.TransactItems as Record<string, Wire>[]).map((action) =>
+      Object.fromEntries(Object.entries(action).map(([kind, request]) => [kind, items(request)])),
+    ) as TransactAction[];
+    const prepared = prepareAll(actions, storeOf);
+    const token = input.ClientRequestToken as string | undefined;
+    const request = createHash('sha256').update(JSON.stringify(input.TransactItems)).digest('base64');
+    if (token !== undefined && isReplay(token, request)) {
+      // It writes nothing, and is billed as the reading of its items (API reference, TransactWriteItems).
+      const bytes = prepared.map(({ store, key }) => storedBytes(store.get(key)));
+      return { answer: {}, readUnits: sum(bytes, (each) => readUnits(each, 'transactional')) };
+    }
+    const judged = prepared.map((action) => ({ action, ...judgeOne(action) }));
+    if (judged.some(({ reason }) => reason.code !== 'None')) {
+      const codes = judged.map(({ reason }) => reason.code).join(', ');
+      const CancellationReasons = judged.map(({ reason }) => ({
+        Code: reason.code,
+        Message: reason.message,
+        Item: reason.item && toAttributes(reason.item),
+      }));
+      const Message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`;
+      const units = sum(prepared, (action) => refusedUnits(action, true));
+      return refusal('TransactionCanceledException', { Message, CancellationReasons }, units);
+    }
+    const units = sum(judged, ({ action, outcome }) =>
+      outcome && !outcome.refused ? apply(action, outcome, true) : 0,
+    );
+    if (token !== undefined) tokens.set(token, { request, until: clock.now() + TOKEN_MS });
+    return { answer: {}, writeUnits: units };
+  }
+
+  function isReplay(token: string, request: string): boolean {
+    if (token.length < 1 || token.length > 36) {
+      throw new ValidationException(`Value '${token}' at 'clientRequestToken' must have a length of 1 to 36`);
+    }
+    const found = tokens.get(token);
+    if (found === undefined || found.until <= clock.now()) return false;
+    if (found.request === request) return true;
+    throw new ValidationException(
+      'The token was used by another transaction within the last 10 minutes',
+      'IdempotentParameterMismatchException',
+    );
+  }
+
+  /** Each statement is the write that it stands for, and billed as that ("PartiQL for DynamoDB", and its pricing). */
+  function batchExecuteStatement(input: Wire): Metered {
+    known('BatchExecuteStatement', input, ['Statements']);
+    const statements = input.Statements as readonly Statement[];
+    let units = 0;
+    const Responses = statements.map((statement) => {
+      const { tableName, update } = readStatement(statement, (name) => storeOf(name).keyNames);
+      try {
+        const { outcome, units: own } = write({
+          Update: { ...items(update), TableName: tableName },
+        } as never);
+        units += own;
+        if (!outcome.refused) return { TableName: tableName };
+        const Item = statement.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' ? outcome.before : undefined;
+        return {
+          TableName: tableName,
+          Error: { Code: 'ConditionalCheckFailed', Message: 'The conditional request failed', Item },
+        };
+      } catch (error) {
+        if (!(error instanceof ValidationException)) throw error;
+        return { TableName: tableName, Error: { Code: 'ValidationError', Message: error.message } };
+      }
+    });
+    return { answer: { Responses }, writeUnits: units };
+  }
+
+  function describeTable(input: Wire): Metered {
+    const { store } = tableOf(input.TableName as string);
+    const Table = {
+      TableName: store.tableName,
+      TableStatus: 'ACTIVE',
+      CreationDateTime: created / 1_000,
+    };
+    return { answer: { Table } };
+  }
+
+  return (operation: string, input: Wire): Metered => {
+    switch (operation) {
+      case 'GetItem':
+        return getItem(input);
+      case 'PutItem':
+        return single('Put', input);
+      case 'UpdateItem':
+        return single('Update', input);
+      case 'DeleteItem':
+        return single('Delete', input);
+      case 'TransactWriteItems':
+        return transactWriteItems(input);
+      case 'BatchExecuteStatement':
+        return batchExecuteStatement(input);
+      case 'Query':
+        return query(tableOf(input.TableName as string), input as QueryInput);
+      case 'Scan':
+        return scan(tableOf(input.TableName as string), input as ScanInput);
+      case 'DescribeTable':
+        return describeTable(input);
+      default:
+        throw new Error(
+          `${operation} of DynamoDB is not known to the metered AWS; add it to ${import.meta.url}`,
+        );
+    }
+  };
+}
+
+function sum<T>(values: readonly T[], units: (value: T) => number): number {
+  return values.reduce((total, value) => total + units(value), 0);
+}
