@@ -1,0 +1,156 @@
+import type { System, Workload } from './alternatives/system.ts';
+import { ALTERNATIVES } from './alternatives/systems.ts';
+import { START } from './alternatives/workload.ts';
+import { MINUTES_PER_MONTH } from './assumptions.ts';
+import { jumpingClock } from './aws/jumping-clock.ts';
+import { createMeteredAws } from './aws/metered-aws.ts';
+import { MAILROOM } from './cost/mailroom.ts';
+import { lambdaMs, measure, total, usageOf, usdPerMillion } from './cost/measure.ts';
+import {
+  casesTable,
+  type Measured,
+  PAYLOADS,
+  priceTable,
+  type Standing,
+  servicesTable,
+  standingTable,
+  stepsTable,
+  usdPerMillionEvents,
+} from './cost/tables.ts';
+import type { Part } from './part.ts';
+
+/** What is compared. */
+const SYSTEMS: readonly System[] = [...Object.values(MAILROOM), ...ALTERNATIVES];
+
+/** One batch of the relay's: everything is in proportion to the number of batches. */
+const BATCH: Workload = { events: 100, payloadBytes: PAYLOADS[0], consumers: 1, retries: 0, batchSize: 100 };
+
+/** At which rates, and with which payloads, the standing cost is measured. */
+const STANDING = [
+  { eventsPerSecond: 0, payloadBytes: 300 },
+  { eventsPerSecond: 1_000, payloadBytes: 300 },
+  { eventsPerSecond: 1_000, payloadBytes: 1_024 },
+] as const;
+
+/** A quick run: so few events and rows that it is over in a moment. */
+const QUICK_BATCH: Workload = { ...BATCH, events: 5, batchSize: 5 };
+const QUICK_EVENTS_PER_SECOND = 1;
+
+/** What an event costs: requests and units are counted, prices and the time of functions are computed. */
+export const cost: Part = {
+  name: 'cost',
+  title: 'requests, units and dollars of an event, beside the alternatives',
+  run: async ({ say, quick }) => {
+    say('one consumer, nothing fails');
+    const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);
+    const cases: Measured[] = [];
+    for (const workload of quick ? [] : otherCases()) {
+      say(`${workload.payloadBytes} B, ${workload.consumers} consumers, ${workload.retries} % fail once`);
+      for (const system of SYSTEMS) cases.push(await measured(system, workload));
+    }
+    const standing: Standing[] = [];
+    for (const load of STANDING) {
+      const eventsPerSecond = quick
+        ? Math.min(QUICK_EVENTS_PER_SECOND, load.eventsPerSecond)
+        : load.eventsPerSecond;
+      say(`a minute at ${eventsPerSecond} events/s of ${load.payloadBytes} B`);
+      for (const system of [MAILROOM.transactional, ...ALTERNATIVES]) {
+        standing.push(...(await standingOf(system, { ...load, eventsPerSecond })));
+      }
+    }
+    return {
+      json: {
+        cost: [...plain, ...cases].map(costRecord),
+        steps: plain.flatMap(stepRecords),
+        standing: standing.map(standingRecord),
+      },
+      tables: [
+        priceTable(plain),
+        servicesTable(plain),
+        await stepsTable(plain),
+        ...(quick ? [] : [casesTable([...plain, ...cases])]),
+        standingTable(standing),
+      ],
+    };
+  },
+};
+
+/** Systems with every payload, one consumer, and nothing that fails. */
+export async function plainRuns(systems: readonly System[], batch = BATCH): Promise<Measured[]> {
+  const runs: Measured[] = [];
+  for (const system of systems) {
+    for (const payloadBytes of PAYLOADS) runs.push(await measured(system, { ...batch, payloadBytes }));
+  }
+  return runs;
+}
+
+function otherCases(): Workload[] {
+  return PAYLOADS.flatMap((payloadBytes) =>
+    [1, 3].flatMap((consumers) => [0, 1].map((retries) => ({ ...BATCH, payloadBytes, consumers, retries }))),
+  ).filter(({ consumers, retries }) => consumers > 1 || retries > 0);
+}
+
+async function measured(system: System, workload: Workload): Promise<Measured> {
+  const event = await measure(system, workload);
+  // A function is handed each event once to relay it, where there is a relay, and once for each consumer.
+  const relayed = event.steps.get('relay')?.invocations ? 1 : 0;
+  const usd = usdPerMillion(event.whole, lambdaMs(event.whole, relayed + workload.consumers));
+  return { system, workload, event, usd };
+}
+
+async function standingOf(
+  system: System,
+  load: { readonly eventsPerSecond: number; readonly payloadBytes: number },
+): Promise<Standing[]> {
+  if (system.standing === undefined) return [];
+  const aws = createMeteredAws(system.tables, { clock: jumpingClock(START) });
+  const times = await system.standing(aws, load);
+  const perMinute = usageOf(aws.requests(), 1 / times);
+  const perMillion = usdPerMillion(perMinute, lambdaMs(perMinute, 0));
+  const usdPerMonth = (total(perMillion) / 1_000_000) * MINUTES_PER_MONTH;
+  return [{ system, ...load, perMinute, usdPerMonth }];
+}
+
+function costRecord({ system, workload, event, usd }: Measured) {
+  return {
+    system: system.name,
+    promise: system.promise,
+    payloadBytes: workload.payloadBytes,
+    consumers: workload.consumers,
+    retries: workload.retries / workload.events,
+    ...rounded(event.whole),
+    usdPerMillion: figure(total(usd)),
+    usd: rounded(usd),
+  };
+}
+
+function stepRecords({ system, workload, event }: Measured) {
+  return [...event.steps].map(([step, usage]) => ({
+    system: system.name,
+    payloadBytes: workload.payloadBytes,
+    step,
+    ...rounded(usage),
+  }));
+}
+
+function standingRecord(standing: Standing) {
+  const { system, eventsPerSecond, payloadBytes, perMinute, usdPerMonth } = standing;
+  return {
+    system: system.name,
+    eventsPerSecond,
+    payloadBytes,
+    ...rounded(perMinute),
+    usdPerMonth: figure(usdPerMonth),
+    usdPerMillion: figure(usdPerMillionEvents(standing) ?? 0),
+  };
+}
+
+function rounded<T extends object>(figures: T): T {
+  return Object.fromEntries(
+    Object.entries(figures).map(([name, value]) => [name, figure(value as number)]),
+  ) as T;
+}
+
+function figure(value: number): number {
+  return Number(value.toFixed(4));
+}

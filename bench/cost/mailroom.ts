@@ -1,0 +1,201 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { z } from 'zod';
+import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
+import { eventBridgeBus } from '../../lambdas/runtime/eventbridge-bus.ts';
+import {
+  createConsumer,
+  createOutbox,
+  defineEvent,
+  type Handler,
+  leased,
+  transactional,
+} from '../../lambdas/runtime/index.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
+import type { Item } from '../../lambdas/runtime/table.ts';
+import { eventBridgeMessage, memoryQueue } from '../../lambdas/runtime/testing.ts';
+import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';
+import type { System, Workload } from '../alternatives/system.ts';
+import {
+  consumerNames,
+  EVENT,
+  handledWrite,
+  handlerFaults,
+  isRetried,
+  orderId,
+  orderRow,
+  payload,
+  SOURCE,
+  START,
+} from '../alternatives/workload.ts';
+import { jumpingClock } from '../aws/jumping-clock.ts';
+import { createMeteredAws, type MeteredAws } from '../aws/metered-aws.ts';
+import { fixedRandom, RELAY_CONFIG, silent, TABLE } from './settings.ts';
+import { sweepMinute } from './sweep-standing.ts';
+
+const PRODUCER_CONFIG = {
+  service: SOURCE,
+  tableName: TABLE,
+  shards: RELAY_CONFIG.shards,
+  bornLeaseMs: 30_000,
+};
+
+/** A consumer's settings, as the constructs set them by default (lib/inbox-consumer.ts). */
+const CONSUMER_CONFIG = {
+  ...PRODUCER_CONFIG,
+  queueUrl: 'queue',
+  leaseMs: 30_000,
+  visibilityTimeoutMs: 180_000,
+  maxAttempts: 5,
+  inboxRetentionDays: 35,
+};
+
+const OrderPlaced = defineEvent({ ...EVENT, schema: z.object({ orderId: z.string(), note: z.string() }) });
+
+/** How a consumer's handler works. */
+type HandlerStyle = 'transactional' | 'leased' | 'leased, once';
+
+/**
+ * Mailroom as it runs: the real outbox, stream handler and consumer, with the SDK clients that they have in AWS.
+ *
+ * - `transactional`: the handler returns its write.
+ * - `leased`: it commits its write under its lease.
+ * - `leased, once`: it also makes one external call by `ctx.once`.
+ */
+export const MAILROOM: Readonly<Record<HandlerStyle, System>> = {
+  transactional: mailroom('mailroom (transactional)', 'transactional'),
+  leased: mailroom('mailroom (leased)', 'leased'),
+  'leased, once': mailroom('mailroom (leased, ctx.once)', 'leased, once'),
+};
+
+function mailroom(name: string, style: HandlerStyle): System {
+  return {
+    name,
+    promise: { publishes: 'at least once', effects: 'exactly once' },
+    tables: [{ name: TABLE, keys: ['PK', 'SK'] }],
+    standing: async (aws, { eventsPerSecond, payloadBytes }) => {
+      await sweepMinute(aws, await publishedRow(payloadBytes), eventsPerSecond);
+      return 1;
+    },
+    run: async (aws, workload) => {
+      const flow = createFlow(aws, workload, style);
+      const indexes = Array.from({ length: workload.events }, (_, index) => index);
+      for (const batch of chunks(indexes, workload.batchSize)) {
+        await aws.during('write', () => flow.write(batch));
+        aws.failNextEntries(batch.filter((index) => isRetried(workload, index)).length);
+        await aws.during('relay', () => flow.relay());
+        await aws.during('consume', () => flow.consume());
+      }
+    },
+  };
+}
+
+/** An outbox row as it stands when its event is published. */
+export async function publishedRow(payloadBytes: number): Promise<Item> {
+  const aws = createMeteredAws(MAILROOM.transactional.tables, { clock: jumpingClock(START) });
+  const workload = { events: 1, payloadBytes, consumers: 0, retries: 0, batchSize: 1 };
+  await MAILROOM.transactional.run(aws, workload);
+  const row = aws.items(TABLE).find(({ status }) => status === 'PUBLISHED');
+  if (row) return row;
+  throw new Error('The event was not published');
+}
+
+/** The parts of one run, and what is between them in AWS. */
+function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
+  const { clock } = aws;
+  const random = fixedRandom();
+  const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
+  const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName: RELAY_CONFIG.busName });
+  const parts = { table, clock, random, telemetry: silent };
+  const outbox = createOutbox({ ...parts, config: PRODUCER_CONFIG });
+  const relayStream = createRelayStream({ ...parts, bus, config: RELAY_CONFIG });
+  const faults = handlerFaults(workload);
+  const consumers = consumerNames(workload).map((consumer) => {
+    const queue = memoryQueue({ clock, visibilityTimeoutMs: CONSUMER_CONFIG.visibilityTimeoutMs });
+    const handle = createConsumer({
+      ...parts,
+      config: { ...CONSUMER_CONFIG, consumer },
+      queue: {
+        changeVisibility: (receiptHandle, seconds) => {
+          aws.book('sqs', 'ChangeMessageVisibility', 1);
+          return queue.changeVisibility(receiptHandle, seconds);
+        },
+      },
+      handlers: [handlerOf(style, consumer, faults)],
+    });
+    return { queue, handle };
+  });
+
+  async function drain({ queue, handle }: (typeof consumers)[number]): Promise<void> {
+    for (let waiting = queue.messages(); waiting.length > 0; waiting = queue.messages()) {
+      await clock.sleep(Math.min(...waiting.map(({ visibleAt }) => visibleAt)) - clock.now());
+      let bodies: string[] = [];
+      const { received, failed } = await queue.deliver(async (event, context) => {
+        bodies = event.Records.map(({ body }) => body);
+        return handle(event, context);
+      });
+      bookInvocation(aws, bodies, received - failed.length);
+    }
+  }
+
+  return {
+    write: async (indexes: readonly number[]) => {
+      for (const index of indexes) {
+        const event = OrderPlaced.create({
+          aggregateId: orderId(index),
+          data: payload(index, workload.payloadBytes),
+        });
+        await outbox.commit({ writes: [{ Put: { Item: orderRow(index) } }], events: [event] });
+        await clock.sleep(1);
+      }
+    },
+    relay: async () => {
+      // The mapping's filter hands over new outbox rows only.
+      const isEvent = (keys: Record<string, { S?: string }> = {}) => keys.PK?.S?.startsWith(OUTBOX_PREFIX);
+      const Records = aws.takeInserts(TABLE).filter(({ dynamodb }) => isEvent(dynamodb?.Keys));
+      const { batchItemFailures } = await relayStream({ Records });
+      if (batchItemFailures.length > 0) throw new Error('The relay handed events back');
+      aws.book('lambda', 'Invoke', 1);
+    },
+    consume: async () => {
+      const bodies = aws.takePublished().map(({ Source, DetailType, Detail }, n) =>
+        eventBridgeMessage({
+          source: Source,
+          detailType: DetailType,
+          detail: Detail,
+          id: `published-${n}`,
+          publishedAt: clock.now(),
+        }),
+      );
+      for (const consumer of consumers) {
+        for (const body of bodies) {
+          bookSend(aws, body);
+          consumer.queue.send(body);
+        }
+        await drain(consumer);
+      }
+    },
+  };
+}
+
+/** A handler that writes one row for its event, after it has failed once where the workload says so. */
+function handlerOf(
+  style: HandlerStyle,
+  consumer: string,
+  mayFail: (consumer: string, order: string) => void,
+): Handler {
+  const writes = (order: string) => [{ Update: handledWrite(consumer, order) }];
+  if (style === 'transactional') {
+    return transactional(OrderPlaced, async ({ data }) => {
+      mayFail(consumer, data.orderId);
+      return { writes: writes(data.orderId) };
+    });
+  }
+  return leased(OrderPlaced, async ({ data }, ctx) => {
+    mayFail(consumer, data.orderId);
+    if (style === 'leased, once')
+      await ctx.once('charge', async () => ({ chargeId: `charge-${data.orderId}` }));
+    await ctx.commit({ writes: writes(data.orderId) });
+  });
+}

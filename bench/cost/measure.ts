@@ -1,0 +1,135 @@
+import { itemBytes } from '../../lambdas/runtime/item-size.ts';
+import type { Item } from '../../lambdas/runtime/table.ts';
+import type { System, Workload } from '../alternatives/system.ts';
+import { START } from '../alternatives/workload.ts';
+import {
+  CALL_CPU_MS,
+  CALL_MS,
+  CALLS_AT_ONCE,
+  EVENT_CPU_MS,
+  LAMBDA_MB,
+  LAMBDA_MB_PER_CORE,
+  LOG_BYTES_PER_INVOCATION,
+  MINUTES_PER_MONTH,
+  PRICES,
+} from '../assumptions.ts';
+import { jumpingClock } from '../aws/jumping-clock.ts';
+import { createMeteredAws, type MeteredRequest } from '../aws/metered-aws.ts';
+
+/** What an item takes in storage beside its own size (DynamoDB developer guide, "DynamoDB item sizes and formats": storage). */
+const STORED_ITEM_BYTES = 100;
+
+/** Requests and units, of a run or a part of it; an average where it is of one event. */
+export interface Usage {
+  readonly writeUnits: number;
+  readonly readUnits: number;
+  readonly dynamodbCalls: number;
+  readonly busCalls: number;
+  /** Events on the bus as they are billed. */
+  readonly busEvents: number;
+  readonly queueRequests: number;
+  readonly invocations: number;
+  /** What it leaves behind, kept until it expires: KB for a month. Rows that never expire are the service's own. */
+  readonly storedKbMonths: number;
+}
+
+/** What a million events, or a month, cost by service, US dollars. */
+export interface Dollars {
+  readonly dynamodb: number;
+  readonly bus: number;
+  readonly queue: number;
+  readonly lambda: number;
+  readonly logs: number;
+  readonly storage: number;
+}
+
+/** What one event uses in one system, in all and by step: `write`, `relay`, `consume`. */
+export interface EventUsage {
+  readonly whole: Usage;
+  readonly steps: ReadonlyMap<string, Usage>;
+}
+
+/** Runs a workload through a system and counts what each event used, without what the system would do anyway. */
+export async function measure(system: System, workload: Workload): Promise<EventUsage> {
+  const aws = createMeteredAws(system.tables, { clock: jumpingClock(START) });
+  await system.run(aws, workload);
+  const requests = aws.requests().filter(({ step }) => step !== 'standing');
+  const names = new Set(requests.map(({ step }) => step));
+  const stepUsage = (name: string) =>
+    usageOf(
+      requests.filter(({ step }) => step === name),
+      workload.events,
+    );
+  return {
+    whole: {
+      ...usageOf(requests, workload.events),
+      storedKbMonths: sum(system.tables, ({ name }) => sum(aws.items(name), kbMonths)) / workload.events,
+    },
+    steps: new Map([...names].map((name) => [name, stepUsage(name)])),
+  };
+}
+
+/** Adds up requests. @param per - for how many events, or other things, they were @default 1 */
+export function usageOf(requests: readonly MeteredRequest[], per = 1): Usage {
+  const of = (service: MeteredRequest['service']) =>
+    requests.filter((request) => request.service === service);
+  return {
+    writeUnits: sum(requests, ({ writeUnits }) => writeUnits) / per,
+    readUnits: sum(requests, ({ readUnits }) => readUnits) / per,
+    dynamodbCalls: of('dynamodb').length / per,
+    busCalls: of('events').length / per,
+    busEvents: sum(of('events'), ({ billed }) => billed) / per,
+    queueRequests: sum(of('sqs'), ({ billed }) => billed) / per,
+    invocations: sum(of('lambda'), ({ billed }) => billed) / per,
+    storedKbMonths: 0,
+  };
+}
+
+/**
+ * The price of a million times this usage.
+ *
+ * @param lambdaMs - how long functions run for it, see {@link lambdaMs}
+ */
+export function usdPerMillion(usage: Usage, lambdaMs: number): Dollars {
+  const gbSeconds = (lambdaMs / 1_000) * (LAMBDA_MB / 1_024) * 1_000_000;
+  const logGb = (usage.invocations * LOG_BYTES_PER_INVOCATION * 1_000_000) / 1_000_000_000;
+  return {
+    dynamodb: usage.writeUnits * PRICES.writeUnitsPerMillion + usage.readUnits * PRICES.readUnitsPerMillion,
+    bus: usage.busEvents * PRICES.busEventsPerMillion,
+    queue: usage.queueRequests * PRICES.queueRequestsPerMillion,
+    lambda: usage.invocations * PRICES.invocationsPerMillion + gbSeconds * PRICES.lambdaGbSecond,
+    logs: logGb * PRICES.logsPerGb,
+    // A KB an event is a GB a million events.
+    storage: usage.storedKbMonths * PRICES.storagePerGbMonth,
+  };
+}
+
+/** The sum of the services. */
+export function total(usd: Dollars): number {
+  return sum(Object.values(usd), (each: number) => each);
+}
+
+/**
+ * How long functions run for a usage, milliseconds. Computed, for every system alike: CPU for each event that a function is
+ * handed and for each call, on the share of a core that its memory gives, and the waiting for the calls, of which several
+ * are under way at once.
+ *
+ * @param handed - how many events functions are handed
+ */
+export function lambdaMs({ dynamodbCalls, busCalls }: Usage, handed: number): number {
+  const calls = dynamodbCalls + busCalls;
+  const cpuMs = (handed * EVENT_CPU_MS + calls * CALL_CPU_MS) / (LAMBDA_MB / LAMBDA_MB_PER_CORE);
+  return cpuMs + (calls * CALL_MS) / CALLS_AT_ONCE;
+}
+
+/** How much an item is stored for how long, when TTL deletes it at its time. */
+function kbMonths(item: Item): number {
+  // By the names that Mailroom and Powertools give to the attribute.
+  const expiresAt = Number(item.expiresAt ?? item.expiration ?? 0);
+  const months = Math.max(0, expiresAt - START / 1_000) / (MINUTES_PER_MONTH * 60);
+  return ((itemBytes(item) + STORED_ITEM_BYTES) / 1_000) * months;
+}
+
+function sum<T>(list: readonly T[], figure: (each: T) => number): number {
+  return list.reduce((total, each) => total + figure(each), 0);
+}

@@ -1,0 +1,84 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { createDeadLetterWatch } from '../../lambdas/runtime/dead-letter-watch.ts';
+import type { Directory } from '../../lambdas/runtime/directory.ts';
+import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { eventBridgeBus } from '../../lambdas/runtime/eventbridge-bus.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
+import { SCHEMA, SWEEP_STATE_KEY } from '../../lambdas/runtime/rows.ts';
+import { MINUTE_MS, minutesToSweep } from '../../lambdas/runtime/sweep-minutes.ts';
+import type { Item } from '../../lambdas/runtime/table.ts';
+import type { MeteredAws } from '../aws/metered-aws.ts';
+import { fixedRandom, RELAY_CONFIG, silent, TABLE } from './settings.ts';
+
+/** How many consumers the watch over dead letters finds. */
+const WATCHED_CONSUMERS = 3;
+
+/** How long an invocation of the sweep may take, milliseconds. */
+const SWEEP_TIMEOUT_MS = 55_000;
+
+/**
+ * Runs the sweep's handler once, as it is run each minute: over the six minutes that it reads in steady state, in which every
+ * row is PUBLISHED, and over the queues in which dead letters would lie. Booked as `standing`.
+ *
+ * @param row - a PUBLISHED row; the others have its size
+ */
+export async function sweepMinute(aws: MeteredAws, row: Item, eventsPerSecond: number): Promise<void> {
+  const { clock } = aws;
+  const parts = { clock, random: fixedRandom(), telemetry: silent };
+  const sweptTo = clock.now() - MINUTE_MS;
+  aws.seed(TABLE, [{ ...SWEEP_STATE_KEY, schema: SCHEMA, sweptTo, shards: RELAY_CONFIG.shards }]);
+  for (const minute of minutesToSweep(sweptTo, clock.now())) {
+    aws.seed(TABLE, rowsOf(Date.parse(`${minute}Z`), row, eventsPerSecond));
+  }
+  const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
+  const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName: RELAY_CONFIG.busName });
+  const watch = createDeadLetterWatch({
+    table,
+    clock,
+    directory: async () => DIRECTORY,
+    queues: emptyQueues(aws),
+  });
+  const sweep = createRelaySweep({ ...parts, config: RELAY_CONFIG, table, bus, watch });
+  await aws.during('standing', async () => {
+    aws.book('lambda', 'Invoke', 1);
+    const report = await sweep.handler({}, { getRemainingTimeInMillis: () => SWEEP_TIMEOUT_MS });
+    if (!('complete' in report) || !report.complete) throw new Error('The pass did not come to its end');
+  });
+}
+
+/** The rows of one minute, evenly over its time, their shards by chance as the ids of events have them. */
+function* rowsOf(minute: number, row: Item, eventsPerSecond: number): Generator<Item> {
+  const random = fixedRandom();
+  const count = (eventsPerSecond * MINUTE_MS) / 1_000;
+  for (let index = 0; index < count; index += 1) {
+    const eventId = mintEventId(
+      minute + Math.floor((index * MINUTE_MS) / count),
+      RELAY_CONFIG.shards,
+      random,
+    );
+    yield { ...row, ...outboxKeyOf(eventId) };
+  }
+}
+
+/** Queues without letters. Each look is a request. */
+function emptyQueues(aws: MeteredAws) {
+  return {
+    depth: async () => {
+      aws.book('sqs', 'GetQueueAttributes', 1);
+      return { arn: 'queue', waiting: 0, inFlight: 0, retentionMs: 0 };
+    },
+    receive: async () => [],
+  };
+}
+
+/** As much of a directory as the watch reads. */
+const DIRECTORY = {
+  mailroom: { failureQueue: 'failures' },
+  consumers: Array.from({ length: WATCHED_CONSUMERS }, (_, n) => ({
+    name: `consumer-${n + 1}`,
+    deadLetterQueue: 'letters',
+    undeliveredQueue: 'undelivered',
+  })),
+} as unknown as Directory;

@@ -1,0 +1,189 @@
+import { itemBytes } from '../../lambdas/runtime/item-size.ts';
+import type { System, Workload } from '../alternatives/system.ts';
+import { MINUTES_PER_MONTH } from '../assumptions.ts';
+import type { FigureTable } from '../part.ts';
+import { MAILROOM, publishedRow } from './mailroom.ts';
+import { type Dollars, type EventUsage, total, type Usage } from './measure.ts';
+
+/** The payloads that are measured, bytes. */
+export const PAYLOADS = [200, 1_024, 4_096] as const;
+
+/** The payload of the tables that show one. */
+const PAYLOAD = 1_024;
+
+/** A system under a workload. */
+export interface Measured {
+  readonly system: System;
+  readonly workload: Workload;
+  readonly event: EventUsage;
+  readonly usd: Dollars;
+}
+
+/** What a minute of a system costs, whatever it has to do. */
+export interface Standing {
+  readonly system: System;
+  readonly eventsPerSecond: number;
+  readonly payloadBytes: number;
+  readonly perMinute: Usage;
+  readonly usdPerMonth: number;
+}
+
+/** The price, by payload: of runs with one consumer and no failures. It is the same in every run of the same code. */
+export function priceTable(plain: readonly Measured[]): FigureTable {
+  return {
+    name: 'cost',
+    title: 'A million events, one consumer, US dollars',
+    head: ['system', 'publishes', 'effects', ...PAYLOADS.map(bytesText)],
+    rows: systemsOf(plain).map((system) => [
+      system.name,
+      system.promise.publishes,
+      system.promise.effects,
+      ...PAYLOADS.map((payloadBytes) => dollars(total(find(plain, system, { payloadBytes }).usd))),
+    ]),
+  };
+}
+
+/** Where it goes, of one payload. */
+export function servicesTable(plain: readonly Measured[]): FigureTable {
+  return {
+    name: 'cost-services',
+    title: `Where it goes: ${bytesText(PAYLOAD)}, one consumer`,
+    head: [
+      'system',
+      'write units',
+      'read units',
+      'DynamoDB calls',
+      'DynamoDB',
+      'bus',
+      'queue',
+      'Lambda',
+      'logs',
+      'storage',
+    ],
+    rows: systemsOf(plain).map((system) => {
+      const { event, usd } = find(plain, system, { payloadBytes: PAYLOAD });
+      const { writeUnits, readUnits, dynamodbCalls } = event.whole;
+      return [
+        system.name,
+        ...[writeUnits, readUnits, dynamodbCalls].map(units),
+        ...[usd.dynamodb, usd.bus, usd.queue, usd.lambda, usd.logs, usd.storage].map(dollars),
+      ];
+    }),
+  };
+}
+
+/** Mailroom's steps. Write and relay are the same for every kind of handler. */
+export async function stepsTable(plain: readonly Measured[]): Promise<FigureTable> {
+  const rows = await Promise.all(PAYLOADS.map(publishedRow));
+  const { transactional, leased, 'leased, once': once } = MAILROOM;
+  const steps: readonly (readonly [title: string, system: System, step: string])[] = [
+    ['write: domain row and outbox row', transactional, 'write'],
+    ['relay: mark', transactional, 'relay'],
+    ['consume: transactional handler', transactional, 'consume'],
+    ['consume: leased handler, ctx.commit', leased, 'consume'],
+    ['consume: leased handler, ctx.once and ctx.commit', once, 'consume'],
+  ];
+  return {
+    name: 'cost-steps',
+    title: 'Write units of one event in Mailroom, by step',
+    head: ['step', 'DynamoDB calls', ...PAYLOADS.map(bytesText)],
+    rows: [
+      ['outbox row, bytes', '', ...rows.map((row) => units(itemBytes(row)))],
+      ...steps.map(([title, system, step]) => {
+        const usages = PAYLOADS.map((payloadBytes) =>
+          find(plain, system, { payloadBytes }).event.steps.get(step),
+        );
+        return [
+          title,
+          units(usages[0]?.dynamodbCalls ?? 0),
+          ...usages.map((usage) => units(usage?.writeUnits ?? 0)),
+        ];
+      }),
+    ],
+  };
+}
+
+/** What more consumers and failures add. */
+export function casesTable(runs: readonly Measured[]): FigureTable {
+  const cases = [
+    { consumers: 1, retries: 0 },
+    { consumers: 1, retries: 1 },
+    { consumers: 3, retries: 0 },
+    { consumers: 3, retries: 1 },
+  ];
+  return {
+    name: 'cost-cases',
+    title: `Three consumers, and 1 % that fails once: ${bytesText(PAYLOAD)}, US dollars a million events`,
+    head: ['system', '1 consumer', 'and 1 % fails', '3 consumers', 'and 1 % fails'],
+    rows: systemsOf(runs).map((system) => [
+      system.name,
+      ...cases.map((part) => dollars(total(find(runs, system, { payloadBytes: PAYLOAD, ...part }).usd))),
+    ]),
+  };
+}
+
+/** What is paid by the minute. */
+export function standingTable(standing: readonly Standing[]): FigureTable {
+  return {
+    name: 'cost-standing',
+    title: 'What is paid by the minute: scans, polls and the sweep',
+    head: [
+      'system',
+      'events/s',
+      'payload',
+      'read units a minute',
+      'DynamoDB calls',
+      'USD a month',
+      'USD a million events',
+    ],
+    rows: standing.map((each) => {
+      const perMillion = usdPerMillionEvents(each);
+      return [
+        each.system.name,
+        each.eventsPerSecond,
+        bytesText(each.payloadBytes),
+        units(each.perMinute.readUnits),
+        units(each.perMinute.dynamodbCalls),
+        dollars(each.usdPerMonth),
+        perMillion === undefined ? '' : dollars(perMillion),
+      ];
+    }),
+  };
+}
+
+function systemsOf(runs: readonly Measured[]): System[] {
+  return [...new Set(runs.map(({ system }) => system))];
+}
+
+function find(runs: readonly Measured[], system: System, part: Partial<Workload>): Measured {
+  const { payloadBytes, consumers, retries } = { payloadBytes: PAYLOAD, consumers: 1, retries: 0, ...part };
+  const found = runs.find(
+    ({ system: measured, workload }) =>
+      measured === system &&
+      workload.payloadBytes === payloadBytes &&
+      workload.consumers === consumers &&
+      workload.retries === retries,
+  );
+  if (found) return found;
+  throw new Error(
+    `${system.name} was not measured with ${payloadBytes} B, ${consumers} consumers, ${retries} retries`,
+  );
+}
+
+/** What the standing cost adds to a million events at that rate; none at no rate. */
+export function usdPerMillionEvents({ usdPerMonth, eventsPerSecond }: Standing): number | undefined {
+  const millions = (eventsPerSecond * 60 * MINUTES_PER_MONTH) / 1_000_000;
+  return millions === 0 ? undefined : usdPerMonth / millions;
+}
+
+function units(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 2 });
+}
+
+function dollars(value: number): string {
+  return value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+}
+
+function bytesText(bytes: number): string {
+  return `${bytes.toLocaleString('en-US')} B`;
+}

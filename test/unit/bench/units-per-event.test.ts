@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest';
+import { MAILROOM } from '../../../bench/cost/mailroom.ts';
+import { measure, type Usage } from '../../../bench/cost/measure.ts';
+import { stepsTable } from '../../../bench/cost/tables.ts';
+import { plainRuns } from '../../../bench/cost.ts';
+import { costPage, line } from './cost-page.ts';
+
+/** One whole batch of marks. */
+const BATCH = { events: 25, payloadBytes: 200, consumers: 1, retries: 0, batchSize: 25 };
+
+const LEGEND = `What one event costs in Mailroom: requests and units by the published rules of AWS, averages over ${BATCH.events} events.
+An event is written beside one domain row of under 1 KB, relayed by the stream, and handled by one consumer that writes one row.
+"Fails once": one of the ${BATCH.events} is refused by the bus once, and fails in the handler once.
+`;
+
+const plain = plainRuns(Object.values(MAILROOM), BATCH);
+
+it('an event costs what was reviewed', async () => {
+  const lines = [LEGEND];
+  for (const { system, workload, event } of await plain) {
+    lines.push(`${system.name}, payload of ${workload.payloadBytes} B`, ...stepLines(event.steps));
+  }
+  for (const system of Object.values(MAILROOM)) {
+    const { steps } = await measure(system, { ...BATCH, retries: 1 });
+    lines.push(`${system.name}, payload of ${BATCH.payloadBytes} B, fails once`, ...stepLines(steps));
+  }
+  await expect(
+    `${lines.join('\n')}\n`,
+    'An event costs something else than before. If that is meant, say in the commit what it gives for its price, and renew ' +
+      'the reviewed text with: npx vitest run --project fast test/unit/bench/units-per-event.test.ts -u',
+  ).toMatchFileSnapshot('units-per-event.txt');
+});
+
+it('docs/cost.md shows these steps', async () => {
+  const { rows } = await stepsTable(await plain);
+  for (const row of rows) expect(costPage()).toContain(line(row));
+});
+
+function stepLines(steps: ReadonlyMap<string, Usage>): string[] {
+  return [...steps].map(([step, usage]) => `  ${step.padEnd(9)}${usageText(usage)}`);
+}
+
+function usageText({ writeUnits, readUnits, dynamodbCalls, busCalls, busEvents, ...rest }: Usage): string {
+  const parts = [
+    [writeUnits, 'write units'],
+    [readUnits, 'read units'],
+    [dynamodbCalls, 'DynamoDB calls'],
+    [busCalls, 'PutEvents calls'],
+    [busEvents, 'bus events'],
+    [rest.queueRequests, 'SQS requests'],
+    [rest.invocations, 'invocations'],
+  ] as const;
+  const made = parts.filter(([count]) => count > 0);
+  return made.map(([count, what]) => `${Number(count.toFixed(4))} ${what}`).join(', ');
+}
