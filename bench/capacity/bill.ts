@@ -1,0 +1,56 @@
+import { LAMBDA_MB, LOG_BYTES_PER_INVOCATION, MINUTES_PER_MONTH, PRICES } from '../assumptions.ts';
+import { outboxUnits, spreadUnits } from './demand.ts';
+import { storedGb } from './load.ts';
+import type { MailroomPlan } from './plan.ts';
+
+/** US dollars a month, of 30 days. */
+export interface CapacityBill {
+  readonly writes: number;
+  readonly reads: number;
+  readonly storage: number;
+  readonly bus: number;
+  readonly queues: number;
+  /** With their logs. */
+  readonly functions: number;
+  readonly total: number;
+  /** All of it, for a million events. */
+  readonly perMillionEvents: number;
+}
+
+const SECONDS_PER_MONTH = MINUTES_PER_MONTH * 60;
+
+/**
+ * What so many Mailrooms cost a month. Without the producers' functions, the domain rows that stay, alarms, and what
+ * is charged for raising warm throughput.
+ */
+export function monthlyBill(mailroom: MailroomPlan, mailrooms: number): CapacityBill {
+  const { demand, eventsPerSecond, stream, sweep, consumer } = mailroom;
+  const millions = (eventsPerSecond * mailrooms * SECONDS_PER_MONTH) / 1e6;
+  const stored = storedGb(eventsPerSecond * mailrooms, demand);
+  const gb = LAMBDA_MB / 1_024;
+  const functionsPerSecond =
+    functionUsd(stream.invocationsPerSecond, stream.concurrency * gb) +
+    demand.consumers * functionUsd(consumer.invocationsPerSecond, consumer.concurrency * gb) +
+    functionUsd(1 / 60, (sweep.seconds / 60) * gb);
+  const parts = {
+    writes: millions * (outboxUnits(demand) + spreadUnits(demand)) * PRICES.writeUnitsPerMillion,
+    reads: (mailrooms * sweep.readUnits * MINUTES_PER_MONTH * PRICES.readUnitsPerMillion) / 1e6,
+    storage: stored * (PRICES.storagePerGbMonth + PRICES.recoveryPerGbMonth),
+    bus: millions * PRICES.busEventsPerMillion,
+    // Each message is sent; a batch is received once and deleted once.
+    queues:
+      millions * demand.consumers * (1 + 2 / consumer.messagesPerInvocation) * PRICES.queueRequestsPerMillion,
+    functions: mailrooms * functionsPerSecond * SECONDS_PER_MONTH,
+  };
+  const total = Object.values(parts).reduce((sum, usd) => sum + usd, 0);
+  return { ...parts, total, perMillionEvents: total / millions };
+}
+
+/** What a function costs in a second. */
+function functionUsd(invocations: number, gbSeconds: number): number {
+  return (
+    (invocations * PRICES.invocationsPerMillion) / 1e6 +
+    gbSeconds * PRICES.lambdaGbSecond +
+    (invocations * LOG_BYTES_PER_INVOCATION * PRICES.logsPerGb) / 1e9
+  );
+}

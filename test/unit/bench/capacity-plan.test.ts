@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { demandOf, outboxUnits, spreadUnits } from '../../../bench/capacity/demand.ts';
+import { fullness } from '../../../bench/capacity/limits.ts';
+import { SWEEP_SECONDS_MAX } from '../../../bench/capacity/load.ts';
+import { carries, highestRate, throttledShare } from '../../../bench/capacity/placement.ts';
+import { planCapacity } from '../../../bench/capacity/plan.ts';
+import { PARTITION, SHARDS_MAX } from '../../../bench/capacity/quotas.ts';
+import { planTables } from '../../../bench/capacity.ts';
+import { withTables } from '../../../bench/render.ts';
+import { itemBytes } from '../../../lambdas/runtime/item-size.ts';
+import { bench } from '../../support/runtime-bench.ts';
+
+const targets = fc.record({
+  eventsPerSecond: fc.integer({ min: 1, max: 2_000_000 }),
+  payloadBytes: fc.integer({ min: 20, max: 20_000 }),
+  consumers: fc.integer({ min: 0, max: 10 }),
+});
+
+const more = fc.integer({ min: 2, max: 20 });
+
+const demand = demandOf(200, 1);
+
+test.each([200, 1_024, 4_096])('an event of %i B asks for the units that were measured', (payloadBytes) => {
+  const text = readFileSync(new URL('./units-per-event.txt', import.meta.url), 'utf8');
+  const part = text.split(`mailroom (leased), payload of ${payloadBytes} B\n`)[1] ?? '';
+  const measured = ['write', 'relay', 'consume'].map((step) =>
+    Number(new RegExp(`^  ${step} +([\\d.]+) write units`, 'm').exec(part)?.[1]),
+  );
+  const { domainUnits, putUnits, markUnits, consumerUnits } = demandOf(payloadBytes, 1);
+  expect([domainUnits + putUnits, markUnits, consumerUnits]).toEqual(measured);
+});
+
+test('on the key of a minute and shard are the put and the mark; the rest is spread', () => {
+  expect(outboxUnits(demandOf(200, 3))).toBe(3);
+  expect(spreadUnits(demandOf(200, 3))).toBe(2 + 3 * 5);
+});
+
+test('the row of a plan is about as large as one that the outbox writes', async () => {
+  const { outbox, happened } = bench();
+  const [entry] = await outbox.entries([happened(1)]);
+  const payloadBytes = JSON.stringify({ n: 1 }).length;
+  // Names and ids of other lengths, and what the mark adds.
+  expect(demandOf(payloadBytes, 1).rowBytes - itemBytes({ ...entry?.Put.Item })).toBeLessThan(150);
+  expect(demandOf(payloadBytes, 1).rowBytes).toBeGreaterThan(itemBytes({ ...entry?.Put.Item }));
+});
+
+describe('what falls on a partition', () => {
+  test('two keys on the same of two partitions: one in two', () => {
+    // 450 events/s × 3 units on each key: alone it is 1,350, and two are 2,700, of 950 that are usable.
+    const placement = { demand: demandOf(200, 0), eventsPerSecond: 900, shards: 2, partitions: 2 };
+    const spread = 900;
+    const of = (keys: number) => Math.max(0, 1 - 950 / (keys * 1_350 + spread));
+    const outbox = (of(1) + of(2)) / 2;
+    const domain = of(0) / 4 + of(1) / 2 + of(2) / 4;
+    expect(throttledShare(placement)).toBeCloseTo(1 - (1 - outbox) * (1 - domain), 10);
+  });
+
+  test('one partition takes what it takes', () => {
+    const placement = { demand, shards: 1, partitions: 1 };
+    const units = outboxUnits(demand) + spreadUnits(demand);
+    expect(highestRate(placement) * units).toBeGreaterThan(PARTITION.writeUnits * 0.94);
+    expect(highestRate(placement) * units).toBeLessThan(PARTITION.writeUnits * 0.96);
+  });
+
+  test('more events are never throttled less', () => {
+    fc.assert(
+      fc.property(targets, more, fc.integer({ min: 1, max: 500 }), (target, times, partitions) => {
+        const { eventsPerSecond } = target;
+        const placement = { demand, shards: 64, partitions };
+        expect(
+          throttledShare({ ...placement, eventsPerSecond: eventsPerSecond * times }),
+        ).toBeGreaterThanOrEqual(throttledShare({ ...placement, eventsPerSecond }) - 1e-9);
+      }),
+    );
+  });
+});
+
+describe('a plan', () => {
+  test('holds: its table carries its events, its sweep ends, its shards fit into a byte', () => {
+    fc.assert(
+      fc.property(targets, (target) => {
+        const { mailroom, mailrooms } = planCapacity(target);
+        expect(carries(mailroom)).toBe(true);
+        expect(mailroom.sweep.seconds).toBeLessThanOrEqual(SWEEP_SECONDS_MAX);
+        expect(mailroom.shards).toBeLessThanOrEqual(SHARDS_MAX);
+        expect(mailroom.partitions).toBeLessThanOrEqual(400);
+        expect(mailroom.eventsPerSecond * mailrooms).toBeCloseTo(target.eventsPerSecond, 3);
+      }),
+    );
+  });
+
+  test('needs as much for more events, larger ones and more consumers', () => {
+    const size = (target: Parameters<typeof planCapacity>[0]) => {
+      const { mailrooms, bill } = planCapacity(target);
+      return { mailrooms, usd: bill.total };
+    };
+    fc.assert(
+      fc.property(targets, more, (target, times) => {
+        const base = size(target);
+        for (const larger of [
+          { ...target, eventsPerSecond: target.eventsPerSecond * times },
+          { ...target, payloadBytes: target.payloadBytes * times },
+          { ...target, consumers: target.consumers + times },
+        ]) {
+          const grown = size(larger);
+          expect(grown.mailrooms).toBeGreaterThanOrEqual(base.mailrooms);
+          expect(grown.usd).toBeGreaterThanOrEqual(base.usd);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('a peak is planned for, and the average is paid for', () => {
+    const calm = planCapacity({ eventsPerSecond: 100 });
+    const peaky = planCapacity({ eventsPerSecond: 100, peakEventsPerSecond: 1_000 });
+    expect(calm.mailroom.warmWriteUnits).toBeUndefined();
+    expect(peaky.mailroom.partitions).toBeGreaterThan(calm.mailroom.partitions);
+    expect(peaky.mailroom.shards).toBeGreaterThan(calm.mailroom.shards);
+    expect(peaky.bill.writes).toBe(calm.bill.writes);
+  });
+
+  test('names its limits in the order in which they are met', () => {
+    const { limits } = planCapacity({ eventsPerSecond: 20_000 });
+    expect(limits.filter((limit) => fullness(limit) > 1).map(({ name }) => name)).toEqual([
+      'new table',
+      'table quota',
+      'table',
+      'bus invocations',
+    ]);
+  });
+
+  test('a table that may have less means more Mailrooms', () => {
+    const target = { eventsPerSecond: 10_000 };
+    const less = planCapacity({ ...target, tableWriteUnitsMax: 40_000 });
+    expect(less.mailrooms).toBeGreaterThan(planCapacity(target).mailrooms);
+    expect(less.mailroom.partitions).toBeLessThanOrEqual(40);
+  });
+});
+
+test('docs/scaling.md shows what the code plans today (npm run bench -- capacity --docs)', () => {
+  const docs = readFileSync(new URL('../../../docs/scaling.md', import.meta.url), 'utf8');
+  const tables = planTables();
+  for (const { name } of tables) expect(docs).toContain(`<!-- bench:${name} -->`);
+  expect(withTables(docs, tables)).toBe(docs);
+});
