@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import { parsePort } from '../../localstack/engine.ts';
-import { freePort } from '../support/engine.ts';
+import { freePort } from '../../localstack/free-port.ts';
 import { SCENARIOS } from './catalogue.ts';
 import { createCleanup } from './cleanup.ts';
 import { startOrderSystem } from './order-system.ts';

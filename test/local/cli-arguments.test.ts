@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, inject, it } from 'vitest';
-import { freePort } from '../support/engine.ts';
+import { freePort } from '../../localstack/free-port.ts';
 import { mailroom, mailroomAt } from './support/mailroom.ts';
 
 /** A Parameter Store that holds nothing. @returns what `run` returns */

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, inject, it, vi } from 'vitest';
 import { reachableUrl } from '../../localstack/deploy.ts';
 import { parsePort, startEngine } from '../../localstack/engine.ts';
+import { freePort } from '../../localstack/free-port.ts';
 import { identify } from '../../localstack/health.ts';
 import { logFile } from '../../localstack/ministack.ts';
 import { ensureEnvironment, environmentDir, findPython } from '../../localstack/python-environment.ts';
 import { projectRoot } from '../../localstack/workspace.ts';
-import { freePort } from '../support/engine.ts';
 
 const cleanups: (() => Promise<unknown>)[] = [];
 

@@ -1,8 +1,8 @@
 import { rename, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import type { TestProject } from 'vitest/node';
 import { deployLocal, type Outputs } from '../../localstack/deploy.ts';
 import { type Engine, startEngine } from '../../localstack/engine.ts';
+import { freePort } from '../../localstack/free-port.ts';
 import { localEnvironment, localFile } from '../../localstack/workspace.ts';
 
 declare module 'vitest' {
@@ -40,17 +40,4 @@ export async function teardown(): Promise<void> {
   if (!engine?.logFile) return;
   await rename(engine.logFile, localFile('engine-of-tests.log'));
   await rm(localFile(`outputs-${engine.port}.json`), { force: true });
-}
-
-/** A port that nothing listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address === 'object' && address !== null) return address.port;
-  throw new Error('The system gave no port.');
 }

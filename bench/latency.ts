@@ -1,0 +1,176 @@
+import { rename, rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { deployLocal } from '../localstack/deploy.ts';
+import { type Engine, startEngine } from '../localstack/engine.ts';
+import { freePort } from '../localstack/free-port.ts';
+import { LOCAL_REGION, localFile } from '../localstack/workspace.ts';
+import { highestCarried, lowestTooHigh, nextRate } from './latency/highest-rate.ts';
+import { createProducers, type Producer } from './latency/producers.ts';
+import { type RateRun, runAtRate } from './latency/rate-run.ts';
+import type { FigureTable, Part, PartSettings } from './part.ts';
+
+/** How long orders are placed, seconds. */
+interface Lengths {
+  /** Orders a second, and for how long. */
+  readonly given: readonly (readonly [ordersPerSecond: number, seconds: number])[];
+  /** At each rate that is tried to find the highest. */
+  readonly tried: number;
+  /** Before each run, at the same rate, without taking times. */
+  readonly warmUp: number;
+  /** How many rates are tried at the most. */
+  readonly triesMax: number;
+}
+
+/** A run that is shown. */
+interface Figure extends RateRun {
+  /** Where it is the one at the highest rate that was carried: the lowest that was not, `null` where none was tried. */
+  readonly tooHigh?: number | null;
+}
+
+const LENGTHS: Lengths = {
+  given: [
+    [1, 15],
+    [50, 8],
+  ],
+  tried: 5,
+  warmUp: 2,
+  triesMax: 5,
+};
+
+const LENGTHS_QUICK: Lengths = {
+  given: [
+    [1, 3],
+    [50, 2],
+  ],
+  tried: 2,
+  warmUp: 1,
+  triesMax: 1,
+};
+
+/** How long events take to the bus and to the consumer, with Mailroom and when the handler publishes them itself. */
+export const latency: Part = {
+  name: 'latency',
+  title: 'commit to bus and to PROCESSED on the local engine, beside publishing from the handler',
+  run: async (settings) => {
+    // An engine of its own: what AWS_ENDPOINT_URL points at is somebody's. It ends with this process, however that ends.
+    const engine = await startEngine({ port: await freePort(), env: {}, onProgress: settings.say });
+    try {
+      const figures = await measure(engine, settings);
+      return { json: { latency: figures.map(asJson) }, tables: [tableOf(figures)] };
+    } finally {
+      await stop(engine);
+    }
+  },
+};
+
+async function measure({ endpoint }: Engine, { say, quick }: PartSettings): Promise<Figure[]> {
+  const appDir = fileURLToPath(new URL('latency', import.meta.url));
+  const { TableName: tableName = '', EventBusName: busName = '' } = await deployLocal({
+    endpoint,
+    appDir,
+    onProgress: say,
+  });
+  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
+  const dynamo = new DynamoDBClient({ endpoint, region: LOCAL_REGION, credentials });
+  const bridge = new EventBridgeClient({ endpoint, region: LOCAL_REGION, credentials });
+  const documents = DynamoDBDocumentClient.from(dynamo);
+  const lengths = quick ? LENGTHS_QUICK : LENGTHS;
+
+  async function runFor(producer: Producer, ordersPerSecond: number, seconds: number): Promise<RateRun> {
+    const run = await runAtRate({ documents, tableName }, producer, {
+      ordersPerSecond,
+      orders: seconds * ordersPerSecond,
+      warmUpOrders: lengths.warmUp * ordersPerSecond,
+    });
+    say(
+      `${run.system}, ${ordersPerSecond} orders a second${run.keptUp ? '' : ', too many'}: on the bus after ` +
+        `${run.toBus.p50Ms} ms, PROCESSED after ${run.toProcessed.p50Ms} ms (p50)`,
+    );
+    return run;
+  }
+
+  try {
+    return await runInTurns(createProducers({ dynamo, bridge, tableName, busName }), lengths, runFor);
+  } finally {
+    dynamo.destroy();
+    bridge.destroy();
+  }
+}
+
+/** The systems take turns at every rate, so that each meets the machine in the same mood. */
+async function runInTurns(
+  producers: readonly Producer[],
+  { given, tried, triesMax }: Lengths,
+  runFor: (producer: Producer, ordersPerSecond: number, seconds: number) => Promise<RateRun>,
+): Promise<Figure[]> {
+  const runs: RateRun[] = [];
+  const runsOf = ({ system }: Producer) => runs.filter((run) => run.system === system);
+  for (const [rate, seconds] of given) {
+    for (const producer of producers) runs.push(await runFor(producer, rate, seconds));
+  }
+  const figures: Figure[] = [...runs];
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    for (const producer of producers) {
+      const rate = nextRate(runsOf(producer));
+      if (rate === undefined) continue;
+      const run = await runFor(producer, rate, tried);
+      // A machine that is busy for a moment is no limit: only what fails twice is too much.
+      runs.push(run.keptUp ? run : await runFor(producer, rate, tried));
+    }
+  }
+  for (const producer of producers) {
+    const most = highestCarried(runsOf(producer));
+    if (most !== undefined) figures.push({ ...most, tooHigh: lowestTooHigh(runsOf(producer)) ?? null });
+  }
+  return figures;
+}
+
+async function stop(engine: Engine): Promise<void> {
+  await engine.stop();
+  if (engine.logFile) await rename(engine.logFile, localFile('engine-of-bench.log'));
+  await rm(localFile(`outputs-${engine.port}.json`), { force: true });
+}
+
+function asJson({ handler, toBus, toProcessed, ordersPerSecond, ...run }: Figure) {
+  return {
+    system: run.system,
+    asked: run.tooHigh === undefined ? run.asked : 'most',
+    ordersPerSecond: rounded(ordersPerSecond),
+    ...(run.tooHigh !== undefined && { tooHigh: run.tooHigh }),
+    keptUp: run.keptUp,
+    orders: run.orders,
+    handlerP50Ms: handler.p50Ms,
+    handlerP99Ms: handler.p99Ms,
+    toBusP50Ms: toBus.p50Ms,
+    toBusP99Ms: toBus.p99Ms,
+    toProcessedP50Ms: toProcessed.p50Ms,
+    toProcessedP99Ms: toProcessed.p99Ms,
+  };
+}
+
+function tableOf(figures: readonly Figure[]): FigureTable {
+  return {
+    name: 'latency',
+    title: 'Latency on the local engine, ms, p50 / p99',
+    head: ['system', 'orders a second', 'orders', 'handler', 'commit to bus', 'commit to PROCESSED'],
+    rows: figures.map(({ handler, toBus, toProcessed, ...run }) => [
+      run.system,
+      `${rounded(run.ordersPerSecond)}${remark(run)}`,
+      run.orders,
+      ...[handler, toBus, toProcessed].map(({ p50Ms, p99Ms }) => `${p50Ms} / ${p99Ms}`),
+    ]),
+  };
+}
+
+function remark({ keptUp, tooHigh }: Pick<Figure, 'keptUp' | 'tooHigh'>): string {
+  if (tooHigh !== undefined)
+    return tooHigh === null ? ' (more was not tried)' : ` (the most: ${tooHigh} were too many)`;
+  return keptUp ? '' : ' (the backlog grew)';
+}
+
+function rounded(rate: number): number {
+  return Math.round(rate * 10) / 10;
+}

@@ -1,0 +1,31 @@
+import { fileURLToPath } from 'node:url';
+import { App, CfnOutput, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { OrderPlaced } from '../../lambdas/example/events.ts';
+import { InboxConsumer, Mailroom } from '../../lib/index.ts';
+import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../localstack/workspace.ts';
+import { CONSUMER, SOURCE } from './producers.ts';
+
+/** On a laptop each invocation that runs at the same time is a process of its own. */
+const CONSUMERS_AT_ONCE = 2;
+
+const removalPolicy = RemovalPolicy.DESTROY;
+
+// A Mailroom with its defaults, and one consumer that hears of every order, however it was published.
+const stack = new Stack(new App(), 'Latency', {
+  env: { account: LOCAL_ACCOUNT, region: LOCAL_REGION },
+  stackName: 'mailroom-latency',
+});
+const mailroom = new Mailroom(stack, 'Mailroom', { removalPolicy });
+new InboxConsumer(stack, 'Reservations', {
+  mailroom,
+  name: CONSUMER,
+  service: 'inventory',
+  from: [SOURCE],
+  events: [OrderPlaced],
+  entry: fileURLToPath(new URL('reservations.handler.ts', import.meta.url)),
+  domainKeys: ['RESERVATION#*'],
+  maxConcurrency: CONSUMERS_AT_ONCE,
+  removalPolicy,
+});
+new CfnOutput(stack, 'TableName', { value: mailroom.table.tableName });
+new CfnOutput(stack, 'EventBusName', { value: mailroom.bus.eventBusName });

@@ -1,0 +1,164 @@
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { BatchGetCommand } from '@aws-sdk/lib-dynamodb';
+import pMap from 'p-map';
+import { systemClock } from '../../lambdas/runtime/clock.ts';
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { inboxKey } from '../../lambdas/runtime/rows.ts';
+import type { Key } from '../../lambdas/runtime/table.ts';
+import { CONSUMER, type PlacedOrder, type Producer } from './producers.ts';
+
+/** How orders are placed. */
+export interface RatePlan {
+  readonly ordersPerSecond: number;
+  /** Orders whose times are taken. */
+  readonly orders: number;
+  /** Orders placed before them at the same rate, so that every function has its processes. */
+  readonly warmUpOrders: number;
+}
+
+/** What came of it. Durations in milliseconds. */
+export interface RateRun {
+  readonly system: Producer['system'];
+  readonly asked: number;
+  /** How many were placed a second; less than asked where the handlers could not keep up. */
+  readonly ordersPerSecond: number;
+  readonly orders: number;
+  /** Whether orders were placed as fast as asked, and the backlog did not grow. */
+  readonly keptUp: boolean;
+  /** From the handler's beginning to its end. */
+  readonly handler: Percentiles;
+  /** From the commit to the bus. */
+  readonly toBus: Percentiles;
+  /** From the commit to PROCESSED. */
+  readonly toProcessed: Percentiles;
+}
+
+/** Of some durations, milliseconds. */
+interface Percentiles {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** The most orders that are being placed at once. */
+const PLACED_AT_ONCE = 32;
+
+/** Orders are placed as fast as asked if they are at this share of the rate. */
+const PLACED_SHARE_MIN = 0.95;
+
+/** The backlog has grown when, at the end, more wait than come in so many seconds. */
+const BACKLOG_MAX_S = 0.5;
+
+/** What is not PROCESSED by then is lost: longer than a born lease and two sweeps. */
+const LOST_AFTER_MS = 150_000;
+
+const LOOK_EVERY_MS = 200;
+
+/** The most keys of one read (DynamoDB API reference, BatchGetItem). */
+const KEYS_MAX = 100;
+
+/**
+ * Places orders at an even rate, waits until each is PROCESSED, and reads from the rows when each step was done. Nothing is read
+ * while orders come in: reading is load too.
+ *
+ * @throws `LATENCY_LOST` when an order was not published or not PROCESSED in time
+ */
+export async function runAtRate(
+  deps: { readonly documents: DynamoDBDocumentClient; readonly tableName: string },
+  producer: Producer,
+  plan: RatePlan,
+): Promise<RateRun> {
+  const { system } = producer;
+  const runId = `${system}-${Date.now().toString(36)}`;
+  const startedAt = Date.now();
+  const dueAt = (n: number) => startedAt + (n / plan.ordersPerSecond) * 1_000;
+  const all = await pMap(
+    Array.from({ length: plan.warmUpOrders + plan.orders }, (_, n) => n),
+    async (n) => {
+      await systemClock.sleep(dueAt(n) - Date.now());
+      return producer.place(`${runId}-${n}`);
+    },
+    { concurrency: PLACED_AT_ONCE },
+  );
+  const lostAt = Date.now() + LOST_AFTER_MS;
+  const eventIds = all.map(({ eventId }) => eventId);
+  const processed = await timesOf(deps, eventIds, {
+    key: (eventId) => inboxKey(CONSUMER, eventId),
+    status: 'PROCESSED',
+    at: 'processedAt',
+    lostAt,
+  });
+  const published =
+    system === 'mailroom'
+      ? await timesOf(deps, eventIds, { key: outboxKeyOf, status: 'PUBLISHED', at: 'publishedAt', lostAt })
+      : new Map(all.map(({ eventId, publishedAt }) => [eventId, publishedAt ?? Number.NaN]));
+
+  const orders = all.slice(plan.warmUpOrders);
+  const since = (of: (order: PlacedOrder) => number) => percentiles(orders.map(of));
+  const endedAt = Math.max(dueAt(all.length), ...orders.map(({ doneAt }) => doneAt));
+  const ordersPerSecond = (orders.length * 1_000) / (endedAt - dueAt(plan.warmUpOrders));
+  const backlog = all.filter(({ eventId }) => (processed.get(eventId) ?? 0) > endedAt).length;
+  return {
+    system,
+    asked: plan.ordersPerSecond,
+    ordersPerSecond,
+    orders: orders.length,
+    keptUp:
+      ordersPerSecond >= plan.ordersPerSecond * PLACED_SHARE_MIN &&
+      backlog <= plan.ordersPerSecond * BACKLOG_MAX_S,
+    handler: since(({ beganAt, doneAt }) => doneAt - beganAt),
+    toBus: since(({ eventId, committedAt }) => (published.get(eventId) ?? 0) - committedAt),
+    toProcessed: since(({ eventId, committedAt }) => (processed.get(eventId) ?? 0) - committedAt),
+  };
+}
+
+/** The rows that say when a step was done. */
+interface StepRows {
+  readonly key: (eventId: string) => Key;
+  /** What a row says whose step is done. */
+  readonly status: string;
+  /** The attribute that says when. */
+  readonly at: string;
+  /** Until when to wait, epoch milliseconds. */
+  readonly lostAt: number;
+}
+
+/** Waits until a step is done for every event. @returns when it was, by event id */
+async function timesOf(
+  { documents, tableName }: { readonly documents: DynamoDBDocumentClient; readonly tableName: string },
+  eventIds: readonly string[],
+  { key, status, at, lostAt }: StepRows,
+): Promise<ReadonlyMap<string, number>> {
+  const times = new Map<string, number>();
+  const idOf = new Map(eventIds.map((eventId) => [nameOf(key(eventId)), eventId]));
+  for (;;) {
+    const open = eventIds.filter((eventId) => !times.has(eventId));
+    if (open.length === 0) return times;
+    if (Date.now() > lostAt) {
+      throw new MailroomError(
+        'LATENCY_LOST',
+        `${open.length} of ${eventIds.length} events are not ${status} after ${LOST_AFTER_MS / 1_000} s, e.g. ` +
+          `${open[0]}. The log of the engine says why: .local/engine-of-bench.log.`,
+      );
+    }
+    // Where even the first of them is not done, it is no use to ask for the rest.
+    const asked = open.slice(0, KEYS_MAX).map((eventId) => ({ ...key(eventId) }));
+    const { Responses = {} } = await documents.send(
+      new BatchGetCommand({ RequestItems: { [tableName]: { Keys: asked, ConsistentRead: true } } }),
+    );
+    const done = (Responses[tableName] ?? []).filter((row) => row.status === status);
+    for (const row of done) times.set(idOf.get(nameOf(row as unknown as Key)) ?? '', Number(row[at]));
+    if (done.length === 0) await systemClock.sleep(LOOK_EVERY_MS);
+  }
+}
+
+function nameOf({ PK, SK }: Key): string {
+  return `${PK}/${SK}`;
+}
+
+/** By nearest rank: each is a duration that was measured. */
+function percentiles(durations: readonly number[]): Percentiles {
+  const sorted = durations.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
+  return { p50Ms: at(0.5), p99Ms: at(0.99) };
+}
