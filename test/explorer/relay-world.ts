@@ -68,6 +68,8 @@ export interface Tamper {
   readonly records?: (records: readonly DynamoDBRecord[]) => readonly DynamoDBRecord[];
   /** Changes a row that is in the table from the beginning. */
   readonly seeded?: (row: Item) => Item;
+  /** How whoever looks at the table sees it, where a row alone does not say how it stands. */
+  readonly seen?: (items: readonly Item[]) => readonly Item[];
 }
 
 /** A relay with its table and its bus under a scheduler. */
@@ -98,6 +100,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     items ??= memory.items();
     return items;
   };
+  const seenNow = () => tamper.seen?.(itemsNow()) ?? itemsNow();
   const violate = (what: string | undefined) => {
     wrong ??= what;
   };
@@ -223,7 +226,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   }
 
   const rows = () =>
-    itemsNow().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)) as unknown as OutboxRow[];
+    seenNow().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)) as unknown as OutboxRow[];
   const published = () =>
     bus.published().map(({ detail }) => (JSON.parse(detail) as { eventId: string }).eventId);
   const unsettled = () => itemsNow().some(({ PK }) => PK === 'SWEEP#00');
