@@ -3,7 +3,15 @@ import { cpus } from 'node:os';
 import { Command } from 'commander';
 import { table } from '../cli/frame/output.ts';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
+import { bundles } from './bundles.ts';
+import { capacity } from './capacity.ts';
+import { cost } from './cost.ts';
+import { drain } from './drain.ts';
+import { latency } from './latency.ts';
+import { memory } from './memory.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
+import { receipts } from './receipts.ts';
+import { relay } from './relay.ts';
 import { withTables } from './render.ts';
 
 interface Options {
@@ -13,7 +21,7 @@ interface Options {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [];
+const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity, receipts];
 
 /** Where the tables have their places. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md'];

@@ -1,7 +1,7 @@
 import type { FigureTable } from './part.ts';
 
 /** A table as Markdown: figures to the right. */
-export function markdownTable({ head, rows }: FigureTable): string {
+function markdownTable({ head, rows }: FigureTable): string {
   const right = head.map((_, column) => rows.length > 0 && rows.every((row) => isFigure(row[column])));
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
   return [line(head), line(right.map((isRight) => (isRight ? '---:' : '---'))), ...rows.map(line)].join('\n');

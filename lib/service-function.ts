@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Duration, type RemovalPolicy } from 'aws-cdk-lib';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Architecture, LoggingFormat, Runtime } from 'aws-cdk-lib/aws-lambda';
-import { LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 
@@ -29,6 +29,40 @@ const REQUIRE_BANNER =
   "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);";
 
 /**
+ * Where the AWS SDK looks for credentials when the environment has none. A function's execution role is always in its
+ * environment (AWS_ACCESS_KEY_ID and its kin; Lambda developer guide, "Defined runtime environment variables"), and the
+ * SDK looks there first, so that none of these is ever loaded. Left in, the clients for SSO, STS and the rest are a third of
+ * a bundle and of its start: see `npm run bench -- bundles`. SnapStart, which gives credentials another way, is not to be
+ * had for Node.js ("Improving startup performance with Lambda SnapStart").
+ */
+const CREDENTIALS_OUTSIDE_LAMBDA = [
+  '@aws-sdk/credential-provider-http',
+  '@aws-sdk/credential-provider-ini',
+  '@aws-sdk/credential-provider-process',
+  '@aws-sdk/credential-provider-sso',
+  '@aws-sdk/credential-provider-web-identity',
+  '@smithy/credential-provider-imds',
+];
+
+/** What Node.js is told in every {@link ServiceFunction}: stacks in the logs name our lines and not those of the bundle. */
+export const NODE_OPTIONS = '--enable-source-maps';
+
+/** The runtime of every {@link ServiceFunction}; esbuild's target follows from it. */
+export const RUNTIME = Runtime.NODEJS_24_X;
+
+/** How every {@link ServiceFunction} is bundled: one minified ESM file with its own AWS SDK, and its source map. */
+export const BUNDLING = {
+  format: OutputFormat.ESM,
+  mainFields: ['module', 'main'],
+  externalModules: CREDENTIALS_OUTSIDE_LAMBDA,
+  minify: true,
+  sourceMap: true,
+  sourcesContent: false,
+  banner: REQUIRE_BANNER,
+  logLevel: LogLevel.WARNING,
+} satisfies BundlingOptions;
+
+/**
  * A Lambda function as Mailroom runs them: Node.js 24 on arm64, one ESM bundle with its own AWS SDK, source maps,
  * JSON logs in a log group of its own that keeps them a month, and a role that may write that log and nothing
  * else until something is granted.
@@ -50,25 +84,16 @@ export class ServiceFunction extends NodejsFunction {
     super(scope, id, {
       entry: props.entry,
       description: props.description,
-      runtime: Runtime.NODEJS_24_X,
+      runtime: RUNTIME,
       architecture: Architecture.ARM_64,
       memorySize: props.memoryMb ?? 512,
       timeout: props.timeout ?? Duration.seconds(30),
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
-      bundling: {
-        format: OutputFormat.ESM,
-        mainFields: ['module', 'main'],
-        bundleAwsSDK: true,
-        minify: true,
-        sourceMap: true,
-        sourcesContent: false,
-        banner: REQUIRE_BANNER,
-        logLevel: LogLevel.WARNING,
-      },
+      bundling: BUNDLING,
       environment: {
-        NODE_OPTIONS: '--enable-source-maps',
+        NODE_OPTIONS,
         POWERTOOLS_SERVICE_NAME: props.service,
         POWERTOOLS_METRICS_NAMESPACE: 'Mailroom',
         ...props.environment,

@@ -1,3 +1,19 @@
+import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
+
+const silent = () => {};
+
+/**
+ * A logger without `info`. One that has it, the SDK's own silent one too, is told of every call, and for that the SDK walks
+ * through every value of the request and the answer to leave out secret ones: a good part of the CPU of a batch of updates, for
+ * a line that nobody writes. Warnings of the connection pool go where they go without a logger.
+ */
+const logger = {
+  trace: silent,
+  debug: silent,
+  warn: (...what: unknown[]) => console.warn(...what),
+  error: silent,
+} as unknown as NonNullable<DynamoDBClientConfig['logger']>;
+
 /**
  * Settings for the AWS SDK clients of a function: a request that hangs is given up after 5 s and tried again, three
  * times in all. The SDK's own default is to wait for ever, which a lease does not.
@@ -9,5 +25,6 @@
  */
 export const clientSettings = {
   maxAttempts: 3,
+  logger,
   requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
 } as const;

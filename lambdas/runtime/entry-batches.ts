@@ -31,3 +31,15 @@ function entryBytes(entry: BusEntry): number {
     Buffer.byteLength(entry.traceHeader ?? '')
   );
 }
+
+/** Cuts anything into groups of a size, in order, each made only when it is asked for. */
+export function* groupsOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
+  let group: T[] = [];
+  for (const item of items) {
+    group.push(item);
+    if (group.length < size) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
+}

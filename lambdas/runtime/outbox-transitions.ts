@@ -1,6 +1,7 @@
-import pMap from 'p-map';
+import { callLimit } from './call-limit.ts';
 import type { Clock } from './clock.ts';
 import type { RelayConfig } from './config.ts';
+import { groupsOf } from './entry-batches.ts';
 import {
   asMailroomError,
   errorMessage,
@@ -19,9 +20,6 @@ import type { Telemetry } from './telemetry.ts';
 /** Which path publishes, as it is stored on the row. */
 export type RelayPath = 'stream' | 'sweep';
 
-/** How many batched updates are under way at once. */
-const CONCURRENCY = 8;
-
 /** How often a batch of marks is tried. What is left PENDING is published again by the sweep. */
 const MARK_TRIES = 5;
 
@@ -36,6 +34,8 @@ export interface TransitionDeps {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
+  /** How many calls to the table are under way at once. */
+  readonly concurrency: number;
 }
 
 /** What becomes of outbox rows: each state transition of a PENDING row but its birth. */
@@ -44,14 +44,14 @@ export interface Transitions {
    * Claims rows: `PENDING`, and the lease as it was read. Returns those that are ours now, with their new lease.
    * `failed` are those of which the table did not say; they may be ours, and come back when that lease ends.
    */
-  claim(rows: readonly PendingRow[]): Promise<{ claimed: PendingRow[]; failed: PendingRow[] }>;
+  claim<R extends PendingRow>(rows: readonly R[]): Promise<{ claimed: R[]; failed: R[] }>;
   /**
    * Marks published rows: PENDING -> PUBLISHED, whoever holds the lease, because it *was* published. A mark that
    * cannot be made is left to the sweep, which publishes once more; it is never an error of the caller.
    *
    * @returns the rows that could not be marked
    */
-  mark(rows: readonly PendingRow[]): Promise<PendingRow[]>;
+  mark<R extends PendingRow>(rows: readonly R[]): Promise<R[]>;
   /**
    * The event's own failure: one attempt more and a backoff; or DEAD when the event itself was refused or its
    * attempts are spent. Conditional on the lease we hold, so that whoever holds it now is not disturbed.
@@ -71,10 +71,11 @@ export interface Transitions {
 /** Makes the transitions for one path. */
 export function createTransitions(deps: TransitionDeps, path: RelayPath): Transitions {
   const { config, table, clock, random, telemetry } = deps;
+  const limited = callLimit(deps.concurrency);
 
-  const claim: Transitions['claim'] = async (rows) => {
-    const claimed: PendingRow[] = [];
-    const failed: PendingRow[] = [];
+  const claim = async <R extends PendingRow>(rows: readonly R[]): Promise<{ claimed: R[]; failed: R[] }> => {
+    const claimed: R[] = [];
+    const failed: R[] = [];
     await inBatches(rows, async (batch) => {
       const leaseUntil = clock.now() + config.claimLeaseMs;
       const results = await updateEach(
@@ -93,7 +94,7 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
     return { claimed, failed };
   };
 
-  const mark: Transitions['mark'] = async (rows) => {
+  const mark = async <R extends PendingRow>(rows: readonly R[]): Promise<R[]> => {
     if (rows.length === 0) return [];
     const publishedAt = clock.now();
     const set = {
@@ -105,7 +106,7 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
     telemetry.count('EventsPublished', rows.length);
     if (path === 'sweep') telemetry.count('EventsRescued', rows.length);
     for (const row of rows) telemetry.duration('PublishLatency', publishedAt - eventIdTime(row.eventId));
-    const unmarked: PendingRow[] = [];
+    const unmarked: R[] = [];
     await inBatches(rows, async (batch) => {
       unmarked.push(...(await markBatch(batch, set)));
     });
@@ -114,12 +115,12 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
     return unmarked;
   };
 
-  async function markBatch(batch: readonly PendingRow[], set: Item): Promise<readonly PendingRow[]> {
+  async function markBatch<R extends PendingRow>(batch: readonly R[], set: Item): Promise<readonly R[]> {
     let left = batch;
     for (let attempt = 1; left.length > 0 && attempt <= MARK_TRIES; attempt += 1) {
       if (attempt > 1) await clock.sleep(backoffMs(attempt - 1, 50, 1_000, random));
       const results = await updateEach(left.map(({ key }) => ({ key, set, when: { status: 'PENDING' } })));
-      const again: PendingRow[] = [];
+      const again: R[] = [];
       for (const [i, row] of left.entries()) {
         const result = results[i];
         const settled = result?.ok || (result?.refused && (!wasDead(result) || (await markDead(row, set))));
@@ -203,6 +204,14 @@ export function createTransitions(deps: TransitionDeps, path: RelayPath): Transi
       );
     });
 
+  /** Works in batches of what one call takes, each when its turn has come. */
+  async function inBatches<T>(
+    items: readonly T[],
+    work: (batch: readonly T[]) => Promise<void>,
+  ): Promise<void> {
+    await Promise.all(Array.from(groupsOf(items, UPDATE_EACH_MAX), (batch) => limited(() => work(batch))));
+  }
+
   /** `updateEach` that answers for each row even when the request as a whole failed. */
   async function updateEach(updates: readonly EachUpdate[]): Promise<EachResult[]> {
     try {
@@ -261,15 +270,6 @@ function deadTransaction(
 /** What a row keeps of the error that it met. */
 function causeOf(error: unknown): { lastError: string; fingerprint: string } {
   return { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
-}
-
-async function inBatches<T>(
-  items: readonly T[],
-  work: (batch: readonly T[]) => Promise<void>,
-): Promise<void> {
-  const batches: T[][] = [];
-  for (let i = 0; i < items.length; i += UPDATE_EACH_MAX) batches.push(items.slice(i, i + UPDATE_EACH_MAX));
-  await pMap(batches, work, { concurrency: CONCURRENCY });
 }
 
 function wasDead(result: EachResult): boolean {

@@ -27,11 +27,11 @@ export function pendingRow(item: Item): PendingRow | undefined {
   const eventId = typeof row.SK === 'string' ? row.SK.slice('EVENT#'.length) : undefined;
   if (typeof row.PK !== 'string' || typeof row.SK !== 'string' || !isEventId(eventId)) return undefined;
   // A copy in another partition is not the event's row: nobody would look for it there.
-  const key = outboxKeyOf(eventId);
-  if (row.PK !== key.PK || row.SK !== key.SK) return undefined;
+  const { PK, SK } = outboxKeyOf(eventId);
+  if (row.PK !== PK || row.SK !== SK) return undefined;
   if (row.status !== 'PENDING' || typeof row.leaseUntil !== 'number') return undefined;
   return {
-    key,
+    key: { PK: row.PK, SK: row.SK },
     eventId,
     leaseUntil: row.leaseUntil,
     attempts: typeof row.attempts === 'number' ? row.attempts : 0,

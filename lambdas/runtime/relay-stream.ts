@@ -1,11 +1,14 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import pMap from 'p-map';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { systemClock } from './clock.ts';
+import { groupsOf } from './entry-batches.ts';
+import { PUT_EVENTS_ENTRIES_MAX } from './event-bus.ts';
 import { eventIdTime, systemRandomBytes } from './event-id.ts';
 import { READ_NUMBERS } from './item-numbers.ts';
 import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
-import { createRelay, type RelayHandlerDeps } from './relay.ts';
+import { CONCURRENCY, createRelay, GROUP_ROWS, type RelayHandlerDeps } from './relay.ts';
 import type { Item } from './table.ts';
 import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 
@@ -21,12 +24,14 @@ export const HAND_BACK_MS = 5_000;
 /** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000;
 
-/** A record of the stream and the PENDING row in its image. */
-interface StreamRow {
-  readonly row: PendingRow;
+/** The PENDING row in the image of a record. */
+interface StreamRow extends PendingRow {
+  readonly record: DynamoDBRecord;
   readonly sequenceNumber: string;
   /** When DynamoDB wrote it, epoch milliseconds, cut to the second. */
   readonly recordedAt: number;
+  /** The lease in the image, which is what a redelivery compares with: `leaseUntil` changes with a claim. */
+  readonly bornLeaseUntil: number;
 }
 
 /**
@@ -42,6 +47,9 @@ interface StreamRow {
  * born lease lasts; after that it is the sweep's. The handler is right also where the mapping ignores what it
  * hands back.
  *
+ * Rows are read a few groups at a time, and of those that are done nothing is kept: a batch of 10,000 records takes no
+ * more memory beside itself than one of some hundreds.
+ *
  * @example
  * ```ts
  * export const handler = createRelayStream({ config, table, bus });
@@ -50,97 +58,114 @@ interface StreamRow {
 export function createRelayStream(
   deps: RelayHandlerDeps,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
-  const { config, clock = systemClock, random = systemRandomBytes } = deps;
+  const { config, clock = systemClock, random = systemRandomBytes, concurrency = CONCURRENCY } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  const relay = createRelay({ ...deps, clock, random, telemetry }, 'stream');
+  const relay = createRelay({ ...deps, clock, random, telemetry, concurrency }, 'stream');
+  // As many as keep the bus busy, and one more, because the last call of a group and its marks are waited for.
+  const groupsAtOnce = 1 + Math.ceil((concurrency * PUT_EVENTS_ENTRIES_MAX) / GROUP_ROWS);
+
+  const fresh = (row: StreamRow) => Math.abs(clock.now() - row.recordedAt) < FRESH_MS;
+  const bornLeaseLasts = (row: StreamRow) =>
+    row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;
 
   return async (event) => {
-    // A record that comes twice in a batch is one: a table updates an item once in a call.
-    const records = new Map(readRecords(event, telemetry).map((record) => [record.row.eventId, record]));
-    const read = [...records.values()];
-    const fresh = (row: PendingRow) =>
-      Math.abs(clock.now() - (records.get(row.eventId)?.recordedAt ?? 0)) < FRESH_MS;
-    const bornLeaseLasts = (row: PendingRow) =>
-      row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;
-
     const breaker = createBusBreaker();
-    const rows = read.map((record) => record.row);
-    const early = rows.filter((row) => fresh(row) && bornLeaseLasts(row));
-    const first = await relay.publish(early, breaker, fresh);
+    const late: DynamoDBRecord[] = []; // from the start, or when their turn came
+    const unpublished: Pick<StreamRow, 'bornLeaseUntil' | 'sequenceNumber'>[] = [];
+    let youngest = 0;
 
-    // Late from the start, or when their turn came.
-    const late = [...rows.filter((row) => !early.includes(row)), ...first.late];
-    const unpublished = [
-      ...first.failed.map(({ row }) => row),
-      ...first.skipped,
-      ...(await publishLate(late, breaker)),
-    ];
-    const failures = unpublished
-      .filter((row) => row.leaseUntil > clock.now())
-      .flatMap((row) => records.get(row.eventId) ?? []);
-    if (failures.length > 0) await clock.sleep(Math.max(HAND_BACK_MS, untilNoLongerFresh(read)));
+    const inGroups = (rows: Iterable<StreamRow>, work: (group: StreamRow[]) => Promise<void>) =>
+      pMap(groupsOf(rows, GROUP_ROWS), work, { concurrency: groupsAtOnce });
+    const keep = (rows: readonly StreamRow[]) =>
+      unpublished.push(
+        ...rows.map(({ bornLeaseUntil, sequenceNumber }) => ({ bornLeaseUntil, sequenceNumber })),
+      );
+
+    function* freshRows(): Generator<StreamRow> {
+      for (const row of readRecords(event, telemetry)) {
+        youngest = Math.max(youngest, row.recordedAt);
+        if (fresh(row) && bornLeaseLasts(row)) yield row;
+        else late.push(row.record);
+      }
+    }
+    await inGroups(freshRows(), async (group) => {
+      const report = await relay.publish(group, breaker, fresh);
+      late.push(...report.late.map(({ record }) => record));
+      keep([...report.failed.map(({ row }) => row), ...report.skipped]);
+    });
+    await inGroups(rowsOf(late), async (group) => {
+      keep(await publishLate(group, breaker));
+    });
+
+    const failures = unpublished.filter(({ bornLeaseUntil }) => bornLeaseUntil > clock.now());
+    if (failures.length > 0) await clock.sleep(Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest)));
     telemetry.flush();
     return { batchItemFailures: failures.map(({ sequenceNumber }) => ({ itemIdentifier: sequenceNumber })) };
   };
 
   /**
-   * Claims and publishes. What fails gets back the lease of its image, which is what a redelivery compares with.
+   * Claims and publishes. What fails gets back the lease of its image.
    *
-   * @returns what is not published, as its image has it
+   * @returns what is not published
    */
-  async function publishLate(rows: readonly PendingRow[], breaker: BusBreaker): Promise<PendingRow[]> {
+  async function publishLate(rows: readonly StreamRow[], breaker: BusBreaker): Promise<StreamRow[]> {
     const open = rows.filter((row) => breaker.isOpen(row.entry.source));
-    const tried = rows.filter((row) => !open.includes(row));
-    const images = new Map(tried.map((row) => [row.eventId, row]));
-    const { claimed, failed } = await relay.claim(tried);
+    const { claimed, failed } = await relay.claim(rows.filter((row) => !open.includes(row)));
     const report = await relay.publish(claimed, breaker);
-    const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.late].flatMap(
-      (row) => {
-        const image = images.get(row.eventId);
-        return image === undefined ? [] : [{ row, leaseUntil: image.leaseUntil, image }];
-      },
-    );
-    await relay.release(back);
-    return [...open, ...failed, ...back.map(({ image }) => image)];
+    const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.late];
+    await relay.release(back.map((row) => ({ row, leaseUntil: row.bornLeaseUntil })));
+    return [...open, ...failed, ...back];
   }
 
   /**
    * How long until even the youngest record of the batch would be claimed first when it comes again: a mapping hands
    * back everything from the first failure on, what was published too.
    */
-  function untilNoLongerFresh(records: readonly StreamRow[]): number {
-    const youngest = Math.max(...records.map((record) => record.recordedAt));
+  function untilNoLongerFresh(youngest: number): number {
     // recordedAt is cut to the second, and the next delivery may be read under another clock.
     const longest = 1_000 + FRESH_MS + LEASE_MARGIN_MS;
     return Math.min(longest, youngest + longest - clock.now());
   }
 }
 
-/** The PENDING rows in the images of a batch. What is none is logged and left: no record may stop the stream. */
-function readRecords(event: DynamoDBStreamEvent, telemetry: Telemetry): StreamRow[] {
+/**
+ * The PENDING rows in the images of a batch, each read when it is asked for. What is none is logged and left: no record may
+ * stop the stream. A row that comes twice is one: a table updates an item once in a call.
+ */
+function* readRecords(event: DynamoDBStreamEvent, telemetry: Telemetry): Generator<StreamRow> {
   const records: readonly DynamoDBRecord[] = Array.isArray(event?.Records) ? event.Records : [];
-  return records.flatMap((record) => {
-    const read = readRecord(record);
-    if (read === undefined) {
+  const seen = new Set<string>();
+  for (const record of records) {
+    const row = readRecord(record);
+    if (row === undefined) {
       telemetry.log.warn('A stream record is no new outbox row; left to the sweep', {
         eventID: record?.eventID,
       });
-      return [];
+      continue;
     }
-    const difference = Math.abs(read.recordedAt - eventIdTime(read.row.eventId));
-    if (difference > CLOCK_DIFFERENCE_MAX_MS) {
-      telemetry.duration('ClockDifference', difference);
-      telemetry.log.warn(
-        'The clock of a producer differs from DynamoDB by over a minute, or its commit was late',
-        {
-          eventId: read.row.eventId,
-          differenceMs: difference,
-        },
-      );
-    }
-    return [read];
-  });
+    reportClockDifference(row, telemetry);
+    if (seen.has(row.key.SK)) continue;
+    seen.add(row.key.SK); // the text of the image itself: 10,000 of them take 0.4 MB
+    yield row;
+  }
+}
+
+function* rowsOf(records: readonly DynamoDBRecord[]): Generator<StreamRow> {
+  for (const record of records) {
+    const row = readRecord(record);
+    if (row !== undefined) yield row;
+  }
+}
+
+function reportClockDifference({ eventId, recordedAt }: StreamRow, telemetry: Telemetry): void {
+  const differenceMs = Math.abs(recordedAt - eventIdTime(eventId));
+  if (differenceMs <= CLOCK_DIFFERENCE_MAX_MS) return;
+  telemetry.duration('ClockDifference', differenceMs);
+  telemetry.log.warn(
+    'The clock of a producer differs from DynamoDB by over a minute, or its commit was late',
+    { eventId, differenceMs },
+  );
 }
 
 function readRecord(record: DynamoDBRecord): StreamRow | undefined {
@@ -151,12 +176,14 @@ function readRecord(record: DynamoDBRecord): StreamRow | undefined {
     const row = pendingRow(unmarshall(NewImage as Parameters<typeof unmarshall>[0], READ_NUMBERS) as Item);
     if (row === undefined) return undefined;
     return {
-      row,
+      ...row,
+      record,
       sequenceNumber: SequenceNumber,
       // Without a time it is old, and so claimed first.
       recordedAt: Number.isFinite(ApproximateCreationDateTime)
         ? Math.floor(Number(ApproximateCreationDateTime)) * 1_000
         : 0,
+      bornLeaseUntil: row.leaseUntil,
     };
   } catch {
     return undefined;

@@ -5,7 +5,7 @@ import type { DeadLetterWatch } from './dead-letter-watch.ts';
 import { isConditionFailed } from './errors.ts';
 import { eventIdTime, mintToken, systemRandomBytes } from './event-id.ts';
 import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
-import { createRelay, type RelayHandlerDeps } from './relay.ts';
+import { createRelay, GROUP_ROWS, type Relay, type RelayHandlerDeps } from './relay.ts';
 import { backoffMs } from './retry.ts';
 import { asRow, deadKey, outboxPartition, SCHEMA, type UnsettledPointer, unsettledKey } from './rows.ts';
 import { MINUTE_MS, minutesToSweep, youngestMinutes } from './sweep-minutes.ts';
@@ -31,11 +31,14 @@ const RANGE_SHARE = 0.7;
 const BUS_BACKOFF_SWEEPS = 3;
 const BUS_BACKOFF_MAX_MS = 15 * MINUTE_MS;
 
-/** How many shards are read at once. */
-const SHARDS_AT_ONCE = 16;
-
 /** Work stops this long before the invocation's end, so that the last publish and its mark are over. */
 const END_MARGIN_MS = 10_000;
+
+/** How many shards are read at once, at most: of each one there is a page of up to 1 MB in memory. */
+const SHARDS_AT_ONCE = 16;
+
+/** How many calls to the bus, and how many to the table, each of them has under way at once, unless the handler is told. */
+const CALLS_OF_SHARD = 8;
 
 /** What a pass found and left. */
 export interface SweepReport {
@@ -112,10 +115,15 @@ interface Tally {
  * ```
  */
 export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
-  const { config, table, clock = systemClock, random = systemRandomBytes } = deps;
+  const { config, table, clock = systemClock, random = systemRandomBytes, concurrency } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  const relay = createRelay({ ...deps, clock, random, telemetry }, 'sweep');
+  const [shardsAtOnce, callsOfShard] = shares(config.shards, concurrency);
+  // Each has its own share of the calls: a shard full of events that fail must not take the turn of the others.
+  const relays = Array.from({ length: shardsAtOnce }, () =>
+    createRelay({ ...deps, clock, random, telemetry, concurrency: callsOfShard }, 'sweep'),
+  );
+  const relayOf = (shard: number) => relays[shard % relays.length] as Relay;
 
   let shards = config.shards;
 
@@ -193,7 +201,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
           }
         }
       },
-      { concurrency: SHARDS_AT_ONCE },
+      { concurrency: shardsAtOnce },
     );
     return whole && goesOn(tally);
   }
@@ -236,7 +244,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
       left += unreadable;
       const now = clock.now();
       const due = rows.filter((row) => row.leaseUntil + LEASE_MARGIN_MS < now);
-      const { settled, served } = await publishDue(due, tally);
+      const { settled, served } = await publishDue(relayOf(shard), due, tally);
       for (const row of rows) {
         found += 1;
         if (settled.has(row.eventId)) continue;
@@ -257,14 +265,15 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
    * @returns the ids of those that are PENDING no more, and of those that had their turn: their lease is a new one
    */
   async function publishDue(
+    relay: Relay,
     due: readonly PendingRow[],
     tally: Tally,
   ): Promise<{ settled: ReadonlySet<string>; served: ReadonlySet<string> }> {
     const settled = new Set<string>();
     const served = new Set<string>();
     const { breaker } = tally;
-    for (let i = 0; i < due.length && goesOn(tally); i += PUBLISH_GROUP) {
-      const group = due.slice(i, i + PUBLISH_GROUP).filter((row) => !breaker.isOpen(row.entry.source));
+    for (let i = 0; i < due.length && goesOn(tally); i += GROUP_ROWS) {
+      const group = due.slice(i, i + GROUP_ROWS).filter((row) => !breaker.isOpen(row.entry.source));
       const { claimed, failed } = await relay.claim(group);
       for (const row of group) if (!failed.includes(row)) served.add(row.eventId);
       const report = await relay.publish(claimed, breaker, () => clock.now() < tally.lastPublishAt);
@@ -336,7 +345,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
         } while (cursor !== undefined);
         return pointers;
       },
-      { concurrency: SHARDS_AT_ONCE },
+      { concurrency: shardsAtOnce },
     );
   }
 
@@ -416,11 +425,18 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
   }
 }
 
+/** How many shards are read at once, and how many calls each of them has under way. */
+function shares(
+  shards: number,
+  concurrency: number | undefined,
+): [shardsAtOnce: number, callsOfShard: number] {
+  if (concurrency === undefined) return [SHARDS_AT_ONCE, CALLS_OF_SHARD];
+  const shardsAtOnce = Math.min(SHARDS_AT_ONCE, shards, concurrency);
+  return [shardsAtOnce, Math.floor(concurrency / shardsAtOnce)];
+}
+
 /** What a mark may take, milliseconds. */
 const MARK_MS = 3_000;
-
-/** How many rows are claimed together, and published before their lease can end. */
-const PUBLISH_GROUP = 100;
 
 function newTally(endsBy: number, publishTimeoutMs: number): Tally {
   return {

@@ -1,5 +1,5 @@
-import pMap from 'p-map';
 import type { BusBreaker } from './bus-breaker.ts';
+import { callLimit } from './call-limit.ts';
 import type { Clock } from './clock.ts';
 import type { RelayConfig } from './config.ts';
 import { batchEntries } from './entry-batches.ts';
@@ -36,11 +36,11 @@ export interface Relay extends Pick<Transitions, 'claim' | 'release'> {
    * @param breaker - what the bus does not take in this pass
    * @param mayPublish - asked for each row right before each call: may it still be published without a claim?
    */
-  publish(
-    rows: readonly PendingRow[],
+  publish<R extends PendingRow>(
+    rows: readonly R[],
     breaker: BusBreaker,
-    mayPublish?: (row: PendingRow) => boolean,
-  ): Promise<PublishReport>;
+    mayPublish?: (row: R) => boolean,
+  ): Promise<PublishReport<R>>;
 }
 
 /** What the relay's core needs. */
@@ -58,72 +58,101 @@ export interface RelayHandlerDeps {
   readonly clock?: Clock | undefined;
   /** @default the machine's */
   readonly random?: RandomBytes | undefined;
-  /** @default Powertools */
+  /** @default `powertoolsTelemetry` */
   readonly telemetry?: Telemetry | undefined;
+  /**
+   * How many calls to the bus, and how many to the table, are under way at once.
+   *
+   * @default the stream: {@link CONCURRENCY}; the sweep: 8 for each shard that it reads at a time, at most 16 shards
+   */
+  readonly concurrency?: number | undefined;
 }
 
-/** How many PutEvents calls are under way at once. */
-const CONCURRENCY = 8;
+/**
+ * Calls of the stream path under way at once: the ten that 100 records make, the mapping's default, go out together. It is
+ * bound by its CPU from about eight on (`npm run bench -- relay`): more would bring little, and load a bus that is in trouble.
+ */
+export const CONCURRENCY = 16;
+
+/** How many rows are worked on together: claimed, and published before their lease can end. */
+export const GROUP_ROWS = 100;
 
 /** How often one PutEvents call that the bus throttled or failed is tried, while the lease lasts. */
 const PUBLISH_TRIES = 3;
 
 /** What became of the rows. One that the event's own failure kept from being published is in none of the lists. */
-interface PublishReport {
-  readonly published: PendingRow[];
+interface PublishReport<R extends PendingRow> {
+  readonly published: R[];
   /** Published, and still PENDING in the table. */
-  readonly unmarked: PendingRow[];
+  readonly unmarked: R[];
   /** The bus failed, or the right to use it. */
-  readonly failed: { readonly row: PendingRow; readonly error: MailroomError }[];
+  readonly failed: Failure<R>[];
   /** Not tried, because the breaker is open. */
-  readonly skipped: PendingRow[];
+  readonly skipped: R[];
   /** Not tried, because it may not be published under the lease that it has. */
-  readonly late: PendingRow[];
+  readonly late: R[];
+}
+
+interface Failure<R> {
+  readonly row: R;
+  readonly error: MailroomError;
+}
+
+/** What one PutEvents call came to. */
+interface Answer<R> {
+  readonly published: R[];
+  /** The event itself was refused. */
+  readonly refused: Failure<R>[];
+  /** Something else went wrong with this one entry: its attempt counts. */
+  readonly failed: Failure<R>[];
+  /** The bus or the configuration failed: no attempt counts. */
+  readonly busFailed: Failure<R>[];
+  readonly late: R[];
+  /** Trying again at once cannot help. */
+  final: boolean;
 }
 
 /** Makes the relay's core for one path. */
 export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
   const { config, bus, clock, random, telemetry } = deps;
   const { claim, mark, fail, release } = createTransitions(deps, path);
+  // The bus has its own limit: while its calls hang, what is published already can still be marked.
+  const limited = callLimit(deps.concurrency);
 
   const outlastsPublish = (row: PendingRow) =>
     row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;
 
-  const publish: Relay['publish'] = async (rows, breaker, mayPublish = () => true) => {
-    const report: PublishReport = { published: [], unmarked: [], failed: [], skipped: [], late: [] };
-    const waiting: PendingRow[] = []; // published, to be marked 25 at a time
-    await pMap(
-      batchEntries(rows),
-      async (batch) => {
-        const open = batch.filter((row) => breaker.isOpen(row.entry.source));
-        report.skipped.push(...open);
-        const published = await publishBatch(
-          batch.filter((row) => !open.includes(row)),
-          (row) => mayPublish(row) && outlastsPublish(row),
-          breaker,
-          report,
-        );
-        waiting.push(...published);
+  async function publish<R extends PendingRow>(
+    rows: readonly R[],
+    breaker: BusBreaker,
+    mayPublish: (row: R) => boolean = () => true,
+  ): Promise<PublishReport<R>> {
+    const report: PublishReport<R> = { published: [], unmarked: [], failed: [], skipped: [], late: [] };
+    const ours = (row: R) => mayPublish(row) && outlastsPublish(row);
+    const waiting: R[] = []; // published, to be marked 25 at a time
+    await Promise.all(
+      batchEntries(rows).map(async (batch) => {
+        waiting.push(...(await limited(() => publishBatch(batch, ours, breaker, report))));
         while (waiting.length >= UPDATE_EACH_MAX) {
           report.unmarked.push(...(await mark(waiting.splice(0, UPDATE_EACH_MAX))));
         }
-      },
-      { concurrency: CONCURRENCY },
+      }),
     );
     report.unmarked.push(...(await mark(waiting)));
     return report;
-  };
+  }
 
   /** One PutEvents call, tried again while that helps. Returns what it published. */
-  async function publishBatch(
-    batch: readonly PendingRow[],
-    ours: (row: PendingRow) => boolean,
+  async function publishBatch<R extends PendingRow>(
+    batch: readonly R[],
+    ours: (row: R) => boolean,
     breaker: BusBreaker,
-    report: PublishReport,
-  ): Promise<PendingRow[]> {
-    const published: PendingRow[] = [];
-    let left: PublishReport['failed'] = [];
-    let rows = batch;
+    report: PublishReport<R>,
+  ): Promise<R[]> {
+    const published: R[] = [];
+    let left: Failure<R>[] = [];
+    report.skipped.push(...batch.filter((row) => breaker.isOpen(row.entry.source)));
+    let rows = batch.filter((row) => !breaker.isOpen(row.entry.source));
     for (let attempt = 1; ; attempt += 1) {
       const sent = rows.filter(ours);
       report.late.push(...rows.filter((row) => !sent.includes(row)));
@@ -147,25 +176,19 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     return published;
   }
 
-  interface Answer {
-    readonly published: PendingRow[];
-    /** The event itself was refused. */
-    readonly refused: PublishReport['failed'];
-    /** Something else went wrong with this one entry: its attempt counts. */
-    readonly failed: PublishReport['failed'];
-    /** The bus or the configuration failed: no attempt counts. */
-    readonly busFailed: PublishReport['failed'];
-    readonly late: PendingRow[];
-    /** Trying again at once cannot help. */
-    final: boolean;
-  }
-
   /** Calls PutEvents and looks at every entry's result. A call refused as invalid is made once per entry. */
-  async function putEntries(
-    rows: readonly PendingRow[],
-    ours: (row: PendingRow) => boolean,
-  ): Promise<Answer> {
-    const answer: Answer = { published: [], refused: [], failed: [], busFailed: [], late: [], final: false };
+  async function putEntries<R extends PendingRow>(
+    rows: readonly R[],
+    ours: (row: R) => boolean,
+  ): Promise<Answer<R>> {
+    const answer: Answer<R> = {
+      published: [],
+      refused: [],
+      failed: [],
+      busFailed: [],
+      late: [],
+      final: false,
+    };
     try {
       const results = await bus.put(
         rows.map((row) => row.entry),
@@ -198,8 +221,18 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     return answer;
   }
 
-  async function oneByOne(rows: readonly PendingRow[], ours: (row: PendingRow) => boolean): Promise<Answer> {
-    const whole: Answer = { published: [], refused: [], failed: [], busFailed: [], late: [], final: false };
+  async function oneByOne<R extends PendingRow>(
+    rows: readonly R[],
+    ours: (row: R) => boolean,
+  ): Promise<Answer<R>> {
+    const whole: Answer<R> = {
+      published: [],
+      refused: [],
+      failed: [],
+      busFailed: [],
+      late: [],
+      final: false,
+    };
     for (const row of rows) {
       if (!ours(row)) {
         whole.late.push(row);

@@ -53,6 +53,7 @@ export async function deadEvent(message = 'The entry is malformed.'): Promise<En
       },
       table,
       clock: systemClock,
+      concurrency: 1,
       random: systemRandomBytes,
       telemetry: memoryTelemetry(),
     },

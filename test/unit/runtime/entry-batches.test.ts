@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { batchEntries } from '../../../lambdas/runtime/entry-batches.ts';
+import { batchEntries, groupsOf } from '../../../lambdas/runtime/entry-batches.ts';
 import { PUT_EVENTS_BYTES_MAX, PUT_EVENTS_ENTRIES_MAX } from '../../../lambdas/runtime/event-bus.ts';
 import { memoryBus } from '../../../lambdas/runtime/testing.ts';
 
@@ -49,4 +49,20 @@ test('an entry starts a new call only when the one before is full', () => {
   ]);
   expect(batchEntries([row(half), row(half), row(1)]).map((batch) => batch.length)).toEqual([1, 2]);
   expect(batchEntries([])).toEqual([]);
+});
+
+test('groups keep the order, lose nothing, and read no further than they are asked to', () => {
+  let read = 0;
+  function* numbers() {
+    while (read < 7) {
+      read += 1;
+      yield read;
+    }
+  }
+  const groups = groupsOf(numbers(), 3);
+  expect(groups.next().value).toEqual([1, 2, 3]);
+  expect(read).toBe(3);
+  expect([...groups]).toEqual([[4, 5, 6], [7]]);
+  expect([...groupsOf([], 3)]).toEqual([]);
+  expect([...groupsOf([1, 2], 2)]).toEqual([[1, 2]]);
 });

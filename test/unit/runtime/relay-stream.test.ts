@@ -42,6 +42,70 @@ test('many records go in calls of ten, are marked 25 to a call, and each is publ
   expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
 });
 
+test('records are read as their turn comes: a large batch is never in memory as rows', async () => {
+  const parts = bench();
+  for (let n = 0; n < 20; n += 1) {
+    await parts.outbox.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(n * 50 + i)) });
+  }
+  const event = parts.streamEvent();
+  let read = 0;
+  const Records = event.Records.map((record) => ({
+    ...record,
+    get dynamodb() {
+      read += 1;
+      return record.dynamodb;
+    },
+  }));
+  const readAtCall: number[] = [];
+  const bus = {
+    ...parts.bus,
+    put: async (...args: Parameters<typeof parts.bus.put>) => {
+      readAtCall.push(read);
+      return parts.bus.put(...args);
+    },
+  };
+  await stream({ ...parts, bus })({ Records });
+  expect(readAtCall).toHaveLength(100);
+  expect(readAtCall[0]).toBeLessThan(400);
+  expect(new Set(parts.publishedIds()).size).toBe(1_000);
+});
+
+test('a row that comes twice in a batch is published once, and marked', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
+  const { Records } = parts.streamEvent();
+  await stream(parts)({ Records: [...Records, ...Records] });
+  expect(parts.publishedIds()).toHaveLength(2);
+  expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
+});
+
+test('no more calls are under way at once than the handler is told', async () => {
+  const parts = bench();
+  for (let n = 0; n < 6; n += 1) {
+    await parts.outbox.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(n * 50 + i)) });
+  }
+  const most = { put: 0, updateEach: 0 };
+  const watched = <A extends unknown[], R>(name: keyof typeof most, call: (...args: A) => Promise<R>) => {
+    let underWay = 0;
+    return async (...args: A) => {
+      underWay += 1;
+      most[name] = Math.max(most[name], underWay);
+      await parts.clock.sleep(5);
+      return call(...args).finally(() => {
+        underWay -= 1;
+      });
+    };
+  };
+  const { clock, telemetry, memory } = parts;
+  const table = { ...memory, updateEach: watched('updateEach', memory.updateEach) };
+  const bus = { ...parts.bus, put: watched('put', parts.bus.put) };
+  const deps = { config: relayConfig, table, bus, clock, telemetry, concurrency: 3 };
+  await runThrough(clock, createRelayStream(deps)(parts.streamEvent()));
+  expect(most.put).toBe(3);
+  expect(most.updateEach).toBeLessThanOrEqual(3);
+  expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
+});
+
 test('a record delivered again is claimed first: what is published already stays as it is', async () => {
   const parts = bench();
   await parts.outbox.commit({ events: [parts.happened(1)] });

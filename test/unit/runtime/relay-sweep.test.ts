@@ -322,6 +322,41 @@ test('many events that the bus always fails do not hold up those behind them', a
   expect(parts.rows().filter((row) => row.status === 'PENDING')).toHaveLength(400);
 });
 
+test('the calls that a sweep may have under way are shared out to its shards', async () => {
+  const parts = bench();
+  const { clock, memory, telemetry } = parts;
+  for (let n = 0; n < 6; n += 1) {
+    await parts.outbox.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(n * 50 + i)) });
+  }
+  await clock.advance(2 * MINUTE_MS);
+  const underWay: string[] = [];
+  const met: string[][] = [];
+  const bus = {
+    ...parts.bus,
+    put: async (...args: Parameters<typeof parts.bus.put>) => {
+      const { eventId } = JSON.parse(args[0][0]?.detail ?? '') as { eventId: string };
+      underWay.push(eventId.slice(-2));
+      met.push([...underWay].sort());
+      await clock.sleep(5);
+      underWay.splice(underWay.indexOf(eventId.slice(-2)), 1);
+      return parts.bus.put(...args);
+    },
+  };
+  const sweep = createRelaySweep({
+    config: relayConfig,
+    table: memory,
+    bus,
+    clock,
+    telemetry,
+    concurrency: 4,
+  });
+  await expect(runThrough(clock, sweep.pass(clock.now() + 60_000))).resolves.toMatchObject({
+    published: 300,
+  });
+  expect(met.every((shards) => shards.length <= 4)).toBe(true);
+  expect(met).toContainEqual(['00', '00', '01', '01']);
+});
+
 test('a row that was published but could not be marked keeps its minute unsettled', async () => {
   const parts = bench();
   await parts.outbox.commit({ events: [parts.happened(1)] });

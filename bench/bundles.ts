@@ -1,0 +1,83 @@
+import { appFunctions, bundleFunction, type FunctionBundle } from './bundles/function-bundle.ts';
+import { type ImportTime, importTimes } from './bundles/import-time.ts';
+import type { FigureTable, Part } from './part.ts';
+
+/** In how many fresh processes each bundle is imported. */
+const RUNS = 21;
+const RUNS_QUICK = 3;
+
+/** How many of a bundle's packages the table names. */
+const PACKAGES_SHOWN = 4;
+
+/** The clients and commands of the relay's live path, as esbuild bundles them; trimmed: as Mailroom does. */
+const SDK_CLIENTS = { name: 'sdk-clients', entry: 'bench/bundles/sdk-clients.handler.ts' };
+
+interface Figure {
+  readonly bundle: FunctionBundle;
+  readonly time: ImportTime;
+}
+
+/** How large each function's code is, what it is made of, and how long it takes to import. */
+export const bundles: Part = {
+  name: 'bundles',
+  title: 'size and import time of every function, beside an empty one and the SDK clients alone',
+  run: async ({ say, quick }) => {
+    const made = await Promise.all([
+      bundleFunction({ name: 'empty', entry: 'bench/bundles/empty.handler.ts' }),
+      bundleFunction(SDK_CLIENTS, { wholeSdk: true }),
+      bundleFunction({ ...SDK_CLIENTS, name: 'sdk-clients-trimmed' }),
+      ...appFunctions().map((entry) => bundleFunction(entry)),
+    ]);
+    const runs = quick ? RUNS_QUICK : RUNS;
+    say(`imports ${made.length} bundles, each in ${runs} fresh processes`);
+    const times = await importTimes(made, runs);
+    const figures = made.map((bundle) => ({ bundle, time: times.get(bundle.name) as ImportTime }));
+    return { json: { bundles: figures.map(asJson) }, tables: [tableOf(figures)] };
+  },
+};
+
+function asJson({ bundle, time }: Figure) {
+  const { name, bytes, gzipBytes, packages } = bundle;
+  return { name, bytes, gzipBytes, importMs: round(time.wallMs), importCpuMs: round(time.cpuMs), packages };
+}
+
+function tableOf(figures: readonly Figure[]): FigureTable {
+  const sdk = figures.find(({ bundle }) => bundle.name === 'sdk-clients') as Figure;
+  return {
+    name: 'bundles',
+    title: `Bundles, and their import by Node.js ${process.versions.node} (medians). "× SDK" is beside sdk-clients.`,
+    head: [
+      'function',
+      'KB',
+      '× SDK',
+      'KB gzip',
+      'import ms',
+      '× SDK',
+      'CPU ms',
+      '× SDK',
+      'the largest in it, KB',
+    ],
+    rows: figures.map(({ bundle, time }) => [
+      bundle.name,
+      kb(bundle.bytes),
+      (bundle.bytes / sdk.bundle.bytes).toFixed(2),
+      kb(bundle.gzipBytes),
+      round(time.wallMs),
+      (time.wallMs / sdk.time.wallMs).toFixed(2),
+      round(time.cpuMs),
+      (time.cpuMs / sdk.time.cpuMs).toFixed(2),
+      bundle.packages
+        .slice(0, PACKAGES_SHOWN)
+        .map(({ name, bytes }) => `${name} ${kb(bytes)}`)
+        .join(', '),
+    ]),
+  };
+}
+
+function kb(bytes: number): number {
+  return Math.round(bytes / 1_000);
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

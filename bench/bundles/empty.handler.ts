@@ -1,0 +1,2 @@
+/** The least that a function can be. */
+export const handler = async () => {};

@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import {
+  encodeAuditConfig,
+  encodeConsumerConfig,
+  encodeProducerConfig,
+  encodeRelayConfig,
+} from '../../lambdas/runtime/config.ts';
+import { NODE_OPTIONS } from '../../lib/service-function.ts';
+import type { FunctionBundle } from './function-bundle.ts';
+
+/** How long a fresh process takes to import a bundle. */
+export interface ImportTime {
+  readonly wallMs: number;
+  /** On all threads of the process: steadier than the wall where others use the machine. */
+  readonly cpuMs: number;
+}
+
+/** Imports the file that it is given and says how long that took, as JSON. */
+const CHILD = `
+const cpu = process.cpuUsage();
+const start = performance.now();
+const { handler } = await import(process.argv[1]);
+const wallMs = performance.now() - start;
+const { user, system } = process.cpuUsage(cpu);
+if (typeof handler !== 'function') throw new Error('The bundle exports no handler');
+console.log(JSON.stringify({ wallMs, cpuMs: (user + system) / 1_000 }));
+process.exit();
+`;
+
+const producer = { tableName: 'Mailroom', service: 'bench', shards: 8, bornLeaseMs: 30_000 };
+
+/** What any of the functions of the app reads from its environment while it is imported. */
+export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
+  ...encodeProducerConfig(producer),
+  ...encodeConsumerConfig({
+    ...producer,
+    consumer: 'bench',
+    queueUrl: 'https://sqs.us-east-1.amazonaws.com/111122223333/bench',
+    leaseMs: 60_000,
+    visibilityTimeoutMs: 180_000,
+    maxAttempts: 5,
+    inboxRetentionDays: 35,
+  }),
+  ...encodeRelayConfig({
+    ...producer,
+    busName: 'bench',
+    claimLeaseMs: 30_000,
+    publishTimeoutMs: 5_000,
+    maxAttempts: 10,
+    publishedRetentionDays: 7,
+    sweepEveryMs: 60_000,
+  }),
+  ...encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 3_600_000 }),
+  BANK_FUNCTION_NAME: 'bank',
+  BANK_TABLE: 'Bank',
+  NODE_OPTIONS,
+  AWS_REGION: 'us-east-1',
+  AWS_ACCESS_KEY_ID: 'bench',
+  AWS_SECRET_ACCESS_KEY: 'bench',
+  AWS_SESSION_TOKEN: 'bench',
+  AWS_LAMBDA_FUNCTION_NAME: 'bench',
+  AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+};
+
+/**
+ * Imports each bundle in a fresh `node`, one bundle after the other and that `runs` times over, so that a slow moment of
+ * the machine meets all of them alike. They lie in a folder without `node_modules`, as in Lambda.
+ *
+ * @returns the medians, by name
+ */
+export async function importTimes(
+  bundles: readonly FunctionBundle[],
+  runs: number,
+): Promise<ReadonlyMap<string, ImportTime>> {
+  return withFiles(bundles, async (folder) => {
+    const times = new Map<string, ImportTime[]>(bundles.map(({ name }) => [name, []]));
+    // The first round is for the file cache.
+    for (let round = 0; round <= runs; round += 1) {
+      for (const [name, taken] of times) {
+        const time = await importOnce(join(folder, `${name}.mjs`));
+        if (round > 0) taken.push(time);
+      }
+    }
+    return new Map([...times].map(([name, taken]) => [name, medians(taken)]));
+  });
+}
+
+/** Writes bundles and their source maps into a folder of their own for as long as `use` runs. */
+export async function withFiles<T>(
+  bundles: readonly FunctionBundle[],
+  use: (folder: string) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'mailroom-bundles-'));
+  try {
+    for (const { name, code, sourceMap } of bundles) {
+      await writeFile(join(folder, `${name}.mjs`), code);
+      await writeFile(join(folder, `${name}.mjs.map`), sourceMap);
+    }
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function importOnce(file: string): Promise<ImportTime> {
+  const args = ['--input-type=module', '--eval', CHILD, pathToFileURL(file).href];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: FUNCTION_ENVIRONMENT });
+  return JSON.parse(stdout);
+}
+
+function medians(times: readonly ImportTime[]): ImportTime {
+  return {
+    wallMs: median(times.map(({ wallMs }) => wallMs)),
+    cpuMs: median(times.map(({ cpuMs }) => cpuMs)),
+  };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

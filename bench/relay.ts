@@ -1,0 +1,66 @@
+import { MINUTE_MS } from '../lambdas/runtime/sweep-minutes.ts';
+import { CALL_MS } from './assumptions.ts';
+import type { FigureTable, Part } from './part.ts';
+import type { Carried, CarryTask } from './relay/carry.child.ts';
+import { runChild, startStub } from './relay/processes.ts';
+
+/** How many records the stream hands over at once, and how many rows each round of the sweep finds. */
+const STREAM_BATCH = 1_000;
+const SWEPT_ROWS = 4_800;
+
+const PATHS: readonly CarryTask['path'][] = ['stream', 'sweep', 'single'];
+const CONCURRENCIES = [1, 8, 32];
+
+interface Figure extends Carried {
+  readonly path: CarryTask['path'];
+  readonly concurrency: number;
+}
+
+/** How many events a second one process carries from the outbox to the bus, and what CPU an event takes. */
+export const relay: Part = {
+  name: 'relay',
+  title: 'events a second through the stream handler and the sweep, beside one call per event',
+  run: async ({ say, quick }) => {
+    const times = quick ? { warmUpMs: 100, measureMs: 200 } : { warmUpMs: 1_500, measureMs: 4_000 };
+    // The sweep is due at a time of its own: just when the minute of the stub's rows comes to its first age.
+    const sweepsAt = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+    const [from, to] = [sweepsAt - 2 * MINUTE_MS, sweepsAt - MINUTE_MS];
+    const stub = await startStub({
+      rows: [{ status: 'PENDING', count: SWEPT_ROWS, from, to }],
+      sweptTo: sweepsAt - MINUTE_MS,
+      remembers: false,
+    });
+    const figures: Figure[] = [];
+    for (const path of PATHS) {
+      for (const concurrency of quick ? [8] : CONCURRENCIES) {
+        const now = path === 'sweep' ? sweepsAt : Date.now();
+        const task: CarryTask = { path, concurrency, batch: STREAM_BATCH, now, ...times };
+        const carried = await runChild<Carried>('carry', stub.endpoint, task);
+        figures.push({ path, concurrency, ...carried });
+        say(`${path}, ${concurrency} calls under way: ${carried.eventsPerSecond} events a second`);
+      }
+    }
+    await stub.stop();
+    return { json: { relay: figures }, tables: [tableOf(figures)] };
+  },
+};
+
+const NAMES = {
+  stream: `stream handler, batches of ${STREAM_BATCH}`,
+  sweep: `sweep, ${SWEPT_ROWS} rows of one minute`,
+  single: 'one PutEvents and one UpdateItem an event',
+};
+
+function tableOf(figures: readonly Figure[]): FigureTable {
+  return {
+    name: 'relay',
+    title: `One process; every call answers after ${CALL_MS} ms; envelopes of 0.5 to 1.1 KB`,
+    head: ['path', 'calls under way', 'events a second', 'CPU ms an event'],
+    rows: figures.map(({ path, concurrency, eventsPerSecond, cpuMsPerEvent }) => [
+      NAMES[path],
+      concurrency,
+      eventsPerSecond,
+      cpuMsPerEvent,
+    ]),
+  };
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod/mini';
+import type { RelayConfig } from '../../lambdas/runtime/config.ts';
+import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtime/outbox.ts';
+import { memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
+
+/** The settings of the relays that are measured: the constructs' defaults. */
+export const relayConfig: RelayConfig = {
+  tableName: 'Mailroom',
+  busName: 'mailroom-bus',
+  shards: 8,
+  claimLeaseMs: 30_000,
+  publishTimeoutMs: 5_000,
+  maxAttempts: 10,
+  publishedRetentionDays: 7,
+  sweepEveryMs: 60_000,
+};
+
+const OrderPlaced = defineEvent({
+  type: 'OrderPlaced',
+  version: 1,
+  aggregateType: 'Order',
+  schema: z.object({ customerId: z.string(), lines: z.array(z.object({ sku: z.string(), cents: z.int() })) }),
+});
+
+/** Orders of 3 to 17 lines: payloads of 200 to 800 bytes, so that envelopes have 0.5 to 1.1 KB. */
+export function orderPlaced(n: number) {
+  const lines = Array.from({ length: 3 + (n % 15) }, (_, line) => ({
+    sku: `SKU-${String((n * 31 + line) % 10_000).padStart(12, '0')}`,
+    cents: 1_000 + line,
+  }));
+  return OrderPlaced.create({
+    aggregateId: `order-${n}`,
+    data: { customerId: `customer-${n % 997}`, lines },
+  });
+}
+
+/** An outbox like any service's. @param table - @default one that is never looked into */
+export function ordersOutbox(deps: Partial<Pick<OutboxDeps, 'table' | 'clock'>> = {}): Outbox {
+  const { tableName, shards } = relayConfig;
+  return createOutbox({
+    config: { service: 'orders', tableName, shards, bornLeaseMs: 30_000 },
+    table: deps.table ?? memoryTable({ name: tableName }),
+    clock: deps.clock,
+    telemetry: memoryTelemetry(),
+  });
+}

@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { encodeRelayConfig } from '../../lambdas/runtime/config.ts';
+import { BUNDLING } from '../../lib/service-function.ts';
+import { relayConfig } from './events.ts';
+import type { StubContents } from './stub.child.ts';
+
+/** The credentials of a function have a session token of about this length. */
+const SESSION_TOKEN = 'stub'.repeat(200);
+
+const OUT = fileURLToPath(new URL('../../.local/bench/', import.meta.url));
+
+/** Of each program that was started: its file, once it is bundled. */
+const bundles = new Map<string, Promise<string>>();
+
+/** A stub of the services in a process of its own. */
+export interface Stub {
+  readonly endpoint: string;
+  stop(): Promise<void>;
+}
+
+/** Starts a stub. */
+export async function startStub(contents: StubContents): Promise<Stub> {
+  const child = await start('stub', [JSON.stringify(contents)], [], {});
+  const { endpoint } = (await message(child)) as Pick<Stub, 'endpoint'>;
+  return {
+    endpoint,
+    stop: async () => {
+      const ended = once(child, 'exit');
+      child.disconnect();
+      await ended;
+    },
+  };
+}
+
+/** Runs `bench/relay/<name>.child.ts` in a fresh process with a function's environment. @returns what it answers */
+export async function runChild<T>(
+  name: 'carry' | 'footprint' | 'drain',
+  endpoint: string,
+  task: object,
+  flags: readonly string[] = [],
+): Promise<T> {
+  const child = await start(name, [JSON.stringify(task)], flags, {
+    ...encodeRelayConfig(relayConfig),
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'stub',
+    AWS_SECRET_ACCESS_KEY: 'stub',
+    AWS_SESSION_TOKEN: SESSION_TOKEN,
+    AWS_LAMBDA_FUNCTION_NAME: 'relay',
+    POWERTOOLS_SERVICE_NAME: 'mailroom-relay',
+  });
+  const ended = once(child, 'exit');
+  const result = await message(child);
+  await ended;
+  return result as T;
+}
+
+async function start(
+  name: string,
+  args: readonly string[],
+  flags: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<ChildProcess> {
+  const file = bundles.get(name) ?? bundle(name);
+  bundles.set(name, file);
+  // Its logs and metrics are written, as in Lambda, and nobody reads them.
+  return spawn(process.execPath, [...flags, await file, ...args], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, ...env },
+  });
+}
+
+async function message(child: ChildProcess): Promise<unknown> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`A process of the benchmark ended with ${code} and said nothing`);
+  });
+  const [said] = await Promise.race([once(child, 'message'), ended]);
+  return said;
+}
+
+/** Bundled as a function's code is, but for names that can be read in a profile, and for the Node.js that is here. */
+async function bundle(name: string): Promise<string> {
+  const outfile = `${OUT}${name}.mjs`;
+  await build({
+    entryPoints: [fileURLToPath(new URL(`${name}.child.ts`, import.meta.url))],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    target: `node${process.versions.node}`,
+    format: BUNDLING.format,
+    mainFields: [...BUNDLING.mainFields],
+    external: [...BUNDLING.externalModules],
+    banner: { js: BUNDLING.banner },
+    logLevel: BUNDLING.logLevel,
+  });
+  return outfile;
+}

@@ -1,0 +1,145 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { App, Stack } from 'aws-cdk-lib';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { appFunctions, bundleFunction, type FunctionBundle } from '../../../bench/bundles/function-bundle.ts';
+import { FUNCTION_ENVIRONMENT, withFiles } from '../../../bench/bundles/import-time.ts';
+import { BUNDLING, lambdaEntry, ServiceFunction } from '../../../lib/service-function.ts';
+
+/**
+ * The most bytes of each function. Each is a few percent over what it has: what makes one grow by a library is a
+ * decision, and raises its number here.
+ */
+const BYTES_MAX: Readonly<Record<string, number>> = {
+  'relay-stream': 310_000,
+  'relay-sweep': 430_000,
+  audit: 443_000,
+  bank: 243_000,
+  inventory: 405_000,
+  notifications: 405_000,
+  'orders-api': 352_000,
+  'orders-status': 405_000,
+  payments: 495_000,
+};
+
+/** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */
+const VALIDATOR_SHARE_MAX = 0.1;
+
+const SDK_CLIENTS = { name: 'sdk-clients', entry: 'bench/bundles/sdk-clients.handler.ts' };
+
+/** Bundling takes a second or two, and longer where the machine has other work. */
+const PATIENCE_MS = 60_000;
+
+const functions = appFunctions();
+const bundles = new Map<string, FunctionBundle>();
+
+beforeAll(async () => {
+  const made = await Promise.all([SDK_CLIENTS, ...functions].map((entry) => bundleFunction(entry)));
+  for (const bundle of made) bundles.set(bundle.name, bundle);
+}, PATIENCE_MS);
+
+function bundleOf(name: string): FunctionBundle {
+  const bundle = bundles.get(name);
+  if (bundle === undefined) throw new Error(`There is no bundle of ${name}`);
+  return bundle;
+}
+
+function expectWithin({ name, bytes, packages }: FunctionBundle, bytesMax: number): void {
+  const largest = packages.slice(0, 10).map((share) => `  ${share.bytes} ${share.name}`);
+  expect(
+    bytes,
+    `The bundle of ${name} has ${bytes} bytes; its budget is ${bytesMax}. The largest in it:\n${largest.join('\n')}\n`,
+  ).toBeLessThanOrEqual(bytesMax);
+}
+
+describe('the bundle of', () => {
+  test('every function has a budget', () => {
+    expect(functions.map(({ name }) => name)).toEqual(Object.keys(BYTES_MAX).sort());
+  });
+
+  test('relay-stream is smaller than the SDK clients alone, where nothing of these is left out', async () => {
+    const { bytes } = await bundleFunction(SDK_CLIENTS, { wholeSdk: true });
+    expectWithin(bundleOf('relay-stream'), bytes);
+  });
+
+  test.each(Object.entries(BYTES_MAX))('%s keeps its budget', (name, bytesMax) => {
+    expectWithin(bundleOf(name), bytesMax);
+  });
+
+  test.each(functions.map(({ name }) => name))('%s is not doubled by its validators', (name) => {
+    const { bytes, packages } = bundleOf(name);
+    const validators = packages.find((share) => share.name === 'zod')?.bytes ?? 0;
+    expect(
+      validators / bytes,
+      `zod has ${validators} of the ${bytes} bytes of ${name}; its share may be ${VALIDATOR_SHARE_MAX}. Import zod/mini.`,
+    ).toBeLessThanOrEqual(VALIDATOR_SHARE_MAX);
+  });
+
+  test.each(functions.map(({ name }) => name))('%s has nothing of the laptop in it', (name) => {
+    const foreign = bundleOf(name).inputs.filter(
+      (file) =>
+        !(file.startsWith('lambdas/') || file.startsWith('node_modules/')) ||
+        file.startsWith('lambdas/runtime/testing') ||
+        /node_modules\/(?:aws-cdk-lib|constructs|esbuild|vitest|fast-check)\//.test(file),
+    );
+    expect(foreign, `${name} bundles what only runs on a laptop`).toEqual([]);
+  });
+});
+
+describe('what a bundle leaves out', () => {
+  test.each(functions.map(({ name }) => name))('%s asks for only where it has no credentials', (name) => {
+    const { lazyImports } = bundleOf(name);
+    expect(lazyImports.length).toBeGreaterThan(0);
+    expect(BUNDLING.externalModules).toEqual(expect.arrayContaining([...new Set(lazyImports)]));
+  });
+
+  test('a client needs nothing of it: it signs with the credentials of the environment', async () => {
+    const keys: string[] = [];
+    const service = createServer((request, response) => {
+      keys.push(/Credential=([^/]+)/.exec(request.headers.authorization ?? '')?.[1] ?? 'none');
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(service, 'listening');
+    try {
+      await withFiles([bundleOf('sdk-clients')], async (folder) => {
+        const file = pathToFileURL(join(folder, 'sdk-clients.mjs')).href;
+        const call = `const { handler } = await import(${JSON.stringify(file)}); await handler();`;
+        await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', call], {
+          env: {
+            ...FUNCTION_ENVIRONMENT,
+            AWS_ACCESS_KEY_ID: 'OFTHEROLE',
+            AWS_ENDPOINT_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
+          },
+        });
+      });
+    } finally {
+      service.close();
+    }
+    expect(keys).toEqual(['OFTHEROLE', 'OFTHEROLE', 'OFTHEROLE', 'OFTHEROLE']);
+  });
+});
+
+test(
+  'what is measured is what ServiceFunction deploys',
+  () => {
+    const app = new App({ analyticsReporting: false });
+    const stack = new Stack(app, 'Stack');
+    new ServiceFunction(stack, 'Relay', { entry: lambdaEntry('relay-stream/handler'), service: 'relay' });
+    const { directory } = app.synth();
+    const { files } = JSON.parse(readFileSync(join(directory, 'Stack.assets.json'), 'utf8')) as {
+      files: Record<string, { source: { path: string; packaging: string } }>;
+    };
+    const [asset] = Object.values(files).filter(({ source }) => source.packaging === 'zip');
+    const deployed = readFileSync(join(directory, asset?.source.path ?? '', 'index.mjs'), 'utf8');
+    const measured = Buffer.from(bundleOf('relay-stream').code).toString('utf8');
+    const withoutMapName = (code: string) => code.replace(/^\/\/# sourceMappingURL=.*$/m, '');
+    expect(withoutMapName(deployed) === withoutMapName(measured)).toBe(true);
+  },
+  PATIENCE_MS,
+);
