@@ -1,6 +1,8 @@
 /**
- * Every price and every latency that the benchmarks compute with, and does not come out of a measurement. Prices are those
- * of us-east-1 in US dollars, without free tiers and discounts.
+ * Every price, latency and size that the benchmarks compute with and that does not come out of a measurement. Prices are those
+ * of us-east-1 in US dollars, without free tiers and discounts. What has no source is chosen, and the same for every system.
+ *
+ * The rules of billing stand in `aws/billing.ts`, the quotas in `capacity/quotas.ts`.
  */
 
 /** US dollars. */
@@ -25,7 +27,13 @@ export const PRICES = {
   logsPerGb: 0.5,
 } as const;
 
-/** How long a call takes within a region, milliseconds: what a stub of the service waits before it answers. */
+/** Bytes of a GB, as it is paid for: AWS counts 7 % more as one (2^30), so what is stored or logged is never too cheap here. */
+export const GB_BYTES = 1e9;
+
+/** What an item takes in storage beside its own size, bytes (DynamoDB pricing, data storage). */
+export const STORED_ITEM_BYTES = 100;
+
+/** How long a call takes within a region, milliseconds, chosen: what a stub of the service waits before it answers. */
 export const CALL_MS = 5;
 
 /** Minutes of a month, for standing costs: 30 days. */
@@ -37,17 +45,35 @@ export const LAMBDA_MB = 512;
 /** Memory with which a function has one whole core, MB (Lambda guide, "Configure Lambda function memory"). */
 export const LAMBDA_MB_PER_CORE = 1_769;
 
-/** How long a consumer's invocation takes with a full batch, milliseconds: what its handler does is the user's own. */
+/** How long a consumer's invocation takes with a full batch, milliseconds, chosen: what its handler does is the user's own. */
 export const CONSUMER_BATCH_MS = 100;
 
-/** CPU that a function takes for an event it is handed, on a whole core, milliseconds: parsing, checking, logging. */
-export const EVENT_CPU_MS = 0.25;
+/**
+ * CPU that a function takes for an event it is handed, beside its calls, on a whole core, milliseconds: parsing, checking,
+ * logging. Chosen so that the relay's event with its 0.14 calls comes to 0.22, about what `npm run bench -- relay` measures.
+ */
+export const EVENT_CPU_MS = 0.15;
 
-/** CPU of one call by an SDK client, on a whole core, milliseconds: serialising, signing, parsing. */
+/** CPU of one call by an SDK client, on a whole core, milliseconds, chosen: serialising, signing, parsing. */
 export const CALL_CPU_MS = 0.5;
 
-/** How many calls an invocation has under way at once (CONCURRENCY of lambdas/runtime/relay.ts). */
-export const CALLS_AT_ONCE = 8;
-
-/** What an invocation logs, bytes: Lambda's own two lines and one of metrics. */
+/** What an invocation logs, bytes, chosen: Lambda's own two lines and one of metrics. */
 export const LOG_BYTES_PER_INVOCATION = 2_000;
+
+/** How large an inbox row is, bytes, chosen: with a result and longer names than those of the cost benchmark. */
+export const INBOX_ROW_BYTES = 350;
+
+/** From the commit to the mark, milliseconds, chosen: Lambda polls a stream four times a second, and then PutEvents. */
+export const MARK_AFTER_MS = 400;
+
+/** From the commit to the writes of the consumers, milliseconds, chosen: the bus, the queue and a handler more. */
+export const CONSUME_AFTER_MS = 800;
+
+/** A throttled commit comes again within so many milliseconds, then twice as many and so on, with full jitter; chosen. */
+export const RETRY_MS = { base: 100, cap: 5_000 } as const;
+
+/**
+ * A partition that throttles for so many seconds splits; chosen, because DynamoDB names no time ("short period", developer
+ * guide, "Key range throughput exceeded").
+ */
+export const SPLIT_AFTER_SECONDS = 60;

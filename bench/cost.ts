@@ -1,4 +1,4 @@
-import type { System, Workload } from './alternatives/system.ts';
+import type { SteadyLoad, System, Workload } from './alternatives/system.ts';
 import { ALTERNATIVES } from './alternatives/systems.ts';
 import { START } from './alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from './assumptions.ts';
@@ -9,6 +9,7 @@ import { lambdaMs, measure, total, usageOf, usdPerMillion } from './cost/measure
 import {
   casesTable,
   type Measured,
+  outboxName,
   PAYLOADS,
   priceTable,
   type Standing,
@@ -25,12 +26,15 @@ const SYSTEMS: readonly System[] = [...Object.values(MAILROOM), ...ALTERNATIVES]
 /** One batch of the relay's: everything is in proportion to the number of batches. */
 const BATCH: Workload = { events: 100, payloadBytes: PAYLOADS[0], consumers: 1, retries: 0, batchSize: 100 };
 
+/** One event at a time, as it comes where there are few. */
+const ALONE: Workload = { ...BATCH, events: 1, batchSize: 1 };
+
 /** At which rates, and with which payloads, the standing cost is measured. */
-const STANDING = [
+const STANDING: readonly SteadyLoad[] = [
   { eventsPerSecond: 0, payloadBytes: 300 },
   { eventsPerSecond: 1_000, payloadBytes: 300 },
   { eventsPerSecond: 1_000, payloadBytes: 1_024 },
-] as const;
+];
 
 /** A quick run: so few events and rows that it is over in a moment. */
 const QUICK_BATCH: Workload = { ...BATCH, events: 5, batchSize: 5 };
@@ -45,7 +49,8 @@ export const cost: Part = {
     const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);
     const cases: Measured[] = [];
     for (const workload of quick ? [] : otherCases()) {
-      say(`${workload.payloadBytes} B, ${workload.consumers} consumers, ${workload.retries} % fail once`);
+      const { payloadBytes, consumers, retries, batchSize } = workload;
+      say(`${payloadBytes} B, ${consumers} consumers, ${retries} % fail once, batches of ${batchSize}`);
       for (const system of SYSTEMS) cases.push(await measured(system, workload));
     }
     const standing: Standing[] = [];
@@ -54,9 +59,7 @@ export const cost: Part = {
         ? Math.min(QUICK_EVENTS_PER_SECOND, load.eventsPerSecond)
         : load.eventsPerSecond;
       say(`a minute at ${eventsPerSecond} events/s of ${load.payloadBytes} B`);
-      for (const system of [MAILROOM.transactional, ...ALTERNATIVES]) {
-        standing.push(...(await standingOf(system, { ...load, eventsPerSecond })));
-      }
+      standing.push(...(await standingRuns({ ...load, eventsPerSecond })));
     }
     return {
       json: {
@@ -65,7 +68,7 @@ export const cost: Part = {
         standing: standing.map(standingRecord),
       },
       tables: [
-        priceTable(plain),
+        priceTable(plain, standing),
         servicesTable(plain),
         await stepsTable(plain),
         ...(quick ? [] : [casesTable([...plain, ...cases])]),
@@ -75,22 +78,30 @@ export const cost: Part = {
   },
 };
 
-/** Systems with every payload, one consumer, and nothing that fails. */
-export async function plainRuns(systems: readonly System[], batch = BATCH): Promise<Measured[]> {
+/** Systems with these payloads, one consumer, and nothing that fails. */
+export async function plainRuns(
+  systems: readonly System[],
+  batch = BATCH,
+  payloads: readonly number[] = PAYLOADS,
+): Promise<Measured[]> {
   const runs: Measured[] = [];
   for (const system of systems) {
-    for (const payloadBytes of PAYLOADS) runs.push(await measured(system, { ...batch, payloadBytes }));
+    for (const payloadBytes of payloads) runs.push(await measured(system, { ...batch, payloadBytes }));
   }
   return runs;
 }
 
 function otherCases(): Workload[] {
-  return PAYLOADS.flatMap((payloadBytes) =>
-    [1, 3].flatMap((consumers) => [0, 1].map((retries) => ({ ...BATCH, payloadBytes, consumers, retries }))),
-  ).filter(({ consumers, retries }) => consumers > 1 || retries > 0);
+  return PAYLOADS.flatMap((payloadBytes) => [
+    { ...ALONE, payloadBytes },
+    { ...BATCH, payloadBytes, retries: 1 },
+    { ...BATCH, payloadBytes, consumers: 3 },
+    { ...BATCH, payloadBytes, consumers: 3, retries: 1 },
+  ]);
 }
 
-async function measured(system: System, workload: Workload): Promise<Measured> {
+/** Runs a workload through a system, and prices it. */
+export async function measured(system: System, workload: Workload): Promise<Measured> {
   const event = await measure(system, workload);
   // A function is handed each event once to relay it, where there is a relay, and once for each consumer.
   const relayed = event.steps.get('relay')?.invocations ? 1 : 0;
@@ -98,17 +109,20 @@ async function measured(system: System, workload: Workload): Promise<Measured> {
   return { system, workload, event, usd };
 }
 
-async function standingOf(
-  system: System,
-  load: { readonly eventsPerSecond: number; readonly payloadBytes: number },
-): Promise<Standing[]> {
-  if (system.standing === undefined) return [];
-  const aws = createMeteredAws(system.tables, { clock: jumpingClock(START) });
-  const times = await system.standing(aws, load);
-  const perMinute = usageOf(aws.requests(), 1 / times);
-  const perMillion = usdPerMillion(perMinute, lambdaMs(perMinute, 0));
-  const usdPerMonth = (total(perMillion) / 1_000_000) * MINUTES_PER_MONTH;
-  return [{ system, ...load, perMinute, usdPerMonth }];
+/** What stands in each kind of outbox; systems that share one share that. */
+async function standingRuns(load: SteadyLoad): Promise<Standing[]> {
+  const runs: Standing[] = [];
+  for (const system of SYSTEMS) {
+    const { standing } = system;
+    if (standing === undefined || runs.some((run) => run.system.standing === standing)) continue;
+    const aws = createMeteredAws(system.tables, { clock: jumpingClock(START) });
+    const times = await standing(aws, load);
+    const perMinute = usageOf(aws.requests(), 1 / times);
+    const perMillion = usdPerMillion(perMinute, lambdaMs(perMinute, 0));
+    const usdPerMonth = (total(perMillion) / 1_000_000) * MINUTES_PER_MONTH;
+    runs.push({ system, ...load, perMinute, usdPerMonth });
+  }
+  return runs;
 }
 
 function costRecord({ system, workload, event, usd }: Measured) {
@@ -117,6 +131,7 @@ function costRecord({ system, workload, event, usd }: Measured) {
     promise: system.promise,
     payloadBytes: workload.payloadBytes,
     consumers: workload.consumers,
+    batchSize: workload.batchSize,
     retries: workload.retries / workload.events,
     ...rounded(event.whole),
     usdPerMillion: figure(total(usd)),
@@ -134,14 +149,15 @@ function stepRecords({ system, workload, event }: Measured) {
 }
 
 function standingRecord(standing: Standing) {
-  const { system, eventsPerSecond, payloadBytes, perMinute, usdPerMonth } = standing;
+  const { eventsPerSecond, payloadBytes, perMinute, usdPerMonth } = standing;
+  const perMillion = usdPerMillionEvents(standing);
   return {
-    system: system.name,
+    outbox: outboxName(standing),
     eventsPerSecond,
     payloadBytes,
     ...rounded(perMinute),
     usdPerMonth: figure(usdPerMonth),
-    usdPerMillion: figure(usdPerMillionEvents(standing) ?? 0),
+    ...(perMillion === undefined ? {} : { usdPerMillion: figure(perMillion) }),
   };
 }
 

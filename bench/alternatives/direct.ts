@@ -12,7 +12,7 @@ const TRIES_MAX = 3;
  */
 export const direct: SendingHalf = {
   name: 'direct',
-  publishes: 'may lose or invent',
+  publishes: 'may lose',
   tables: [],
   write: async ({ documents, publish, workload }, index) => {
     await documents.send(new PutCommand({ TableName: DOMAIN.name, Item: orderRow(index) }));

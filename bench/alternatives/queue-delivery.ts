@@ -7,7 +7,7 @@ const SQS_BATCH_MAX = 10;
 const RECEIVES_MAX = 5;
 
 /** Every started 64 KB of a request is billed as one (SQS pricing). */
-const SQS_REQUEST_BYTES = 64 * 1_024;
+export const SQS_REQUEST_BYTES = 64 * 1_024;
 
 /** Books what the rule of a consumer sends to its queue: a SendMessage for each event. */
 export function bookSend(aws: MeteredAws, body: string): void {

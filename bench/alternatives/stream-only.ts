@@ -21,7 +21,7 @@ const TRIES_MAX = 5;
  */
 export const streamOnly: SendingHalf = {
   name: 'stream-only',
-  publishes: 'may lose or invent',
+  publishes: 'may lose',
   tables: [{ name: OUTBOX, keys: ['eventId'] }],
   write: (run, index) =>
     writeOrder(run, index, ({ createdAt }) => ({ expiresAt: Math.ceil(createdAt / 1_000) + RETENTION_S })),

@@ -19,8 +19,8 @@ export interface System {
   readonly name: string;
   /** What may happen to an event, in a few words. */
   readonly promise: {
-    /** Whether a committed event can be lost, and an uncommitted one be published. */
-    readonly publishes: 'at least once' | 'may lose or invent';
+    /** Whether a committed event can be lost. None of them publishes one that was not committed. */
+    readonly publishes: 'at least once' | 'may lose';
     /** Whether a consumer's DynamoDB effect can be applied twice. */
     readonly effects: 'exactly once' | 'may double';
   };
@@ -41,7 +41,7 @@ export interface System {
 }
 
 /** A steady state. */
-interface SteadyLoad {
+export interface SteadyLoad {
   readonly eventsPerSecond: number;
   readonly payloadBytes: number;
 }

@@ -34,7 +34,7 @@ const SCANS_MAX = 5;
  */
 export const twoTable: SendingHalf = {
   name: 'two-table',
-  publishes: 'may lose or invent',
+  publishes: 'may lose',
   tables: [{ name: OUTBOX, keys: ['eventId'] }],
   write: (run, index) => writeOrder(run, index, () => ({ status: 'PENDING' })),
   relay: async (run) => {

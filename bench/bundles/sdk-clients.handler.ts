@@ -8,7 +8,7 @@ import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge
 import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
 
 const dynamo = new DynamoDBClient(clientSettings);
-const bridge = new EventBridgeClient({ maxAttempts: 1 });
+const bridge = new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 });
 
 /** The two clients of the relay's live path with the four commands that it sends, and nothing besides. */
 export const handler = async () => {

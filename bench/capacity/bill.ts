@@ -1,4 +1,5 @@
-import { LAMBDA_MB, LOG_BYTES_PER_INVOCATION, MINUTES_PER_MONTH, PRICES } from '../assumptions.ts';
+import { SQS_REQUEST_BYTES } from '../alternatives/queue-delivery.ts';
+import { GB_BYTES, LAMBDA_MB, LOG_BYTES_PER_INVOCATION, MINUTES_PER_MONTH, PRICES } from '../assumptions.ts';
 import { outboxUnits, spreadUnits } from './demand.ts';
 import { storedGb } from './load.ts';
 import type { MailroomPlan } from './plan.ts';
@@ -37,13 +38,18 @@ export function monthlyBill(mailroom: MailroomPlan, mailrooms: number): Capacity
     reads: (mailrooms * sweep.readUnits * MINUTES_PER_MONTH * PRICES.readUnitsPerMillion) / 1e6,
     storage: stored * (PRICES.storagePerGbMonth + PRICES.recoveryPerGbMonth),
     bus: millions * PRICES.busEventsPerMillion,
-    // Each message is sent; a batch is received once and deleted once.
-    queues:
-      millions * demand.consumers * (1 + 2 / consumer.messagesPerInvocation) * PRICES.queueRequestsPerMillion,
+    queues: millions * demand.consumers * queueRequests(mailroom) * PRICES.queueRequestsPerMillion,
     functions: mailrooms * functionsPerSecond * SECONDS_PER_MONTH,
   };
   const total = Object.values(parts).reduce((sum, usd) => sum + usd, 0);
   return { ...parts, total, perMillionEvents: total / millions };
+}
+
+/** Requests of a message: it is sent, and its batch is received, by every started 64 KB, and deleted. */
+function queueRequests({ demand, consumer }: MailroomPlan): number {
+  const { messagesPerInvocation } = consumer;
+  const received = Math.ceil((messagesPerInvocation * demand.rowBytes) / SQS_REQUEST_BYTES);
+  return 1 + (received + 1) / messagesPerInvocation;
 }
 
 /** What a function costs in a second. */
@@ -51,6 +57,6 @@ function functionUsd(invocations: number, gbSeconds: number): number {
   return (
     (invocations * PRICES.invocationsPerMillion) / 1e6 +
     gbSeconds * PRICES.lambdaGbSecond +
-    (invocations * LOG_BYTES_PER_INVOCATION * PRICES.logsPerGb) / 1e9
+    (invocations * LOG_BYTES_PER_INVOCATION * PRICES.logsPerGb) / GB_BYTES
   );
 }

@@ -7,8 +7,11 @@ import {
   CALL_MS,
   CONSUMER_BATCH_MS,
   EVENT_CPU_MS,
+  GB_BYTES,
+  INBOX_ROW_BYTES,
   LAMBDA_MB,
   LAMBDA_MB_PER_CORE,
+  STORED_ITEM_BYTES,
 } from '../assumptions.ts';
 import { type Demand, outboxUnits, READ_UNIT_BYTES } from './demand.ts';
 import type { Placement } from './placement.ts';
@@ -74,7 +77,7 @@ export interface SweepLoad {
 }
 
 /** How many shards a sweep reads at once (lambdas/runtime/relay-sweep.ts). */
-const SHARDS_AT_ONCE = Math.min(16, CONCURRENCY);
+const SHARDS_AT_ONCE = 16;
 
 /**
  * How long a pass may read: its function runs for 55 s (lib/outbox-relay.ts), of which 0.7 are for this, and it stops 10 s
@@ -134,14 +137,10 @@ export function consumerLoad(eventsPerSecond: number): ConsumerLoad {
 /** How long rows stay, days: what is published (lib/outbox-relay.ts), and what is processed (lib/retentions.ts). */
 const KEPT_DAYS = { outbox: 7, inbox: 35 } as const;
 
-/** About how large an inbox row is, and what DynamoDB adds to each item it stores (DynamoDB pricing, data storage). */
-const INBOX_ROW_BYTES = 350;
-const ITEM_OVERHEAD_BYTES = 100;
-
 /** What lies in the table in the long run, of Mailroom's own rows, GB. */
 export function storedGb(eventsPerSecond: number, { rowBytes, consumers }: Demand): number {
   const bytesDays =
-    KEPT_DAYS.outbox * (rowBytes + ITEM_OVERHEAD_BYTES) +
-    consumers * KEPT_DAYS.inbox * (INBOX_ROW_BYTES + ITEM_OVERHEAD_BYTES);
-  return (eventsPerSecond * 86_400 * bytesDays) / 1024 ** 3;
+    KEPT_DAYS.outbox * (rowBytes + STORED_ITEM_BYTES) +
+    consumers * KEPT_DAYS.inbox * (INBOX_ROW_BYTES + STORED_ITEM_BYTES);
+  return (eventsPerSecond * 86_400 * bytesDays) / GB_BYTES;
 }

@@ -11,7 +11,7 @@ export function planRows({ mailrooms, mailroom, demand, limits, bill }: Capacity
   );
   return [
     ['Mailrooms', whole(mailrooms)],
-    ['events/s of each, at the peak', whole(mailroom.eventsPerSecond)],
+    ['events/s of each, at the peak', fine(mailroom.eventsPerSecond)],
     ['`shards`', whole(mailroom.shards)],
     [
       '`warmThroughput`, write units/s',
@@ -24,8 +24,8 @@ export function planRows({ mailrooms, mailroom, demand, limits, bill }: Capacity
     ['stream functions at a time', fine(stream.concurrency)],
     ['a sweep reads for', `${sweep.seconds.toFixed(1)} s of ${SWEEP_SECONDS_MAX} s`],
     ['functions at a time of one consumer', fine(consumer.concurrency)],
-    ['PutEvents calls/s, in all', whole(mailrooms * stream.putEventsPerSecond)],
-    ['deliveries/s, in all', whole(mailrooms * mailroom.eventsPerSecond * demand.consumers)],
+    ['PutEvents calls/s, in all', fine(mailrooms * stream.putEventsPerSecond)],
+    ['deliveries/s, in all', fine(mailrooms * mailroom.eventsPerSecond * demand.consumers)],
     [
       'Lambda concurrency, in all',
       whole(mailrooms * (stream.concurrency + demand.consumers * consumer.concurrency)),
@@ -45,5 +45,5 @@ function whole(count: number): string {
 }
 
 function fine(count: number): string {
-  return count < 10 ? count.toFixed(1) : whole(count);
+  return count < 10 ? count.toLocaleString('en-US', { maximumSignificantDigits: 2 }) : whole(count);
 }

@@ -1,3 +1,4 @@
+import { CONSUME_AFTER_MS, MARK_AFTER_MS, RETRY_MS } from '../assumptions.ts';
 import type { Demand } from './demand.ts';
 import { createPartitions, SLOTS } from './partitions.ts';
 import { createRandom, poisson, scramble } from './random.ts';
@@ -42,15 +43,10 @@ const TICK_MS = 20;
 const TICKS_PER_SECOND = 1_000 / TICK_MS;
 const MINUTE_TICKS = 60 * TICKS_PER_SECOND;
 
-/** From the commit to the mark: Lambda's poll of the stream and PutEvents. */
-const MARK_TICKS = 400 / TICK_MS;
-
-/** From the commit to the writes of the consumers. */
-const CONSUME_TICKS = 800 / TICK_MS;
-
-/** A throttled commit comes again within 100 ms, then 200 ms and so on up to 5 s, with full jitter. */
-const RETRY_BASE_TICKS = 100 / TICK_MS;
-const RETRY_CAP_TICKS = 5_000 / TICK_MS;
+const MARK_TICKS = MARK_AFTER_MS / TICK_MS;
+const CONSUME_TICKS = CONSUME_AFTER_MS / TICK_MS;
+const RETRY_BASE_TICKS = RETRY_MS.base / TICK_MS;
+const RETRY_CAP_TICKS = RETRY_MS.cap / TICK_MS;
 
 /** More tries than anybody makes: a commit is kept as one number, its time and its tries. */
 const TRIES_MAX = 64;

@@ -1,3 +1,4 @@
+import { SPLIT_AFTER_SECONDS } from '../assumptions.ts';
 import { type CapacityPlan, type CapacityTarget, planCapacity } from './plan.ts';
 import { NEW_TABLE, PARTITION } from './quotas.ts';
 import { type SimulationResult, type SimulationSettings, simulate } from './simulation.ts';
@@ -26,12 +27,6 @@ const HALF_SECONDS = 120;
 
 /** Long enough for two rounds of splits. */
 const COLD_SECONDS = 180;
-
-/**
- * A partition that throttles for so long splits: DynamoDB's documents name no time ("short period", developer guide, "Key
- * range throughput exceeded").
- */
-const SPLIT_AFTER_SECONDS = 60;
 
 /**
  * Simulates a plan where it must hold, where it must not, and where nothing is promised. Of several Mailrooms one is

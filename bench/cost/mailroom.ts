@@ -16,7 +16,7 @@ import { OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
 import { eventBridgeMessage, memoryQueue } from '../../lambdas/runtime/testing.ts';
 import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';
-import type { System, Workload } from '../alternatives/system.ts';
+import type { SteadyLoad, System, Workload } from '../alternatives/system.ts';
 import {
   consumerNames,
   EVENT,
@@ -74,10 +74,7 @@ function mailroom(name: string, style: HandlerStyle): System {
     name,
     promise: { publishes: 'at least once', effects: 'exactly once' },
     tables: [{ name: TABLE, keys: ['PK', 'SK'] }],
-    standing: async (aws, { eventsPerSecond, payloadBytes }) => {
-      await sweepMinute(aws, await publishedRow(payloadBytes), eventsPerSecond);
-      return 1;
-    },
+    standing: sweepStanding,
     run: async (aws, workload) => {
       const flow = createFlow(aws, workload, style);
       const indexes = Array.from({ length: workload.events }, (_, index) => index);
@@ -89,6 +86,15 @@ function mailroom(name: string, style: HandlerStyle): System {
       }
     },
   };
+}
+
+/** The sweep is the same whatever the handlers are. */
+async function sweepStanding(
+  aws: MeteredAws,
+  { eventsPerSecond, payloadBytes }: SteadyLoad,
+): Promise<number> {
+  await sweepMinute(aws, await publishedRow(payloadBytes), eventsPerSecond);
+  return 1;
 }
 
 /** An outbox row as it stands when its event is published. */

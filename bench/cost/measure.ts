@@ -1,23 +1,22 @@
 import { itemBytes } from '../../lambdas/runtime/item-size.ts';
+import { CONCURRENCY } from '../../lambdas/runtime/relay.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
 import type { System, Workload } from '../alternatives/system.ts';
 import { START } from '../alternatives/workload.ts';
 import {
   CALL_CPU_MS,
   CALL_MS,
-  CALLS_AT_ONCE,
   EVENT_CPU_MS,
+  GB_BYTES,
   LAMBDA_MB,
   LAMBDA_MB_PER_CORE,
   LOG_BYTES_PER_INVOCATION,
   MINUTES_PER_MONTH,
   PRICES,
+  STORED_ITEM_BYTES,
 } from '../assumptions.ts';
 import { jumpingClock } from '../aws/jumping-clock.ts';
 import { createMeteredAws, type MeteredRequest } from '../aws/metered-aws.ts';
-
-/** What an item takes in storage beside its own size (DynamoDB developer guide, "DynamoDB item sizes and formats": storage). */
-const STORED_ITEM_BYTES = 100;
 
 /** Requests and units, of a run or a part of it; an average where it is of one event. */
 export interface Usage {
@@ -92,15 +91,14 @@ export function usageOf(requests: readonly MeteredRequest[], per = 1): Usage {
  */
 export function usdPerMillion(usage: Usage, lambdaMs: number): Dollars {
   const gbSeconds = (lambdaMs / 1_000) * (LAMBDA_MB / 1_024) * 1_000_000;
-  const logGb = (usage.invocations * LOG_BYTES_PER_INVOCATION * 1_000_000) / 1_000_000_000;
+  const logGb = (usage.invocations * LOG_BYTES_PER_INVOCATION * 1_000_000) / GB_BYTES;
   return {
     dynamodb: usage.writeUnits * PRICES.writeUnitsPerMillion + usage.readUnits * PRICES.readUnitsPerMillion,
     bus: usage.busEvents * PRICES.busEventsPerMillion,
     queue: usage.queueRequests * PRICES.queueRequestsPerMillion,
     lambda: usage.invocations * PRICES.invocationsPerMillion + gbSeconds * PRICES.lambdaGbSecond,
     logs: logGb * PRICES.logsPerGb,
-    // A KB an event is a GB a million events.
-    storage: usage.storedKbMonths * PRICES.storagePerGbMonth,
+    storage: ((usage.storedKbMonths * 1_000 * 1_000_000) / GB_BYTES) * PRICES.storagePerGbMonth,
   };
 }
 
@@ -111,15 +109,15 @@ export function total(usd: Dollars): number {
 
 /**
  * How long functions run for a usage, milliseconds. Computed, for every system alike: CPU for each event that a function is
- * handed and for each call, on the share of a core that its memory gives, and the waiting for the calls, of which several
- * are under way at once.
+ * handed and for each call, on the share of a core that its memory gives, and the waiting for the calls, of which as many
+ * are under way at once as in Mailroom's relay: those that call one after the other are not charged for it.
  *
  * @param handed - how many events functions are handed
  */
 export function lambdaMs({ dynamodbCalls, busCalls }: Usage, handed: number): number {
   const calls = dynamodbCalls + busCalls;
   const cpuMs = (handed * EVENT_CPU_MS + calls * CALL_CPU_MS) / (LAMBDA_MB / LAMBDA_MB_PER_CORE);
-  return cpuMs + (calls * CALL_MS) / CALLS_AT_ONCE;
+  return cpuMs + (calls * CALL_MS) / CONCURRENCY;
 }
 
 /** How much an item is stored for how long, when TTL deletes it at its time. */

@@ -28,17 +28,38 @@ export interface Standing {
   readonly usdPerMonth: number;
 }
 
-/** The price, by payload: of runs with one consumer and no failures. It is the same in every run of the same code. */
-export function priceTable(plain: readonly Measured[]): FigureTable {
+/**
+ * The price, by payload: of runs with one consumer and no failures. It is the same in every run of the same code.
+ *
+ * @param standing - what is paid by the minute: the last column is that at the highest rate
+ */
+export function priceTable(plain: readonly Measured[], standing: readonly Standing[]): FigureTable {
+  const rate = Math.max(0, ...standing.map(({ eventsPerSecond }) => eventsPerSecond));
+  const byTheMinute = (system: System) => {
+    const found = standing.find(
+      (each) =>
+        each.system.standing === system.standing &&
+        each.payloadBytes === PAYLOAD &&
+        each.eventsPerSecond === rate,
+    );
+    return found ? (usdPerMillionEvents(found) ?? 0) : 0;
+  };
   return {
     name: 'cost',
     title: 'A million events, one consumer, US dollars',
-    head: ['system', 'publishes', 'effects', ...PAYLOADS.map(bytesText)],
+    head: [
+      'system',
+      'publishes',
+      'effects',
+      ...PAYLOADS.map(bytesText),
+      `by the minute, ${bytesText(PAYLOAD)}`,
+    ],
     rows: systemsOf(plain).map((system) => [
       system.name,
       system.promise.publishes,
       system.promise.effects,
       ...PAYLOADS.map((payloadBytes) => dollars(total(find(plain, system, { payloadBytes }).usd))),
+      dollars(byTheMinute(system)),
     ]),
   };
 }
@@ -103,18 +124,26 @@ export async function stepsTable(plain: readonly Measured[]): Promise<FigureTabl
   };
 }
 
-/** What more consumers and failures add. */
+/** What more consumers and failures add, and what an event costs that comes alone. */
 export function casesTable(runs: readonly Measured[]): FigureTable {
   const cases = [
     { consumers: 1, retries: 0 },
     { consumers: 1, retries: 1 },
     { consumers: 3, retries: 0 },
     { consumers: 3, retries: 1 },
+    { batchSize: 1 },
   ];
   return {
     name: 'cost-cases',
-    title: `Three consumers, and 1 % that fails once: ${bytesText(PAYLOAD)}, US dollars a million events`,
-    head: ['system', '1 consumer', 'and 1 % fails', '3 consumers', 'and 1 % fails'],
+    title: `Three consumers, 1 % that fails once, events that come alone: ${bytesText(PAYLOAD)}, US dollars a million`,
+    head: [
+      'system',
+      '1 consumer',
+      'and 1 % fails',
+      '3 consumers',
+      'and 1 % fails',
+      '1 consumer, events come alone',
+    ],
     rows: systemsOf(runs).map((system) => [
       system.name,
       ...cases.map((part) => dollars(total(find(runs, system, { payloadBytes: PAYLOAD, ...part }).usd))),
@@ -128,7 +157,7 @@ export function standingTable(standing: readonly Standing[]): FigureTable {
     name: 'cost-standing',
     title: 'What is paid by the minute: scans, polls and the sweep',
     head: [
-      'system',
+      'outbox',
       'events/s',
       'payload',
       'read units a minute',
@@ -139,7 +168,7 @@ export function standingTable(standing: readonly Standing[]): FigureTable {
     rows: standing.map((each) => {
       const perMillion = usdPerMillionEvents(each);
       return [
-        each.system.name,
+        outboxName(each),
         each.eventsPerSecond,
         bytesText(each.payloadBytes),
         units(each.perMinute.readUnits),
@@ -151,23 +180,25 @@ export function standingTable(standing: readonly Standing[]): FigureTable {
   };
 }
 
+/** `two-table` of `two-table+transactional-inbox`, `mailroom` of `mailroom (leased)`. */
+export function outboxName({ system }: Standing): string {
+  return system.name.split(/[+ ]/)[0] ?? '';
+}
+
 function systemsOf(runs: readonly Measured[]): System[] {
   return [...new Set(runs.map(({ system }) => system))];
 }
 
 function find(runs: readonly Measured[], system: System, part: Partial<Workload>): Measured {
-  const { payloadBytes, consumers, retries } = { payloadBytes: PAYLOAD, consumers: 1, retries: 0, ...part };
+  // Of any batch size, the first: runs with whole batches come first.
+  const wanted = { payloadBytes: PAYLOAD, consumers: 1, retries: 0, ...part };
   const found = runs.find(
     ({ system: measured, workload }) =>
       measured === system &&
-      workload.payloadBytes === payloadBytes &&
-      workload.consumers === consumers &&
-      workload.retries === retries,
+      Object.entries(wanted).every(([name, value]) => workload[name as keyof Workload] === value),
   );
   if (found) return found;
-  throw new Error(
-    `${system.name} was not measured with ${payloadBytes} B, ${consumers} consumers, ${retries} retries`,
-  );
+  throw new Error(`${system.name} was not measured with ${JSON.stringify(wanted)}`);
 }
 
 /** What the standing cost adds to a million events at that rate; none at no rate. */

@@ -10,7 +10,7 @@ import { eventBridgeBus } from '../../lambdas/runtime/eventbridge-bus.ts';
 export function relayPorts() {
   const config = readRelayConfig(process.env);
   const dynamodb = new DynamoDBClient(clientSettings);
-  const eventbridge = new EventBridgeClient({ maxAttempts: 1 });
+  const eventbridge = new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 });
   return {
     dynamodb,
     eventbridge,

@@ -13,5 +13,8 @@ export const handler = createRelayStream({
   config,
   table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),
   // One try a call: the relay decides itself whether a publish may be tried again.
-  bus: eventBridgeBus({ client: new EventBridgeClient({ maxAttempts: 1 }), busName: config.busName }),
+  bus: eventBridgeBus({
+    client: new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 }),
+    busName: config.busName,
+  }),
 });

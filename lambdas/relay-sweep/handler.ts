@@ -20,7 +20,10 @@ export const { handler } = createRelaySweep({
   config,
   table,
   // One try a call: the relay decides itself whether a publish may be tried again.
-  bus: eventBridgeBus({ client: new EventBridgeClient({ maxAttempts: 1 }), busName: config.busName }),
+  bus: eventBridgeBus({
+    client: new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 }),
+    busName: config.busName,
+  }),
   watch: createDeadLetterWatch({
     table,
     queues: sqsQueues(new SQSClient(clientSettings)),

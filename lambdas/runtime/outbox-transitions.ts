@@ -1,4 +1,4 @@
-import { callLimit } from './call-limit.ts';
+import pLimit from 'p-limit';
 import type { Clock } from './clock.ts';
 import type { RelayConfig } from './config.ts';
 import { groupsOf } from './entry-batches.ts';
@@ -71,7 +71,7 @@ export interface Transitions {
 /** Makes the transitions for one path. */
 export function createTransitions(deps: TransitionDeps, path: RelayPath): Transitions {
   const { config, table, clock, random, telemetry } = deps;
-  const limited = callLimit(deps.concurrency);
+  const limited = pLimit(deps.concurrency);
 
   const claim = async <R extends PendingRow>(rows: readonly R[]): Promise<{ claimed: R[]; failed: R[] }> => {
     const claimed: R[] = [];

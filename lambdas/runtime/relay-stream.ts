@@ -66,8 +66,6 @@ export function createRelayStream(
   const groupsAtOnce = 1 + Math.ceil((concurrency * PUT_EVENTS_ENTRIES_MAX) / GROUP_ROWS);
 
   const fresh = (row: StreamRow) => Math.abs(clock.now() - row.recordedAt) < FRESH_MS;
-  const bornLeaseLasts = (row: StreamRow) =>
-    row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;
 
   return async (event) => {
     const breaker = createBusBreaker();
@@ -85,7 +83,7 @@ export function createRelayStream(
     function* freshRows(): Generator<StreamRow> {
       for (const row of readRecords(event, telemetry)) {
         youngest = Math.max(youngest, row.recordedAt);
-        if (fresh(row) && bornLeaseLasts(row)) yield row;
+        if (fresh(row)) yield row;
         else late.push(row.record);
       }
     }
@@ -94,8 +92,10 @@ export function createRelayStream(
       late.push(...report.late.map(({ record }) => record));
       keep([...report.failed.map(({ row }) => row), ...report.skipped]);
     });
+    // Not a claim's time for each group: the function's own time is made for one, and a mark must not be cut off.
+    const lastPublishAt = clock.now() + config.claimLeaseMs - config.publishTimeoutMs - LEASE_MARGIN_MS;
     await inGroups(rowsOf(late), async (group) => {
-      keep(await publishLate(group, breaker));
+      keep(await publishLate(group, breaker, () => clock.now() < lastPublishAt));
     });
 
     const failures = unpublished.filter(({ bornLeaseUntil }) => bornLeaseUntil > clock.now());
@@ -105,17 +105,21 @@ export function createRelayStream(
   };
 
   /**
-   * Claims and publishes. What fails gets back the lease of its image.
+   * Claims and publishes while there is time. What fails gets back the lease of its image.
    *
    * @returns what is not published
    */
-  async function publishLate(rows: readonly StreamRow[], breaker: BusBreaker): Promise<StreamRow[]> {
-    const open = rows.filter((row) => breaker.isOpen(row.entry.source));
-    const { claimed, failed } = await relay.claim(rows.filter((row) => !open.includes(row)));
-    const report = await relay.publish(claimed, breaker);
+  async function publishLate(
+    rows: readonly StreamRow[],
+    breaker: BusBreaker,
+    inTime: () => boolean,
+  ): Promise<StreamRow[]> {
+    const left = rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime());
+    const { claimed, failed } = await relay.claim(rows.filter((row) => !left.includes(row)));
+    const report = await relay.publish(claimed, breaker, inTime);
     const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.late];
     await relay.release(back.map((row) => ({ row, leaseUntil: row.bornLeaseUntil })));
-    return [...open, ...failed, ...back];
+    return [...left, ...failed, ...back];
   }
 
   /**

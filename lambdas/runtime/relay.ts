@@ -1,5 +1,5 @@
+import pLimit from 'p-limit';
 import type { BusBreaker } from './bus-breaker.ts';
-import { callLimit } from './call-limit.ts';
 import type { Clock } from './clock.ts';
 import type { RelayConfig } from './config.ts';
 import { batchEntries } from './entry-batches.ts';
@@ -117,7 +117,7 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
   const { config, bus, clock, random, telemetry } = deps;
   const { claim, mark, fail, release } = createTransitions(deps, path);
   // The bus has its own limit: while its calls hang, what is published already can still be marked.
-  const limited = callLimit(deps.concurrency);
+  const limited = pLimit(deps.concurrency);
 
   const outlastsPublish = (row: PendingRow) =>
     row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;

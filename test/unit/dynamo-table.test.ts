@@ -44,7 +44,7 @@ describe('the table on DynamoDB', () => {
   });
 
   it('tells throttles, refusals and updates without an answer apart', async () => {
-    const row = { PK: { S: 'P' }, SK: { S: 'b' }, status: { S: 'DEAD' } };
+    const row = { PK: { S: 'P' }, SK: { S: 'b' }, status: { S: 'DEAD' }, views: { N: '9007199254740993.5' } };
     const { table } = tableAnswering({
       status: 200,
       body: {
@@ -56,7 +56,16 @@ describe('the table on DynamoDB', () => {
     });
     expect(await table.updateEach([mark('a'), mark('b'), mark('c')])).toEqual([
       { ok: false, refused: false, code: 'ThrottlingError', message: 'slow down' },
-      { ok: false, refused: true, item: { PK: 'P', SK: 'b', status: 'DEAD' } },
+      {
+        ok: false,
+        refused: true,
+        item: {
+          PK: 'P',
+          SK: 'b',
+          status: 'DEAD',
+          views: expect.objectContaining({ value: '9007199254740993.5' }),
+        },
+      },
       { ok: false, refused: false, code: 'NoAnswer', message: expect.any(String) },
     ]);
   });

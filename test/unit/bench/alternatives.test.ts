@@ -21,24 +21,21 @@ async function ran(system: System, workload: Partial<Workload>) {
 }
 
 describe.each(ALTERNATIVES)('$name', (system) => {
-  it.each([0, 5, 12])(
-    'brings every event to every consumer once when %d of 12 fail once',
-    async (retries) => {
-      const aws = await ran(system, { retries });
-      const rows = aws.items(DOMAIN.name);
-      const handled = rows.filter(({ PK }) => String(PK).startsWith('HANDLED#'));
-      expect(rows).toHaveLength(12 + 2 * 12);
-      expect(new Set(handled.map(({ PK }) => PK)).size).toBe(2 * 12);
-      expect(handled.map(({ times }) => times)).toEqual(Array(24).fill(1));
+  it.each([5, 12])('brings every event to every consumer once when %d of 12 fail once', async (retries) => {
+    const aws = await ran(system, { retries });
+    const rows = aws.items(DOMAIN.name);
+    const handled = rows.filter(({ PK }) => String(PK).startsWith('HANDLED#'));
+    expect(rows).toHaveLength(12 + 2 * 12);
+    expect(new Set(handled.map(({ PK }) => PK)).size).toBe(2 * 12);
+    expect(handled.map(({ times }) => times)).toEqual(Array(24).fill(1));
 
-      const requests = aws.requests();
-      const published = requests.filter(({ service }) => service === 'events');
-      expect(published.reduce((sum, { billed }) => sum + billed, 0)).toBe(12);
-      // Of each consumer, in batches of 5: all messages, and again what failed.
-      const invoked = requests.filter(({ step, service }) => step === 'consume' && service === 'lambda');
-      expect(invoked).toHaveLength(2 * (3 + Math.ceil(retries / 5)));
-    },
-  );
+    const requests = aws.requests();
+    const published = requests.filter(({ service }) => service === 'events');
+    expect(published.reduce((sum, { billed }) => sum + billed, 0)).toBe(12);
+    // Of each consumer, in batches of 5: all messages, and again what failed.
+    const invoked = requests.filter(({ step, service }) => step === 'consume' && service === 'lambda');
+    expect(invoked).toHaveLength(2 * (3 + Math.ceil(retries / 5)));
+  });
 });
 
 /**

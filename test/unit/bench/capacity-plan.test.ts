@@ -1,13 +1,17 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { START } from '../../../bench/alternatives/workload.ts';
+import { jumpingClock } from '../../../bench/aws/jumping-clock.ts';
+import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { demandOf, outboxUnits, spreadUnits } from '../../../bench/capacity/demand.ts';
 import { fullness } from '../../../bench/capacity/limits.ts';
-import { SWEEP_SECONDS_MAX } from '../../../bench/capacity/load.ts';
+import { SWEEP_SECONDS_MAX, sweepLoad } from '../../../bench/capacity/load.ts';
 import { carries, highestRate, throttledShare } from '../../../bench/capacity/placement.ts';
 import { planCapacity } from '../../../bench/capacity/plan.ts';
 import { PARTITION, SHARDS_MAX } from '../../../bench/capacity/quotas.ts';
 import { planTables } from '../../../bench/capacity.ts';
+import { MAILROOM } from '../../../bench/cost/mailroom.ts';
 import { withTables } from '../../../bench/render.ts';
 import { itemBytes } from '../../../lambdas/runtime/item-size.ts';
 import { bench } from '../../support/runtime-bench.ts';
@@ -44,6 +48,16 @@ test('the row of a plan is about as large as one that the outbox writes', async 
   // Names and ids of other lengths, and what the mark adds.
   expect(demandOf(payloadBytes, 1).rowBytes - itemBytes({ ...entry?.Put.Item })).toBeLessThan(150);
   expect(demandOf(payloadBytes, 1).rowBytes).toBeGreaterThan(itemBytes({ ...entry?.Put.Item }));
+});
+
+test('a plan reckons with what a real sweep reads', async () => {
+  const load = { eventsPerSecond: 20, payloadBytes: 1_024 };
+  const aws = createMeteredAws(MAILROOM.transactional.tables, { clock: jumpingClock(START) });
+  await MAILROOM.transactional.standing?.(aws, load);
+  const measured = aws.requests().reduce((sum, { readUnits }) => sum + readUnits, 0);
+  const placement = { demand: demandOf(load.payloadBytes, 1), shards: 8, partitions: 4 };
+  const planned = sweepLoad({ ...placement, eventsPerSecond: load.eventsPerSecond }).readUnits;
+  expect(Math.abs(planned / measured - 1)).toBeLessThan(0.05);
 });
 
 describe('what falls on a partition', () => {
