@@ -181,14 +181,7 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     rows: readonly R[],
     ours: (row: R) => boolean,
   ): Promise<Answer<R>> {
-    const answer: Answer<R> = {
-      published: [],
-      refused: [],
-      failed: [],
-      busFailed: [],
-      late: [],
-      final: false,
-    };
+    const answer = emptyAnswer<R>();
     try {
       const results = await bus.put(
         rows.map((row) => row.entry),
@@ -225,14 +218,7 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     rows: readonly R[],
     ours: (row: R) => boolean,
   ): Promise<Answer<R>> {
-    const whole: Answer<R> = {
-      published: [],
-      refused: [],
-      failed: [],
-      busFailed: [],
-      late: [],
-      final: false,
-    };
+    const whole = emptyAnswer<R>();
     for (const row of rows) {
       if (!ours(row)) {
         whole.late.push(row);
@@ -261,4 +247,8 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
 
 function sources(rows: readonly PendingRow[]): ReadonlySet<string> {
   return new Set(rows.map((row) => row.entry.source));
+}
+
+function emptyAnswer<R>(): Answer<R> {
+  return { published: [], refused: [], failed: [], busFailed: [], late: [], final: false };
 }
