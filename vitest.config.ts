@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 const localTests = ['test/local/**/*.test.ts', 'test/**/*.engine.test.ts'];
 const explorerTests = ['test/explorer/**/*.test.ts'];
+const packageTests = ['test/package/**/*.test.ts'];
 
 // The age of Node 20 is not what these tests are about.
 const quiet = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
@@ -15,7 +16,7 @@ export default defineConfig({
           name: 'fast',
           sequence: { groupOrder: 0 },
           include: ['test/**/*.test.ts'],
-          exclude: [...localTests, ...explorerTests],
+          exclude: [...localTests, ...explorerTests, ...packageTests],
           testTimeout: 20_000,
           env: quiet,
           // The CDK takes seconds to load: once for each worker and not for each file. What a test stubs is put back.
@@ -33,6 +34,16 @@ export default defineConfig({
           testTimeout: 120_000,
           maxWorkers: '100%',
           env: quiet,
+        },
+      },
+      {
+        // Packs what is published, and uses it as a stranger would: from its tarball, in an app of its own.
+        test: {
+          name: 'package',
+          sequence: { groupOrder: 1 },
+          include: packageTests,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       {

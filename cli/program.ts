@@ -1,5 +1,5 @@
+import { createRequire } from 'node:module';
 import { Command, type OutputConfiguration } from 'commander';
-import packageJson from '../package.json' with { type: 'json' };
 import { auditCommand } from './audit.ts';
 import { deadCommand } from './dead.ts';
 import { dlqCommand } from './dlq.ts';
@@ -14,6 +14,9 @@ import { statusCommand } from './status.ts';
 import { sweepCommand } from './sweep.ts';
 import { traceCommand } from './trace.ts';
 import { whyCommand } from './why.ts';
+
+/** By the package's own name: it is read from the TypeScript in the repository, and from what is built of it. */
+const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') as { version: string };
 
 /** Every command, a file each, in the order in which the help lists them. */
 const COMMANDS = [
@@ -62,7 +65,7 @@ export async function runMailroom(argv: readonly string[], io: Io): Promise<Exit
     )
     .option('--json', 'print one JSON document')
     .optionsGroup('Options:')
-    .version(packageJson.version)
+    .version(version)
     .addHelpText('after', EXAMPLES)
     .configureOutput(outputOf(io, json))
     .exitOverride();

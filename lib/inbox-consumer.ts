@@ -3,6 +3,7 @@ import { Rule } from 'aws-cdk-lib/aws-events';
 import { SqsQueue } from 'aws-cdk-lib/aws-events-targets';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
@@ -35,6 +36,8 @@ export interface InboxConsumerProps {
   readonly environment?: Readonly<Record<string, string>>;
   /** Memory, and with it the share of a CPU, in MB. @default 512 */
   readonly memoryMb?: number;
+  /** How its function is bundled, as for a {@link ServiceFunction}. @default as there */
+  readonly bundling?: BundlingOptions;
   /** The longest run of the function. @default 30 seconds */
   readonly timeout?: Duration;
   /**
@@ -201,12 +204,13 @@ export class InboxConsumer extends Construct {
   }
 
   private handler(props: InboxConsumerProps, settings: ConsumerSettings): ServiceFunction {
-    const { mailroom, name, service, entry, memoryMb, removalPolicy } = props;
+    const { mailroom, name, service, entry, memoryMb, bundling, removalPolicy } = props;
     const handler = new ServiceFunction(this, 'Function', {
       entry,
       service,
       description: `Mailroom consumer ${name}`,
       memoryMb,
+      bundling,
       timeout: settings.timeout,
       logRemovalPolicy: removalPolicy,
       environment: {

@@ -20,6 +20,14 @@ export interface ServiceFunctionProps {
   readonly memoryMb?: number;
   /** Environment variables besides those that Mailroom sets. @default none */
   readonly environment?: Readonly<Record<string, string>>;
+  /**
+   * How it is bundled, member by member instead of {@link BUNDLING}: e.g. `{ nodeModules: ['sharp'] }` for a package that
+   * cannot be bundled, or `{ externalModules: [] }` for a handler that gets credentials by `fromIni`, `fromHttp`,
+   * `fromProcess`, `fromSSO` or `fromTokenFile`.
+   *
+   * @default one minified ESM file with its own AWS SDK, and its source map
+   */
+  readonly bundling?: BundlingOptions;
   /** What becomes of the logs when the stack is deleted. @default RETAIN */
   readonly logRemovalPolicy?: RemovalPolicy;
 }
@@ -91,7 +99,7 @@ export class ServiceFunction extends NodejsFunction {
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
-      bundling: BUNDLING,
+      bundling: { ...BUNDLING, ...props.bundling },
       environment: {
         NODE_OPTIONS,
         POWERTOOLS_SERVICE_NAME: props.service,

@@ -1,5 +1,16 @@
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 
+/** The settings that every SDK client takes; times are in milliseconds. */
+export interface ClientSettings {
+  readonly maxAttempts: number;
+  readonly logger: NonNullable<DynamoDBClientConfig['logger']>;
+  readonly requestHandler: {
+    readonly connectionTimeout: number;
+    readonly requestTimeout: number;
+    readonly throwOnRequestTimeout: boolean;
+  };
+}
+
 const silent = () => {};
 
 /**
@@ -12,7 +23,7 @@ const logger = {
   debug: silent,
   warn: (...what: unknown[]) => console.warn(...what),
   error: silent,
-} as unknown as NonNullable<DynamoDBClientConfig['logger']>;
+} as unknown as ClientSettings['logger'];
 
 /**
  * Settings for the AWS SDK clients of a function: a request that hangs is given up after 5 s and tried again, three
@@ -23,8 +34,8 @@ const logger = {
  * const table = dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName });
  * ```
  */
-export const clientSettings = {
+export const clientSettings: ClientSettings = {
   maxAttempts: 3,
   logger,
   requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
-} as const;
+};

@@ -5,7 +5,7 @@ export { type AuditHandlerDeps, type AuditSummary, createAuditHandler } from './
 export type { ConsumerLedger, MissingEvent } from './audit-ledger.ts';
 export { cloudWatchQueueAges, type QueueAges } from './audit-queue-age.ts';
 export { type Repair, type RepairDeps, repairMissing } from './audit-repair.ts';
-export { clientSettings } from './client-settings.ts';
+export { type ClientSettings, clientSettings } from './client-settings.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   type AuditConfig,
@@ -59,6 +59,7 @@ export {
   type TransactionalHandler,
   transactional,
 } from './handler.ts';
+export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export {
   allowTooOld,
   type Decision,

@@ -6,6 +6,7 @@ import {
   type Handler,
 } from '../../../lambdas/runtime/index.ts';
 import {
+  consumerConfig,
   eventBridgeMessage,
   type MemoryTable,
   memoryQueue,
@@ -31,17 +32,8 @@ export function consumerRig(
   handlers: (table: MemoryTable) => readonly Handler[],
   table: MemoryTable = memoryTable(),
 ): ConsumerRig {
-  const producer = { service: 'rig', tableName: table.name, shards: 8, bornLeaseMs: 30_000 };
-  const config = {
-    ...producer,
-    consumer: 'rig',
-    queueUrl: 'memory',
-    leaseMs: 30_000,
-    visibilityTimeoutMs: 180_000,
-    maxAttempts: 5,
-    inboxRetentionDays: 35,
-  };
-  const outbox = createOutbox({ config: producer, table });
+  const config = consumerConfig({ service: 'rig', consumer: 'rig' });
+  const outbox = createOutbox({ config, table });
   const rows = (prefix: string) => table.items().filter((item) => String(item.PK).startsWith(prefix));
 
   return {
