@@ -22,10 +22,11 @@ const YOUNGEST_MS = 5 * 60_000;
 /** The furthest that a run looks back, whatever the queues. */
 const SINCE_MAX_MS = 86_400_000;
 
+/** The lists of an audit's report. */
+export type AuditList = 'missing' | 'doubled' | 'drift' | 'incomplete';
+
 /** What an invocation answers: an {@link AuditReport} whose lists are only counted. The log names what is in them. */
 export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in AuditList]: number };
-
-type AuditList = 'missing' | 'doubled' | 'drift' | 'incomplete';
 
 /** The most entries of a list that one log line names. */
 const LOGGED_MAX = 50;

@@ -8,7 +8,7 @@ import type { Envelope } from './event.ts';
 import { eventIdTime, isEventId, minuteOf } from './event-id.ts';
 import { asRow, type InboxRow, inboxKey, type OutboxRow, outboxPartition } from './rows.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
-import { shardsEverUsed } from './sweep-range.ts';
+import { shardsEverUsed } from './sweep-state.ts';
 import type { Item, Table } from './table.ts';
 
 /** How many partitions are read at once, and how many inbox rows of one page. */

@@ -10,9 +10,7 @@ interface Field<T extends string | number> {
   readonly expected: string;
 }
 
-type Fields = Readonly<Record<string, Field<string> | Field<number>>>;
-
-type Config<F extends Fields> = { readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never };
+type Fields<C> = { readonly [K in keyof C]: Field<C[K] & (string | number)> };
 
 function text(env: string): Field<string> {
   return { env, parse: (value) => (value === '' ? undefined : value), expected: 'a text that is not empty' };
@@ -42,75 +40,101 @@ function integer(env: string, min: number, max: number): Field<number> {
 
 const DAY_MS = 86_400_000;
 
-const producerFields = {
+/** A function's environment, `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a service needs to know to write events. */
+export interface ProducerConfig {
   /** The EventBridge `source` of everything this service writes. */
+  readonly service: string;
+  readonly tableName: string;
+  /** Over how many shards the events of one minute spread, 1 to 256: the shard is one byte of the event id. */
+  readonly shards: number;
+  /** How long a new outbox row belongs to the stream path before the sweep may take it, milliseconds. */
+  readonly bornLeaseMs: number;
+}
+
+/** What the relay's two functions need to know. */
+export interface RelayConfig {
+  readonly tableName: string;
+  /** The name or the ARN of the bus. */
+  readonly busName: string;
+  readonly shards: number;
+  /** How long a claim of the relay holds a row, milliseconds. */
+  readonly claimLeaseMs: number;
+  /** How long one PutEvents call may take, milliseconds. */
+  readonly publishTimeoutMs: number;
+  /** After how many failures that are its own an event is DEAD. */
+  readonly maxAttempts: number;
+  /** How long a published row is kept before TTL may delete it, days. */
+  readonly publishedRetentionDays: number;
+  /** How often the youngest minutes are swept, milliseconds; under a minute the sweep loops inside its invocation. */
+  readonly sweepEveryMs: number;
+}
+
+/** What a consumer's function needs to know. It may write events too. */
+export interface ConsumerConfig extends ProducerConfig {
+  /** The consumer's name: part of the key of its inbox rows, so it must never change. */
+  readonly consumer: string;
+  readonly queueUrl: string;
+  /** How long a claim of a message holds it, unless renewed, milliseconds. */
+  readonly leaseMs: number;
+  /** The queue's visibility timeout, milliseconds. */
+  readonly visibilityTimeoutMs: number;
+  /** After how many attempts a message is rejected. */
+  readonly maxAttempts: number;
+  /** How long a processed inbox row is kept before TTL may delete it, days. */
+  readonly inboxRetentionDays: number;
+}
+
+/** What the scheduled audit needs to know. */
+export interface AuditConfig {
+  readonly tableName: string;
+  /** How far back each audit looks, milliseconds. */
+  readonly sinceMs: number;
+}
+
+const producerFields: Fields<ProducerConfig> = {
   service: text('MAILROOM_SERVICE'),
   tableName: text('MAILROOM_TABLE'),
-  /** Over how many shards the events of one minute spread, 1 to 256: the shard is one byte of the event id. */
   shards: integer('MAILROOM_SHARDS', 1, 256),
-  /** How long a new outbox row belongs to the stream path before the sweep may take it. */
   bornLeaseMs: integer('MAILROOM_BORN_LEASE_MS', 1_000, 900_000),
-} satisfies Fields;
+};
 
-const relayFields = {
+const relayFields: Fields<RelayConfig> = {
   tableName: text('MAILROOM_TABLE'),
   busName: busName('MAILROOM_BUS'),
   shards: integer('MAILROOM_SHARDS', 1, 256),
-  /** How long a claim of the relay holds a row. */
   claimLeaseMs: integer('MAILROOM_CLAIM_LEASE_MS', 1_000, 900_000),
-  /** How long one PutEvents call may take. */
   publishTimeoutMs: integer('MAILROOM_PUBLISH_TIMEOUT_MS', 100, 60_000),
-  /** After how many failures that are its own an event is DEAD. */
   maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
-  /** How long a published row is kept before TTL may delete it. */
   publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
-  /** How often the youngest minutes are swept; under a minute the sweep loops inside its invocation. */
   sweepEveryMs: integer('MAILROOM_SWEEP_EVERY_MS', 1_000, DAY_MS),
-} satisfies Fields;
+};
 
-const consumerFields = {
+const consumerFields: Fields<ConsumerConfig> = {
   ...producerFields,
-  /** The consumer's name: part of the key of its inbox rows, so it must never change. */
   consumer: text('MAILROOM_CONSUMER'),
   queueUrl: text('MAILROOM_QUEUE_URL'),
-  /** How long a claim of a message holds it, unless renewed. */
   leaseMs: integer('MAILROOM_LEASE_MS', 1_000, 43_200_000),
-  /** The queue's visibility timeout. */
   visibilityTimeoutMs: integer('MAILROOM_VISIBILITY_TIMEOUT_MS', 0, 43_200_000),
-  /** After how many attempts a message is rejected. */
   maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
-  /** How long a processed inbox row is kept before TTL may delete it. */
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, 3_650),
-} satisfies Fields;
+};
 
-const auditFields = {
+const auditFields: Fields<AuditConfig> = {
   tableName: text('MAILROOM_TABLE'),
-  /** How far back each audit looks. */
   sinceMs: integer('MAILROOM_AUDIT_SINCE_MS', 60_000, DAY_MS),
-} satisfies Fields;
+};
 
-/** What a service needs to know to write events. */
-export type ProducerConfig = Config<typeof producerFields>;
-
-/** What the relay's two functions need to know. */
-export type RelayConfig = Config<typeof relayFields>;
-
-/** What a consumer's function needs to know. It may write events too. */
-export type ConsumerConfig = Config<typeof consumerFields>;
-
-/** What the scheduled audit needs to know. */
-export type AuditConfig = Config<typeof auditFields>;
-
-type Env = Readonly<Record<string, string | undefined>>;
-
-function encode<F extends Fields>(fields: F, config: Config<F>): Record<string, string> {
+function encode<C extends object>(fields: Fields<C>, config: C): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [field.env, String(config[name as keyof F])] as const),
+    entriesOf(fields).map(([name, field]) => [field.env, String(config[name])] as const),
   );
 }
 
-function decode<F extends Fields>(fields: F, env: Env): Config<F> {
-  const entries = Object.entries(fields).map(([name, field]) => {
+function decode<C extends object>(fields: Fields<C>, env: Environment): C {
+  const entries = entriesOf(fields).map(([name, field]) => {
     const value = env[field.env];
     const parsed = value === undefined ? undefined : field.parse(value);
     if (parsed === undefined) {
@@ -123,7 +147,11 @@ function decode<F extends Fields>(fields: F, env: Env): Config<F> {
     }
     return [name, parsed] as const;
   });
-  return Object.fromEntries(entries) as Config<F>;
+  return Object.fromEntries(entries) as C;
+}
+
+function entriesOf<C extends object>(fields: Fields<C>) {
+  return Object.entries(fields) as [keyof C, Fields<C>[keyof C]][];
 }
 
 /** The environment of a function that writes events. */
@@ -141,7 +169,7 @@ export function encodeProducerConfig(config: ProducerConfig): Record<string, str
  * const config = readProducerConfig(process.env);
  * ```
  */
-export function readProducerConfig(env: Env): ProducerConfig {
+export function readProducerConfig(env: Environment): ProducerConfig {
   return decode(producerFields, env);
 }
 
@@ -155,7 +183,7 @@ export function encodeRelayConfig(config: RelayConfig): Record<string, string> {
  *
  * @throws `BAD_CONFIG`, naming the variable, when one is missing or out of its range
  */
-export function readRelayConfig(env: Env): RelayConfig {
+export function readRelayConfig(env: Environment): RelayConfig {
   return decode(relayFields, env);
 }
 
@@ -174,7 +202,7 @@ export function encodeConsumerConfig(config: ConsumerConfig): Record<string, str
  * const config = readConsumerConfig(process.env);
  * ```
  */
-export function readConsumerConfig(env: Env): ConsumerConfig {
+export function readConsumerConfig(env: Environment): ConsumerConfig {
   return decode(consumerFields, env);
 }
 
@@ -188,6 +216,6 @@ export function encodeAuditConfig(config: AuditConfig): Record<string, string> {
  *
  * @throws `BAD_CONFIG`, naming the variable, when one is missing or out of its range
  */
-export function readAuditConfig(env: Env): AuditConfig {
+export function readAuditConfig(env: Environment): AuditConfig {
   return decode(auditFields, env);
 }

@@ -124,7 +124,7 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
   }
 
   function refusalOf(message: Message, item: Item | undefined): Refusal {
-    const judgement = judge(message, item === undefined ? undefined : asRow<InboxRow>(item));
+    const judgement = judge(message, rowOf(item));
     if (isRefusal(judgement)) return judgement;
     const now = clock.now();
     return { status: 'leased', until: now, endsBy: now };
@@ -153,7 +153,12 @@ export function heldBy(claim: Claim, key: Key): TransactAction {
   };
 }
 
+/** The inbox row of an item as the table handed it out, where there was one. */
+export function rowOf(item: Item | undefined): InboxRow | undefined {
+  return item === undefined ? undefined : asRow<InboxRow>(item);
+}
+
 /** Whether a row is held by the claim with this fence. */
-export function isOurs(row: InboxRow, fence: string): boolean {
-  return row.status === 'PROCESSING' && row.fence === fence;
+export function isOurs(row: InboxRow | undefined, fence: string): boolean {
+  return row?.status === 'PROCESSING' && row.fence === fence;
 }

@@ -1,7 +1,12 @@
 export { type Audit, type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
 export type { DoubledEvent } from './audit-doubles.ts';
 export type { DeployedRule, DeployedRules, Drift } from './audit-drift.ts';
-export { type AuditHandlerDeps, type AuditSummary, createAuditHandler } from './audit-handler.ts';
+export {
+  type AuditHandlerDeps,
+  type AuditList,
+  type AuditSummary,
+  createAuditHandler,
+} from './audit-handler.ts';
 export type { ConsumerLedger, MissingEvent } from './audit-ledger.ts';
 export { cloudWatchQueueAges, type QueueAges } from './audit-queue-age.ts';
 export { type Repair, type RepairDeps, repairMissing } from './audit-repair.ts';
@@ -10,6 +15,7 @@ export { type Clock, systemClock } from './clock.ts';
 export {
   type AuditConfig,
   type ConsumerConfig,
+  type Environment,
   type ProducerConfig,
   type RelayConfig,
   readAuditConfig,
@@ -24,7 +30,7 @@ export {
   type DeadLetterWatchDeps,
 } from './dead-letter-watch.ts';
 export type { ConsumerEntry, Directory, MailroomEntry } from './directory.ts';
-export { dynamoTable } from './dynamo-table.ts';
+export { type DynamoTableDeps, dynamoTable } from './dynamo-table.ts';
 export {
   AlreadyProcessed,
   type CancellationReason,
@@ -48,7 +54,7 @@ export {
 } from './event.ts';
 export type { Bus, BusEntry, BusResult } from './event-bus.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './event-id.ts';
-export { eventBridgeBus } from './eventbridge-bus.ts';
+export { type EventBridgeBusDeps, eventBridgeBus } from './eventbridge-bus.ts';
 export { eventBridgeRules } from './eventbridge-rules.ts';
 export {
   type Handler,
@@ -88,8 +94,8 @@ export type { Letter, QueueDepth, Queues } from './queues.ts';
 export type { RelayHandlerDeps } from './relay.ts';
 export { createRelayStream } from './relay-stream.ts';
 export { createRelaySweep, type RelaySweep, type RelaySweepDeps, type SweepReport } from './relay-sweep.ts';
-export type { OutboxRow } from './rows.ts';
-export { sqsQueue } from './sqs-queue.ts';
+export type { OutboxRow, OutboxStatus } from './rows.ts';
+export { type SqsQueueDeps, sqsQueue } from './sqs-queue.ts';
 export { sqsQueues } from './sqs-queues.ts';
 export { readDirectory } from './ssm-directory.ts';
 export type { SweepRange, SweepRangeReport } from './sweep-range.ts';
@@ -98,6 +104,7 @@ export type {
   Delete,
   EachResult,
   EachUpdate,
+  Expression,
   Item,
   Key,
   Page,

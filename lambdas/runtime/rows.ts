@@ -25,7 +25,7 @@ export function expiresAt(now: number, days: number): number {
 }
 
 /** Where an outbox row stands: see the state diagram in docs/data-model.md. `DISCARDED` is an operator's end of a DEAD event. */
-type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD' | 'DISCARDED';
+export type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD' | 'DISCARDED';
 
 /** An event in the outbox: `OUTBOX#<minute>#<shard>` / `EVENT#<eventId>`. */
 export interface OutboxRow extends Key {

@@ -1,8 +1,10 @@
 import { MailroomError } from './errors.ts';
 import { minuteOf } from './event-id.ts';
-import { asRow, SWEEP_STATE_KEY, type SweepState } from './rows.ts';
+import type { SweepDeps } from './partition-sweep.ts';
+import type { ShardSweep } from './shard-sweep.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
-import type { Table } from './table.ts';
+import { shardsEverUsed } from './sweep-state.ts';
+import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
 
 /** Which minutes an operator wants to be swept now, whatever their age. */
 export interface SweepRange {
@@ -25,7 +27,7 @@ export interface SweepRangeReport {
 }
 
 /** A call answers after about this long, so that whoever waits can see how far it came, milliseconds. */
-export const RANGE_CALL_MS = 20_000;
+const RANGE_CALL_MS = 20_000;
 
 /**
  * The range that an invocation asks for.
@@ -50,18 +52,45 @@ export function rangeToSweep(event: unknown, now: number): SweepRange | undefine
 }
 
 /**
+ * Sweeps exactly this range, whatever the ages of its minutes. Where the ordinary passes have come to stays as it is.
+ *
+ * @param endsBy - when the invocation ends, epoch milliseconds
+ */
+export async function sweepRange(
+  deps: SweepDeps,
+  shardSweep: ShardSweep,
+  range: SweepRange,
+  endsBy: number,
+): Promise<SweepRangeReport> {
+  const { config, table, clock, telemetry } = deps;
+  const callEndsBy = clock.now() + RANGE_CALL_MS + END_MARGIN_MS;
+  const tally = newTally(Math.min(endsBy, callEndsBy), config.publishTimeoutMs);
+  const shards = await shardsEverUsed(table, config.shards);
+  let sweptTo = range.since;
+  let pending = 0;
+  for (const { minute, to } of rangeSteps(range)) {
+    const whole = await shardSweep.minutes(shards, [minute], { consistent: true, pointers: true }, tally);
+    if (!whole) break; // the next call reads this step again, and counts what it leaves
+    for (const { rows } of tally.left.values()) pending += rows;
+    tally.left.clear();
+    sweptTo = to;
+  }
+  const report: SweepRangeReport = {
+    published: tally.published,
+    pending,
+    sweptTo,
+    complete: sweptTo >= range.until,
+  };
+  telemetry.log.info('Swept a range', { ...range, ...report });
+  return report;
+}
+
+/**
  * The minutes of a range as they stand in keys, oldest first, and up to where it is swept after each. One that is not read
  * whole is read again by the next call: so a step is no longer than a minute, and fits into a call also where much was committed.
  */
-export function* rangeSteps({ since, until }: SweepRange): Generator<{ minute: string; to: number }> {
+function* rangeSteps({ since, until }: SweepRange): Generator<{ minute: string; to: number }> {
   const first = Math.floor(since / MINUTE_MS) * MINUTE_MS;
   for (let from = first; from < until; from += MINUTE_MS)
     yield { minute: minuteOf(from), to: Math.min(until, from + MINUTE_MS) };
-}
-
-/** The highest number of shards that was ever used, as the sweep's state tells it; it is only read. @param atLeast - today's */
-export async function shardsEverUsed(table: Pick<Table, 'get'>, atLeast: number): Promise<number> {
-  const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
-  const stored = item === undefined ? undefined : asRow<SweepState>(item).shards;
-  return typeof stored === 'number' ? Math.max(stored, atLeast) : atLeast;
 }

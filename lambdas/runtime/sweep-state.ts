@@ -100,6 +100,13 @@ export async function startSweep(
   }
 }
 
+/** The highest number of shards that was ever used, as the sweep's state tells it; it is only read. @param atLeast - today's */
+export async function shardsEverUsed(table: Pick<Table, 'get'>, atLeast: number): Promise<number> {
+  const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
+  const stored = item === undefined ? undefined : asRow<SweepState>(item).shards;
+  return typeof stored === 'number' ? Math.max(stored, atLeast) : atLeast;
+}
+
 function numberOr<T>(value: unknown, otherwise: T): number | T {
   return typeof value === 'number' ? value : otherwise;
 }

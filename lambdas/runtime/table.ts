@@ -9,7 +9,8 @@ export interface Key {
   readonly SK: string;
 }
 
-interface Expression {
+/** What the condition or the update of a write is made of, and where it goes. */
+export interface Expression {
   readonly ExpressionAttributeNames?: Record<string, string> | undefined;
   readonly ExpressionAttributeValues?: Item | undefined;
   /** `ALL_OLD` hands the row as it stood to whoever reads the refusal. */

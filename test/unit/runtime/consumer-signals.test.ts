@@ -1,40 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/handler.ts';
-import { failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+import { failedKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
-
-const CONSUMER = consumerConfig.consumer;
+import { CONSUMER, consumer, inboxRow, pointer, send } from './consumer-rig.ts';
 
 /** A consumer with one message in its queue. */
 function rig(handler: Handler, wrap: (table: Table) => Table = (table) => table, maxAttempts = 5) {
   const parts = bench();
-  const { clock, queue, telemetry, memory } = parts;
-  const eventId = mintEventId(clock.now(), 2);
-  const detail = {
-    eventId,
-    type: 'ThingHappened',
-    version: 2,
-    aggregateType: 'Thing',
-    aggregateId: '1',
-    occurredAt: clock.now(),
-    correlationId: 'chain',
-    data: { n: 1 },
-  };
-  queue.send({ id: 'e', 'detail-type': 'ThingHappened', source: 'things', detail });
-  const config = { ...consumerConfig, maxAttempts };
-  const handle = createConsumer({
-    config,
-    table: wrap(memory),
-    queue,
-    handlers: [handler],
-    clock,
-    telemetry,
-  });
+  const { clock, queue, memory } = parts;
+  const event = send(parts);
+  const { eventId } = event;
+  const { handle } = consumer(parts, [handler], wrap(memory), { maxAttempts });
   async function deliver(): Promise<void> {
     const next = Math.min(...queue.messages().map(({ visibleAt }) => visibleAt));
     await clock.advance(Math.max(0, next - clock.now()));
@@ -44,9 +24,9 @@ function rig(handler: Handler, wrap: (table: Table) => Table = (table) => table,
     ...parts,
     eventId,
     deliver,
-    row: () => memory.item(inboxKey(CONSUMER, eventId)),
+    row: () => inboxRow(parts, event),
     hint: () => memory.item(failedKey(CONSUMER, eventId)),
-    pointer: () => memory.item(rejectedKey(CONSUMER, eventId)),
+    pointer: () => pointer(parts, event),
     shownAgainAt: () => queue.messages()[0]?.visibleAt ?? 0,
   };
 }

@@ -1,0 +1,99 @@
+import type { Actor, Invocation } from './actor.ts';
+import type { Call } from './call-outcomes.ts';
+import { digest } from './digest.ts';
+import type { ActorState, InvocationState, Schedule } from './schedule.ts';
+
+/** Adds an actor to a schedule. */
+export function addActor(schedule: Schedule, name: string): Actor {
+  const state: ActorState = {
+    name,
+    index: schedule.actors.length + 1,
+    skewMs: 0,
+    history: '',
+    draws: 0,
+    calls: 0,
+    invocations: 0,
+    invocation: undefined,
+  };
+  schedule.actors.push(state);
+  const call = <T>(made: Call<T>, invocation: InvocationState | undefined): Promise<T> =>
+    new Promise<T>((resolve, reject) => {
+      state.calls += 1;
+      schedule.pendings.push({
+        actor: state,
+        invocation,
+        call: made as Call<unknown>,
+        history: state.history,
+        number: state.calls,
+        resends: 0,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
+    });
+  return {
+    name,
+    index: state.index,
+    clock: {
+      now: () => schedule.time.now() + state.skewMs,
+      sleep: (ms, signal) => schedule.time.sleep({ actor: state, invocation: state.invocation }, ms, signal),
+    },
+    random: (count) => {
+      state.draws += 1;
+      const bytes = Buffer.alloc(count, state.index);
+      if (count >= 12) bytes.writeUInt16BE(state.draws, count - 3);
+      return bytes;
+    },
+    call: (made) => call(made, state.invocation),
+    step: (label, perform, { local, lost } = {}) =>
+      call(
+        {
+          label,
+          perform: async () => perform(),
+          effect: false,
+          local,
+          crashes: false,
+          failures: lost === undefined ? [] : [{ label: lost, perform: async () => undefined as never }],
+        },
+        undefined,
+      ),
+    invocation: () => state.invocation?.number ?? 0,
+    invoke: (timeoutMs, work) => invoke(schedule, state, timeoutMs, work),
+    skewBy: (ms) => {
+      state.skewMs = ms;
+    },
+  };
+}
+
+/** Runs one invocation: it is over when its function returns or throws, or crashes before that. */
+function invoke<T>(
+  schedule: Schedule,
+  state: ActorState,
+  timeoutMs: number,
+  work: () => Promise<T>,
+): Promise<Invocation<T>> {
+  return new Promise((resolve) => {
+    const before = state.history;
+    const end = (result: Invocation<T>) => {
+      if (state.invocation !== invocation) return;
+      // A function remembers nothing: what is left of an invocation is how it ended.
+      state.history = before;
+      schedule.see(state, digest(result));
+      // What it left behind is frozen with its function.
+      schedule.pendings = schedule.pendings.filter((pending) => pending.invocation !== invocation);
+      schedule.time.forget((owner) => owner.invocation === invocation);
+      state.invocation = undefined;
+      resolve(result);
+    };
+    state.invocations += 1;
+    const invocation: InvocationState = {
+      number: state.invocations,
+      endsBy: schedule.time.now() + timeoutMs,
+      crash: () => end({ kind: 'crashed' }),
+    };
+    state.invocation = invocation;
+    work().then(
+      (value) => end({ kind: 'returned', value }),
+      (error: unknown) => end({ kind: 'threw', error }),
+    );
+  });
+}

@@ -1,0 +1,184 @@
+import { describe, expect, test, vi } from 'vitest';
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { transactional } from '../../../lambdas/runtime/handler.ts';
+import { lambdaContext, type QueueHandler } from '../../../lambdas/runtime/testing.ts';
+import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
+import { body, consumer, domainRow, inboxRow, pointer, send } from './consumer-rig.ts';
+
+describe('a transactional handler', () => {
+  test('writes, and is processed, in one call', async () => {
+    const parts = bench();
+    const transact = vi.fn(parts.memory.transact);
+    const others = { write: vi.fn(), get: vi.fn(), query: vi.fn(), updateEach: vi.fn() };
+    const { deliver } = consumer(
+      parts,
+      [transactional(ThingHappened, async () => ({ writes: [domainRow], events: [parts.happened(9)] }))],
+      { ...parts.memory, ...others, transact },
+    );
+    const event = send(parts);
+    await deliver();
+    expect(transact).toHaveBeenCalledTimes(1);
+    for (const call of Object.values(others)) expect(call).not.toHaveBeenCalled();
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'PROCESSED',
+      attempts: 1,
+      fence: expect.any(String),
+    });
+    expect(JSON.parse(parts.rows()[0]?.envelope ?? '')).toMatchObject({ causationId: event.eventId });
+  });
+
+  test('that is delivered twice at once writes once', async () => {
+    const parts = bench();
+    const count = {
+      Update: {
+        Key: { PK: 'COUNT', SK: 'COUNT' },
+        UpdateExpression: 'ADD n :one',
+        ExpressionAttributeValues: { ':one': 1 },
+      },
+    };
+    const handlers = [transactional(ThingHappened, async () => ({ writes: [count] }))];
+    const event = send(parts);
+    for (let i = 0; i < 4; i += 1) parts.queue.send(body(event));
+    await consumer(parts, handlers).drain();
+    expect(parts.memory.item({ PK: 'COUNT', SK: 'COUNT' })).toMatchObject({ n: 1 });
+    expect(parts.queue.deadLetters()).toEqual([]);
+    expect(parts.telemetry.counted('MessagesDuplicate')).toBe(4);
+  });
+
+  test('is run again on fresh reads when one of its conditions was refused', async () => {
+    const parts = bench();
+    let reads = 0;
+    const { deliver } = consumer(parts, [
+      transactional(ThingHappened, async () => {
+        reads += 1;
+        if (reads === 1) await parts.memory.write({ Put: { Item: { PK: 'THING#1', SK: 'THING' } } });
+        const there = await parts.memory.get({ PK: 'THING#1', SK: 'THING' });
+        return { writes: reads === 1 || !there ? [domainRow] : [] };
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(reads).toBe(2);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('that fails writes no row at its first receive; then it is claimed, and its attempts are counted', async () => {
+    const parts = bench();
+    const handle = vi.fn(async () => {
+      throw new Error('table is gone');
+    });
+    const { drain, deliver } = consumer(parts, [transactional(ThingHappened, handle)]);
+    const event = send(parts);
+    await deliver();
+    expect(inboxRow(parts, event)).toBeUndefined();
+    await parts.clock.advance(3_000);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'FAILED',
+      attempts: 1,
+      lastError: 'table is gone',
+    });
+    await parts.clock.advance(5_000);
+    await drain();
+    expect(handle).toHaveBeenCalledTimes(4); // the first one left no trace
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'REJECTED',
+      reason: 'ATTEMPTS_SPENT',
+      attempts: 3,
+    });
+    expect(pointer(parts, event)).toBeDefined();
+    expect(parts.queue.deadLetters()).toHaveLength(1);
+  });
+
+  test('whose first receive never came to its handler is not out of attempts', async () => {
+    const parts = bench();
+    const event = send(parts);
+    parts.queue.receive(); // handed out, and the function was throttled
+    await parts.clock.advance(consumerConfig.visibilityTimeoutMs);
+    const handle = vi.fn(async () => ({}));
+    await consumer(parts, [transactional(ThingHappened, handle)], parts.table, { maxAttempts: 1 }).drain();
+    expect(handle).toHaveBeenCalledTimes(1);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('that kills its process does not take its batch along', async () => {
+    const parts = bench();
+    const killer = send(parts, { aggregateId: 'killer' });
+    const siblings = Array.from({ length: 9 }, (_, n) => send(parts, { aggregateId: `sibling-${n}` }));
+    /** A process that ends in the middle of the killer's handler: from then on nothing happens, and nobody is answered. */
+    const mortal = (): QueueHandler => {
+      let dead = false;
+      const table = new Proxy(parts.memory, {
+        get: (target, name) => {
+          const call = Reflect.get(target, name) as (...args: unknown[]) => unknown;
+          return (...args: unknown[]) => (dead ? new Promise(() => {}) : call(...args));
+        },
+      });
+      const handler = transactional(ThingHappened, async (event) => {
+        await parts.clock.sleep(100);
+        if (event.aggregateId === 'killer') dead = true;
+        if (dead) await new Promise(() => {});
+        return {};
+      });
+      const { handle } = consumer(parts, [handler], table);
+      const killed = () => Promise.reject(new Error('the process is gone'));
+      return (event, context) =>
+        Promise.race([handle(event, context), parts.clock.sleep(31_000).then(killed)]);
+    };
+    for (let round = 0; round < 20 && parts.queue.messages().length > 0; round += 1) {
+      await runThrough(parts.clock, parts.queue.deliver(mortal(), 10, lambdaContext({ clock: parts.clock })));
+      const next = Math.min(...parts.queue.messages().map((message) => message.visibleAt));
+      if (Number.isFinite(next)) await parts.clock.advance(Math.max(1, next - parts.clock.now()));
+    }
+    for (const sibling of siblings) expect(inboxRow(parts, sibling)).toMatchObject({ status: 'PROCESSED' });
+    expect(inboxRow(parts, killer)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(parts.queue.deadLetters()).toHaveLength(1);
+  });
+
+  test('that fills its transaction is processed also after a redrive, which takes one action more', async () => {
+    const parts = bench();
+    let fixed = false;
+    const writes = Array.from({ length: 98 }, (_, n) => ({ Put: { Item: { PK: `W#${n}`, SK: 'W' } } }));
+    const { drain } = consumer(parts, [
+      transactional(ThingHappened, async () => {
+        if (!fixed) throw new PoisonMessage('not yet');
+        return { writes };
+      }),
+    ]);
+    const event = send(parts);
+    await drain();
+    fixed = true;
+    parts.queue.redrive();
+    await drain();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('rejected, then redriven, is processed and its pointer goes with the same transaction', async () => {
+    const parts = bench();
+    let fixed = false;
+    const { drain } = consumer(parts, [
+      transactional(ThingHappened, async () => {
+        if (!fixed) throw new PoisonMessage('bad');
+        return { writes: [domainRow] };
+      }),
+    ]);
+    const event = send(parts);
+    await drain();
+    expect(pointer(parts, event)).toBeDefined();
+    fixed = true;
+    parts.queue.redrive();
+    await drain();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(pointer(parts, event)).toBeUndefined();
+    expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
+  });
+
+  test('that returns nothing fails with an error that says so', async () => {
+    const parts = bench();
+    send(parts);
+    await consumer(parts, [transactional(ThingHappened, (async () => undefined) as never)]).deliver();
+    expect(
+      JSON.stringify(parts.telemetry.lines().map((line) => String((line.extra as { error: Error }).error))),
+    ).toContain('must return { writes, events }');
+  });
+});
