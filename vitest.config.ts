@@ -3,27 +3,48 @@ import { defineConfig } from 'vitest/config';
 const localTests = ['test/local/**/*.test.ts', 'test/**/*.engine.test.ts'];
 const explorerTests = ['test/explorer/**/*.test.ts'];
 const packageTests = ['test/package/**/*.test.ts'];
+const templateTests = [
+  'test/infra/**/!(workflow).test.ts',
+  'test/chaos/timings.test.ts',
+  'test/docs/documented-tests.test.ts',
+  'test/docs/recipes/stacks.test.ts',
+];
+const benchTests = ['test/unit/bench/**/*.test.ts', 'test/contract/table.wire.test.ts'];
 
-// The age of Node 20 is not what these tests are about.
-const quiet = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
+const inProcess = {
+  // Only what hangs takes as long, however busy the machine is.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  // The age of Node 20 is not what these tests are about.
+  env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
+  // The SDK and the CDK take seconds to load: once for each worker and not for each file. What a test stubs is put back.
+  isolate: false,
+  unstubEnvs: true,
+  restoreMocks: true,
+  // They work and never wait: as many as there are processors.
+  maxWorkers: '100%',
+};
 
 export default defineConfig({
   test: {
     projects: [
       {
-        // Needs nothing but Node.
+        // Needs nothing but Node. `npm run check` runs these and no others.
         test: {
+          ...inProcess,
           name: 'fast',
           sequence: { groupOrder: 0 },
           include: ['test/**/*.test.ts'],
-          exclude: [...localTests, ...explorerTests, ...packageTests],
-          testTimeout: 20_000,
-          env: quiet,
-          // The CDK takes seconds to load: once for each worker and not for each file. What a test stubs is put back.
-          isolate: false,
-          unstubEnvs: true,
-          restoreMocks: true,
+          exclude: [...localTests, ...explorerTests, ...packageTests, ...templateTests, ...benchTests],
         },
+      },
+      {
+        // What loads the CDK: templates, roles, alarms, and the stacks and tests that the documentation shows.
+        test: { ...inProcess, name: 'templates', sequence: { groupOrder: 0 }, include: templateTests },
+      },
+      {
+        // What an event costs, counted and simulated; and the metered AWS that counts.
+        test: { ...inProcess, name: 'bench', sequence: { groupOrder: 0 }, include: benchTests },
       },
       {
         // Every order of calls, every crash: needs nothing but Node, and a minute.
@@ -33,7 +54,7 @@ export default defineConfig({
           include: explorerTests,
           testTimeout: 120_000,
           maxWorkers: '100%',
-          env: quiet,
+          env: inProcess.env,
         },
       },
       {

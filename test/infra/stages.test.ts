@@ -2,7 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import type { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { readStage } from '../../lib/example/stage.ts';
-import { type Resource, resources, STACKS, synthStage } from './synth.ts';
+import { type Resource, resources, STACKS, synthStage, synthStageAnew } from './synth.ts';
 
 const REAL_STAGES = ['dev', 'prod'] as const;
 const OUTPUTS = {
@@ -188,7 +188,7 @@ describe('the stages', () => {
   });
 
   test.each(['local', 'prod'] as const)('make the same templates every time: %s', (name) => {
-    const [first, second] = [synthStage(name), synthStage(name)].map(({ templates }) =>
+    const [first, second] = [synthStage(name), synthStageAnew(name)].map(({ templates }) =>
       STACKS.map((stack) => templates[stack].toJSON()),
     );
     expect(second).toEqual(first);

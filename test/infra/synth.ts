@@ -37,8 +37,20 @@ export function testApp(given: Readonly<Record<string, string>> = {}): App {
   });
 }
 
-/** The order system in one stage, and its templates. */
-export function synthStage(name: StageName, given: Readonly<Record<string, string>> = {}) {
+type SynthesizedStage = ReturnType<typeof synthStageAnew>;
+
+const synthesized = new Map<string, SynthesizedStage>();
+
+/** The order system in one stage, and its templates: to be read only, because whoever asks for the same has the same. */
+export function synthStage(name: StageName, given: Readonly<Record<string, string>> = {}): SynthesizedStage {
+  const key = JSON.stringify([name, given]);
+  const made = synthesized.get(key) ?? synthStageAnew(name, given);
+  synthesized.set(key, made);
+  return made;
+}
+
+/** The same, made for the caller alone. */
+export function synthStageAnew(name: StageName, given: Readonly<Record<string, string>> = {}) {
   const app = testApp(given);
   orderSystem(app, readStage(name, {}));
   const templates = Object.fromEntries(

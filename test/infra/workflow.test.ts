@@ -1,31 +1,113 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
-const workflow = readFileSync(new URL('../../.github/workflows/deploy.yml', import.meta.url), 'utf8');
+const FOLDER = new URL('../../.github/workflows/', import.meta.url);
 
-describe('the deploy workflow', () => {
+const workflows = readdirSync(FOLDER).map((name) => [name, read(name)] as const);
+const deploy = read('deploy.yml');
+const ci = read('ci.yml');
+
+describe.each(workflows)('%s', (_, text) => {
+  const jobs = jobsOf(text);
+
   test('uses actions by commit, with the version beside it: a tag can be moved', () => {
-    const uses = [...workflow.matchAll(/uses: (.*)$/gm)].map(([, action]) => action);
-    expect(uses.length).toBeGreaterThan(6);
+    const uses = [...text.matchAll(/uses: (.*)$/gm)].map(([, action]) => action);
+    expect(uses.length).toBeGreaterThan(3);
     for (const action of uses) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  test('gives a job no more than reading the code and asking AWS for a role', () => {
-    expect(workflow).toMatch(/^permissions: \{\}$/m);
-    const permissions = [...workflow.matchAll(/^ {6}([\w-]+): (read|write)$/gm)].map(
-      ([, what, how]) => `${what}: ${how}`,
-    );
-    expect(new Set(permissions)).toEqual(new Set(['contents: read', 'id-token: write']));
+  test('allows nothing unless a job asks for it, and each says what it needs', () => {
+    expect(text).toMatch(/^permissions: \{\}$/m);
+    expect(jobs.size).toBeGreaterThan(2);
+    for (const [job, lines] of jobs) expect(lines, job).toMatch(/^ {4}permissions:/m);
   });
 
-  test('holds no secret, and lets no pull request of a fork near a role', () => {
-    expect(workflow).not.toMatch(/secrets\.|aws-access-key-id|pull_request_target/);
-    expect(workflow).toContain('github.event.pull_request.head.repo.full_name == github.repository');
+  test('ends each job that hangs', () => {
+    for (const [job, lines] of jobs) expect(lines, job).toMatch(/^ {4}timeout-minutes: \d+$/m);
+  });
+
+  test('leaves no token behind in what it checked out', () => {
+    const checkouts = text.match(/uses: actions\/checkout@/g) ?? [];
+    expect(checkouts.length).toBeGreaterThan(0);
+    expect(text.match(/^ {10}persist-credentials: false$/gm)).toHaveLength(checkouts.length);
   });
 
   test('puts nothing that others may write into a script, but into its environment', () => {
-    const scripts = workflow.split('\n').filter((line) => /^ {8,}(run:|npx|echo|\$\{PAGE)/.test(line));
-    expect(scripts.length).toBeGreaterThan(6);
-    expect(scripts.filter((line) => line.includes('${{'))).toEqual([]);
+    const scripts = scriptsOf(text);
+    expect(scripts.length).toBeGreaterThan(3);
+    expect(scripts.filter((script) => script.includes('${{'))).toEqual([]);
+  });
+
+  test('holds no secret, and runs no pull request with the rights of main', () => {
+    expect(text).not.toMatch(/secrets\.|aws-access-key-id|pull_request_target|workflow_run/);
   });
 });
+
+describe('the deploy workflow', () => {
+  test('gives a job no more than reading the code and asking AWS for a role', () => {
+    expect(permissions(deploy)).toEqual(new Set(['contents: read', 'id-token: write']));
+  });
+
+  test('lets no pull request of a fork near a role', () => {
+    expect(deploy).toContain('github.event.pull_request.head.repo.full_name == github.repository');
+  });
+
+  test('deploys dev only after the check, and prod only after dev', () => {
+    expect(jobsOf(deploy).get('dev')).toMatch(/^ {4}needs: check$/m);
+    expect(jobsOf(deploy).get('prod')).toMatch(/^ {4}needs: dev$/m);
+  });
+});
+
+describe('the ci workflow', () => {
+  test('reads the code, and may do no more', () => {
+    expect(permissions(ci)).toEqual(new Set(['contents: read']));
+  });
+
+  test('tests each Node that package.json supports, from its oldest on', () => {
+    const { engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    const [, oldest] = /^>=(\d+)/.exec(engines.node) ?? [];
+    const [, tested = ''] = /^ {8}node: \[(.*)\]$/m.exec(ci) ?? [];
+    expect(tested.split(', ')).toEqual([oldest, '22', '24']);
+  });
+
+  test('has one job to require, which is red unless all others are green', () => {
+    const jobs = jobsOf(ci);
+    const last = jobs.get('ci');
+    const others = [...jobs.keys()].filter((job) => job !== 'ci');
+    expect(last).toMatch(/^ {4}if: always\(\)$/m);
+    expect(last).toContain(`\n    needs: [${others.join(', ')}]\n`);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as GitHub reads it
+    expect(last).toContain("RESULTS: ${{ join(needs.*.result, ' ') }}");
+    expect(last).toContain('test "$result" = success || exit 1');
+  });
+
+  test('stops what a newer commit of the same pull request has superseded, and nothing else', () => {
+    expect(ci).toContain(`
+concurrency:
+  group: ci-\${{ github.event.pull_request.number || github.run_id }}
+  cancel-in-progress: true
+`);
+  });
+});
+
+function read(name: string): string {
+  return readFileSync(new URL(name, FOLDER), 'utf8');
+}
+
+/** The lines of each job, by its name. */
+function jobsOf(text: string): Map<string, string> {
+  const [, jobs = ''] = text.split(/^jobs:\n/m);
+  const parts = jobs.split(/^ {2}(\w+):\n/m).slice(1);
+  return new Map(parts.flatMap((part, index) => (index % 2 === 0 ? [[part, parts[index + 1] ?? '']] : [])));
+}
+
+/** What a shell runs: the text of each `run`, on its line or below it. */
+function scriptsOf(text: string): string[] {
+  return [...text.matchAll(/^( *)(?:- )?run: (.*(?:\n\1 {2,}.*)*)/gm)].map(([, , script = '']) => script);
+}
+
+function permissions(text: string): Set<string> {
+  return new Set(
+    [...text.matchAll(/^ {6}([\w-]+): (read|write)$/gm)].map(([, what, how]) => `${what}: ${how}`),
+  );
+}

@@ -27,7 +27,7 @@ it('an event costs what was reviewed', async () => {
   await expect(
     `${lines.join('\n')}\n`,
     'An event costs something else than before. If that is meant, say in the commit what it gives for its price, and renew ' +
-      'the reviewed text with: npx vitest run --project fast test/unit/bench/units-per-event.test.ts -u',
+      'the reviewed text with: npx vitest run --project bench test/unit/bench/units-per-event.test.ts -u',
   ).toMatchFileSnapshot('units-per-event.txt');
 });
 
