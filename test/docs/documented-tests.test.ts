@@ -1,0 +1,19 @@
+import { describe, expect, test } from 'vitest';
+import { ROOT, readPages } from './pages.ts';
+import { writeCode } from './write-code.ts';
+
+/** Its test walks a thousand schedules: test/package runs it, in an app of its own. */
+const README = '/README.md/test/';
+
+// The tests that the pages show, run from the pages' own text: a page that shows what does not hold is red.
+const shown = writeCode(readPages()).filter((path) => path.endsWith('.test.ts') && !path.includes(README));
+
+test('pages show tests', () => {
+  expect(shown.length).toBeGreaterThan(8);
+});
+
+for (const path of shown) {
+  describe(path.replace(/^\.local\/docs-code\//, ''), async () => {
+    await import(ROOT + path);
+  });
+}

@@ -1,0 +1,138 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { runMailroom } from '../../cli/program.ts';
+import { headingIds, linksOf } from './links.ts';
+import { pageCode } from './page-code.ts';
+import { ROOT, readPages } from './pages.ts';
+import { commandsOf, shownCommandsOf } from './shell.ts';
+
+const pages = readPages();
+const blocks = pages.flatMap(({ path, blocks }) => blocks.map((block) => ({ path, ...block })));
+const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as {
+  scripts: Record<string, string>;
+};
+
+/** What `tsc` reads of a page: the blocks named `ts`. Anything else is checked below, or is output. */
+const LANGUAGES = ['ts', 'json', 'sh', 'yaml', 'text', ''];
+
+describe('the pages', () => {
+  test('are all found', () => {
+    const paths = pages.map(({ path }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining([
+        'README.md',
+        'docs/testing.md',
+        'docs/recipes/README.md',
+        'test/chaos/README.md',
+      ]),
+    );
+  });
+
+  test('have code in no language that nobody checks', () => {
+    const others = blocks.filter(({ language }) => !LANGUAGES.includes(language));
+    expect(others.map(({ path, line, language }) => `${path}:${line} ${language}`)).toEqual([]);
+  });
+
+  test('hide no code in a block without a language', () => {
+    const hidden = blocks.filter(
+      ({ language, code }) =>
+        ['', 'text'].includes(language) && /^(import|export|const|await|npx|npm) .*/m.test(code),
+    );
+    expect(hidden.map(({ path, line }) => `${path}:${line}`)).toEqual([]);
+  });
+
+  test('have every ts block compiled', () => {
+    const fences = pages.map(({ path, text }) => {
+      // Counted by another rule than the one that takes them out.
+      return [path, text.split('\n').filter((line) => line.trimStart().startsWith('```ts')).length];
+    });
+    const written = pages.map((page) => [page.path, pageCode(page, { path: '', blocks: [] }).size]);
+    expect(written).toEqual(fences);
+  });
+
+  test('have json that parses', () => {
+    const json = blocks.filter(({ language }) => language === 'json');
+    expect(json.length).toBeGreaterThan(10);
+    const broken = json.filter(({ code }) => !parses(code));
+    expect(broken.map(({ path, line }) => `${path}:${line}`)).toEqual([]);
+  });
+
+  test('have links that lead somewhere, to headings too', () => {
+    const links = pages.flatMap(({ path, text }) => linksOf(text).map((link) => ({ path, link })));
+    expect(links.length).toBeGreaterThan(50);
+    const broken = links.filter(({ path, link }) => !leadsSomewhere(path, link));
+    expect(broken.map(({ path, link }) => `${path}: ${link}`)).toEqual([]);
+  });
+});
+
+describe('the commands that the pages show', () => {
+  const commands = pages.flatMap(({ path, text, blocks }) => {
+    const inBlocks = blocks.flatMap(({ language, code }) => (language === 'sh' ? commandsOf(code) : []));
+    return [...inBlocks, ...shownCommandsOf(text)].map((words) => ({ path, words }));
+  });
+  const starting = (...first: string[]) =>
+    commands.filter(({ words }) => first.every((word, at) => words[at] === word));
+
+  test('are scripts of the package', () => {
+    const scripted = starting('npm', 'run');
+    expect(scripted.length).toBeGreaterThan(20);
+    const unknown = scripted.filter(({ words }) => !Object.hasOwn(scripts, words[2] ?? ''));
+    expect(unknown.map(({ path, words }) => `${path}: ${words.join(' ')}`)).toEqual([]);
+  });
+
+  test('are commands that the program takes', async () => {
+    const complaints: string[] = [];
+    const shown = starting('npx', 'mailroom');
+    expect(shown.length).toBeGreaterThan(50);
+    for (const { path, words } of shown) {
+      const complaint = await complaintAbout(words.slice(2));
+      if (complaint !== undefined) complaints.push(`${path}: ${words.join(' ')}: ${complaint}`);
+    }
+    expect(complaints).toEqual([]);
+  });
+
+  test('are refused where the program does not take them', async () => {
+    expect(await complaintAbout(['dlq', 'redrive'])).toContain("missing required argument 'place'");
+    expect(await complaintAbout(['sweep', '--since', 'yesterday'])).toContain('a whole number with a unit');
+    expect(await complaintAbout(['statsu'])).toContain("unknown command 'statsu'");
+  });
+});
+
+function parses(json: string): boolean {
+  try {
+    JSON.parse(json);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function leadsSomewhere(path: string, link: string): boolean {
+  const [file = '', heading] = link.split('#');
+  const target = ROOT + (file === '' ? path : posix.join(posix.dirname(path), decodeURI(file)));
+  if (!existsSync(target)) return false;
+  if (heading === undefined || !target.endsWith('.md')) return true;
+  return headingIds(readFileSync(target, 'utf8')).includes(heading);
+}
+
+/**
+ * What the real program says against a call, before it looks at anything: behind the call's own words stands an
+ * endpoint that it refuses once it has read them all.
+ */
+async function complaintAbout(argv: readonly string[]): Promise<string | undefined> {
+  let said = '';
+  const code = await runMailroom([...argv, '--endpoint', 'nowhere'], {
+    env: {},
+    out: () => {},
+    err: (text) => {
+      said += text;
+    },
+    outIsTerminal: false,
+    errIsTerminal: false,
+    signal: new AbortController().signal,
+    exitCode: 0,
+  });
+  const understood = code === 0 || said.includes('--endpoint is "nowhere"');
+  return understood ? undefined : said;
+}

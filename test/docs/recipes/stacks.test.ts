@@ -1,0 +1,89 @@
+import { type App, Stack } from 'aws-cdk-lib';
+import { Match, Template } from 'aws-cdk-lib/assertions';
+import type { Construct } from 'constructs';
+import { expect, test } from 'vitest';
+import { readProducerConfig } from '../../../lambdas/runtime/index.ts';
+import { Mailroom } from '../../../lib/mailroom.ts';
+import { resources, testApp } from '../../infra/synth.ts';
+import { codeOf, inFolderOf } from '../page-module.ts';
+
+/** A stack that a page shows, made for a Mailroom. */
+type StackOf = new (scope: Construct, id: string, mailroom: Mailroom) => Stack;
+
+const http = 'docs/recipes/http-service.md';
+const several = 'docs/recipes/several-consumers.md';
+const existing = 'docs/recipes/existing-table.md';
+const fresh = 'docs/recipes/new-consumer.md';
+
+// Loaded here and not in the tests: the CDK takes seconds.
+const { ContainerStack } = await codeOf<{ ContainerStack: StackOf }>(http, 'lib/container-stack.ts');
+const { ApiStack } = await codeOf<{ ApiStack: StackOf }>(http, 'lib/api-stack.ts');
+const { services } = await codeOf<{ services(app: App): Mailroom }>(several, 'lib/services.ts');
+const { OrdersStack } = await codeOf<{ OrdersStack: StackOf }>(existing, 'lib/orders-stack.ts');
+const { LoyaltyStack } = await codeOf<{ LoyaltyStack: StackOf }>(fresh, 'lib/loyalty-stack.ts');
+
+test('http-service.md: a container is told what a producer has to know, and may do what a producer does', () => {
+  const { mailroom, template } = synth(http, ContainerStack);
+  const [task] = Object.values(resources(template, 'AWS::ECS::TaskDefinition'));
+  const environment: { Name: string; Value: unknown }[] =
+    task?.Properties.ContainerDefinitions[0].Environment;
+  const env = Object.fromEntries(
+    environment.map(({ Name, Value }) => [Name, typeof Value === 'string' ? Value : 'table']),
+  );
+  expect(readProducerConfig(env)).toEqual({ ...mailroom.producerConfig('orders'), tableName: 'table' });
+  const policies = JSON.stringify(resources(template, 'AWS::IAM::Policy'));
+  expect(policies).toContain('"dynamodb:LeadingKeys":["OUTBOX#*"]');
+  expect(policies).toContain('"dynamodb:LeadingKeys":["ORDER#*"]');
+});
+
+test('http-service.md: the function is a producer, behind IAM', () => {
+  const { template } = synth(http, ApiStack);
+  template.hasResourceProperties('AWS::Lambda::Url', { AuthType: 'AWS_IAM' });
+  template.hasResourceProperties('AWS::Lambda::Function', {
+    Environment: { Variables: { MAILROOM_SERVICE: 'orders' } },
+  });
+});
+
+test('several-consumers.md: each consumer has a stack, a rule and an inbox of its own', () => {
+  const app = testApp();
+  const mailroom = inFolderOf(several, () => services(app));
+  expect(mailroom.consumers.map(({ name }) => name)).toEqual(['payments', 'loyalty']);
+  for (const consumer of mailroom.consumers) {
+    const template = Template.fromStack(Stack.of(consumer));
+    template.hasResourceProperties('AWS::Events::Rule', {
+      EventPattern: { source: ['orders'], 'detail-type': ['OrderPlaced'] },
+    });
+    const policies = JSON.stringify(resources(template, 'AWS::IAM::Policy'));
+    expect(policies).toContain(`"INBOX#${consumer.name}#*"`);
+    expect(policies.match(/INBOX#/g)).toHaveLength(1);
+  }
+});
+
+test('existing-table.md: the producer may add events, and put into the table that was there', () => {
+  const { template } = synth(existing, OrdersStack);
+  template.hasResourceProperties('AWS::Lambda::Function', {
+    Environment: { Variables: { ORDERS_TABLE: 'orders', MAILROOM_SERVICE: 'orders' } },
+  });
+  template.hasResourceProperties('AWS::IAM::Policy', {
+    PolicyDocument: {
+      Statement: Match.arrayWith([
+        Match.objectLike({ Action: 'dynamodb:PutItem', Condition: Match.objectLike({}) }),
+        Match.objectLike({ Action: 'dynamodb:PutItem', Condition: Match.absent() }),
+      ]),
+    },
+  });
+});
+
+test('new-consumer.md: the new consumer sees the orders, a few at a time', () => {
+  const { template } = synth(fresh, LoyaltyStack);
+  template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
+    ScalingConfig: { MaximumConcurrency: 5 },
+  });
+});
+
+function synth(page: string, Shown: StackOf) {
+  const app = testApp();
+  const mailroom = new Mailroom(new Stack(app, 'Mailroom'), 'Mailroom');
+  const stack = inFolderOf(page, () => new Shown(app, 'Shown', mailroom));
+  return { mailroom, template: Template.fromStack(stack) };
+}

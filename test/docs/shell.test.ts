@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { commandsOf, shownCommandsOf } from './shell.ts';
+
+test('commands end at a line, at && and at a pipe, and a comment is none', () => {
+  expect(
+    commandsOf('npm ci && npm run demo   # 200 orders; then\n# npm run x\naws s3 ls | jq -r .a\n'),
+  ).toEqual([
+    ['npm', 'ci'],
+    ['npm', 'run', 'demo'],
+    ['aws', 's3', 'ls'],
+    ['jq', '-r', '.a'],
+  ]);
+});
+
+test('a line that ends with a backslash goes on in the next', () => {
+  expect(commandsOf('npx cdk deploy \\\n  --all\n')).toEqual([['npx', 'cdk', 'deploy', '--all']]);
+});
+
+test('what is quoted is one word, and what the reader puts in is filled', () => {
+  const [[, , , , place, , reason] = []] = commandsOf(
+    "npx mailroom dlq redrive consumer:<name> --reason 'it is mended'",
+  );
+  expect(place).toMatch(/^consumer:[0-9a-f-]{36}$/);
+  expect(reason).toBe('it is mended');
+  expect(commandsOf('npx mailroom why <order or event id>')[0]?.[3]).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test('commands that stand in the text are found, also over the end of a line, and not those of blocks', () => {
+  const page =
+    'Type `npx mailroom\nstatus`, or `npm run demo`; `mailroom why` is a name.\n\n```sh\nnpm run local\n```\n';
+  expect(shownCommandsOf(page)).toEqual([
+    ['npx', 'mailroom', 'status'],
+    ['npm', 'run', 'demo'],
+  ]);
+});
