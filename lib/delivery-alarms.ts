@@ -1,5 +1,11 @@
 import { ArnFormat, Names, Stack } from 'aws-cdk-lib';
-import { type AlarmBase, AlarmRule, AlarmState, CompositeAlarm } from 'aws-cdk-lib/aws-cloudwatch';
+import {
+  type AlarmBase,
+  AlarmRule,
+  AlarmState,
+  CompositeAlarm,
+  type Dashboard,
+} from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
@@ -79,7 +85,7 @@ const PAGED: AlarmText = {
  */
 export class DeliveryAlarms extends Construct {
   /** Absent where there is none. */
-  readonly dashboard?: DeliveryDashboard;
+  readonly dashboard?: Dashboard;
   private readonly place: AlarmPlace;
   private readonly topics: AlarmTopics;
   private readonly composite: boolean;

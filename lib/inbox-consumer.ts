@@ -28,7 +28,7 @@ export interface InboxConsumerProps {
   readonly from: readonly string[];
   /** Which events it sees: definitions of the catalogue, or anything that has their `type`. */
   readonly events: readonly { readonly type: string }[];
-  /** The file that exports `handler`, made by `createConsumer`. */
+  /** The file that exports `handler`, made by `lambdaConsumer`. */
   readonly entry: string;
   /** The partition keys of the rows that its handlers write, with `*` for the rest. @default none */
   readonly domainKeys?: readonly string[];

@@ -1,6 +1,5 @@
 export type { ConsumerSlo } from './consumer-slo.ts';
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
-export type { DeliveryDashboard } from './delivery-dashboard.ts';
 export type { AlarmThresholds } from './delivery-thresholds.ts';
 export { MailroomBus, type MailroomBusProps } from './event-bus.ts';
 export { InboxConsumer, type InboxConsumerProps } from './inbox-consumer.ts';
