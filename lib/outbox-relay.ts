@@ -8,7 +8,7 @@ import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRelayConfig } from '../lambdas/runtime/config.ts';
 import { directoryPath } from '../lambdas/runtime/directory.ts';
-import { HAND_BACK_MS } from '../lambdas/runtime/relay-stream.ts';
+import { HAND_BACK_MS } from '../lambdas/runtime/relay-timings.ts';
 import { OUTBOX_PREFIX } from '../lambdas/runtime/rows.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';

@@ -1,6 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { LEASE_MARGIN_MS } from '../lambdas/runtime/pending-row.ts';
-import { FRESH_MS } from '../lambdas/runtime/relay-stream.ts';
+import { FRESH_MS, LEASE_MARGIN_MS } from '../lambdas/runtime/relay-timings.ts';
 import { between, say, unless, wholeDays, wholeNumber } from './refusal.ts';
 import { plus, type Retentions, retentionProblems } from './retentions.ts';
 

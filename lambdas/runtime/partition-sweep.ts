@@ -1,8 +1,9 @@
 import type { Clock } from './clock.ts';
 import type { RelayConfig } from './config.ts';
 import { eventIdTime, type RandomBytes } from './event-id.ts';
-import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
+import { type PendingRow, pendingRow } from './pending-row.ts';
 import { GROUP_ROWS, type Relay } from './relay.ts';
+import { LEASE_MARGIN_MS } from './relay-timings.ts';
 import { backoffMs } from './retry.ts';
 import { outboxPartition } from './rows.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';

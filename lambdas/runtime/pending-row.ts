@@ -3,9 +3,6 @@ import { isEventId, outboxKeyOf } from './event-id.ts';
 import type { OutboxRow } from './rows.ts';
 import type { Item, Key } from './table.ts';
 
-/** How long before the end of a lease the last publish may be over, against clocks that differ. */
-export const LEASE_MARGIN_MS = 2_000;
-
 /** A PENDING row as somebody read it. */
 export interface PendingRow {
   readonly key: Key;

@@ -7,19 +7,11 @@ import { groupsOf } from './entry-batches.ts';
 import { PUT_EVENTS_ENTRIES_MAX } from './event-bus.ts';
 import { eventIdTime, systemRandomBytes } from './event-id.ts';
 import { READ_NUMBERS } from './item-numbers.ts';
-import { LEASE_MARGIN_MS, type PendingRow, pendingRow } from './pending-row.ts';
+import { type PendingRow, pendingRow } from './pending-row.ts';
 import { CONCURRENCY, createRelay, GROUP_ROWS, type RelayHandlerDeps } from './relay.ts';
+import { FRESH_MS, HAND_BACK_MS, LEASE_MARGIN_MS } from './relay-timings.ts';
 import type { Item } from './table.ts';
 import { powertoolsTelemetry, type Telemetry } from './telemetry.ts';
-
-/**
- * A record younger than this, whose born lease still lasts, is published without a claim. A batch is never handed
- * back to the mapping while one of its records is younger, so that a record which comes again is claimed first.
- */
-export const FRESH_MS = 5_000;
-
-/** A batch is handed back after this at the soonest: the mapping brings it again at once, and counts how often. */
-export const HAND_BACK_MS = 5_000;
 
 /** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000;

@@ -12,8 +12,9 @@ import {
   type TransitionDeps,
   type Transitions,
 } from './outbox-transitions.ts';
-import { LEASE_MARGIN_MS, type PendingRow } from './pending-row.ts';
+import type { PendingRow } from './pending-row.ts';
 import { faultOfCall, faultOfEntry } from './publish-fault.ts';
+import { LEASE_MARGIN_MS } from './relay-timings.ts';
 import { backoffMs } from './retry.ts';
 import { type Table, UPDATE_EACH_MAX } from './table.ts';
 import type { Telemetry } from './telemetry.ts';

@@ -5,9 +5,9 @@ import type { Bus } from '../../lambdas/runtime/event-bus.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import { requeueDead } from '../../lambdas/runtime/operations.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox.ts';
-import { LEASE_MARGIN_MS } from '../../lambdas/runtime/pending-row.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
+import { LEASE_MARGIN_MS } from '../../lambdas/runtime/relay-timings.ts';
 import {
   asRow,
   deadKey,
