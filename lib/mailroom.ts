@@ -148,7 +148,7 @@ export class Mailroom extends Construct {
    */
   addProducer(producer: LambdaFunction, props: ProducerProps): void {
     refuse(`The producer ${producer.node.path}`, serviceNameProblems('service', props.service));
-    for (const [name, value] of Object.entries(encodeProducerConfig(this.producerConfig(props.service)))) {
+    for (const [name, value] of Object.entries(this.producerEnvironment(props.service))) {
       producer.addEnvironment(name, value);
     }
     this.grantProducer(producer, props.domainKeys);
@@ -159,6 +159,14 @@ export class Mailroom extends Construct {
     this.table.grantOutbox(producer);
     this.table.grantDomain(producer, domainKeys);
     producer.node.addDependency(this.relay);
+  }
+
+  /**
+   * The environment variables of whatever writes events as this service and is no Lambda function, such as a container:
+   * what `readProducerConfig` reads. Its role is granted by {@link MailroomTable.grantOutbox}.
+   */
+  producerEnvironment(service: string): Record<string, string> {
+    return encodeProducerConfig(this.producerConfig(service));
   }
 
   /** The settings of a function that writes as this service. */
