@@ -1,0 +1,86 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ApiReport, apiReport } from './api-report.ts';
+import { step } from './step.ts';
+import { ROOT } from './tarball.ts';
+
+/** The entries of the package, by the names of their reports. */
+const ENTRIES = {
+  constructs: 'lib/index.d.ts',
+  runtime: 'lambdas/runtime/index.d.ts',
+  testing: 'lambdas/runtime/testing.d.ts',
+} as const;
+
+const reports = new Map<string, ApiReport>();
+let folder = '';
+
+beforeAll(async () => {
+  await mkdir(join(ROOT, '.local'), { recursive: true });
+  folder = await mkdtemp(join(ROOT, '.local', 'api-'));
+  const built = join(folder, 'dist');
+  await step(ROOT, 'npx', ['--no', '--', 'tsc', '-p', 'tsconfig.build.json', '--outDir', built]);
+  for (const [name, types] of Object.entries(ENTRIES)) {
+    const own = join(folder, name);
+    await mkdir(own);
+    reports.set(name, await apiReport(join(built, types), own));
+  }
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+function report(name: string): ApiReport {
+  const found = reports.get(name);
+  if (found === undefined) throw new Error(`There is no report of ${name}`);
+  return found;
+}
+
+function exportedNames(text: string): string[] {
+  const declared = /^export (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/gm;
+  return [...text.matchAll(declared)].map(([, name = '']) => name);
+}
+
+describe.each(Object.keys(ENTRIES))('the public names of %s', (name) => {
+  test('are those that were reviewed', async () => {
+    await expect(
+      report(name).text,
+      'The public surface has changed. See docs/versioning.md for what that makes of the next version, and renew the reviewed ' +
+        'text with: npx vitest run --project package test/package/api.test.ts -u',
+    ).toMatchFileSnapshot(`api/${name}.api.md`);
+  });
+
+  test('can be read without a name that no entry exports', () => {
+    const exported = Object.keys(ENTRIES).flatMap((entry) => exportedNames(report(entry).text));
+    const problems = report(name).problems.filter((problem) => {
+      const forgotten = /^ae-forgotten-export: The symbol "(\w+)"/.exec(problem)?.[1];
+      return forgotten === undefined || !exported.includes(forgotten);
+    });
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('what the constructs take', () => {
+  const constructs = () => report('constructs').text;
+
+  test('has no type parameter, and neither has anything else that they export', () => {
+    const generic = /^export (?:declare |abstract )*(?:class|function|interface|type) \w+<.*$/gm;
+    expect(constructs().match(generic) ?? []).toEqual([]);
+  });
+
+  test('is an interface of readonly members', () => {
+    const text = constructs();
+    const taken = exportedNames(text).filter((name) => /(?:Props|Options)$/.test(name));
+    expect(taken).toContain('MailroomProps');
+    for (const name of taken) {
+      const body = new RegExp(
+        `^export interface ${name}(?: extends [\\w, ]+)? \\{\\n(?<members>[\\s\\S]*?)^\\}`,
+        'm',
+      ).exec(text);
+      const members = body?.groups?.members?.split('\n').filter((line) => /^ {4}\w/.test(line));
+      expect(members, `${name} is no interface`).toBeDefined();
+      for (const member of members ?? []) expect(member, name).toMatch(/^ {4}readonly \w+\??: \S/);
+    }
+  });
+});

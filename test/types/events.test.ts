@@ -1,0 +1,141 @@
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import * as z from 'zod';
+import { validateData } from '../../lambdas/runtime/event.ts';
+import {
+  type AnyEventDefinition,
+  defineEvent,
+  type Envelope,
+  type EventDraft,
+  type EventOf,
+} from '../../lambdas/runtime/index.ts';
+import { refund } from './standard-schema.ts';
+
+// The compiler is what checks most of this file: what `expectTypeOf` claims, and that `@ts-expect-error` is needed.
+
+const OrderPlaced = defineEvent({
+  type: 'OrderPlaced',
+  version: 2,
+  aggregateType: 'Order',
+  schema: z.object({ orderId: z.string(), totalCents: z.int() }),
+  upcast: (data, version) => {
+    expectTypeOf(data).toEqualTypeOf<unknown>();
+    expectTypeOf(version).toEqualTypeOf<number>();
+    return data;
+  },
+});
+
+const OrderShipped = defineEvent({
+  type: 'OrderShipped',
+  version: 1,
+  aggregateType: 'Order',
+  schema: z.object({
+    orderId: z.string(),
+    shippedAt: z.iso.datetime().transform((text) => new Date(text)),
+    parcels: z.int().default(1),
+  }),
+});
+
+const OrderRefunded = defineEvent({
+  type: 'OrderRefunded',
+  version: 1,
+  aggregateType: 'Order',
+  schema: refund,
+});
+
+const catalogue = [OrderPlaced, OrderShipped, OrderRefunded] as const;
+type AnyEvent = EventOf<(typeof catalogue)[number]>;
+
+describe('the types of a catalogue', () => {
+  test('know each event by its literal name', () => {
+    expectTypeOf(OrderPlaced.type).toEqualTypeOf<'OrderPlaced'>();
+    expectTypeOf<AnyEvent['type']>().toEqualTypeOf<'OrderPlaced' | 'OrderShipped' | 'OrderRefunded'>();
+    expect(catalogue.map(({ type }) => type)).toEqual(['OrderPlaced', 'OrderShipped', 'OrderRefunded']);
+  });
+
+  test('narrow the payload by the name', () => {
+    const centsOf = (event: AnyEvent): number => {
+      switch (event.type) {
+        case 'OrderPlaced':
+          expectTypeOf(event).toEqualTypeOf<
+            Envelope<'OrderPlaced', { orderId: string; totalCents: number }>
+          >();
+          return event.data.totalCents;
+        case 'OrderRefunded':
+          return -event.data.cents;
+        case 'OrderShipped':
+          expectTypeOf(event.data.shippedAt).toEqualTypeOf<Date>();
+          // @ts-expect-error -- a shipment has no total
+          return event.data.totalCents ?? 0;
+        default:
+          expectTypeOf(event).toBeNever();
+          return 0;
+      }
+    };
+    const shipped = { type: 'OrderShipped', data: {} } as unknown as AnyEvent;
+    expect(centsOf(shipped)).toBe(0);
+  });
+
+  test('take what the schema reads, and give what it hands on', async () => {
+    type Shipped = Parameters<typeof OrderShipped.create>[0]['data'];
+    expectTypeOf<Shipped>().toEqualTypeOf<{
+      orderId: string;
+      shippedAt: string;
+      parcels?: number | undefined;
+    }>();
+    expectTypeOf<EventOf<typeof OrderShipped>['data']>().toEqualTypeOf<{
+      orderId: string;
+      shippedAt: Date;
+      parcels: number;
+    }>();
+    const written: Shipped = { orderId: '42', shippedAt: '2026-11-21T01:09:00Z' };
+    expect(await validateData(OrderShipped, written)).toEqual({
+      orderId: '42',
+      shippedAt: new Date(written.shippedAt),
+      parcels: 1,
+    });
+  });
+
+  test('are as good with a validator of no library', async () => {
+    expectTypeOf(OrderRefunded.create)
+      .parameter(0)
+      .toHaveProperty('data')
+      .toEqualTypeOf<{ readonly orderId: string; readonly cents: string }>();
+    expectTypeOf<EventOf<typeof OrderRefunded>['data']['cents']>().toEqualTypeOf<number>();
+    const draft = OrderRefunded.create({ aggregateId: '42', data: { orderId: '42', cents: '4200' } });
+    expect(await validateData(OrderRefunded, draft.data)).toEqual({ orderId: '42', cents: 4200 });
+    await expect(validateData(OrderRefunded, { orderId: '42', cents: 4200 })).rejects.toThrow(/as digits/);
+  });
+});
+
+describe('create', () => {
+  test('refuses a payload of another shape', () => {
+    const drafts = [
+      // @ts-expect-error -- the total is missing
+      OrderPlaced.create({ aggregateId: '42', data: { orderId: '42' } }),
+      // @ts-expect-error -- the total is no text
+      OrderPlaced.create({ aggregateId: '42', data: { orderId: '42', totalCents: '4200' } }),
+      // @ts-expect-error -- nothing of that name
+      OrderPlaced.create({ aggregateId: '42', data: { orderId: '42', totalCents: 4200, coupon: 'X' } }),
+      // @ts-expect-error -- whose event it is must be said
+      OrderPlaced.create({ data: { orderId: '42', totalCents: 4200 } }),
+    ];
+    expectTypeOf(drafts).toExtend<readonly EventDraft[]>();
+    expect(drafts).toHaveLength(4);
+  });
+
+  test('makes drafts that stand in one list', () => {
+    const data = { orderId: '42', totalCents: 4200 };
+    const drafts: readonly EventDraft[] = [
+      OrderPlaced.create({ aggregateId: '42', data }),
+      OrderRefunded.create({ aggregateId: '42', data: { orderId: '42', cents: '1' } }),
+    ];
+    expect(drafts.map(({ definition }) => definition.type)).toEqual(['OrderPlaced', 'OrderRefunded']);
+  });
+});
+
+test('a definition asks for a schema, and for a name that is known when it is compiled', () => {
+  // @ts-expect-error -- no schema
+  expect(() => defineEvent({ type: 'Nothing', version: 1, aggregateType: 'Order' })).toThrow(/schema/);
+  expectTypeOf(OrderPlaced).toExtend<AnyEventDefinition>();
+  expectTypeOf(catalogue).toExtend<readonly AnyEventDefinition[]>();
+});

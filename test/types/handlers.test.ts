@@ -1,0 +1,99 @@
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import * as z from 'zod';
+import {
+  type AlreadyProcessed,
+  type Commit,
+  defineEvent,
+  type Envelope,
+  type Handler,
+  type LeasedContext,
+  lambdaConsumer,
+  leased,
+  type TransactionalContext,
+  transactional,
+} from '../../lambdas/runtime/index.ts';
+import type { InboxConsumerProps } from '../../lib/index.ts';
+import { refund } from './standard-schema.ts';
+
+const OrderPlaced = defineEvent({
+  type: 'OrderPlaced',
+  version: 1,
+  aggregateType: 'Order',
+  schema: z.object({ orderId: z.string(), at: z.iso.datetime().transform((text) => new Date(text)) }),
+});
+
+const OrderRefunded = defineEvent({
+  type: 'OrderRefunded',
+  version: 1,
+  aggregateType: 'Order',
+  schema: refund,
+});
+
+describe('a handler without annotations', () => {
+  test('that is leased is given the payload as the schema hands it on, and a context with effects', () => {
+    const handler = leased(OrderPlaced, async (event, ctx) => {
+      expectTypeOf(event).toEqualTypeOf<Envelope<'OrderPlaced', { orderId: string; at: Date }>>();
+      expectTypeOf(ctx).toEqualTypeOf<LeasedContext>();
+      const charge = await ctx.once('charge', async (idempotencyKey, signal) => {
+        expectTypeOf(idempotencyKey).toEqualTypeOf<string>();
+        expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+        return { chargeId: 'ch_1' };
+      });
+      expectTypeOf(charge).toEqualTypeOf<{ chargeId: string }>();
+    });
+    expectTypeOf(handler).toExtend<Handler>();
+    expect(handler.kind).toBe('leased');
+  });
+
+  test('that is transactional is given the same, and a context without effects', () => {
+    const handler = transactional(OrderRefunded, async ({ type, data }, ctx) => {
+      expectTypeOf(type).toEqualTypeOf<'OrderRefunded'>();
+      expectTypeOf(data.cents).toEqualTypeOf<number>();
+      expectTypeOf(ctx).toEqualTypeOf<TransactionalContext>();
+      expectTypeOf(ctx).not.toHaveProperty('once');
+      return { writes: [{ Delete: { Key: { PK: `REFUND#${data.orderId}`, SK: 'REFUND' } } }] };
+    });
+    expect(handler.kind).toBe('transactional');
+  });
+
+  test('has to return writes and events where it is transactional', () => {
+    // @ts-expect-error -- a charge is no commit
+    const handler = transactional(OrderPlaced, async () => ({ charge: 'ch_1' }));
+    // @ts-expect-error -- and neither is nothing
+    const other = transactional(OrderPlaced, async () => {});
+    expectTypeOf<Commit>().toHaveProperty('writes');
+    expect([handler, other]).toHaveLength(2);
+  });
+
+  test('cannot read what its event has not', () => {
+    const handler = leased(OrderPlaced, async ({ data }) => {
+      // @ts-expect-error -- no cents in an order that was placed
+      return data.cents;
+    });
+    expect(handler.definition.type).toBe('OrderPlaced');
+  });
+});
+
+describe('definitions of different payloads stand together', () => {
+  const handlers = [leased(OrderPlaced, async () => {}), transactional(OrderRefunded, async () => ({}))];
+
+  test('in the handlers of a consumer', () => {
+    expectTypeOf(handlers).toEqualTypeOf<Handler[]>();
+    expect(lambdaConsumer(handlers)).toBeTypeOf('function');
+    expect(
+      lambdaConsumer(({ table }) => [leased(OrderPlaced, () => table.get({ PK: 'A', SK: 'B' }))]),
+    ).toBeTypeOf('function');
+  });
+
+  test('in the events of an InboxConsumer', () => {
+    const events: InboxConsumerProps['events'] = [OrderPlaced, OrderRefunded];
+    expect(events.map(({ type }) => type)).toEqual(['OrderPlaced', 'OrderRefunded']);
+    // @ts-expect-error -- a name alone is no definition: it could be misspelt
+    const names: InboxConsumerProps['events'] = ['OrderPlaced'];
+    expect(names).toHaveLength(1);
+  });
+});
+
+test('an outcome that is thrown has its status in its type', () => {
+  expectTypeOf<AlreadyProcessed['statusCode']>().toEqualTypeOf<409>();
+});

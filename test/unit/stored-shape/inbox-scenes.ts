@@ -1,0 +1,116 @@
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { type Handler, leased, transactional } from '../../../lambdas/runtime/handler.ts';
+import {
+  allowTooOld,
+  discardMessage,
+  type Resolution,
+  resolveMessage,
+} from '../../../lambdas/runtime/message-operations.ts';
+import { consumer, EVENT_ID, OrderPlaced, shapeBench } from './bench.ts';
+
+type Bench = ReturnType<typeof shapeBench>;
+
+const DAY_MS = 86_400_000;
+const payment = { PK: 'PAYMENT#42', SK: 'PAYMENT' };
+const decision: Resolution = {
+  consumer: consumer.consumer,
+  eventId: EVENT_ID,
+  inboxRetentionDays: consumer.inboxRetentionDays,
+  by: 'arn:aws:sts::111122223333:assumed-role/on-call/ada',
+  reason: 'charged by phone',
+};
+
+const captures = (): Handler => leased(OrderPlaced, async () => ({ captured: true }));
+const fails = (): Handler => leased(OrderPlaced, () => Promise.reject(new Error('the bank is closed')));
+const refuses = (): Handler =>
+  leased(OrderPlaced, () => Promise.reject(new PoisonMessage('order 42 has no customer')));
+
+async function sent(): Promise<Bench> {
+  const bench = shapeBench();
+  await bench.commit();
+  await bench.publish();
+  return bench;
+}
+
+async function delivered(handler: Handler): Promise<Bench> {
+  const bench = await sent();
+  await bench.deliver(handler);
+  return bench;
+}
+
+const inboxRow = (bench: Bench) => bench.item('INBOX#', 'MESSAGE');
+const effectRow = (bench: Bench) => bench.item('INBOX#', 'EFFECT#');
+
+/** What an item is while the handler runs. */
+async function meanwhile(look: (bench: Bench) => unknown, inEffect: boolean): Promise<unknown> {
+  const bench = await sent();
+  let seen: unknown;
+  const see = async () => {
+    seen = look(bench);
+  };
+  await bench.deliver(leased(OrderPlaced, (_, ctx) => (inEffect ? ctx.once('charge', see) : see())));
+  return seen;
+}
+
+async function tooOldAndAllowed(): Promise<Bench> {
+  const bench = await sent();
+  await bench.clock.advance((consumer.inboxRetentionDays + 1) * DAY_MS);
+  await bench.deliver(captures());
+  await allowTooOld(bench, { ...decision, reason: 'never charged, says the bank' });
+  return bench;
+}
+
+/** Each item of the consume stage that docs/data-model.md shows, by its heading there. */
+export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
+  'Inbox row: PROCESSING': () => meanwhile(inboxRow, false),
+  'Inbox row: FAILED': async () => inboxRow(await delivered(fails())),
+  'FAILED hint': async () => (await delivered(fails())).item('FAILED#'),
+  'Inbox row: PROCESSED, by a return': async () => inboxRow(await delivered(captures())),
+  'Inbox row: PROCESSED, by ctx.commit': async () =>
+    inboxRow(
+      await delivered(
+        leased(OrderPlaced, (_, ctx) => ctx.commit({ writes: [{ Put: { Item: { ...payment } } }] })),
+      ),
+    ),
+  'Inbox row: PROCESSED, transactional': async () =>
+    inboxRow(
+      await delivered(
+        transactional(OrderPlaced, async () => ({ writes: [{ Put: { Item: { ...payment } } }] })),
+      ),
+    ),
+  'Inbox row: REJECTED': async () => inboxRow(await delivered(refuses())),
+  'REJECTED pointer': async () => (await delivered(refuses())).item('REJECTED#'),
+  'Inbox row: REJECTED as too old, allowed': async () => inboxRow(await tooOldAndAllowed()),
+  'Inbox row: PROCESSED, resolved': async () => {
+    const bench = await delivered(fails());
+    await resolveMessage(bench, decision);
+    return inboxRow(bench);
+  },
+  'Inbox row: DISCARDED': async () => {
+    const bench = await delivered(refuses());
+    await discardMessage(bench, { ...decision, reason: 'a test order' });
+    return inboxRow(bench);
+  },
+  'Effect: IN_PROGRESS': () => meanwhile(effectRow, true),
+  'Effect: COMPLETED': async () =>
+    effectRow(
+      await delivered(
+        leased(OrderPlaced, async (_, ctx) => {
+          await ctx.once('charge', async () => ({ chargeId: 'ch_1' }));
+          throw new Error('after the charge');
+        }),
+      ),
+    ),
+  'Effect: RELEASED': async () =>
+    effectRow(
+      await delivered(
+        leased(OrderPlaced, (_, ctx) => ctx.once('charge', () => Promise.reject(new Error('no answer')))),
+      ),
+    ),
+  'Effect: COMPLETED, of a processed message': async () =>
+    effectRow(
+      await delivered(
+        leased(OrderPlaced, (_, ctx) => ctx.once('charge', async () => ({ chargeId: 'ch_1' }))),
+      ),
+    ),
+};

@@ -1,0 +1,73 @@
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { eventBridgeBus } from '../../../lambdas/runtime/eventbridge-bus.ts';
+import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operations.ts';
+import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
+import { EVENT_ID, shapeBench } from './bench.ts';
+
+const REFUSED = { code: 'InvalidArgument', message: 'Parameter Detail is not valid' };
+const note = { by: 'arn:aws:sts::111122223333:assumed-role/on-call/ada', reason: 'sent by hand' };
+
+async function written() {
+  const bench = shapeBench();
+  await bench.commit();
+  return bench;
+}
+
+async function dead() {
+  const bench = shapeBench(REFUSED);
+  await bench.commit();
+  await bench.sweep();
+  return bench;
+}
+
+async function failed() {
+  const bench = shapeBench({ code: 'SomethingNew', message: 'a failure that nobody knows' });
+  await bench.commit();
+  await bench.sweep();
+  return bench;
+}
+
+async function requeued() {
+  const bench = await dead();
+  await requeueDead(bench, EVENT_ID, note);
+  return bench;
+}
+
+/** Each item of the write and relay stages that docs/data-model.md shows, by its heading there. */
+export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
+  'The envelope': async () => {
+    const [envelope] = await shapeBench().commit();
+    return envelope;
+  },
+  'The EventBridge entry': async () => {
+    const bench = await written();
+    await bench.publish();
+    const stub = stubHandler(() => ({ status: 200, body: { Entries: [{ EventId: 'e' }] } }));
+    const client = new EventBridgeClient({ ...STUB_CONFIGURATION, requestHandler: stub });
+    await eventBridgeBus({ client, busName: 'shop' }).put(bench.bus.calls()[0]?.entries ?? [], 5_000);
+    return (stub.requests[0] as { Entries: unknown[] }).Entries[0];
+  },
+  'Outbox row: PENDING': async () => (await written()).item('OUTBOX#'),
+  'Outbox row: PENDING, after a failure of its own': async () => (await failed()).item('OUTBOX#'),
+  'Outbox row: PUBLISHED': async () => {
+    const bench = await written();
+    await bench.publish();
+    return bench.item('OUTBOX#');
+  },
+  'Outbox row: DEAD': async () => (await dead()).item('OUTBOX#'),
+  'DEAD pointer': async () => (await dead()).item('DEAD#'),
+  'Outbox row: PENDING, requeued': async () => (await requeued()).item('OUTBOX#'),
+  'Outbox row: DISCARDED': async () => {
+    const bench = await dead();
+    await discardDead(bench, EVENT_ID, note);
+    return bench.item('OUTBOX#');
+  },
+  'Unsettled pointer': async () => (await requeued()).item('SWEEP#'),
+  'Sweep state': async () => (await dead()).item('SWEEP', 'STATE'),
+  Operation: async () => {
+    const bench = shapeBench();
+    const what = { command: 'message resolve', subject: `payments ${EVENT_ID}` };
+    await recordOperation(bench, { ...note, ...what, reason: 'charged by phone' });
+    return bench.item('OPERATIONS#');
+  },
+};
