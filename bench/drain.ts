@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../lambdas/runtime/sweep-minutes.ts';
+import { MINUTE_MS } from '../lambdas/runtime/relay/sweep-minutes.ts';
 import type { FigureTable, Part, PartSettings } from './part.ts';
 import type { Drained, DrainTask } from './relay/drain.child.ts';
 import { relayConfig } from './relay/events.ts';

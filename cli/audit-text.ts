@@ -1,4 +1,4 @@
-import type { AuditReport } from '../lambdas/runtime/audit.ts';
+import type { AuditReport } from '../lambdas/runtime/audit/audit.ts';
 import { table, time } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 

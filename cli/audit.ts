@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander';
-import { type AuditReport, createAudit } from '../lambdas/runtime/audit.ts';
-import { cloudWatchQueueAges } from '../lambdas/runtime/audit-queue-age.ts';
-import { repairMissing } from '../lambdas/runtime/audit-repair.ts';
-import { eventBridgeRules } from '../lambdas/runtime/eventbridge-rules.ts';
+import { type AuditReport, createAudit } from '../lambdas/runtime/audit/audit.ts';
+import { cloudWatchQueueAges } from '../lambdas/runtime/audit/audit-queue-age.ts';
+import { repairMissing } from '../lambdas/runtime/audit/audit-repair.ts';
+import { eventBridgeRules } from '../lambdas/runtime/bus/eventbridge-rules.ts';
 import { auditText } from './audit-text.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { systemClock } from '../lambdas/runtime/clock.ts';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { discardMessage } from '../lambdas/runtime/message-operations.ts';
-import { discardDead, type Note, recordOperation } from '../lambdas/runtime/operations.ts';
+import { discardMessage } from '../lambdas/runtime/operate/message-operations.ts';
+import { discardDead, type Note, recordOperation } from '../lambdas/runtime/operate/operations.ts';
 import { reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';

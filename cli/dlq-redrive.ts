@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { systemClock } from '../lambdas/runtime/clock.ts';
-import { type Note, recordOperation } from '../lambdas/runtime/operations.ts';
-import type { Queues } from '../lambdas/runtime/queues.ts';
-import type { SweepRange } from '../lambdas/runtime/sweep-range.ts';
+import { type Note, recordOperation } from '../lambdas/runtime/operate/operations.ts';
+import type { Queues } from '../lambdas/runtime/operate/queues.ts';
+import type { SweepRange } from '../lambdas/runtime/relay/sweep-range.ts';
 import { countArgument, durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';

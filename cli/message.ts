@@ -1,9 +1,9 @@
 import { Command } from 'commander';
+import { TOO_OLD } from '../lambdas/runtime/consume/inbox-conditions.ts';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { isEventId, outboxKeyOf } from '../lambdas/runtime/event-id.ts';
-import { TOO_OLD } from '../lambdas/runtime/inbox-conditions.ts';
-import { allowTooOld, resolveMessage } from '../lambdas/runtime/message-operations.ts';
-import { recordOperation } from '../lambdas/runtime/operations.ts';
+import { allowTooOld, resolveMessage } from '../lambdas/runtime/operate/message-operations.ts';
+import { recordOperation } from '../lambdas/runtime/operate/operations.ts';
 import { asRow, type InboxRow, inboxKey } from '../lambdas/runtime/rows.ts';
 import { messageIdArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';

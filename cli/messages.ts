@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { depthOf } from '../lambdas/runtime/audit-verdict.ts';
-import type { ConsumerEntry } from '../lambdas/runtime/directory.ts';
+import { depthOf } from '../lambdas/runtime/audit/audit-verdict.ts';
+import type { ConsumerEntry } from '../lambdas/runtime/operate/directory.ts';
 import type { Table } from '../lambdas/runtime/table.ts';
 import { countArgument } from './frame/arguments.ts';
 import { byCause, causesText } from './frame/causes.ts';

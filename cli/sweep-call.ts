@@ -1,4 +1,4 @@
-import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/sweep-range.ts';
+import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/relay/sweep-range.ts';
 
 /** Calls in a row that neither came further nor published anything: then the sweep is stuck. */
 const IDLE_CALLS_MAX = 2;

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { systemClock } from '../lambdas/runtime/clock.ts';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { recordOperation } from '../lambdas/runtime/operations.ts';
-import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/sweep-range.ts';
+import { recordOperation } from '../lambdas/runtime/operate/operations.ts';
+import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/relay/sweep-range.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';

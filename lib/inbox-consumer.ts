@@ -7,7 +7,7 @@ import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
-import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/directory.ts';
+import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operate/directory.ts';
 import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
 import { directoryEntry } from './directory-entry.ts';
 import type { Mailroom } from './mailroom.ts';

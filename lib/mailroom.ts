@@ -4,7 +4,7 @@ import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
-import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/directory.ts';
+import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operate/directory.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { MailroomBus } from './event-bus.ts';
 import type { InboxConsumer } from './inbox-consumer.ts';

@@ -5,7 +5,7 @@ import { Grant, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeAuditConfig } from '../lambdas/runtime/config.ts';
-import { directoryPath } from '../lambdas/runtime/directory.ts';
+import { directoryPath } from '../lambdas/runtime/operate/directory.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { between, refuse, say, unless } from './refusal.ts';

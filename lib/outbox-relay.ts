@@ -7,8 +7,8 @@ import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources'
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRelayConfig } from '../lambdas/runtime/config.ts';
-import { directoryPath } from '../lambdas/runtime/directory.ts';
-import { HAND_BACK_MS } from '../lambdas/runtime/relay-timings.ts';
+import { directoryPath } from '../lambdas/runtime/operate/directory.ts';
+import { HAND_BACK_MS } from '../lambdas/runtime/relay/relay-timings.ts';
 import { OUTBOX_PREFIX } from '../lambdas/runtime/rows.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';

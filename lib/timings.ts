@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { FRESH_MS, LEASE_MARGIN_MS } from '../lambdas/runtime/relay-timings.ts';
+import { FRESH_MS, LEASE_MARGIN_MS } from '../lambdas/runtime/relay/relay-timings.ts';
 import { between, say, unless, wholeDays, wholeNumber } from './refusal.ts';
 import { plus, type Retentions, retentionProblems } from './retentions.ts';
 

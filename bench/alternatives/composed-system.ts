@@ -1,10 +1,10 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
-import { deliveredEvent } from '../../lambdas/runtime/delivered-event.ts';
+import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
+import { readEnvelope } from '../../lambdas/runtime/consume/message.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
-import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/event-bus.ts';
-import { readEnvelope } from '../../lambdas/runtime/message.ts';
+import { deliveredEvent } from '../../lambdas/runtime/operate/delivered-event.ts';
 import type { MeteredAws, TableShape } from '../aws/metered-aws.ts';
 import { chunks, deliver } from './queue-delivery.ts';
 import type { System, Workload } from './system.ts';

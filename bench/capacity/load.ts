@@ -1,6 +1,6 @@
-import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/event-bus.ts';
-import { CONCURRENCY } from '../../lambdas/runtime/relay.ts';
-import { SWEEP_AGES_MINUTES } from '../../lambdas/runtime/sweep-minutes.ts';
+import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
+import { CONCURRENCY } from '../../lambdas/runtime/relay/relay.ts';
+import { SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { UPDATE_EACH_MAX } from '../../lambdas/runtime/table.ts';
 import {
   CALL_CPU_MS,
@@ -76,12 +76,12 @@ export interface SweepLoad {
   readonly readUnits: number;
 }
 
-/** How many shards a sweep reads at once (lambdas/runtime/relay-sweep.ts). */
+/** How many shards a sweep reads at once (lambdas/runtime/relay/relay-sweep.ts). */
 const SHARDS_AT_ONCE = 16;
 
 /**
  * How long a pass may read: its function runs for 55 s (lib/outbox-relay.ts), of which 0.7 are for this, and it stops 10 s
- * before that (lambdas/runtime/relay-sweep.ts). A pass that does not get through its minute begins with it again,
+ * before that (lambdas/runtime/relay/relay-sweep.ts). A pass that does not get through its minute begins with it again,
  * and so never gets on.
  */
 export const SWEEP_SECONDS_MAX = 55 * 0.7 - 10;

@@ -1,8 +1,8 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { z } from 'zod';
+import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
-import { eventBridgeBus } from '../../lambdas/runtime/eventbridge-bus.ts';
 import {
   createConsumer,
   createOutbox,
@@ -11,7 +11,7 @@ import {
   leased,
   transactional,
 } from '../../lambdas/runtime/index.ts';
-import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
 import { eventBridgeMessage, memoryQueue } from '../../lambdas/runtime/testing.ts';

@@ -1,5 +1,5 @@
 import { itemBytes } from '../../lambdas/runtime/item-size.ts';
-import { CONCURRENCY } from '../../lambdas/runtime/relay.ts';
+import { CONCURRENCY } from '../../lambdas/runtime/relay/relay.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
 import type { System, Workload } from '../alternatives/system.ts';
 import { START } from '../alternatives/workload.ts';

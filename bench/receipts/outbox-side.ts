@@ -1,13 +1,13 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { z } from 'zod';
+import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { eventBridgeBus } from '../../lambdas/runtime/eventbridge-bus.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox.ts';
-import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/table.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { chunks } from '../alternatives/queue-delivery.ts';
 import { receiptTable } from '../alternatives/receipts.ts';
 import type { System } from '../alternatives/system.ts';

@@ -1,8 +1,8 @@
 import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
-import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { answer, relayPorts, roundClock } from './ports.ts';
 import { streamBatch } from './stream-batch.ts';
 

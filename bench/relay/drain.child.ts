@@ -1,10 +1,10 @@
 import pMap from 'p-map';
-import { batchEntries } from '../../lambdas/runtime/entry-batches.ts';
 import { minuteOf } from '../../lambdas/runtime/event-id.ts';
-import { type PendingRow, pendingRow } from '../../lambdas/runtime/pending-row.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
+import { batchEntries } from '../../lambdas/runtime/relay/entry-batches.ts';
+import { type PendingRow, pendingRow } from '../../lambdas/runtime/relay/pending-row.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { outboxPartition } from '../../lambdas/runtime/rows.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
 import { answer, relayPorts } from './ports.ts';
 

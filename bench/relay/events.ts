@@ -1,8 +1,8 @@
 import { z } from 'zod/mini';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtime/outbox.ts';
 import { memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
+import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtime/write/outbox.ts';
 
 /** The settings of the relays that are measured: the constructs' defaults. */
 export const relayConfig: RelayConfig = {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { DynamoDBStreamEvent } from 'aws-lambda';
-import type { Bus } from '../../lambdas/runtime/event-bus.ts';
-import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
+import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { answer, relayPorts, roundClock } from './ports.ts';
 
 /** A batch whose memory a fresh process is to measure. */

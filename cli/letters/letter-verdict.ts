@@ -1,7 +1,7 @@
-import type { Check } from '../../lambdas/runtime/check-messages.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/directory.ts';
+import type { Check } from '../../lambdas/runtime/consume/check-messages.ts';
+import { TOO_OLD } from '../../lambdas/runtime/consume/inbox-conditions.ts';
 import { eventIdTime, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { TOO_OLD } from '../../lambdas/runtime/inbox-conditions.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
 import { asRow, type InboxRow, type OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { eachOf } from '../reading/rows-reader.ts';

@@ -1,7 +1,7 @@
-import { deliveredEventId } from '../../lambdas/runtime/delivered-event.ts';
-import type { Directory } from '../../lambdas/runtime/directory.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import type { Letter, Queues } from '../../lambdas/runtime/queues.ts';
+import { deliveredEventId } from '../../lambdas/runtime/operate/delivered-event.ts';
+import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
+import type { Letter, Queues } from '../../lambdas/runtime/operate/queues.ts';
 import { asRow, type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { readDeadPointers } from '../reading/dead-reader.ts';

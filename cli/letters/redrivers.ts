@@ -1,8 +1,13 @@
 import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { markResent, type Note, type OperationDeps, requeueDead } from '../../lambdas/runtime/operations.ts';
-import type { Queues } from '../../lambdas/runtime/queues.ts';
+import {
+  markResent,
+  type Note,
+  type OperationDeps,
+  requeueDead,
+} from '../../lambdas/runtime/operate/operations.ts';
+import type { Queues } from '../../lambdas/runtime/operate/queues.ts';
+import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
 import { asRow, type InboxRow, inboxKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
-import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/sweep-range.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import type { QueuePlace } from '../reading/place.ts';
 import { type DeadLetter, inboxId } from './letters.ts';

@@ -1,4 +1,4 @@
-import type { SweepRange } from '../../lambdas/runtime/sweep-range.ts';
+import type { SweepRange } from '../../lambdas/runtime/relay/sweep-range.ts';
 import { type DeadLetter, parse } from './letters.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,4 +1,4 @@
-import type { QueueDepth, Queues } from '../../lambdas/runtime/queues.ts';
+import type { QueueDepth, Queues } from '../../lambdas/runtime/operate/queues.ts';
 import type { DeadPointer, RejectedPointer } from '../../lambdas/runtime/rows.ts';
 import type { QueuePlace } from './place.ts';
 

@@ -1,8 +1,8 @@
 import pMap from 'p-map';
-import type { Directory } from '../../lambdas/runtime/directory.ts';
 import { minuteOf } from '../../lambdas/runtime/event-id.ts';
+import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { asRow, outboxPartition, SWEEP_STATE_KEY, type SweepState } from '../../lambdas/runtime/rows.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
 import type { Item, Key, Query, Table } from '../../lambdas/runtime/table.ts';
 
 /** How many partitions are read at once: enough to be quick, few enough not to be throttled by a small table. */

@@ -1,15 +1,15 @@
-import { depthOf } from '../../lambdas/runtime/audit-verdict.ts';
-import type { ConsumerEntry, Directory } from '../../lambdas/runtime/directory.ts';
+import { depthOf } from '../../lambdas/runtime/audit/audit-verdict.ts';
 import { eventIdTime } from '../../lambdas/runtime/event-id.ts';
-import { pendingRow } from '../../lambdas/runtime/pending-row.ts';
-import type { Queues } from '../../lambdas/runtime/queues.ts';
-import { outboxPartition, type UnsettledPointer, unsettledKey } from '../../lambdas/runtime/rows.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operate/directory.ts';
+import type { Queues } from '../../lambdas/runtime/operate/queues.ts';
+import { pendingRow } from '../../lambdas/runtime/relay/pending-row.ts';
 import {
   MINUTE_MS,
   minutesToSweep,
   SWEEP_AGE_MAX_MS,
   youngestMinutes,
-} from '../../lambdas/runtime/sweep-minutes.ts';
+} from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { outboxPartition, type UnsettledPointer, unsettledKey } from '../../lambdas/runtime/rows.ts';
 import type { Key, Table } from '../../lambdas/runtime/table.ts';
 import { readDeadPointers } from '../reading/dead-reader.ts';
 import { readFailed, readRejected } from '../reading/message-reader.ts';

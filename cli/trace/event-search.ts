@@ -1,4 +1,4 @@
-import type { Directory } from '../../lambdas/runtime/directory.ts';
+import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
 import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';

@@ -1,6 +1,6 @@
-import type { ConsumerEntry } from '../../lambdas/runtime/directory.ts';
-import { TOO_OLD } from '../../lambdas/runtime/inbox-conditions.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
+import { TOO_OLD } from '../../lambdas/runtime/consume/inbox-conditions.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { duration, printable, time } from '../frame/output.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';

@@ -1,9 +1,10 @@
-import { depthOf } from '../../lambdas/runtime/audit-verdict.ts';
-import { deliveredEventId } from '../../lambdas/runtime/delivered-event.ts';
-import { type ConsumerEntry, consumersOf, type Directory } from '../../lambdas/runtime/directory.ts';
+import { depthOf } from '../../lambdas/runtime/audit/audit-verdict.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import type { Letter, QueueDepth, Queues } from '../../lambdas/runtime/queues.ts';
+import { deliveredEventId } from '../../lambdas/runtime/operate/delivered-event.ts';
+import { type ConsumerEntry, consumersOf, type Directory } from '../../lambdas/runtime/operate/directory.ts';
+import type { Letter, QueueDepth, Queues } from '../../lambdas/runtime/operate/queues.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import {
   asRow,
   type EffectRow,
@@ -13,7 +14,6 @@ import {
   inboxKey,
   type OutboxRow,
 } from '../../lambdas/runtime/rows.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { consumerPlace, peek, type QueuePlace, rulePlace } from '../reading/place.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';

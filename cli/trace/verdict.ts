@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { duration, time } from '../frame/output.ts';
 import type { TracedEvent } from './trace-reader.ts';
 

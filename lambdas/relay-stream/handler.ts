@@ -1,10 +1,10 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { eventBridgeBus } from '../runtime/bus/eventbridge-bus.ts';
 import { clientSettings } from '../runtime/client-settings.ts';
 import { readRelayConfig } from '../runtime/config.ts';
 import { dynamoTable } from '../runtime/dynamo-table.ts';
-import { eventBridgeBus } from '../runtime/eventbridge-bus.ts';
-import { createRelayStream } from '../runtime/relay-stream.ts';
+import { createRelayStream } from '../runtime/relay/relay-stream.ts';
 
 const config = readRelayConfig(process.env);
 

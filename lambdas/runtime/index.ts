@@ -1,15 +1,18 @@
-export { type Audit, type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
-export type { DoubledEvent } from './audit-doubles.ts';
-export type { DeployedRule, DeployedRules, Drift } from './audit-drift.ts';
+export { type Audit, type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit/audit.ts';
+export type { DoubledEvent } from './audit/audit-doubles.ts';
+export type { DeployedRule, DeployedRules, Drift } from './audit/audit-drift.ts';
 export {
   type AuditHandlerDeps,
   type AuditList,
   type AuditSummary,
   createAuditHandler,
-} from './audit-handler.ts';
-export type { ConsumerLedger, MissingEvent } from './audit-ledger.ts';
-export { cloudWatchQueueAges, type QueueAges } from './audit-queue-age.ts';
-export { type Repair, type RepairDeps, repairMissing } from './audit-repair.ts';
+} from './audit/audit-handler.ts';
+export type { ConsumerLedger, MissingEvent } from './audit/audit-ledger.ts';
+export { cloudWatchQueueAges, type QueueAges } from './audit/audit-queue-age.ts';
+export { type Repair, type RepairDeps, repairMissing } from './audit/audit-repair.ts';
+export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
+export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
+export { eventBridgeRules } from './bus/eventbridge-rules.ts';
 export { type ClientSettings, clientSettings } from './client-settings.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
@@ -23,13 +26,18 @@ export {
   readProducerConfig,
   readRelayConfig,
 } from './config.ts';
-export { type ConsumerDeps, createConsumer } from './consumer.ts';
+export { type ConsumerDeps, createConsumer } from './consume/consumer.ts';
 export {
-  createDeadLetterWatch,
-  type DeadLetterWatch,
-  type DeadLetterWatchDeps,
-} from './dead-letter-watch.ts';
-export type { ConsumerEntry, Directory, MailroomEntry } from './directory.ts';
+  type Handler,
+  type LeasedContext,
+  type LeasedHandler,
+  leased,
+  type TransactionalContext,
+  type TransactionalHandler,
+  transactional,
+} from './consume/handler.ts';
+export type { Queue } from './consume/queue.ts';
+export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
 export { type DynamoTableDeps, dynamoTable } from './dynamo-table.ts';
 export {
   AlreadyProcessed,
@@ -52,20 +60,9 @@ export {
   type EventInput,
   type EventOf,
 } from './event.ts';
-export type { Bus, BusEntry, BusResult } from './event-bus.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './event-id.ts';
-export { type EventBridgeBusDeps, eventBridgeBus } from './eventbridge-bus.ts';
-export { eventBridgeRules } from './eventbridge-rules.ts';
-export {
-  type Handler,
-  type LeasedContext,
-  type LeasedHandler,
-  leased,
-  type TransactionalContext,
-  type TransactionalHandler,
-  transactional,
-} from './handler.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
+export type { ConsumerEntry, Directory, MailroomEntry } from './operate/directory.ts';
 export {
   allowTooOld,
   type Decision,
@@ -73,32 +70,32 @@ export {
   type MessageNote,
   type Resolution,
   resolveMessage,
-} from './message-operations.ts';
+} from './operate/message-operations.ts';
 export {
   discardDead,
   type Note,
   type OperationDeps,
   recordOperation,
   requeueDead,
-} from './operations.ts';
+} from './operate/operations.ts';
+export type { Letter, QueueDepth, Queues } from './operate/queues.ts';
+export { sqsQueues } from './operate/sqs-queues.ts';
+export { readDirectory } from './operate/ssm-directory.ts';
 export {
-  type Cause,
-  type Commit,
-  createOutbox,
-  type Outbox,
-  type OutboxDeps,
-  type OutboxEntry,
-} from './outbox.ts';
-export type { Queue } from './queue.ts';
-export type { Letter, QueueDepth, Queues } from './queues.ts';
-export type { RelayHandlerDeps } from './relay.ts';
-export { createRelayStream } from './relay-stream.ts';
-export { createRelaySweep, type RelaySweep, type RelaySweepDeps, type SweepReport } from './relay-sweep.ts';
+  createDeadLetterWatch,
+  type DeadLetterWatch,
+  type DeadLetterWatchDeps,
+} from './relay/dead-letter-watch.ts';
+export type { RelayHandlerDeps } from './relay/relay.ts';
+export { createRelayStream } from './relay/relay-stream.ts';
+export {
+  createRelaySweep,
+  type RelaySweep,
+  type RelaySweepDeps,
+  type SweepReport,
+} from './relay/relay-sweep.ts';
+export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
 export type { OutboxRow, OutboxStatus } from './rows.ts';
-export { type SqsQueueDeps, sqsQueue } from './sqs-queue.ts';
-export { sqsQueues } from './sqs-queues.ts';
-export { readDirectory } from './ssm-directory.ts';
-export type { SweepRange, SweepRangeReport } from './sweep-range.ts';
 export type {
   ConditionCheck,
   Delete,
@@ -116,3 +113,11 @@ export type {
   Write,
 } from './table.ts';
 export { type MetricName, powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+export {
+  type Cause,
+  type Commit,
+  createOutbox,
+  type Outbox,
+  type OutboxDeps,
+  type OutboxEntry,
+} from './write/outbox.ts';

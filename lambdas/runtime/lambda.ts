@@ -2,12 +2,12 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { clientSettings } from './client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './config.ts';
-import { createConsumer } from './consumer.ts';
+import { createConsumer } from './consume/consumer.ts';
+import type { Handler } from './consume/handler.ts';
+import { sqsQueue } from './consume/sqs-queue.ts';
 import { dynamoTable } from './dynamo-table.ts';
-import type { Handler } from './handler.ts';
-import { createOutbox, type Outbox } from './outbox.ts';
-import { sqsQueue } from './sqs-queue.ts';
 import type { Table } from './table.ts';
+import { createOutbox, type Outbox } from './write/outbox.ts';
 
 /** What the handlers of a deployed consumer may be made with. */
 export interface LambdaParts {

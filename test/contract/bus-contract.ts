@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import type { Bus, BusEntry } from '../../lambdas/runtime/event-bus.ts';
+import type { Bus, BusEntry } from '../../lambdas/runtime/bus/event-bus.ts';
 import { type Case, type Differences, describeCases, type Subject } from './cases.ts';
 
 /** A bus with one rule, which sends everything to a queue. */

@@ -15,7 +15,7 @@ import {
   ReceiveMessageCommand,
 } from '@aws-sdk/client-sqs';
 import { inject } from 'vitest';
-import { eventBridgeBus } from '../../lambdas/runtime/eventbridge-bus.ts';
+import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { eventBridgeClient, isMiniStack, sqsClient } from '../support/aws.ts';
 import { type BusSubject, describeBus } from './bus-contract.ts';
 import { type Differences, differing, type Subject } from './cases.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leased, transactional } from '../../lambdas/runtime/handler.ts';
+import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type ExploredParts, explore, type MemoryTable } from '../../lambdas/runtime/testing.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 

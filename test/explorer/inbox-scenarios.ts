@@ -1,8 +1,16 @@
+import {
+  type Handler,
+  type LeasedContext,
+  leased,
+  transactional,
+} from '../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
-import { type Handler, type LeasedContext, leased, transactional } from '../../lambdas/runtime/handler.ts';
-import { discardMessage, type Resolution, resolveMessage } from '../../lambdas/runtime/message-operations.ts';
-import type { OperationDeps } from '../../lambdas/runtime/operations.ts';
-import type { Commit } from '../../lambdas/runtime/outbox.ts';
+import {
+  discardMessage,
+  type Resolution,
+  resolveMessage,
+} from '../../lambdas/runtime/operate/message-operations.ts';
+import type { OperationDeps } from '../../lambdas/runtime/operate/operations.ts';
 import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
 import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
@@ -12,6 +20,7 @@ import {
   consumerWorld,
 } from '../../lambdas/runtime/testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import type { Commit } from '../../lambdas/runtime/write/outbox.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 import type { Bounds } from './relay-scenarios.ts';
 

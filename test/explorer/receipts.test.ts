@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ReceiptOptions, receiptTable } from '../../bench/alternatives/receipts.ts';
-import type { Bus } from '../../lambdas/runtime/event-bus.ts';
+import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import type { EachUpdate, Item, Table } from '../../lambdas/runtime/table.ts';
 import type { Actor, Budget } from '../../lambdas/runtime/testing/explorer/actor.ts';
 import {

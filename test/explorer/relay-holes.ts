@@ -1,5 +1,5 @@
 import type { DynamoDBRecord } from 'aws-lambda';
-import type { Bus } from '../../lambdas/runtime/event-bus.ts';
+import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import type { Budget } from '../../lambdas/runtime/testing/explorer/actor.ts';
 import type { Tamper } from './relay-world.ts';

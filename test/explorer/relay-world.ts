@@ -1,13 +1,12 @@
 import type { DynamoDBRecord } from 'aws-lambda';
+import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import { isTransactionCancelled } from '../../lambdas/runtime/errors.ts';
-import type { Bus } from '../../lambdas/runtime/event-bus.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { requeueDead } from '../../lambdas/runtime/operations.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox.ts';
-import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
-import { LEASE_MARGIN_MS } from '../../lambdas/runtime/relay-timings.ts';
+import { requeueDead } from '../../lambdas/runtime/operate/operations.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { LEASE_MARGIN_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
 import {
   asRow,
   deadKey,
@@ -24,6 +23,7 @@ import type { Stage } from '../../lambdas/runtime/testing/explorer/exploration.t
 import { scheduledBus, scheduledTable } from '../../lambdas/runtime/testing/explorer/ports.ts';
 import { watchedTable } from '../../lambdas/runtime/testing/explorer/watched-table.ts';
 import { memoryBus, memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-bench.ts';
 import { outboxRules, type Role } from './outbox-rules.ts';
 

@@ -1,12 +1,12 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createConsumer } from '../../lambdas/runtime/consumer.ts';
+import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
+import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
-import { type Handler, leased, transactional } from '../../lambdas/runtime/handler.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox.ts';
-import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { lambdaContext } from '../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { bench, consumerConfig, relayConfig, runThrough, ThingHappened } from '../support/runtime-bench.ts';
 import { type DeployedPart, deployedParts } from './access/deployed-parts.ts';
 import { type Ask, askOf, type Principal, rolesOf } from './access/permissions.ts';

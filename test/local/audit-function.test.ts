@@ -1,7 +1,7 @@
 import { InvokeCommand, LambdaClient, paginateListFunctions } from '@aws-sdk/client-lambda';
 import { expect, test } from 'vitest';
 import { CONSUMERS_OF, type Consumer } from '../../demo/readings.ts';
-import type { AuditSummary } from '../../lambdas/runtime/audit-handler.ts';
+import type { AuditSummary } from '../../lambdas/runtime/audit/audit-handler.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import { inboxKey } from '../../lambdas/runtime/rows.ts';
 import { message, only, placeOrder, put, settled, tableName } from './support/order-system.ts';

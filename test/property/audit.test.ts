@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ConsumerLedger } from '../../lambdas/runtime/audit-ledger.ts';
+import type { ConsumerLedger } from '../../lambdas/runtime/audit/audit-ledger.ts';
 import type { InboxRow } from '../../lambdas/runtime/rows.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../unit/runtime/audit-rig.ts';
 

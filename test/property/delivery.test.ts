@@ -1,14 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { z } from 'zod/mini';
-import { createConsumer } from '../../lambdas/runtime/consumer.ts';
+import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
+import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { leased, transactional } from '../../lambdas/runtime/handler.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox.ts';
-import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
 import {
   lambdaContext,
   memoryBus,
@@ -16,6 +15,7 @@ import {
   memoryTable,
   memoryTelemetry,
 } from '../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { consumerConfig, relayConfig } from '../support/runtime-bench.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';
 import { flakyTable, type TableMoods, tableMoods } from './support/flaky-table.ts';

@@ -1,9 +1,9 @@
 import type { SQSEvent } from 'aws-lambda';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createConsumer } from '../../lambdas/runtime/consumer.ts';
+import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
+import { type LeasedContext, leased } from '../../lambdas/runtime/consume/handler.ts';
 import { mintEventId } from '../../lambdas/runtime/event-id.ts';
-import { type LeasedContext, leased } from '../../lambdas/runtime/handler.ts';
 import { inboxKey } from '../../lambdas/runtime/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
 import { consumerConfig } from '../support/runtime-bench.ts';

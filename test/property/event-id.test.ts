@@ -7,8 +7,8 @@ import {
   mintEventId,
   outboxKeyOf,
 } from '../../lambdas/runtime/event-id.ts';
+import { MINUTE_MS, minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { outboxPartition } from '../../lambdas/runtime/rows.ts';
-import { MINUTE_MS, minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/sweep-minutes.ts';
 import { anyJson, anyText } from './support/arbitraries.ts';
 import { runs } from './support/runs.ts';
 

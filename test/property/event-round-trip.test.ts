@@ -1,13 +1,13 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { readEnvelope, readEvent } from '../../lambdas/runtime/consume/message.ts';
 import type { Envelope, EventInput } from '../../lambdas/runtime/event.ts';
-import { readEnvelope, readEvent } from '../../lambdas/runtime/message.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox.ts';
-import { pendingRow } from '../../lambdas/runtime/pending-row.ts';
+import { pendingRow } from '../../lambdas/runtime/relay/pending-row.ts';
 import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
 import { memoryBus, memoryQueue, memoryTable } from '../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { consumerConfig } from '../support/runtime-bench.ts';
 import { anything } from './support/anything.ts';
 import { anyData, anyText, noJson } from './support/arbitraries.ts';

@@ -1,9 +1,9 @@
 import type { SQSRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { readEnvelope, readEvent } from '../../lambdas/runtime/consume/message.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { isEventId, mintEventId } from '../../lambdas/runtime/event-id.ts';
-import { readEnvelope, readEvent } from '../../lambdas/runtime/message.ts';
 import { anything } from './support/anything.ts';
 import { anyJson, anyText, anyThrown } from './support/arbitraries.ts';
 import { runs, seededBytes } from './support/runs.ts';

@@ -1,8 +1,8 @@
 import type { DynamoDBStreamEvent } from 'aws-lambda';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createRelayStream } from '../../lambdas/runtime/relay-stream.ts';
-import { HAND_BACK_MS } from '../../lambdas/runtime/relay-timings.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
+import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
 import { deadKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
 import { memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
 import { relayConfig } from '../support/runtime-bench.ts';

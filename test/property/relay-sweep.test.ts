@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createRelaySweep } from '../../lambdas/runtime/relay-sweep.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { deadKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/sweep-minutes.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
 import { relayConfig } from '../support/runtime-bench.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod/mini';
 import type { ConsumerConfig, RelayConfig } from '../../lambdas/runtime/config.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox.ts';
 import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import {
@@ -13,6 +12,7 @@ import {
   memoryTable,
   memoryTelemetry,
 } from '../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 
 /** The event that the runtime's tests write and handle. */
 export const ThingHappened = defineEvent({

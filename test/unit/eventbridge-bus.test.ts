@@ -1,7 +1,7 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { describe, expect, it } from 'vitest';
-import type { BusEntry } from '../../lambdas/runtime/event-bus.ts';
-import { eventBridgeBus } from '../../lambdas/runtime/eventbridge-bus.ts';
+import type { BusEntry } from '../../lambdas/runtime/bus/event-bus.ts';
+import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../support/stub-client.ts';
 
 function busAnswering(answer: StubAnswer, configuration = {}) {

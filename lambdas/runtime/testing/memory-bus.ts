@@ -1,12 +1,12 @@
-import { type Clock, systemClock } from '../clock.ts';
-import { deliveredEvent } from '../delivered-event.ts';
 import {
   type Bus,
   type BusEntry,
   type BusResult,
   PUT_EVENTS_BYTES_MAX,
   PUT_EVENTS_ENTRIES_MAX,
-} from '../event-bus.ts';
+} from '../bus/event-bus.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { deliveredEvent } from '../operate/delivered-event.ts';
 import { sequentialId } from './sequential-id.ts';
 import { ValidationException } from './validation-exception.ts';
 

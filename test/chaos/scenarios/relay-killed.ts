@@ -1,5 +1,5 @@
 import { pause } from '../../../demo/shop.ts';
-import { FRESH_MS } from '../../../lambdas/runtime/relay-timings.ts';
+import { FRESH_MS } from '../../../lambdas/runtime/relay/relay-timings.ts';
 import { countOrders } from '../counts.ts';
 import { cut, killAfter, killBefore } from '../faults.ts';
 import type { Scenario } from '../scenario.ts';

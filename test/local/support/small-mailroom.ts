@@ -19,15 +19,15 @@ import {
 } from '@aws-sdk/client-sqs';
 import { DeleteParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { SQSEvent } from 'aws-lambda';
+import type { EventDraft } from '../../../lambdas/runtime/event.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
+import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../../lambdas/runtime/index.ts';
 import {
   type ConsumerEntry,
   consumerEntryName,
   type MailroomEntry,
   mailroomEntryName,
-} from '../../../lambdas/runtime/directory.ts';
-import type { EventDraft } from '../../../lambdas/runtime/event.ts';
-import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../../lambdas/runtime/index.ts';
+} from '../../../lambdas/runtime/operate/directory.ts';
 import { SCHEMA } from '../../../lambdas/runtime/rows.ts';
 import { createTable } from '../../support/aws.ts';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Bus, BusEntry } from '../../../lambdas/runtime/event-bus.ts';
+import type { Bus, BusEntry } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { type MemoryBusOptions, memoryBus } from '../../../lambdas/runtime/testing.ts';
 import { anyText } from './arbitraries.ts';
 

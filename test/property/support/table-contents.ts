@@ -1,13 +1,13 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import fc from 'fast-check';
 import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import {
   type OutboxRow,
   outboxPartition,
   SWEEP_STATE_KEY,
   unsettledKey,
 } from '../../../lambdas/runtime/rows.ts';
-import { MINUTE_MS } from '../../../lambdas/runtime/sweep-minutes.ts';
 import type { Item } from '../../../lambdas/runtime/table.ts';
 import { anyText } from './arbitraries.ts';
 import {

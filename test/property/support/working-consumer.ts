@@ -1,9 +1,9 @@
 import type { SQSEvent } from 'aws-lambda';
 import { z } from 'zod/mini';
-import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
+import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
+import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/event.ts';
-import { leased, transactional } from '../../../lambdas/runtime/handler.ts';
 import { inboxKey, type OutboxRow } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
 import { consumerConfig } from '../../support/runtime-bench.ts';

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { receiptTable } from '../../../bench/alternatives/receipts.ts';
 import { measure } from '../../../bench/cost/measure.ts';
 import { outboxSide, type Variant } from '../../../bench/receipts/outbox-side.ts';
-import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
-import { createRelayStream } from '../../../lambdas/runtime/relay-stream.ts';
-import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
+import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
 import { manualClock, memoryBus, memoryTable, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../../support/runtime-bench.ts';
 
 const MARKS: Variant = { name: 'marks' };

@@ -4,7 +4,7 @@ import { byCause } from '../../../cli/frame/causes.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { readTrace } from '../../../cli/trace/trace-reader.ts';
 import { eventReports } from '../../../cli/trace/trace-text.ts';
-import { leased } from '../../../lambdas/runtime/handler.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';

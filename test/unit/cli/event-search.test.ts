@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { searchEvents } from '../../../cli/trace/event-search.ts';
-import { leased } from '../../../lambdas/runtime/handler.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 

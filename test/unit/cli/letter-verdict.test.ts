@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { judgeLetters, type LetterVerdict } from '../../../cli/letters/letter-verdict.ts';
 import type { DeadLetter, DeathPlace } from '../../../cli/letters/letters.ts';
 import { rangeOf } from '../../../cli/letters/stream-letter.ts';
-import type { Check } from '../../../lambdas/runtime/check-messages.ts';
-import type { ConsumerEntry } from '../../../lambdas/runtime/directory.ts';
+import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operate/directory.ts';
 import type { InboxRow } from '../../../lambdas/runtime/rows.ts';
 import { memoryTable } from '../../../lambdas/runtime/testing.ts';
 

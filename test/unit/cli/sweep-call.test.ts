@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { sweepWhole } from '../../../cli/sweep-call.ts';
-import type { SweepRange, SweepRangeReport } from '../../../lambdas/runtime/sweep-range.ts';
+import type { SweepRange, SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
 
 /** A sweep function that answers one after the other, and keeps what it was asked. */
 function answers(...reports: readonly Partial<SweepRangeReport>[]) {

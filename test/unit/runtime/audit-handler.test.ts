@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createAuditHandler } from '../../../lambdas/runtime/audit-handler.ts';
+import { createAuditHandler } from '../../../lambdas/runtime/audit/audit-handler.ts';
 import { lambdaContext, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 

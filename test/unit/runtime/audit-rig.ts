@@ -1,11 +1,11 @@
-import { type Audit, type AuditReport, createAudit } from '../../../lambdas/runtime/audit.ts';
-import type { DeployedRule } from '../../../lambdas/runtime/audit-drift.ts';
-import { repairMissing } from '../../../lambdas/runtime/audit-repair.ts';
-import { deliveredEvent } from '../../../lambdas/runtime/delivered-event.ts';
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/directory.ts';
+import { type Audit, type AuditReport, createAudit } from '../../../lambdas/runtime/audit/audit.ts';
+import type { DeployedRule } from '../../../lambdas/runtime/audit/audit-drift.ts';
+import { repairMissing } from '../../../lambdas/runtime/audit/audit-repair.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import type { Letter, Queues } from '../../../lambdas/runtime/queues.ts';
+import { deliveredEvent } from '../../../lambdas/runtime/operate/delivered-event.ts';
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operate/directory.ts';
+import type { Letter, Queues } from '../../../lambdas/runtime/operate/queues.ts';
 import { type InboxRow, inboxKey, type OutboxRow, SCHEMA } from '../../../lambdas/runtime/rows.ts';
 import { manualClock, memoryTable } from '../../../lambdas/runtime/testing.ts';
 

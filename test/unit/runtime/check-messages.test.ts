@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { CheckReport } from '../../../lambdas/runtime/check-messages.ts';
-import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
+import type { CheckReport } from '../../../lambdas/runtime/consume/check-messages.ts';
+import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { leased } from '../../../lambdas/runtime/handler.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 

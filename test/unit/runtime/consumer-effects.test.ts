@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { leased } from '../../../lambdas/runtime/handler.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { effectKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';

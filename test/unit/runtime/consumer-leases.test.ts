@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { leased, transactional } from '../../../lambdas/runtime/handler.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';

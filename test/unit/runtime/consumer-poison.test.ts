@@ -1,8 +1,8 @@
 import type { Context, SQSEvent } from 'aws-lambda';
 import { describe, expect, test, vi } from 'vitest';
+import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
-import { leased, transactional } from '../../../lambdas/runtime/handler.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
+import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { leased, transactional } from '../../../lambdas/runtime/handler.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { consumer, inboxRow, pointer, send } from './consumer-rig.ts';
 

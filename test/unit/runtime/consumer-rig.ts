@@ -1,7 +1,7 @@
-import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
+import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
+import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
-import type { Handler } from '../../../lambdas/runtime/handler.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { type bench, consumerConfig, runThrough } from '../../support/runtime-bench.ts';

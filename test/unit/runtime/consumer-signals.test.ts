@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
+import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
+import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { type Handler, leased, transactional } from '../../../lambdas/runtime/handler.ts';
 import { failedKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { transactional } from '../../../lambdas/runtime/handler.ts';
 import { lambdaContext, type QueueHandler } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 import { body, consumer, domainRow, inboxRow, pointer, send } from './consumer-rig.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { leased, transactional } from '../../../lambdas/runtime/handler.ts';
+import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { body, consumer, inboxRow, send } from './consumer-rig.ts';
 

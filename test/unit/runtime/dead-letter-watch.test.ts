@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createDeadLetterWatch } from '../../../lambdas/runtime/dead-letter-watch.ts';
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/directory.ts';
-import type { Letter, Queues } from '../../../lambdas/runtime/queues.ts';
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operate/directory.ts';
+import type { Letter, Queues } from '../../../lambdas/runtime/operate/queues.ts';
+import { createDeadLetterWatch } from '../../../lambdas/runtime/relay/dead-letter-watch.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from '../../../lambdas/runtime/rows.ts';
 import { manualClock, memoryTable, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
 import { runThrough } from '../../support/runtime-bench.ts';

@@ -1,9 +1,9 @@
 import { ConditionalCheckFailedException, TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
+import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ConditionFailed, PoisonMessage, TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
-import { leased } from '../../../lambdas/runtime/handler.ts';
 import { createLogger } from '../../../lambdas/runtime/logger.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { powertoolsTelemetry } from '../../../lambdas/runtime/telemetry.ts';

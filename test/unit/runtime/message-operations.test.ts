@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
-import { leased } from '../../../lambdas/runtime/handler.ts';
-import { allowTooOld, discardMessage, resolveMessage } from '../../../lambdas/runtime/message-operations.ts';
+import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import {
+  allowTooOld,
+  discardMessage,
+  resolveMessage,
+} from '../../../lambdas/runtime/operate/message-operations.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
 import { eventBridgeMessage } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';

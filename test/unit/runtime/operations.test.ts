@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operations.ts';
-import { createRelayStream } from '../../../lambdas/runtime/relay-stream.ts';
-import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
+import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
+import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { deadKey, unsettledKey } from '../../../lambdas/runtime/rows.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 

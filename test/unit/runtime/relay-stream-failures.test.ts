@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
+import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { bench, consumerConfig } from '../../support/runtime-bench.ts';
 import { stream } from './relay-stream-rig.ts';
 

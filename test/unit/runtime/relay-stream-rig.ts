@@ -1,4 +1,4 @@
-import { createRelayStream } from '../../../lambdas/runtime/relay-stream.ts';
+import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { type bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 
 type Bench = ReturnType<typeof bench>;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRelayStream } from '../../../lambdas/runtime/relay-stream.ts';
+import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { stream } from './relay-stream-rig.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
-import { MINUTE_MS } from '../../../lambdas/runtime/sweep-minutes.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { bench, consumerConfig } from '../../support/runtime-bench.ts';
 import { sweeper } from './relay-sweep-rig.ts';
 

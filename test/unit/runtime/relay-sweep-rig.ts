@@ -1,4 +1,4 @@
-import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { type bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';

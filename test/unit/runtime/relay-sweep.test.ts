@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
-import { MINUTE_MS } from '../../../lambdas/runtime/sweep-minutes.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { Bus } from '../../../lambdas/runtime/event-bus.ts';
+import type { Bus } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
-import { createRelayStream } from '../../../lambdas/runtime/relay-stream.ts';
-import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
-import { FRESH_MS, LEASE_MARGIN_MS } from '../../../lambdas/runtime/relay-timings.ts';
+import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
+import { FRESH_MS, LEASE_MARGIN_MS } from '../../../lambdas/runtime/relay/relay-timings.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
 import type { MemoryBusOptions } from '../../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 
 const DENIED = { code: 'AccessDeniedException', message: 'no' };

@@ -6,7 +6,7 @@ import {
   minutesToSweep,
   SWEEP_AGES_MINUTES,
   youngestMinutes,
-} from '../../../lambdas/runtime/sweep-minutes.ts';
+} from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12);
 

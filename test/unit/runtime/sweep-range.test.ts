@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
+import type { SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
-import { MINUTE_MS } from '../../../lambdas/runtime/sweep-minutes.ts';
-import type { SweepRangeReport } from '../../../lambdas/runtime/sweep-range.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
-import { MINUTE_MS } from '../../../lambdas/runtime/sweep-minutes.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { pointers, state, sweeper } from './relay-sweep-rig.ts';
 

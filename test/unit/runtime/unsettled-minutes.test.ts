@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
-import { MINUTE_MS } from '../../../lambdas/runtime/sweep-minutes.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { bench } from '../../support/runtime-bench.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';
 

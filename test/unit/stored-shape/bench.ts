@@ -1,12 +1,11 @@
 import * as z from 'zod/mini';
 import type { ConsumerConfig, RelayConfig } from '../../../lambdas/runtime/config.ts';
-import { createConsumer } from '../../../lambdas/runtime/consumer.ts';
+import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
+import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../lambdas/runtime/event.ts';
 import { eventIdTime, type RandomBytes } from '../../../lambdas/runtime/event-id.ts';
-import type { Handler } from '../../../lambdas/runtime/handler.ts';
-import { createOutbox } from '../../../lambdas/runtime/outbox.ts';
-import { createRelayStream } from '../../../lambdas/runtime/relay-stream.ts';
-import { createRelaySweep } from '../../../lambdas/runtime/relay-sweep.ts';
+import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { Item } from '../../../lambdas/runtime/table.ts';
 import {
   consumerConfig,
@@ -19,6 +18,7 @@ import {
   memoryTable,
   memoryTelemetry,
 } from '../../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 
 /** The event of docs/data-model.md. */
 export const EVENT_ID = '01a1fba6-4458-7a41-9c37-3f5d2b8e1103';

@@ -1,11 +1,11 @@
+import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { type Handler, leased, transactional } from '../../../lambdas/runtime/handler.ts';
 import {
   allowTooOld,
   discardMessage,
   type Resolution,
   resolveMessage,
-} from '../../../lambdas/runtime/message-operations.ts';
+} from '../../../lambdas/runtime/operate/message-operations.ts';
 import { consumer, EVENT_ID, OrderPlaced, shapeBench } from './bench.ts';
 
 type Bench = ReturnType<typeof shapeBench>;

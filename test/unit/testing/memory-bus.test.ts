@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { BusEntry } from '../../../lambdas/runtime/event-bus.ts';
+import type { BusEntry } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { manualClock, memoryBus, memoryQueue } from '../../../lambdas/runtime/testing.ts';
 
 const entry = (detailType: string): BusEntry => ({ source: 'shop', detailType, detail: '{"n":1}' });

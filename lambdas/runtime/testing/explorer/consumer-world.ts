@@ -1,12 +1,12 @@
 import type { SQSRecord } from 'aws-lambda';
 import type { ConsumerConfig } from '../../config.ts';
-import { createConsumer } from '../../consumer.ts';
+import { createConsumer } from '../../consume/consumer.ts';
+import type { Handler } from '../../consume/handler.ts';
+import type { Queue } from '../../consume/queue.ts';
 import type { EventDraft } from '../../event.ts';
-import type { Handler } from '../../handler.ts';
-import { createOutbox, type OutboxEntry } from '../../outbox.ts';
-import type { Queue } from '../../queue.ts';
 import { INBOX_PREFIX, type InboxRow, inboxKey, rejectedKey } from '../../rows.ts';
 import type { Item, Table } from '../../table.ts';
+import { createOutbox, type OutboxEntry } from '../../write/outbox.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import { eventBridgeMessage } from '../memory-bus.ts';
 import { type MemoryQueue, memoryQueue } from '../memory-queue.ts';

@@ -1,6 +1,6 @@
+import type { Handler } from '../../consume/handler.ts';
 import { MailroomError } from '../../errors.ts';
 import type { EventDraft } from '../../event.ts';
-import type { Handler } from '../../handler.ts';
 import type { Item } from '../../table.ts';
 import type { KeyNames } from '../memory-store.ts';
 import type { MemoryTable } from '../memory-table.ts';

@@ -1,5 +1,5 @@
+import type { Handler, LeasedContext, TransactionalContext } from '../../consume/handler.ts';
 import type { Envelope } from '../../event.ts';
-import type { Handler, LeasedContext, TransactionalContext } from '../../handler.ts';
 import { asRow, type EffectRow, effectKey, type InboxRow, inboxKey } from '../../rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';

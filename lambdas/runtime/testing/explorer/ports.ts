@@ -1,6 +1,6 @@
+import type { Bus, BusEntry, BusResult } from '../../bus/event-bus.ts';
+import type { Queue } from '../../consume/queue.ts';
 import { errorCode, isTransactionCancelled, TransactionCancelled } from '../../errors.ts';
-import type { Bus, BusEntry, BusResult } from '../../event-bus.ts';
-import type { Queue } from '../../queue.ts';
 import type { EachResult, EachUpdate, Item, Table, TransactAction, Write } from '../../table.ts';
 import { soleAction } from '../../table-checks.ts';
 import type { MemoryBus } from '../memory-bus.ts';

@@ -1,8 +1,8 @@
-import { createConsumer } from '../../../../lambdas/runtime/consumer.ts';
-import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/directory.ts';
-import type { Handler } from '../../../../lambdas/runtime/handler.ts';
-import type { Letter, Queues } from '../../../../lambdas/runtime/queues.ts';
-import { createRelaySweep } from '../../../../lambdas/runtime/relay-sweep.ts';
+import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
+import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
+import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operate/directory.ts';
+import type { Letter, Queues } from '../../../../lambdas/runtime/operate/queues.ts';
+import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
 

@@ -1,0 +1,92 @@
+import type { ConsumerEntry, Directory } from '../operate/directory.ts';
+import type { Queues } from '../operate/queues.ts';
+import { depthOf } from './audit-verdict.ts';
+
+/** The rules port: what is deployed on the bus. */
+export interface DeployedRules {
+  /** @returns `undefined` when the bus has no such rule, or does not exist */
+  describe(bus: string, rule: string): Promise<DeployedRule | undefined>;
+}
+
+/** A rule as it is deployed. */
+export interface DeployedRule {
+  readonly enabled: boolean;
+  /** The event pattern, as JSON. */
+  readonly pattern: string;
+  /** The ARNs of its targets. */
+  readonly targets: readonly string[];
+}
+
+/** Something deployed that is not what was declared. */
+export interface Drift {
+  readonly consumer: string;
+  /** The rule's name. */
+  readonly rule: string;
+  readonly problem: 'no-rule' | 'rule-disabled' | 'pattern' | 'target' | 'no-queue';
+  /** What is wrong, for people. */
+  readonly text: string;
+}
+
+/** What a look at the deployed rules needs. */
+interface DriftDeps {
+  readonly queues: Pick<Queues, 'depth'>;
+  readonly rules: DeployedRules;
+}
+
+/** Compares every consumer's deployed rule and queue with the directory. */
+export async function findDrift(deps: DriftDeps, { mailroom, consumers }: Directory): Promise<Drift[]> {
+  const found = await Promise.all(consumers.map((consumer) => driftOf(deps, mailroom.bus, consumer)));
+  return found.flat();
+}
+
+async function driftOf({ queues, rules }: DriftDeps, bus: string, consumer: ConsumerEntry): Promise<Drift[]> {
+  const rule = ruleName(consumer);
+  const drift = (problem: Drift['problem'], text: string): Drift => ({
+    consumer: consumer.name,
+    rule,
+    problem,
+    text,
+  });
+  const queue = await depthOf(queues, consumer.queue);
+  const noQueue =
+    queue === undefined ? [drift('no-queue', `The queue ${consumer.queue} does not exist.`)] : [];
+  const deployed = await rules.describe(bus, rule);
+  if (deployed === undefined) return [...noQueue, drift('no-rule', `The bus ${bus} has no rule ${rule}.`)];
+  return [
+    ...noQueue,
+    ...(deployed.enabled ? [] : [drift('rule-disabled', `The rule ${rule} is disabled.`)]),
+    ...(takesDeclared(deployed.pattern, consumer)
+      ? []
+      : [drift('pattern', `The rule ${rule} takes ${deployed.pattern}, not ${declared(consumer)}.`)]),
+    ...(queue === undefined || deployed.targets.includes(queue.arn)
+      ? []
+      : [drift('target', `The rule ${rule} has no target ${queue.arn}.`)]),
+  ];
+}
+
+/** The name alone: CloudFormation refers to a rule of a bus as `bus|rule`. */
+function ruleName({ rule }: ConsumerEntry): string {
+  return rule.slice(rule.lastIndexOf('|') + 1);
+}
+
+function declared({ from, events }: ConsumerEntry): string {
+  return JSON.stringify({ source: from, 'detail-type': events });
+}
+
+/** Whether a pattern takes just the declared events: anything besides their sources and types would take fewer. */
+function takesDeclared(pattern: string, { from, events }: ConsumerEntry): boolean {
+  let parsed: Record<string, unknown>;
+  try {
+    parsed = JSON.parse(pattern) as Record<string, unknown>;
+  } catch {
+    return false;
+  }
+  const { source, 'detail-type': types, ...others } = parsed;
+  return Object.keys(others).length === 0 && sameTexts(source, from) && sameTexts(types, events);
+}
+
+function sameTexts(found: unknown, wanted: readonly string[]): boolean {
+  if (!Array.isArray(found) || !found.every((text) => typeof text === 'string')) return false;
+  const [a, b] = [new Set(found), new Set(wanted)];
+  return a.size === b.size && [...a].every((text) => b.has(text));
+}

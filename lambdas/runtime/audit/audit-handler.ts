@@ -1,0 +1,111 @@
+import { systemClock } from '../clock.ts';
+import type { AuditConfig } from '../config.ts';
+import type { Directory } from '../operate/directory.ts';
+import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
+import { type AuditDeps, type AuditReport, createAudit } from './audit.ts';
+
+/** What the scheduled audit is made of. */
+export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory'> {
+  readonly config: AuditConfig;
+  /** Read at each run: a consumer that was deployed since is seen. */
+  readonly directory: () => Promise<Directory>;
+  /** @default Powertools */
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** The audit ends this long before the invocation does, so that what it found is still sent. */
+const END_MARGIN_MS = 10_000;
+
+/** The newest events are left to the next run: they may still be on their way. */
+const YOUNGEST_MS = 5 * 60_000;
+
+/** The furthest that a run looks back, whatever the queues. */
+const SINCE_MAX_MS = 86_400_000;
+
+/** The lists of an audit's report. */
+export type AuditList = 'missing' | 'doubled' | 'drift' | 'incomplete';
+
+/** What an invocation answers: an {@link AuditReport} whose lists are only counted. The log names what is in them. */
+export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in AuditList]: number };
+
+/** The most entries of a list that one log line names. */
+const LOGGED_MAX = 50;
+
+/**
+ * Makes the handler of the scheduled audit: it emits how many events are missing and doubled, zero too, and logs which. Only
+ * ids are logged. It changes nothing; `mailroom audit --repair` does.
+ *
+ * @throws (the handler) what the audit throws: an audit that does not add up, or could not read, has found nothing
+ *
+ * @example
+ * ```ts
+ * export const { handler } = createAuditHandler({ config, table, queues, rules, ages, directory });
+ * ```
+ */
+export function createAuditHandler(deps: AuditHandlerDeps): {
+  handler(event: unknown, context: { getRemainingTimeInMillis(): number }): Promise<AuditSummary>;
+} {
+  const { config, clock = systemClock } = deps;
+  const telemetry =
+    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-audit', tableName: config.tableName });
+
+  function tell(report: AuditReport): AuditSummary {
+    const { missing, doubled, drift, incomplete, ...counts } = report;
+    telemetry.gauge('EventsMissing', missing.length);
+    telemetry.gauge(
+      'EventsDoubled',
+      doubled.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
+    );
+    const summary = {
+      ...counts,
+      missing: missing.length,
+      doubled: doubled.length,
+      drift: drift.length,
+      incomplete: incomplete.length,
+    };
+    telemetry.log.info('Audited', summary);
+    warn('Consumers never received these events: mailroom audit --repair sends them', { missing });
+    warn('These events were written more than once for one cause', { doubled });
+    warn('What is deployed is not what was declared: see "To deploy a stack again" in docs/operating.md', {
+      drift,
+    });
+    warn('The audit did not see everything', { incomplete });
+    return summary;
+  }
+
+  function warn(message: string, lists: Readonly<Record<string, readonly unknown[]>>): void {
+    for (const [name, list] of Object.entries(lists)) {
+      if (list.length === 0) continue;
+      telemetry.log.warn(message, { count: list.length, [name]: list.slice(0, LOGGED_MAX) });
+    }
+  }
+
+  /**
+   * A run looks back so far that two runs look at each event; and further by the time in which nothing can be known of one,
+   * because its consumer's queue is never empty: else a busy consumer's lost events would leave the range before they show.
+   */
+  async function sinceMs({ consumers }: Directory): Promise<number> {
+    const blind = await Promise.all(
+      consumers.map(async ({ queue }) => deps.ages?.atLeastMs(queue).catch(() => 0) ?? 0),
+    );
+    const longestMs = Math.max(0, ...blind.filter(Number.isFinite));
+    return Math.max(config.sinceMs, Math.min(SINCE_MAX_MS, config.sinceMs + longestMs));
+  }
+
+  return {
+    handler: async (_event, context) => {
+      const now = clock.now();
+      const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
+      const directory = await deps.directory();
+      const audit = createAudit({ ...deps, directory });
+      const report = await audit.run({
+        since: now - (await sinceMs(directory)),
+        until: now - YOUNGEST_MS,
+        endsBy,
+      });
+      const summary = tell(report);
+      telemetry.flush();
+      return summary;
+    },
+  };
+}

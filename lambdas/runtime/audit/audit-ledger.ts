@@ -1,0 +1,143 @@
+import { MailroomError } from '../errors.ts';
+import type { Directory } from '../operate/directory.ts';
+import type { InboxRow } from '../rows.ts';
+
+/** What became of the published events at one consumer. `expected` is the sum of all others. */
+export interface ConsumerLedger {
+  /** Published events that it must see. */
+  readonly expected: number;
+  readonly processed: number;
+  /** A worker holds it, or held it last. */
+  readonly inFlight: number;
+  /** It failed and comes again. */
+  readonly failed: number;
+  readonly rejected: number;
+  /** Given up by an operator. */
+  readonly discarded: number;
+  /** A letter in its dead-letter or undelivered queue, and no inbox row, or one that is overdue. */
+  readonly dead: number;
+  /** No inbox row, and it may still be on its way, or on it once more. */
+  readonly waiting: number;
+  /** No inbox row, and nothing says that there should be one. */
+  readonly unproven: number;
+  /** It never received it, or no message is left of one that it has to try again. */
+  readonly missing: number;
+}
+
+/** A published event that a consumer never received, or received and will not try again, because its message is gone. */
+export interface MissingEvent {
+  readonly eventId: string;
+  readonly consumer: string;
+  readonly type: string;
+  /** Epoch milliseconds. */
+  readonly publishedAt: number;
+}
+
+/** A published event, as far as the audit remembers it. */
+export interface PublishedEvent extends Omit<MissingEvent, 'consumer'> {
+  /** When it was sent to its consumers last, epoch milliseconds: later than it was published where an operator sent it again. */
+  readonly sentAt: number;
+  /** The consumer's inbox row as the walk saw it, where it waits for a message that is overdue. */
+  readonly row?: InboxRow | undefined;
+}
+
+/** Where an event is at a consumer. */
+type Standing = Exclude<keyof ConsumerLedger, 'expected'>;
+
+const STANDING_OF: Readonly<Record<InboxRow['status'], Standing>> = {
+  PROCESSED: 'processed',
+  PROCESSING: 'inFlight',
+  FAILED: 'failed',
+  REJECTED: 'rejected',
+  DISCARDED: 'discarded',
+};
+
+/** The books of one audit, a page for each consumer. */
+export interface Ledger {
+  /** A consumer must see an event. */
+  expect(consumer: string): void;
+  /** It has an inbox row. One in a state that this version does not know is left out: the books will not close. */
+  row(consumer: string, row: InboxRow): void;
+  /** It has no inbox row that the walk could see, or one that waits for a message which is overdue: to be judged later. */
+  unsettled(consumer: string, event: PublishedEvent): void;
+  /** The events of a consumer that are still to be judged. */
+  open(consumer: string): readonly PublishedEvent[];
+  /** It was judged. */
+  judge(consumer: string, event: PublishedEvent, standing: Standing): void;
+  /** Every event that is missing, the oldest first. */
+  missing(): MissingEvent[];
+  /**
+   * Adds up.
+   *
+   * @throws `AUDIT_DOES_NOT_ADD_UP`, naming the consumer and its counts
+   */
+  close(): Record<string, ConsumerLedger>;
+}
+
+/** Opens the books. */
+export function createLedger(directory: Directory): Ledger {
+  const pages = new Map(
+    directory.consumers.map(({ name }) => [name, { counts: blank(), open: [] as PublishedEvent[] }] as const),
+  );
+  const missing: MissingEvent[] = [];
+
+  function page(consumer: string) {
+    const found = pages.get(consumer);
+    if (found !== undefined) return found;
+    throw new MailroomError('NO_SUCH_CONSUMER', `The directory has no consumer "${consumer}".`);
+  }
+
+  return {
+    expect: (consumer) => {
+      page(consumer).counts.expected += 1;
+    },
+    row: (consumer, { status }) => {
+      const standing = STANDING_OF[status];
+      if (standing !== undefined) page(consumer).counts[standing] += 1;
+    },
+    unsettled: (consumer, event) => {
+      page(consumer).open.push(event);
+    },
+    open: (consumer) => page(consumer).open,
+    judge: (consumer, { eventId, type, publishedAt }, standing) => {
+      page(consumer).counts[standing] += 1;
+      if (standing === 'missing') missing.push({ eventId, consumer, type, publishedAt });
+    },
+    missing: () => missing.toSorted((a, b) => a.eventId.localeCompare(b.eventId)),
+    close: () => {
+      const closed = [...pages].map(
+        ([consumer, { counts }]) => [consumer, balanced(consumer, counts)] as const,
+      );
+      return Object.fromEntries(closed);
+    },
+  };
+}
+
+type Counts = { -readonly [K in keyof ConsumerLedger]: number };
+
+function blank(): Counts {
+  return {
+    expected: 0,
+    processed: 0,
+    inFlight: 0,
+    failed: 0,
+    rejected: 0,
+    discarded: 0,
+    dead: 0,
+    waiting: 0,
+    unproven: 0,
+    missing: 0,
+  };
+}
+
+function balanced(consumer: string, counts: Counts): ConsumerLedger {
+  const { expected, ...standings } = counts;
+  const sum = Object.values(standings).reduce((total, count) => total + count, 0);
+  if (sum === expected) return { ...counts };
+  const found = Object.entries(standings).map(([standing, count]) => `${standing} ${count}`);
+  throw new MailroomError(
+    'AUDIT_DOES_NOT_ADD_UP',
+    `${expected} published events were expected at ${consumer}, but ${sum} were accounted for: ${found.join(', ')}. Inbox rows in ` +
+      'a state that this version does not know are left out: run the audit of the version that is deployed.',
+  );
+}

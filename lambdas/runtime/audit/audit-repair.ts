@@ -1,0 +1,88 @@
+import pMap from 'p-map';
+import { deliveredEvent } from '../operate/delivered-event.ts';
+import type { ConsumerEntry, Directory } from '../operate/directory.ts';
+import { markResent, type Note, type OperationDeps, recordOperation } from '../operate/operations.ts';
+import type { Queues } from '../operate/queues.ts';
+import { asRow, type OutboxRow } from '../rows.ts';
+import type { MissingEvent } from './audit-ledger.ts';
+import { depthOf } from './audit-verdict.ts';
+
+/** What a repair needs. */
+export interface RepairDeps extends OperationDeps {
+  readonly directory: Directory;
+  readonly queues: Pick<Queues, 'depth' | 'send'>;
+}
+
+/** What a repair did. */
+export interface Repair {
+  /** What was sent to its consumer. */
+  readonly sent: readonly MissingEvent[];
+  /** What was not, and why. */
+  readonly unsent: readonly (MissingEvent & { readonly why: string })[];
+}
+
+/** How many messages are sent at once. */
+const SENDS_AT_ONCE = 8;
+
+/**
+ * Sends each missing event to the queue of just the consumer that never received it, as the bus would have delivered it.
+ * It is written down first. Sending one twice is harmless: the consumer's inbox absorbs the second.
+ *
+ * @param missing - what an audit found: `report.missing`
+ *
+ * @example
+ * ```ts
+ * const { sent } = await repairMissing({ table, directory, queues }, report.missing, { by: 'ada', reason: 'the rule had drifted' });
+ * ```
+ */
+export async function repairMissing(
+  deps: RepairDeps,
+  missing: readonly MissingEvent[],
+  note: Note,
+): Promise<Repair> {
+  const sent: MissingEvent[] = [];
+  const unsent: (MissingEvent & { why: string })[] = [];
+  for (const consumer of deps.directory.consumers) {
+    const events = missing.filter((event) => event.consumer === consumer.name);
+    const [first] = events;
+    if (first === undefined) continue;
+    const depth = await depthOf(deps.queues, consumer.queue);
+    if (depth === undefined) {
+      unsent.push(
+        ...events.map((event) => ({
+          ...event,
+          why: 'its queue does not exist: see "To deploy a stack again" in docs/operating.md',
+        })),
+      );
+      continue;
+    }
+    const span = `${first.eventId} to ${events.at(-1)?.eventId}`;
+    const subject = `${consumer.name}: ${events.length} missing events, ${span}`;
+    await recordOperation(deps, { ...note, command: 'audit --repair', subject });
+    const [, , , region = '', account = ''] = depth.arn.split(':');
+    await pMap(
+      events,
+      async (event) => {
+        if (await sendAgain(deps, consumer, event, { region, account })) sent.push(event);
+        else unsent.push({ ...event, why: 'its outbox row has expired, and with it what it said' });
+      },
+      { concurrency: SENDS_AT_ONCE },
+    );
+  }
+  return { sent, unsent };
+}
+
+async function sendAgain(
+  deps: RepairDeps,
+  consumer: ConsumerEntry,
+  { eventId, publishedAt }: MissingEvent,
+  place: { readonly region: string; readonly account: string },
+): Promise<boolean> {
+  const item = await markResent(deps, eventId);
+  if (item === undefined) return false;
+  await deps.queues.send(
+    consumer.queue,
+    deliveredEvent(asRow<OutboxRow>(item), { ...place, time: publishedAt }),
+  );
+  return true;
+}

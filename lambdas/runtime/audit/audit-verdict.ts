@@ -1,0 +1,162 @@
+import pMap from 'p-map';
+import type { Clock } from '../clock.ts';
+import { errorCode } from '../errors.ts';
+import { eventIdTime } from '../event-id.ts';
+import { deliveredEventId } from '../operate/delivered-event.ts';
+import type { ConsumerEntry } from '../operate/directory.ts';
+import type { QueueDepth, Queues } from '../operate/queues.ts';
+import { asRow, type InboxRow, inboxKey } from '../rows.ts';
+import type { Table } from '../table.ts';
+import type { Ledger, PublishedEvent } from './audit-ledger.ts';
+import type { QueueAges } from './audit-queue-age.ts';
+
+/** How many letters of one queue are looked at, and for how long they are hidden from others meanwhile at most. */
+const LETTERS_MAX = 1_000;
+const LETTERS_HIDE_S = 60;
+
+/** How many calls are made at once. */
+const AT_ONCE = 16;
+
+/** A rule that was changed does not match at once (EventBridge API reference, PutRule: "allow a short period of time"). */
+const RULE_DELAY_MS = 60_000;
+
+/** Clocks differ: a message may bear a time a little before its event was marked published. */
+const CLOCK_MARGIN_MS = 60_000;
+
+const DAY_MS = 86_400_000;
+
+/** What it takes to judge. */
+interface Judging {
+  readonly table: Pick<Table, 'get'>;
+  readonly queues: Pick<Queues, 'depth' | 'receive' | 'release'>;
+  readonly ages?: QueueAges | undefined;
+  readonly clock: Clock;
+  readonly graceMs: number;
+  readonly earlier: boolean;
+  readonly goesOn: () => boolean;
+}
+
+/**
+ * Judges the published events of a consumer for which the walk found no inbox row, or one that waits for its message.
+ *
+ * The order of the looks is what makes "missing" certain: how full the queue is, the letters, how full the queue is once
+ * more, and the row at last, strongly consistent. A message that is received in between has a row by then; one that is moved
+ * to the dead-letter queue was in the queue at the first look; one that is redriven is in it at the second.
+ *
+ * @returns what could not be looked at
+ */
+export async function judgeUnsettled(
+  deps: Judging,
+  consumer: ConsumerEntry,
+  ledger: Ledger,
+): Promise<string[]> {
+  const { table, queues, clock, goesOn } = deps;
+  const open = ledger.open(consumer.name);
+  if (open.length === 0) return [];
+  const lookedAt = clock.now();
+  const before = await held(queues, consumer.queue);
+  const letters = await lettersOf(queues, consumer);
+  const empty = before === 0 && (await held(queues, consumer.queue)) === 0;
+  const oldestAt = empty ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
+  let unjudged = 0;
+
+  /** It may be handed out still: then it stands as its row says. */
+  function leave(event: PublishedEvent): void {
+    if (event.row === undefined) ledger.judge(consumer.name, event, 'waiting');
+    else ledger.row(consumer.name, event.row);
+  }
+
+  async function judge(event: PublishedEvent): Promise<void> {
+    if (letters.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'dead');
+    const onItsWay =
+      event.sentAt + deps.graceMs > lookedAt ||
+      !letters.complete ||
+      oldestAt === undefined ||
+      event.sentAt + CLOCK_MARGIN_MS >= oldestAt ||
+      // A message that was received often is left out of SQS's age: only an empty queue proves that it is gone.
+      (event.row !== undefined && !empty);
+    if (onItsWay) return leave(event);
+    if (!goesOn()) {
+      unjudged += 1;
+      return leave(event);
+    }
+    const item = await table.get(inboxKey(consumer.name, event.eventId), { consistent: true });
+    const row = item === undefined ? undefined : asRow<InboxRow>(item);
+    if (row !== undefined) {
+      const gone = empty && isOverdue(row, lookedAt - deps.graceMs);
+      return gone ? ledger.judge(consumer.name, event, 'missing') : ledger.row(consumer.name, row);
+    }
+    const proven = !isExpired(consumer, event, lookedAt) && (deps.earlier || isDeclared(consumer, event));
+    ledger.judge(consumer.name, event, proven ? 'missing' : 'unproven');
+  }
+
+  await pMap(open, judge, { concurrency: AT_ONCE });
+  return [
+    ...(letters.complete
+      ? []
+      : [
+          `Some letters of ${consumer.name} were held by somebody else, or are beyond the first ${LETTERS_MAX}: an event that could ` +
+            'be among them counts as waiting.',
+        ]),
+    ...(unjudged === 0 ? [] : [`There was no time to judge ${unjudged} events of ${consumer.name}.`]),
+  ];
+}
+
+/**
+ * Whether a row says that its message was to be handed out again before a time, and nobody has claimed it since: it failed
+ * and was to be shown again, or its worker's function was stopped.
+ */
+export function isOverdue({ status, retryAt, leaseUntil, endsBy }: InboxRow, at: number): boolean {
+  if (status === 'FAILED') return retryAt !== undefined && retryAt < at;
+  return status === 'PROCESSING' && leaseUntil !== undefined && Math.max(leaseUntil, endsBy ?? 0) < at;
+}
+
+/** Whether an inbox row may have been deleted by TTL: then its absence says nothing. */
+function isExpired({ inboxRetentionDays }: ConsumerEntry, { eventId }: PublishedEvent, now: number): boolean {
+  return eventIdTime(eventId) + inboxRetentionDays * DAY_MS <= now;
+}
+
+/** Whether what the directory says now held already when the event was published. */
+function isDeclared({ changedAt }: ConsumerEntry, { publishedAt }: PublishedEvent): boolean {
+  return changedAt === undefined || publishedAt >= changedAt + RULE_DELAY_MS;
+}
+
+interface Letters {
+  readonly eventIds: ReadonlySet<string>;
+  /** Whether these are all. */
+  readonly complete: boolean;
+}
+
+/** The events whose letters lie in a consumer's two dead queues. Each is hidden for a moment, and shown again. */
+async function lettersOf(queues: Judging['queues'], consumer: ConsumerEntry): Promise<Letters> {
+  const eventIds = new Set<string>();
+  let complete = true;
+  for (const url of [consumer.deadLetterQueue, consumer.undeliveredQueue]) {
+    const count = await held(queues, url);
+    if (count === 0) continue;
+    const letters = await queues.receive(url, { limit: LETTERS_MAX, hideS: LETTERS_HIDE_S });
+    await pMap(letters, (letter) => queues.release(url, letter), { concurrency: AT_ONCE });
+    for (const { body } of letters) {
+      const eventId = deliveredEventId(body);
+      if (eventId !== undefined) eventIds.add(eventId);
+    }
+    if (letters.length < count) complete = false;
+  }
+  return { eventIds, complete };
+}
+
+/** How many messages a queue holds; none, when it does not exist. */
+async function held(queues: Judging['queues'], url: string): Promise<number> {
+  const depth = await depthOf(queues, url);
+  return depth === undefined ? 0 : depth.waiting + depth.inFlight;
+}
+
+/** What a queue holds; `undefined` when it does not exist. */
+export async function depthOf(queues: Pick<Queues, 'depth'>, url: string): Promise<QueueDepth | undefined> {
+  try {
+    return await queues.depth(url);
+  } catch (error) {
+    if (/QueueDoesNotExist|NonExistentQueue/.test(errorCode(error))) return undefined;
+    throw error;
+  }
+}

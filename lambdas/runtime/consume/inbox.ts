@@ -1,0 +1,86 @@
+import type { TransactAction } from '../table.ts';
+import { createClaiming } from './inbox-claim.ts';
+import { createCompletion } from './inbox-completion.ts';
+import {
+  type Claim,
+  createConditions,
+  type Message,
+  type Refusal,
+  type Verdict,
+} from './inbox-conditions.ts';
+import { createLeasing } from './inbox-lease.ts';
+import { createRejection } from './inbox-rejection.ts';
+import { createInboxRows, type InboxDeps } from './inbox-row.ts';
+
+/**
+ * The inbox: who may work on a message, and whether its work is done. One row a message and consumer.
+ *
+ *     claim            renew            renew            complete
+ *       |---- lease ----|---- lease ----|---- lease ------|
+ *       |------------------- endsBy: the function is stopped -------------|
+ *
+ * The **fence** is a random token of one claim. Renew, release, reject, complete and commit are each conditional
+ * on `status = PROCESSING AND fence = mine`, so a worker that lost its lease can change nothing. Time only says
+ * when somebody else may try; it never decides who is right.
+ */
+export interface Inbox {
+  /**
+   * Claims a message.
+   *
+   * @param options.takeOver - whether a message whose owner's lease has passed may be taken over
+   * @param options.endsBy - when the function is stopped, epoch milliseconds
+   * @param options.firstReceive - whether this is the first run of this message that counts: its attempts begin at 1,
+   * also where a dead letter that comes back was never rejected
+   */
+  claim(
+    message: Message,
+    options: { readonly takeOver: boolean; readonly endsBy: number; readonly firstReceive: boolean },
+  ): Promise<Verdict>;
+  /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
+  renew(claim: Claim): Promise<Claim>;
+  /**
+   * The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead.
+   *
+   * @param retryAt - when SQS shows the message again, epoch milliseconds
+   */
+  release(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
+  /** Lets go of the message as if this claim had not been. Refused: what the row says instead. */
+  giveBack(claim: Claim, retryAt: number): Promise<Refusal | undefined>;
+  /** The message can never succeed. Refused: what the row says instead. */
+  reject(claim: Claim, error: unknown): Promise<Refusal | undefined>;
+  /**
+   * Rejects a message that nobody claimed, on the claim's own condition. Where it is too old to know whether it was
+   * processed, only the reason `EVENT_TOO_OLD` makes a row: any other could be mended, and let it run again.
+   */
+  rejectUnclaimed(message: Message, error: unknown): Promise<Refusal>;
+  /** The work is done: PROCESSED. Refused: what the row says instead. */
+  complete(claim: Claim, result: unknown): Promise<Refusal | undefined>;
+  /** Domain writes, events and PROCESSED in one transaction, under the claim's fence. */
+  commit(claim: Claim, writes: readonly TransactAction[]): Promise<void>;
+  /**
+   * The same without a claim, for a message of which there is no row. Refused: what the row says instead; `open` when
+   * the message has to be claimed first.
+   *
+   * @throws `TRANSACTION_CANCELLED` when one of `writes` was refused
+   */
+  commitUnclaimed(
+    message: Message,
+    writes: readonly TransactAction[],
+    attempt: number,
+  ): Promise<Refusal | { readonly status: 'open' } | undefined>;
+  /** Whether the event is older than the inbox retention: without a row it must not run, because the row may have expired. */
+  tooOld(message: Message): boolean;
+}
+
+/** Makes the inbox of one consumer. */
+export function createInbox(deps: InboxDeps): Inbox {
+  const conditions = createConditions(deps.clock, deps.inboxRetentionDays);
+  const rows = createInboxRows(deps, conditions);
+  return {
+    ...createClaiming(deps, rows, conditions),
+    ...createLeasing(deps, rows),
+    ...createRejection(deps, rows, conditions),
+    ...createCompletion(deps, rows, conditions),
+    tooOld: conditions.tooOld,
+  };
+}

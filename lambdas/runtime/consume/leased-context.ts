@@ -1,0 +1,129 @@
+import type { Clock } from '../clock.ts';
+import { isErrorWithCode, isTransactionCancelled, MailroomError } from '../errors.ts';
+import type { Envelope } from '../event.ts';
+import type { Telemetry } from '../telemetry.ts';
+import type { Commit, Outbox } from '../write/outbox.ts';
+import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
+import type { EffectInProgress } from './effect-persistence.ts';
+import type { LeasedContext } from './handler.ts';
+import type { Inbox } from './inbox.ts';
+import type { Claim } from './inbox-conditions.ts';
+import type { Effects } from './once.ts';
+
+/** What the context of a leased handler needs. */
+export interface LeasedContextDeps {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+}
+
+/** What a handler has done so far that decides about its message. */
+interface ContextState {
+  /** `unknown`: a commit whose answer was lost, and which may still happen. */
+  commit:
+    | { readonly kind: 'none' | 'running' | 'done' }
+    | { readonly kind: 'unknown'; readonly error: unknown };
+  /** The commit that is under way; it never rejects. */
+  committing: Promise<void>;
+  blocked: EffectInProgress | undefined;
+  /** Whether the handler is over: what it left behind may begin nothing more. */
+  ended: boolean;
+}
+
+/**
+ * Makes what a leased handler is given, and keeps what it does with it.
+ *
+ * @param signal - aborted when the handler must stop
+ */
+export function createLeasedContext(
+  deps: LeasedContextDeps,
+  event: Envelope,
+  claim: Claim,
+  effects: Effects,
+  signal: AbortSignal,
+): { readonly ctx: LeasedContext; readonly state: ContextState } {
+  const { clock, telemetry, inbox, outbox } = deps;
+  const state: ContextState = {
+    commit: { kind: 'none' },
+    committing: Promise.resolve(),
+    blocked: undefined,
+    ended: false,
+  };
+
+  function refuseWhenEnded(what: string): void {
+    if (!state.ended) return;
+    const error = new MailroomError(
+      'HANDLER_ENDED',
+      `${what} after its handler had returned: the message is settled without it. Await everything that the handler begins.`,
+    );
+    telemetry.log.error(error.message, { eventId: event.eventId });
+    throw error;
+  }
+
+  async function once<T>(
+    name: string,
+    effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    refuseWhenEnded(`ctx.once("${name}")`);
+    if (state.commit.kind !== 'none') throw afterCommit(`ctx.once("${name}")`);
+    signal.throwIfAborted();
+    try {
+      return await effects.once(name, (idempotencyKey) => effect(idempotencyKey, signal));
+    } catch (error) {
+      if (isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) state.blocked = error as EffectInProgress;
+      throw error;
+    }
+  }
+
+  async function commit({ writes = [], events = [] }: Commit): Promise<void> {
+    refuseWhenEnded('ctx.commit');
+    if (state.commit.kind !== 'none') throw afterCommit('ctx.commit');
+    if (state.blocked !== undefined) throw state.blocked;
+    signal.throwIfAborted();
+    state.commit = { kind: 'running' }; // before the first await: two at once must not both pass
+    let sent = false;
+    try {
+      const actions = [...writes, ...(await outbox.entries(events, event))];
+      checkTransaction(actions, clock.now(), 1);
+      sent = true;
+      await inbox.commit(claim, actions);
+      state.commit = { kind: 'done' };
+      telemetry.count('EventsCommitted', eventCount(actions));
+    } catch (error) {
+      // Only a refusal says that nothing was written, and so lets the handler commit something else.
+      const refused = !sent || isTransactionCancelled(error) || isErrorWithCode(error, 'FENCE_LOST');
+      state.commit = refused ? { kind: 'none' } : { kind: 'unknown', error };
+      throw error;
+    }
+  }
+
+  return {
+    state,
+    ctx: {
+      attempt: claim.attempt,
+      signal,
+      remainingMs: () => Math.max(0, claim.endsBy - clock.now()),
+      once: (name, effect) => handled(once(name, effect)),
+      commit: (wanted) => {
+        const result = handled(commit(wanted));
+        const settled = result.catch(() => {});
+        state.committing = Promise.all([state.committing, settled]).then(() => {});
+        return result;
+      },
+    },
+  };
+}
+
+/** A promise whose rejection ends no process when the handler forgets to await it. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+function afterCommit(what: string): MailroomError {
+  return new MailroomError(
+    'AFTER_COMMIT',
+    `${what} after ctx.commit: a message is committed once, and that is the last thing its handler does. Put everything into one commit.`,
+  );
+}

@@ -1,0 +1,133 @@
+import type { ConsumerConfig } from '../config.ts';
+import { isErrorWithCode, MailroomError } from '../errors.ts';
+import type { Envelope } from '../event.ts';
+import type { EffectInProgress } from './effect-persistence.ts';
+import type { LeasedHandler } from './handler.ts';
+import type { Claim } from './inbox-conditions.ts';
+import { createLeasedContext, type LeasedContextDeps } from './leased-context.ts';
+import type { Effects } from './once.ts';
+import type { Queue } from './queue.ts';
+
+/** What running a leased handler needs. */
+export interface LeasedRunDeps extends LeasedContextDeps {
+  readonly config: ConsumerConfig;
+  readonly queue: Queue;
+}
+
+/** How a leased handler ended. */
+export type LeasedRun =
+  | { readonly kind: 'committed' }
+  | { readonly kind: 'returned'; readonly result: unknown }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** An effect may still be running elsewhere: whatever the handler made of it, the message waits. */
+  | { readonly kind: 'blocked'; readonly error: EffectInProgress }
+  /** The function's time is up, and the handler still runs. */
+  | { readonly kind: 'out-of-time' };
+
+/** The batch's response must be out this long before the function is stopped. */
+export const RESPONSE_MARGIN_MS = 1_000;
+
+/**
+ * Runs one leased handler under its claim, to the end of everything that it began: a commit or an effect that it
+ * did not await is awaited here. While it runs, one heartbeat extends both the inbox lease and the SQS visibility
+ * timeout, a third of the shorter one apart, and never past the end of the function.
+ *
+ * When the function's time is nearly up, the handler's signal is aborted, and the batch is answered without it; but
+ * not while an effect is running: an answered function is frozen and thawed, and the effect would go on later,
+ * when its message is somebody else's. It is stopped with its function instead.
+ *
+ * @param claim - the claim under which it runs
+ * @param effects - the side effects of that claim
+ * @param receiptHandle - of the message as it was received
+ */
+export async function runLeased(
+  deps: LeasedRunDeps,
+  handler: LeasedHandler,
+  event: Envelope,
+  claim: Claim,
+  effects: Effects,
+  receiptHandle: string,
+): Promise<LeasedRun> {
+  const { config, clock, telemetry, inbox, queue } = deps;
+  const over = new AbortController();
+  const stop = new AbortController();
+  const { ctx, state } = createLeasedContext(deps, event, claim, effects, stop.signal);
+
+  const heartbeat = beat();
+  const work = run();
+  const timeIsUp = clock
+    .sleep(claim.endsBy - RESPONSE_MARGIN_MS - clock.now(), over.signal)
+    .then(async (): Promise<LeasedRun> => {
+      if (over.signal.aborted) return { kind: 'out-of-time' };
+      stop.abort(new MailroomError('OUT_OF_TIME', "The function's time is up"));
+      await effects.idle();
+      return { kind: 'out-of-time' };
+    });
+  const end = await Promise.race([work, timeIsUp]);
+  over.abort();
+  state.ended = true;
+  if (end.kind !== 'out-of-time') await state.committing; // one that began in the very last moment
+  // Not for long: a heartbeat that hangs must not use up the time in which the message is completed.
+  await Promise.race([heartbeat, clock.sleep(Math.min(1_000, (claim.endsBy - clock.now()) / 4))]);
+
+  if (state.commit.kind === 'done') {
+    if (end.kind === 'threw') logThrow(end.error);
+    return { kind: 'committed' };
+  }
+  if (state.blocked !== undefined) return { kind: 'blocked', error: state.blocked };
+  // A commit of which nobody knows how it ended: whatever the handler says, the message must not be settled without
+  // its writes. It is released, which the row refuses if the commit happened, and tried again if it did not.
+  if (state.commit.kind === 'unknown' && end.kind !== 'out-of-time') {
+    return { kind: 'threw', error: state.commit.error };
+  }
+  return end;
+
+  async function run(): Promise<LeasedRun> {
+    const result = await settle(() => handler.handle(event as never, ctx));
+    // An effect that was not awaited may begin a commit when it ends, and so on: until nothing more begins.
+    for (let seen: unknown; seen !== state.committing || effects.running(); ) {
+      seen = state.committing;
+      await Promise.all([effects.idle(), seen]);
+      await clock.sleep(0);
+    }
+    return result;
+  }
+
+  async function beat(): Promise<void> {
+    const everyMs = Math.min(config.leaseMs, config.visibilityTimeoutMs || config.leaseMs) / 3;
+    for (;;) {
+      await clock.sleep(everyMs, over.signal);
+      if (over.signal.aborted || state.commit.kind === 'done') return;
+      try {
+        await inbox.renew(claim);
+        const hiddenMs = Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now());
+        await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));
+      } catch (error) {
+        if (isErrorWithCode(error, 'FENCE_LOST')) {
+          // Unless it was our own commit that has just set the message PROCESSED.
+          if (state.commit.kind === 'none') stop.abort(error);
+          return;
+        }
+        telemetry.log.warn('A heartbeat failed; the next one tries again', {
+          eventId: event.eventId,
+          error: error as Error,
+        });
+      }
+    }
+  }
+
+  function logThrow(error: unknown): void {
+    telemetry.log.error('The handler threw after its commit; the message is processed', {
+      eventId: event.eventId,
+      error: error as Error,
+    });
+  }
+}
+
+async function settle(handle: () => Promise<unknown>): Promise<LeasedRun> {
+  try {
+    return { kind: 'returned', result: await handle() };
+  } catch (error) {
+    return { kind: 'threw', error };
+  }
+}

@@ -1,0 +1,145 @@
+import { IdempotencyConfig, makeIdempotent } from '@aws-lambda-powertools/idempotency';
+import type { Context } from 'aws-lambda';
+import { MailroomError, PoisonMessage } from '../errors.ts';
+import { effectKey, expiresAt, SCHEMA } from '../rows.ts';
+import { type Item, UPDATE_EACH_MAX } from '../table.ts';
+import { type EffectDeps, EffectPersistence } from './effect-persistence.ts';
+import type { Claim } from './inbox-conditions.ts';
+
+/** The longest stored result of an effect, in characters of JSON: it shares its item's 400 KB with little else. */
+const EFFECT_RESULT_MAX_CHARS = 100_000;
+
+const EFFECT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** The side effects of one claim. */
+export interface Effects {
+  /** Runs a side effect under its own key, unless its result is stored already. */
+  once<T>(name: string, effect: (idempotencyKey: string) => Promise<T>): Promise<T>;
+  /** Resolves when none of them is running any more. */
+  idle(): Promise<void>;
+  /** Whether one of them is running. */
+  running(): boolean;
+  /** Lets TTL delete the effects' rows: only after the message is PROCESSED. */
+  expire(): Promise<void>;
+}
+
+/** Makes the side effects of one claim. */
+export function createEffects(deps: EffectDeps, claim: Claim): Effects {
+  const { table, clock, consumer } = deps;
+  const { eventId } = claim.message;
+  const used = new Set<string>();
+  const running = new Map<string, Promise<unknown>>();
+
+  return {
+    once: async (name, effect) => {
+      if (!EFFECT_NAME.test(name)) {
+        throw new MailroomError(
+          'BAD_EFFECT_NAME',
+          `ctx.once: "${name}" is no name for an effect; allowed are 1 to 64 letters, digits, dots, dashes and underscores`,
+        );
+      }
+      if (running.has(name)) {
+        throw new MailroomError(
+          'EFFECT_RUNNING',
+          `ctx.once: effect "${name}" is already running in this handler; await it first`,
+        );
+      }
+      const config = new IdempotencyConfig({
+        lambdaContext: { getRemainingTimeInMillis: () => Math.max(1, claim.endsBy - clock.now()) } as Context,
+      });
+      if (!config.isEnabled()) {
+        throw new MailroomError(
+          'IDEMPOTENCY_DISABLED',
+          'POWERTOOLS_IDEMPOTENCY_DISABLED is set: no side effect is run unprotected. Remove the variable from this function.',
+        );
+      }
+      const idempotencyKey = `${consumer}:${eventId}:${name}`;
+      const run = makeIdempotent(async (key: string) => plainJson(name, await effect(key)), {
+        persistenceStore: new EffectPersistence(deps, claim, name),
+        config,
+      });
+      used.add(name);
+      const result = run(idempotencyKey).finally(() => running.delete(name));
+      running.set(name, result);
+      try {
+        return (await result) as never;
+      } catch (error) {
+        throw causeOf(error);
+      }
+    },
+
+    running: () => running.size > 0,
+
+    idle: async () => {
+      while (running.size > 0) await Promise.allSettled(running.values());
+    },
+
+    expire: async () => {
+      const triedBefore = claim.attempt > 1 || claim.takenOver || claim.lastError !== undefined;
+      const names = triedBefore ? await effectNames() : [...used];
+      if (names.length === 0) return;
+      const set = { expiresAt: expiresAt(clock.now(), deps.inboxRetentionDays) };
+      for (let i = 0; i < names.length; i += UPDATE_EACH_MAX) {
+        await table.updateEach(
+          names
+            .slice(i, i + UPDATE_EACH_MAX)
+            .map((name) => ({ key: effectKey(consumer, eventId, name), set, when: { schema: SCHEMA } })),
+        );
+      }
+    },
+  };
+
+  /** Also the effects of earlier attempts, which this one may not have come to. */
+  async function effectNames(): Promise<string[]> {
+    const { PK, SK } = effectKey(consumer, eventId, '');
+    const names: string[] = [];
+    let cursor: Item | undefined;
+    do {
+      const page = await table.query({ pk: PK, skPrefix: SK, cursor });
+      names.push(...page.items.map((item) => String(item.SK).slice(SK.length)));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return names;
+  }
+}
+
+/** A result as it will be read back, so that the first run and a retry hand the handler the same. */
+function plainJson(name: string, result: unknown): unknown {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(result);
+  } catch (error) {
+    throw notStorable(name, `is no JSON: ${String(error)}`, error);
+  }
+  if (json === undefined) return undefined;
+  if (json.length > EFFECT_RESULT_MAX_CHARS) {
+    throw notStorable(
+      name,
+      `has ${json.length} characters of JSON; at most ${EFFECT_RESULT_MAX_CHARS} are stored`,
+    );
+  }
+  return JSON.parse(json);
+}
+
+/** The effect did happen, and would happen again with each retry: so there is none. */
+function notStorable(name: string, why: string, cause?: unknown): PoisonMessage {
+  return new PoisonMessage(
+    `The result of effect "${name}" ${why}. Return only what the handler needs of it.`,
+    {
+      code: 'EFFECT_RESULT_NOT_STORABLE',
+      cause,
+    },
+  );
+}
+
+/** Powertools wraps what a persistence layer throws; the handler and the consumer want the error itself. */
+function causeOf(error: unknown): unknown {
+  if (
+    error instanceof Error &&
+    error.name === 'IdempotencyPersistenceLayerError' &&
+    error.cause !== undefined
+  ) {
+    return error.cause;
+  }
+  return error;
+}

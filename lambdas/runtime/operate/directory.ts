@@ -1,0 +1,128 @@
+import { MailroomError } from '../errors.ts';
+
+/**
+ * The directory: where the parts of a deployed Mailroom are. Each construct writes an entry of its own into SSM Parameter
+ * Store, `/mailroom/<table>/mailroom` and `/mailroom/<table>/consumers/<name>`, so that a consumer of any stack can be
+ * found from the table's name alone: by the sweep, by the audit, by the `mailroom` command. One codec serves both sides.
+ */
+export interface Directory {
+  readonly mailroom: MailroomEntry;
+  /** By name. */
+  readonly consumers: readonly ConsumerEntry[];
+}
+
+/** What the directory says of the parts that all services share. */
+export interface MailroomEntry {
+  /** The CloudFormation stack. */
+  readonly stack: string;
+  readonly table: string;
+  /** The bus's name. */
+  readonly bus: string;
+  /** Over how many shards events are spread now. */
+  readonly shards: number;
+  /** Function names. */
+  readonly streamFunction: string;
+  readonly sweepFunction: string;
+  /** The URL of the queue where the stream mapping leaves what it gave up on. */
+  readonly failureQueue: string;
+}
+
+/** What the directory says of a consumer. */
+export interface ConsumerEntry {
+  /** The CloudFormation stack. */
+  readonly stack: string;
+  readonly name: string;
+  /** The `source` of what its handlers write. */
+  readonly service: string;
+  /** Which events it must see, whatever its deployed rule says: their `source` and `detail-type`. */
+  readonly from: readonly string[];
+  readonly events: readonly string[];
+  /** The name of its rule on the bus. */
+  readonly rule: string;
+  /** The URLs of its queues. */
+  readonly queue: string;
+  readonly deadLetterQueue: string;
+  readonly undeliveredQueue: string;
+  /** The name of its function. */
+  readonly function: string;
+  readonly maxAttempts: number;
+  readonly inboxRetentionDays: number;
+  /** When the entry was last changed, epoch milliseconds. Not part of it: whoever reads the parameters is told. */
+  readonly changedAt?: number | undefined;
+}
+
+/** Where all directories begin. */
+export const DIRECTORY_ROOT = '/mailroom';
+
+/** The names of the parameters of one Mailroom begin with this. */
+export function directoryPath(table: string): string {
+  return `${DIRECTORY_ROOT}/${table}`;
+}
+
+/** The name of the parameter that holds a Mailroom's entry. */
+export function mailroomEntryName(table: string): string {
+  return `${directoryPath(table)}/mailroom`;
+}
+
+/** The name of the parameter that holds a consumer's entry. */
+export function consumerEntryName(table: string, consumer: string): string {
+  return `${directoryPath(table)}/consumers/${consumer}`;
+}
+
+/** A parameter as it is stored. */
+export interface DirectoryParameter {
+  readonly name: string;
+  readonly value: string;
+  /** When it was last changed, epoch milliseconds. */
+  readonly changedAt?: number | undefined;
+}
+
+/**
+ * Reads directories out of parameters.
+ *
+ * @returns one for each Mailroom, in the order of their tables' names; consumers of a Mailroom that has no entry of its own
+ * are left out
+ * @throws `BAD_DIRECTORY`, naming the parameter, when a value is not what the constructs write
+ */
+export function readDirectories(parameters: readonly DirectoryParameter[]): Directory[] {
+  const mailrooms: MailroomEntry[] = [];
+  const consumers = new Map<string, ConsumerEntry[]>();
+  for (const parameter of parameters) {
+    const [, root, table = '', kind] = parameter.name.split('/');
+    if (`/${root}` !== DIRECTORY_ROOT) continue;
+    if (kind === 'mailroom') mailrooms.push(entry<MailroomEntry>(parameter, 'table'));
+    if (kind === 'consumers') {
+      const consumer = { ...entry<ConsumerEntry>(parameter, 'name'), changedAt: parameter.changedAt };
+      consumers.set(table, [...(consumers.get(table) ?? []), consumer]);
+    }
+  }
+  return mailrooms
+    .sort((a, b) => a.table.localeCompare(b.table))
+    .map((mailroom) => ({
+      mailroom,
+      consumers: (consumers.get(mailroom.table) ?? []).sort((a, b) => a.name.localeCompare(b.name)),
+    }));
+}
+
+function entry<E>({ name, value }: DirectoryParameter, required: keyof E & string): E {
+  try {
+    const parsed = JSON.parse(value) as Record<string, unknown>;
+    if (typeof parsed[required] === 'string') return parsed as E;
+  } catch {
+    // no JSON
+  }
+  throw new MailroomError(
+    'BAD_DIRECTORY',
+    `The parameter ${name} is not what Mailroom writes there. It was changed by hand: see "To deploy a stack again" in docs/operating.md.`,
+  );
+}
+
+/** The consumers that must see an event. */
+export function consumersOf(
+  directory: Directory,
+  event: { readonly source: string; readonly type: string },
+): ConsumerEntry[] {
+  return directory.consumers.filter(
+    ({ from, events }) => from.includes(event.source) && events.includes(event.type),
+  );
+}

@@ -1,0 +1,49 @@
+import { paginateGetParametersByPath, type SSMClient } from '@aws-sdk/client-ssm';
+import { MailroomError } from '../errors.ts';
+import {
+  DIRECTORY_ROOT,
+  type Directory,
+  type DirectoryParameter,
+  directoryPath,
+  readDirectories,
+} from './directory.ts';
+
+/**
+ * Reads the directories of every Mailroom of the region.
+ *
+ * @throws `BAD_DIRECTORY` when an entry was changed by hand
+ */
+export async function readAllDirectories(client: SSMClient): Promise<Directory[]> {
+  return readDirectories(await parametersUnder(client, DIRECTORY_ROOT));
+}
+
+/**
+ * Reads the directory of one Mailroom.
+ *
+ * @throws `NO_DIRECTORY` when the table has none, `BAD_DIRECTORY` when an entry was changed by hand
+ *
+ * @example
+ * ```ts
+ * const { consumers } = await readDirectory(new SSMClient(clientSettings), config.tableName);
+ * ```
+ */
+export async function readDirectory(client: SSMClient, table: string): Promise<Directory> {
+  const [directory] = readDirectories(await parametersUnder(client, directoryPath(table)));
+  if (directory !== undefined) return directory;
+  throw new MailroomError(
+    'NO_DIRECTORY',
+    `There is no parameter ${directoryPath(table)}/mailroom: the table is not one of a Mailroom, or was deployed by an older ` +
+      'version. Deploy its stack again.',
+  );
+}
+
+async function parametersUnder(client: SSMClient, path: string): Promise<DirectoryParameter[]> {
+  const found: DirectoryParameter[] = [];
+  for await (const page of paginateGetParametersByPath({ client }, { Path: path, Recursive: true })) {
+    for (const { Name, Value, LastModifiedDate } of page.Parameters ?? []) {
+      if (Name !== undefined && Value !== undefined)
+        found.push({ name: Name, value: Value, changedAt: LastModifiedDate?.getTime() });
+    }
+  }
+  return found;
+}

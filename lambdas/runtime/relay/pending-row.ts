@@ -1,0 +1,46 @@
+import type { BusEntry } from '../bus/event-bus.ts';
+import { isEventId, outboxKeyOf } from '../event-id.ts';
+import type { OutboxRow } from '../rows.ts';
+import type { Item, Key } from '../table.ts';
+
+/** A PENDING row as somebody read it. */
+export interface PendingRow {
+  readonly key: Key;
+  readonly eventId: string;
+  /** The lease as it was read: the value that a claim or a failure update compares with. */
+  readonly leaseUntil: number;
+  readonly attempts: number;
+  readonly entry: BusEntry;
+}
+
+/**
+ * Views an item as a PENDING outbox row, whoever wrote it. A row without what a publish needs keeps what it has:
+ * PutEvents refuses it, and it ends DEAD where it can be seen.
+ *
+ * @returns `undefined` when the item is no outbox row at all, or is not PENDING
+ */
+export function pendingRow(item: Item): PendingRow | undefined {
+  const row = item as Partial<OutboxRow>;
+  const eventId = typeof row.SK === 'string' ? row.SK.slice('EVENT#'.length) : undefined;
+  if (typeof row.PK !== 'string' || typeof row.SK !== 'string' || !isEventId(eventId)) return undefined;
+  // A copy in another partition is not the event's row: nobody would look for it there.
+  const { PK, SK } = outboxKeyOf(eventId);
+  if (row.PK !== PK || row.SK !== SK) return undefined;
+  if (row.status !== 'PENDING' || typeof row.leaseUntil !== 'number') return undefined;
+  return {
+    key: { PK: row.PK, SK: row.SK },
+    eventId,
+    leaseUntil: row.leaseUntil,
+    attempts: typeof row.attempts === 'number' ? row.attempts : 0,
+    entry: {
+      source: textOf(row.source),
+      detailType: textOf(row.type),
+      detail: textOf(row.envelope),
+      traceHeader: textOf(row.traceId) || undefined,
+    },
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,111 @@
+import pMap from 'p-map';
+import type { UnsettledPointer } from '../rows.ts';
+import { createPartitionSweep, type SweepDeps } from './partition-sweep.ts';
+import { createRelay, type Relay, type RelayHandlerDeps } from './relay.ts';
+import { goesOn, type Tally } from './sweep-tally.ts';
+import { createUnsettledMinutes } from './unsettled-minutes.ts';
+
+/** Sweeps all shards: some of them in parallel, each in order, and each with its own share of the calls. */
+export interface ShardSweep {
+  /**
+   * Sweeps minutes in all shards. True when all of it was read whole.
+   *
+   * @param minutes - as they stand in keys, in the order in which they are read
+   * @param how.pointers - whether a minute that is left unsettled gets a pointer
+   */
+  minutes(
+    shards: number,
+    minutes: readonly string[],
+    how: { readonly consistent: boolean; readonly pointers: boolean },
+    tally: Tally,
+  ): Promise<boolean>;
+  /** The pointers to unsettled minutes, by shard. */
+  pointers(shards: number): Promise<UnsettledPointer[][]>;
+  /**
+   * Sweeps the minutes that have a pointer, strongly consistently, after the pointer's token was read. A pointer goes only
+   * when its minute is clean, and only under that token. True when all of it was done.
+   */
+  unsettled(pointers: readonly (readonly UnsettledPointer[])[], tally: Tally): Promise<boolean>;
+}
+
+/** How many shards are read at once, at most: of each one there is a page of up to 1 MB in memory. */
+const SHARDS_AT_ONCE = 16;
+
+/** How many calls to the bus, and how many to the table, each of them has under way at once, unless the handler is told. */
+const CALLS_OF_SHARD = 8;
+
+/** Makes the sweep of shards. */
+export function createShardSweep(
+  deps: SweepDeps & Pick<RelayHandlerDeps, 'bus' | 'concurrency'>,
+): ShardSweep {
+  const { config, clock, telemetry } = deps;
+  const [shardsAtOnce, callsOfShard] = shares(config.shards, deps.concurrency);
+  // Each has its own share of the calls: a shard full of events that fail must not take the turn of the others.
+  const relays = Array.from({ length: shardsAtOnce }, () =>
+    createRelay({ ...deps, concurrency: callsOfShard }, 'sweep'),
+  );
+  const sweepPartition = createPartitionSweep(deps, (shard) => relays[shard % relays.length] as Relay);
+  const unsettledMinutes = createUnsettledMinutes(deps);
+
+  /** Does the work of every shard. True when all of it was done. */
+  async function eachShard<T>(
+    shards: readonly (readonly T[])[],
+    tally: Tally,
+    work: (item: T) => Promise<void>,
+  ): Promise<boolean> {
+    let whole = true;
+    await pMap(
+      shards,
+      async (items) => {
+        for (const item of items) {
+          if (!goesOn(tally, clock.now())) {
+            whole = false;
+            return;
+          }
+          try {
+            await work(item);
+          } catch (error) {
+            whole = false;
+            telemetry.log.error('A minute could not be swept; the next pass reads it again', {
+              error: error as Error,
+            });
+            return;
+          }
+        }
+      },
+      { concurrency: shardsAtOnce },
+    );
+    return whole && goesOn(tally, clock.now());
+  }
+
+  async function sweepUnsettled(pointer: UnsettledPointer, tally: Tally): Promise<void> {
+    const shard = Number(pointer.PK.slice('SWEEP#'.length));
+    const minute = pointer.SK;
+    const { found, left } = await sweepPartition(shard, minute, true, tally);
+    if (left > 0) await unsettledMinutes.put(shard, minute);
+    if (found > 0) return; // if they are all published now, the next pass finds it clean
+    await unsettledMinutes.remove(pointer);
+  }
+
+  return {
+    minutes: (shards, minutes, { consistent, pointers }, tally) => {
+      const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
+      return eachShard(work, tally, async ({ shard, minute }) => {
+        const { left } = await sweepPartition(shard, minute, consistent, tally);
+        if (pointers && left > 0) await unsettledMinutes.put(shard, minute);
+      });
+    },
+    pointers: (shards) => unsettledMinutes.list(shards, shardsAtOnce),
+    unsettled: (pointers, tally) => eachShard(pointers, tally, (pointer) => sweepUnsettled(pointer, tally)),
+  };
+}
+
+/** How many shards are read at once, and how many calls each of them has under way. */
+function shares(
+  shards: number,
+  concurrency: number | undefined,
+): [shardsAtOnce: number, callsOfShard: number] {
+  if (concurrency === undefined) return [SHARDS_AT_ONCE, CALLS_OF_SHARD];
+  const shardsAtOnce = Math.min(SHARDS_AT_ONCE, shards, concurrency);
+  return [shardsAtOnce, Math.floor(concurrency / shardsAtOnce)];
+}

@@ -1,0 +1,89 @@
+import { deadKey } from '../rows.ts';
+import type { Item } from '../table.ts';
+import type { SweepDeps } from './partition-sweep.ts';
+import type { SweepReport } from './relay-sweep.ts';
+import type { ShardSweep } from './shard-sweep.ts';
+import { MINUTE_MS, minutesToSweep } from './sweep-minutes.ts';
+import { type SweepStart, startSweep } from './sweep-state.ts';
+import { newTally, type Tally } from './sweep-tally.ts';
+
+/**
+ * One whole pass, and how many shards it read.
+ *
+ * @param endsBy - when the invocation ends, epoch milliseconds
+ */
+export type SweepPass = (
+  endsBy: number,
+) => Promise<{ readonly report: SweepReport; readonly shards: number }>;
+
+/** A long pass goes in steps of this much time, and stores its state after each, so that none is read twice. */
+const STEP_MS = MINUTE_MS;
+
+/** Of the time of a pass, the share after which the minutes that have a pointer get their turn. */
+const RANGE_SHARE = 0.7;
+
+/** Makes the pass: the minutes that came to an age since the last one, then those that have a pointer. */
+export function createSweepPass(deps: SweepDeps, shardSweep: ShardSweep): SweepPass {
+  const { config, table, clock, telemetry } = deps;
+
+  return async (endsBy) => {
+    const tally = newTally(endsBy, config.publishTimeoutMs);
+    const startedAt = clock.now();
+    const start = await startSweep({ config, table, clock, telemetry }, startedAt);
+    const { shards } = start;
+
+    // Pointers that this pass puts are for the next one.
+    const pointers = await shardSweep.pointers(shards);
+    tally.endsBy = startedAt + (endsBy - startedAt) * RANGE_SHARE;
+    const swept = await sweepAges(start, startedAt, tally);
+    tally.endsBy = endsBy;
+    const settled = await shardSweep.unsettled(pointers, tally);
+
+    const report = await reportOf(tally, shards, swept && settled);
+    telemetry.gauge('PendingEvents', report.pending);
+    telemetry.duration('OldestPendingAge', report.oldestPendingMs);
+    telemetry.duration('OldestLeaseAge', report.oldestLeaseMs);
+    telemetry.gauge('DeadEvents', report.dead);
+    telemetry.log.info('Swept', { ...report });
+    return { report, shards };
+  };
+
+  /** Every minute whose age was passed since the last pass, step by step; true when all of them were read whole. */
+  async function sweepAges(start: SweepStart, startedAt: number, tally: Tally): Promise<boolean> {
+    for (let from = start.since; from < startedAt; ) {
+      const to = Math.min(startedAt, from + STEP_MS);
+      const how = { consistent: false, pointers: true };
+      const whole = await shardSweep.minutes(start.shards, minutesToSweep(from, to), how, tally);
+      if (!whole) return false;
+      await start.moveTo(to);
+      from = to;
+    }
+    return true;
+  }
+
+  async function reportOf(tally: Tally, shards: number, complete: boolean): Promise<SweepReport> {
+    const left = [...tally.left.values()];
+    const since = (times: readonly number[]) => Math.max(0, clock.now() - Math.min(...times));
+    return {
+      published: tally.published,
+      pending: left.reduce((sum, { rows }) => sum + rows, 0),
+      oldestPendingMs: since(left.map(({ oldest }) => oldest)),
+      oldestLeaseMs: since(left.map(({ leaseUntil }) => leaseUntil)),
+      dead: await countDead(shards),
+      complete,
+    };
+  }
+
+  async function countDead(shards: number): Promise<number> {
+    let dead = 0;
+    for (let shard = 0; shard < shards; shard += 1) {
+      let cursor: Item | undefined;
+      do {
+        const page = await table.query({ pk: deadKey(shard, '').PK, cursor });
+        dead += page.items.length;
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+    }
+    return dead;
+  }
+}

@@ -1,0 +1,112 @@
+import type { Clock } from '../clock.ts';
+import type { RelayConfig } from '../config.ts';
+import { isConditionFailed } from '../errors.ts';
+import { asRow, SCHEMA, SWEEP_STATE_KEY, type SweepState } from '../rows.ts';
+import type { Table } from '../table.ts';
+import type { Telemetry } from '../telemetry.ts';
+import { MINUTE_MS, SWEEP_AGE_MAX_MS } from './sweep-minutes.ts';
+
+/** A stored state further ahead than this is a wrong clock's. */
+const FUTURE_MAX_MS = MINUTE_MS;
+
+/** From where a pass reads, and what the state row said. */
+export interface SweepStart {
+  /** Epoch milliseconds: the pass reads the minutes whose age was passed after this. */
+  readonly since: number;
+  /** The highest number of shards ever used. */
+  readonly shards: number;
+  /** Moves the state forward to the time that the pass, or its step, started with; never back, unless it was in the future. */
+  moveTo(sweptTo: number): Promise<void>;
+}
+
+/**
+ * Reads the sweep's state: from when on to read, which is the table's creation where there is no state yet, and how
+ * many shards there are. A higher number of shards is written down before anything is read under it.
+ *
+ * @param now - when the pass starts, epoch milliseconds
+ */
+export async function startSweep(
+  deps: {
+    readonly config: RelayConfig;
+    readonly table: Table;
+    readonly clock: Clock;
+    readonly telemetry: Telemetry;
+  },
+  now: number,
+): Promise<SweepStart> {
+  const { config, table, clock, telemetry } = deps;
+  const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
+  const state = item === undefined ? undefined : asRow<SweepState>(item);
+  // A state that nobody of ours wrote is no state: it is written anew.
+  const sweptTo = numberOr(state?.sweptTo, undefined);
+
+  return {
+    since: await since(),
+    shards: await highestShards(),
+    moveTo: async (to) => {
+      try {
+        await table.write({
+          Update: {
+            Key: { ...SWEEP_STATE_KEY },
+            UpdateExpression: 'SET sweptTo = :to, #schema = :schema',
+            ConditionExpression:
+              'attribute_not_exists(sweptTo) OR NOT attribute_type(sweptTo, :N) OR sweptTo < :to OR ' +
+              '(sweptTo = :read AND sweptTo > :future)',
+            ExpressionAttributeNames: { '#schema': 'schema' },
+            ExpressionAttributeValues: {
+              ':to': to,
+              ':schema': SCHEMA,
+              ':N': 'N',
+              ':read': sweptTo ?? 0,
+              ':future': clock.now() + FUTURE_MAX_MS,
+            },
+          },
+        });
+      } catch (error) {
+        if (!isConditionFailed(error)) throw error; // refused: another pass has come further
+      }
+    },
+  };
+
+  async function since(): Promise<number> {
+    if (sweptTo === undefined) return table.createdAt();
+    if (sweptTo <= now + FUTURE_MAX_MS) return sweptTo;
+    const message =
+      'The stored sweep state is in the future: a clock was wrong. Reading the last 1024 minutes';
+    telemetry.log.warn(message, { sweptTo, now });
+    return now - SWEEP_AGE_MAX_MS;
+  }
+
+  async function highestShards(): Promise<number> {
+    const known = numberOr(state?.shards, 0);
+    if (known >= config.shards) return known;
+    const written = await table
+      .write({
+        Update: {
+          Key: { ...SWEEP_STATE_KEY },
+          UpdateExpression: 'SET shards = :shards, #schema = :schema',
+          ConditionExpression:
+            'attribute_not_exists(shards) OR NOT attribute_type(shards, :N) OR shards < :shards',
+          ExpressionAttributeNames: { '#schema': 'schema' },
+          ExpressionAttributeValues: { ':shards': config.shards, ':schema': SCHEMA, ':N': 'N' },
+          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+        },
+      })
+      .catch((error: unknown) => {
+        if (!isConditionFailed(error)) throw error;
+        return error.item;
+      });
+    return Math.max(config.shards, numberOr(written?.shards, 0));
+  }
+}
+
+/** The highest number of shards that was ever used, as the sweep's state tells it; it is only read. @param atLeast - today's */
+export async function shardsEverUsed(table: Pick<Table, 'get'>, atLeast: number): Promise<number> {
+  const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
+  const stored = item === undefined ? undefined : asRow<SweepState>(item).shards;
+  return typeof stored === 'number' ? Math.max(stored, atLeast) : atLeast;
+}
+
+function numberOr<T>(value: unknown, otherwise: T): number | T {
+  return typeof value === 'number' ? value : otherwise;
+}

@@ -1,0 +1,78 @@
+import { errorMessage, MailroomError } from '../errors.ts';
+import { type EventDraft, validateData } from '../event.ts';
+
+/** The most characters of a trace header (EventBridge API reference, PutEventsRequestEntry). */
+const TRACE_HEADER_MAX = 500;
+
+/**
+ * Refuses an event that cannot be written as it was drafted.
+ *
+ * @throws `INVALID_PAYLOAD` or `INVALID_EVENT`, naming the event's type and what is wrong with it
+ */
+export async function checkDraft(draft: EventDraft): Promise<void> {
+  const { type } = draft.definition;
+  await validateData(draft.definition, JSON.parse(jsonOf(type, draft.data)));
+  if (!isText(draft.aggregateId)) {
+    throw invalid(type, 'aggregateId', 'a text that is not empty', draft.aggregateId);
+  }
+  const { occurredAt, traceId, correlationId, causationId, sequence } = optionalsOf(draft);
+  if (occurredAt !== undefined && !Number.isSafeInteger(occurredAt)) {
+    throw invalid(type, 'occurredAt', 'whole epoch milliseconds', occurredAt);
+  }
+  if (traceId !== undefined && !isTraceId(traceId)) {
+    throw invalid(type, 'traceId', `a text of 1 to ${TRACE_HEADER_MAX} characters`, traceId);
+  }
+  for (const [name, value] of Object.entries({ correlationId, causationId })) {
+    if (value !== undefined && !isText(value)) throw invalid(type, name, 'a text that is not empty', value);
+  }
+  if (sequence !== undefined && !Number.isFinite(sequence)) {
+    throw invalid(type, 'sequence', 'a finite number', sequence);
+  }
+}
+
+/** Whether a trace header fits into an event. */
+export function isTraceId(value: unknown): value is string {
+  return isText(value) && value.length <= TRACE_HEADER_MAX;
+}
+
+type Optional = 'occurredAt' | 'traceId' | 'correlationId' | 'causationId' | 'sequence';
+
+/** What a draft may leave out: a `null` from untyped code leaves it out too. */
+function optionalsOf(draft: EventDraft): Readonly<Record<Optional, unknown>> {
+  const { occurredAt, traceId, correlationId, causationId, sequence } = draft;
+  return {
+    occurredAt: occurredAt ?? undefined,
+    traceId: traceId ?? undefined,
+    correlationId: correlationId ?? undefined,
+    causationId: causationId ?? undefined,
+    sequence: sequence ?? undefined,
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function invalid(type: string, name: string, allowed: string, value: unknown): MailroomError {
+  return new MailroomError(
+    'INVALID_EVENT',
+    `Event ${type}: ${name} must be ${allowed}, but is ${shown(value)}`,
+  );
+}
+
+/** A payload as JSON, so that what is validated is what will be read. */
+function jsonOf(type: string, data: unknown): string {
+  let problem = 'it is undefined, or a function';
+  try {
+    const json = JSON.stringify(data) as string | undefined;
+    if (json !== undefined) return json;
+  } catch (error) {
+    problem = errorMessage(error);
+  }
+  throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}`);
+}
+
+/** A value in an error's text, whatever it is. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? `"${value.slice(0, 100)}"` : `of type ${typeof value}`;
+}

@@ -1,0 +1,62 @@
+import { MailroomError } from '../errors.ts';
+import { eventIdTime, isEventId } from '../event-id.ts';
+import { itemBytes } from '../item-size.ts';
+import { OUTBOX_PREFIX } from '../rows.ts';
+import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../table.ts';
+
+/**
+ * Entries this old are refused by `commit`: used again after their PUBLISHED row has been deleted by TTL, they
+ * would be published again.
+ */
+const ENTRY_AGE_MAX_MS = 5 * 60_000;
+
+/**
+ * Refuses a transaction that DynamoDB would refuse, with an error that says what to do, and entries that were
+ * made too long ago.
+ *
+ * @param ownActions - how many actions Mailroom adds: a consumer's inbox row @default 0
+ * @throws `EMPTY_COMMIT`, `TRANSACTION_TOO_LARGE`, `STALE_ENTRY`
+ */
+export function checkTransaction(actions: readonly TransactAction[], now: number, ownActions = 0): void {
+  const count = actions.length + ownActions;
+  if (count === 0) {
+    throw new MailroomError('EMPTY_COMMIT', 'Nothing to commit: give at least one write or one event');
+  }
+  if (count > TRANSACTION_ACTIONS_MAX) {
+    throw new MailroomError(
+      'TRANSACTION_TOO_LARGE',
+      `The transaction has ${count} actions (writes, events and, in a consumer, the inbox row); DynamoDB takes ` +
+        `at most ${TRANSACTION_ACTIONS_MAX}. Split the work into several commits.`,
+    );
+  }
+  const bytes = actions.reduce((sum, action) => sum + (action.Put?.Item ? itemBytes(action.Put.Item) : 0), 0);
+  if (bytes > TRANSACTION_BYTES_MAX) {
+    throw new MailroomError(
+      'TRANSACTION_TOO_LARGE',
+      `The items of the transaction take ${bytes} bytes; DynamoDB takes at most ${TRANSACTION_BYTES_MAX}. Split the work ` +
+        'into several commits, or store the large parts elsewhere.',
+    );
+  }
+  for (const action of actions) {
+    const eventId = outboxEventId(action);
+    if (eventId !== undefined && now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS) {
+      throw new MailroomError(
+        'STALE_ENTRY',
+        `Event ${eventId} was made more than ${ENTRY_AGE_MAX_MS / 60_000} minutes ago. Entries are for one transaction, at once: ` +
+          'call outbox.entries again.',
+      );
+    }
+  }
+}
+
+/** How many events a transaction writes. */
+export function eventCount(actions: readonly TransactAction[]): number {
+  return actions.filter((action) => outboxEventId(action) !== undefined).length;
+}
+
+function outboxEventId(action: TransactAction): string | undefined {
+  const { PK, SK } = action.Put?.Item ?? {};
+  if (typeof PK !== 'string' || typeof SK !== 'string' || !PK.startsWith(OUTBOX_PREFIX)) return undefined;
+  const eventId = SK.slice('EVENT#'.length);
+  return isEventId(eventId) ? eventId : undefined;
+}
