@@ -1,27 +1,12 @@
-export { type Audit, type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit/audit.ts';
-export type { DoubledEvent } from './audit/audit-doubles.ts';
-export type { DeployedRule, DeployedRules, Drift } from './audit/audit-drift.ts';
-export {
-  type AuditHandlerDeps,
-  type AuditList,
-  type AuditSummary,
-  createAuditHandler,
-} from './audit/audit-handler.ts';
-export type { ConsumerLedger, MissingEvent } from './audit/audit-ledger.ts';
-export { cloudWatchQueueAges, type QueueAges } from './audit/audit-queue-age.ts';
-export { type Repair, type RepairDeps, repairMissing } from './audit/audit-repair.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
-export { eventBridgeRules } from './bus/eventbridge-rules.ts';
 export { type ClientSettings, clientSettings } from './client-settings.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
-  type AuditConfig,
   type ConsumerConfig,
   type Environment,
   type ProducerConfig,
   type RelayConfig,
-  readAuditConfig,
   readConsumerConfig,
   readProducerConfig,
   readRelayConfig,
@@ -62,30 +47,7 @@ export {
 } from './event.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './event-id.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
-export type { ConsumerEntry, Directory, MailroomEntry } from './operate/directory.ts';
-export {
-  allowTooOld,
-  type Decision,
-  discardMessage,
-  type MessageNote,
-  type Resolution,
-  resolveMessage,
-} from './operate/message-operations.ts';
-export {
-  discardDead,
-  type Note,
-  type OperationDeps,
-  recordOperation,
-  requeueDead,
-} from './operate/operations.ts';
-export type { Letter, QueueDepth, Queues } from './operate/queues.ts';
-export { sqsQueues } from './operate/sqs-queues.ts';
-export { readDirectory } from './operate/ssm-directory.ts';
-export {
-  createDeadLetterWatch,
-  type DeadLetterWatch,
-  type DeadLetterWatchDeps,
-} from './relay/dead-letter-watch.ts';
+export type { DeadLetterWatch } from './relay/dead-letter-watch.ts';
 export type { RelayHandlerDeps } from './relay/relay.ts';
 export { createRelayStream } from './relay/relay-stream.ts';
 export {

@@ -11,7 +11,7 @@
  * bus.routeTo(queue);
  * ```
  */
-export { consumerConfig, producerConfig } from './testing/default-config.ts';
+export { consumerConfig, producerConfig, relayConfig } from './testing/default-config.ts';
 export type { ExploredParts } from './testing/explorer/consumer-world.ts';
 export { type ExploreOptions, type ExploreReport, explore } from './testing/explorer/explore.ts';
 export { type LambdaContextOptions, lambdaContext } from './testing/lambda-context.ts';

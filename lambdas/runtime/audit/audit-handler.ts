@@ -23,7 +23,7 @@ const YOUNGEST_MS = 5 * 60_000;
 const SINCE_MAX_MS = 86_400_000;
 
 /** The lists of an audit's report. */
-export type AuditList = 'missing' | 'doubled' | 'drift' | 'incomplete';
+type AuditList = 'missing' | 'doubled' | 'drift' | 'incomplete';
 
 /** What an invocation answers: an {@link AuditReport} whose lists are only counted. The log names what is in them. */
 export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in AuditList]: number };

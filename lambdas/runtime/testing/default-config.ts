@@ -1,4 +1,4 @@
-import type { ConsumerConfig, ProducerConfig } from '../config.ts';
+import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../config.ts';
 
 /**
  * The settings of a producer as the constructs give them by default, for a test that makes an outbox of its own.
@@ -30,6 +30,29 @@ export function consumerConfig(settings: Partial<ConsumerConfig> = {}): Consumer
     visibilityTimeoutMs: 180_000,
     maxAttempts: 5,
     inboxRetentionDays: 35,
+    ...settings,
+  };
+}
+
+/**
+ * The settings of the relay as the constructs give them by default, for a test of the whole way from an outbox to a
+ * consumer.
+ *
+ * @example
+ * ```ts
+ * const relay = createRelayStream({ config: relayConfig(), table, bus, clock });
+ * ```
+ */
+export function relayConfig(settings: Partial<RelayConfig> = {}): RelayConfig {
+  return {
+    tableName: 'Mailroom',
+    busName: 'bus',
+    shards: 8,
+    claimLeaseMs: 30_000,
+    publishTimeoutMs: 5_000,
+    maxAttempts: 10,
+    publishedRetentionDays: 7,
+    sweepEveryMs: 60_000,
     ...settings,
   };
 }

@@ -1,6 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { eventIdShard } from '../../../lambdas/runtime/event-id.ts';
-import { dynamoTable, requeueDead } from '../../../lambdas/runtime/index.ts';
+import { dynamoTable } from '../../../lambdas/runtime/index.ts';
+import { requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
 import { deadKey } from '../../../lambdas/runtime/rows.ts';
 import { countOrders } from '../counts.ts';
 import type { Call } from '../fault-proxy.ts';

@@ -1,7 +1,8 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import type { WrittenEvent } from '../../../demo/readings.ts';
-import { dynamoTable, type Key, resolveMessage } from '../../../lambdas/runtime/index.ts';
+import { dynamoTable, type Key } from '../../../lambdas/runtime/index.ts';
+import { resolveMessage } from '../../../lambdas/runtime/operate/message-operations.ts';
 import { effectKey, INBOX_PREFIX, type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { countOrders } from '../counts.ts';
 import { tablePolicy } from '../deployed-policy.ts';

@@ -1,7 +1,8 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Readings, WrittenEvent } from '../../../demo/readings.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
-import { dynamoTable, resolveMessage } from '../../../lambdas/runtime/index.ts';
+import { dynamoTable } from '../../../lambdas/runtime/index.ts';
+import { resolveMessage } from '../../../lambdas/runtime/operate/message-operations.ts';
 import { asRow, type InboxRow, inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
 import { countOrders } from '../counts.ts';
 import { type DeadLetter, deadLetters, redrive } from '../dead-letters.ts';
