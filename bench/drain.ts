@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../lambdas/runtime/relay/sweep-minutes.ts';
 import type { FigureTable, Part, PartSettings } from './part.ts';
 import type { Drained, DrainTask } from './relay/drain.child.ts';
-import { relayConfig } from './relay/events.ts';
+import { RELAY_CONFIG } from './relay/events.ts';
 import { runChild, startStub } from './relay/processes.ts';
 
 /** Calls under way at once, of the sweep and of what publishes directly. */
@@ -48,7 +48,7 @@ async function drained(
   // The relay was off for ten minutes, until two minutes ago.
   const to = (Math.floor(Date.now() / MINUTE_MS) - 2) * MINUTE_MS;
   const from = to - BACKLOG_MINUTES * MINUTE_MS;
-  const oldest = to - relayConfig.publishedRetentionDays * 24 * 60 * MINUTE_MS;
+  const oldest = to - RELAY_CONFIG.publishedRetentionDays * 24 * 60 * MINUTE_MS;
   const stub = await startStub({
     rows: [
       { status: 'PENDING', count: rows, from, to },

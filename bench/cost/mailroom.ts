@@ -14,7 +14,12 @@ import {
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
-import { eventBridgeMessage, memoryQueue } from '../../lambdas/runtime/testing.ts';
+import {
+  consumerConfig,
+  eventBridgeMessage,
+  memoryQueue,
+  producerConfig,
+} from '../../lambdas/runtime/testing.ts';
 import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';
 import type { SteadyLoad, System, Workload } from '../alternatives/system.ts';
 import {
@@ -34,22 +39,9 @@ import { createMeteredAws, type MeteredAws } from '../aws/metered-aws.ts';
 import { fixedRandom, RELAY_CONFIG, silent, TABLE } from './settings.ts';
 import { sweepMinute } from './sweep-standing.ts';
 
-const PRODUCER_CONFIG = {
-  service: SOURCE,
-  tableName: TABLE,
-  shards: RELAY_CONFIG.shards,
-  bornLeaseMs: 30_000,
-};
-
-/** A consumer's settings, as the constructs set them by default (lib/inbox-consumer.ts). */
-const CONSUMER_CONFIG = {
-  ...PRODUCER_CONFIG,
-  queueUrl: 'queue',
-  leaseMs: 30_000,
-  visibilityTimeoutMs: 180_000,
-  maxAttempts: 5,
-  inboxRetentionDays: 35,
-};
+/** The settings of producer and consumer, as the constructs set them by default. */
+const PRODUCER_CONFIG = producerConfig({ service: SOURCE, tableName: TABLE });
+const CONSUMER_CONFIG = consumerConfig({ service: SOURCE, tableName: TABLE, queueUrl: 'queue' });
 
 const OrderPlaced = defineEvent({ ...EVENT, schema: z.object({ orderId: z.string(), note: z.string() }) });
 

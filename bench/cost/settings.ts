@@ -1,21 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import type { Telemetry } from '../../lambdas/runtime/index.ts';
+import { relayConfig } from '../../lambdas/runtime/testing.ts';
 
 /** The name of the Mailroom table; the services keep their rows in it. */
 export const TABLE = 'Mailroom';
 
-/** The relay's settings, as the constructs set them by default (lib/mailroom.ts, lib/outbox-relay.ts). */
-export const RELAY_CONFIG: RelayConfig = {
-  tableName: TABLE,
-  busName: 'bus',
-  shards: 8,
-  claimLeaseMs: 30_000,
-  publishTimeoutMs: 5_000,
-  maxAttempts: 10,
-  publishedRetentionDays: 7,
-  sweepEveryMs: 60_000,
-};
+/** The relay's settings, as the constructs set them by default. */
+export const RELAY_CONFIG: RelayConfig = relayConfig({ tableName: TABLE });
 
 /** Says nothing: what is logged is counted by assumption, for every system alike. */
 export const silent: Telemetry = {

@@ -4,6 +4,7 @@ import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { newOrder, orderRow } from '../../lambdas/example/orders/order.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../lambdas/runtime/index.ts';
+import { producerConfig } from '../../lambdas/runtime/testing.ts';
 
 /** The EventBridge `source` of the orders. */
 export const SOURCE = 'orders';
@@ -45,8 +46,7 @@ const PUBLISH_TIMEOUT_MS = 5_000;
 export function createProducers({ dynamo, bridge, tableName, busName }: ProducersDeps): readonly Producer[] {
   const table = dynamoTable({ client: dynamo, tableName });
   const bus = eventBridgeBus({ client: bridge, busName });
-  const config = { service: SOURCE, tableName, shards: 8, bornLeaseMs: 30_000 }; // the defaults of the construct
-  const outbox = createOutbox({ config, table });
+  const outbox = createOutbox({ config: producerConfig({ service: SOURCE, tableName }), table });
   return [
     {
       system: 'mailroom',

@@ -7,6 +7,7 @@ import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/table.ts';
+import { producerConfig } from '../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { chunks } from '../alternatives/queue-delivery.ts';
 import { receiptTable } from '../alternatives/receipts.ts';
@@ -54,7 +55,7 @@ export function outboxSide(variant: Variant): System {
     tables: [{ name: TABLE, keys: ['PK', 'SK'] }],
     run: async (aws, { events, payloadBytes, batchSize }) => {
       const parts = partsOf(aws, variant);
-      const config = { ...RELAY_CONFIG, service: SOURCE, bornLeaseMs: 30_000 };
+      const config = producerConfig({ service: SOURCE, tableName: TABLE });
       const outbox = createOutbox({ ...parts, config });
       const relayStream = createRelayStream(parts);
       const indexes = Array.from({ length: events }, (_, index) => index);

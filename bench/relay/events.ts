@@ -1,20 +1,10 @@
 import { z } from 'zod/mini';
-import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
+import { memoryTable, memoryTelemetry, producerConfig, relayConfig } from '../../lambdas/runtime/testing.ts';
 import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtime/write/outbox.ts';
 
 /** The settings of the relays that are measured: the constructs' defaults. */
-export const relayConfig: RelayConfig = {
-  tableName: 'Mailroom',
-  busName: 'mailroom-bus',
-  shards: 8,
-  claimLeaseMs: 30_000,
-  publishTimeoutMs: 5_000,
-  maxAttempts: 10,
-  publishedRetentionDays: 7,
-  sweepEveryMs: 60_000,
-};
+export const RELAY_CONFIG = relayConfig({ busName: 'mailroom-bus' });
 
 const OrderPlaced = defineEvent({
   type: 'OrderPlaced',
@@ -37,10 +27,10 @@ export function orderPlaced(n: number) {
 
 /** An outbox like any service's. @param table - @default one that is never looked into */
 export function ordersOutbox(deps: Partial<Pick<OutboxDeps, 'table' | 'clock'>> = {}): Outbox {
-  const { tableName, shards } = relayConfig;
+  const config = producerConfig({ service: 'orders' });
   return createOutbox({
-    config: { service: 'orders', tableName, shards, bornLeaseMs: 30_000 },
-    table: deps.table ?? memoryTable({ name: tableName }),
+    config,
+    table: deps.table ?? memoryTable({ name: config.tableName }),
     clock: deps.clock,
     telemetry: memoryTelemetry(),
   });

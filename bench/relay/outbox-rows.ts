@@ -1,7 +1,7 @@
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/item-size.ts';
-import { orderPlaced, ordersOutbox, relayConfig } from './events.ts';
+import { orderPlaced, ordersOutbox, RELAY_CONFIG } from './events.ts';
 
 /** What is kept of an outbox row: what changes in it. The rest is one of a few templates. */
 interface StubRow {
@@ -53,7 +53,7 @@ export async function createOutboxRows(): Promise<OutboxRows> {
 
   return {
     add: (writtenAt, status) => {
-      const { PK, SK } = outboxKeyOf(mintEventId(writtenAt, relayConfig.shards));
+      const { PK, SK } = outboxKeyOf(mintEventId(writtenAt, RELAY_CONFIG.shards));
       const partition = partitions.get(PK) ?? [];
       partitions.set(PK, partition);
       partition.push({

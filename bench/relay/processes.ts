@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { encodeRelayConfig } from '../../lambdas/runtime/config.ts';
 import { BUNDLING } from '../../lib/service-function.ts';
-import { relayConfig } from './events.ts';
+import { RELAY_CONFIG } from './events.ts';
 import type { StubContents } from './stub.child.ts';
 
 /** The credentials of a function have a session token of about this length. */
@@ -43,7 +43,7 @@ export async function runChild<T>(
   flags: readonly string[] = [],
 ): Promise<T> {
   const child = await start(name, [JSON.stringify(task)], flags, {
-    ...encodeRelayConfig(relayConfig),
+    ...encodeRelayConfig(RELAY_CONFIG),
     AWS_ENDPOINT_URL: endpoint,
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'stub',

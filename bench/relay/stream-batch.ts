@@ -1,6 +1,6 @@
 import type { DynamoDBStreamEvent } from 'aws-lambda';
 import { memoryTable } from '../../lambdas/runtime/testing.ts';
-import { orderPlaced, ordersOutbox, relayConfig } from './events.ts';
+import { orderPlaced, ordersOutbox, RELAY_CONFIG } from './events.ts';
 
 /** The most events of one commit here: a transaction takes 100 actions. */
 const COMMIT_MAX = 100;
@@ -8,7 +8,7 @@ const COMMIT_MAX = 100;
 /** What Lambda hands to the stream path after so many events were committed at a time. */
 export async function streamBatch(records: number, committedAt: number): Promise<DynamoDBStreamEvent> {
   const clock = { now: () => committedAt, sleep: async () => {} };
-  const table = memoryTable({ name: relayConfig.tableName, clock });
+  const table = memoryTable({ name: RELAY_CONFIG.tableName, clock });
   const outbox = ordersOutbox({ table, clock });
   for (let n = 0; n < records; n += COMMIT_MAX) {
     const count = Math.min(COMMIT_MAX, records - n);

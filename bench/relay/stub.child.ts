@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/rows.ts';
 import { CALL_MS } from '../assumptions.ts';
-import { relayConfig } from './events.ts';
+import { RELAY_CONFIG } from './events.ts';
 import { createOutboxRows } from './outbox-rows.ts';
 
 /**
@@ -92,7 +92,7 @@ function answer(operation: string, body: string): string {
           SK: { S: SWEEP_STATE_KEY.SK },
           schema: { N: '1' },
           sweptTo: { N: String(sweptTo) },
-          shards: { N: String(relayConfig.shards) },
+          shards: { N: String(RELAY_CONFIG.shards) },
         },
       });
     case 'UpdateItem':

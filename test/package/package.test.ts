@@ -141,9 +141,13 @@ describe.concurrent("somebody's app, made by cdk init with the files of README.m
     expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
   }
 
-  test('works with TypeScript 7 and the newest peers, as ES modules, with every declaration checked', async () => {
-    const folder = join(folders[1] ?? '', 'newest', 'shop');
-    await makeApp(folder, tarball, { module: 'ESM', versions: { typescript: '~7.0.2' } });
+  test('works with TypeScript 7 and the peers of this repository, as ES modules, with every declaration checked', async () => {
+    const folder = join(folders[1] ?? '', 'own', 'shop');
+    const { peerDependencies, devDependencies } = tarball.manifest;
+    const versions = Object.fromEntries(
+      Object.keys(peerDependencies).map((name) => [name, devDependencies[name] ?? '']),
+    );
+    await makeApp(folder, tarball, { module: 'ESM', versions: { ...versions, typescript: '~7.0.2' } });
     await use(folder, ['--skipLibCheck', 'false']);
   });
 

@@ -4,23 +4,14 @@ import { required } from '../../../demo/readings.ts';
 import { OrderPlaced } from '../../../lambdas/example/events.ts';
 import { newOrder, type Order, orderRow } from '../../../lambdas/example/orders/order.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import {
-  createOutbox,
-  dynamoTable,
-  type OutboxRow,
-  type ProducerConfig,
-} from '../../../lambdas/runtime/index.ts';
+import { createOutbox, dynamoTable, type OutboxRow } from '../../../lambdas/runtime/index.ts';
+import { producerConfig } from '../../../lambdas/runtime/testing.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { newGoods, put } from './order-system.ts';
 
 /** An outbox of a test's own, on the deployed table. */
 export function outboxOf(service: string) {
-  const config: ProducerConfig = {
-    service,
-    tableName: required(inject('outputs'), 'TableName'),
-    shards: 8,
-    bornLeaseMs: 30_000,
-  };
+  const config = producerConfig({ service, tableName: required(inject('outputs'), 'TableName') });
   const client = dynamoClient(inject('endpoint'));
   return createOutbox({ config, table: dynamoTable({ client, tableName: config.tableName }) });
 }

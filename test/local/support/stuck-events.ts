@@ -7,7 +7,7 @@ import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId, outboxKeyOf, systemRandomBytes } from '../../../lambdas/runtime/event-id.ts';
 import { createTransitions } from '../../../lambdas/runtime/relay/outbox-transitions.ts';
 import { pendingRow } from '../../../lambdas/runtime/relay/pending-row.ts';
-import { memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
+import { memoryTelemetry, relayConfig } from '../../../lambdas/runtime/testing.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { get, put } from './order-system.ts';
 import { paperOrder } from './paper-order.ts';
@@ -41,16 +41,7 @@ export async function deadEvent(message = 'The entry is malformed.'): Promise<En
   if (row === undefined) throw new Error(`Event ${envelope.eventId} is not PENDING`);
   const { fail } = createTransitions(
     {
-      config: {
-        tableName: table.name,
-        busName: 'unused',
-        shards: 8,
-        claimLeaseMs: 30_000,
-        publishTimeoutMs: 5_000,
-        maxAttempts: 10,
-        publishedRetentionDays: 7,
-        sweepEveryMs: 60_000,
-      },
+      config: relayConfig({ tableName: table.name }),
       table,
       clock: systemClock,
       concurrency: 1,

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { ConsumerConfig, RelayConfig } from '../../../lambdas/runtime/config.ts';
+import type { ConsumerConfig } from '../../../lambdas/runtime/config.ts';
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../lambdas/runtime/event.ts';
@@ -17,6 +17,7 @@ import {
   memoryQueue,
   memoryTable,
   memoryTelemetry,
+  relayConfig,
 } from '../../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 
@@ -26,17 +27,6 @@ export const EVENT_ID = '01a1fba6-4458-7a41-9c37-3f5d2b8e1103';
 export const NOW = eventIdTime(EVENT_ID);
 
 export const consumer: ConsumerConfig = consumerConfig({ consumer: 'payments', service: 'payments' });
-
-const relayConfig: RelayConfig = {
-  tableName: 'Mailroom',
-  busName: 'shop',
-  shards: 8,
-  claimLeaseMs: 30_000,
-  publishTimeoutMs: 5_000,
-  maxAttempts: 10,
-  publishedRetentionDays: 7,
-  sweepEveryMs: 60_000,
-};
 
 export const OrderPlaced = defineEvent({
   type: 'OrderPlaced',
@@ -70,7 +60,7 @@ export function shapeBench(refusal?: { readonly code: string; readonly message: 
     clock,
     random: bytesOf(EVENT_ID),
   });
-  const relay = { config: relayConfig, table, bus, clock, random, telemetry };
+  const relay = { config: relayConfig(), table, bus, clock, random, telemetry };
 
   return {
     clock,

@@ -1,0 +1,45 @@
+import { Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { expect, test } from 'vitest';
+import { readConsumerConfig, readProducerConfig, readRelayConfig } from '../../lambdas/runtime/config.ts';
+import { consumerConfig, producerConfig, relayConfig } from '../../lambdas/runtime/testing.ts';
+import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
+import { lambdaEntry } from '../../lib/service-function.ts';
+import { resources, testApp } from './synth.ts';
+
+/** The environments of the functions of an app that chooses nothing, by the beginnings of their logical ids. */
+function environments(): (id: string) => Record<string, string> {
+  const stack = new Stack(testApp(), 'Shop');
+  const mailroom = new Mailroom(stack, 'Mailroom');
+  const entry = lambdaEntry('relay-stream/handler');
+  mailroom.addProducer(new ServiceFunction(stack, 'Orders', { entry, service: 'orders' }), {
+    service: 'orders',
+  });
+  new InboxConsumer(stack, 'Payments', {
+    mailroom,
+    name: 'payments',
+    service: 'payments',
+    from: ['orders'],
+    events: [{ type: 'OrderPlaced' }],
+    entry,
+  });
+  const functions = Object.entries(resources(Template.fromStack(stack), 'AWS::Lambda::Function'));
+  return (id) => {
+    const found = functions.find(([logicalId]) => logicalId.startsWith(id))?.[1];
+    if (found === undefined) throw new Error(`There is no function ${id}`);
+    // What is known to CloudFormation only.
+    const unknown = { MAILROOM_TABLE: 'Mailroom', MAILROOM_BUS: 'bus', MAILROOM_QUEUE_URL: 'memory' };
+    return { ...found.Properties.Environment.Variables, ...unknown };
+  };
+}
+
+test('the settings that cdk-mailroom/testing gives are those that the constructs give by default', () => {
+  const environmentOf = environments();
+  expect(readProducerConfig(environmentOf('Orders'))).toEqual(producerConfig({ service: 'orders' }));
+  expect(readConsumerConfig(environmentOf('Payments'))).toEqual(
+    consumerConfig({ service: 'payments', consumer: 'payments' }),
+  );
+  for (const relay of ['MailroomRelayStream', 'MailroomRelaySweep']) {
+    expect(readRelayConfig(environmentOf(relay)), relay).toEqual(relayConfig());
+  }
+});
