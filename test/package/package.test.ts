@@ -59,6 +59,13 @@ describe('the tarball', () => {
     expect([...foreign]).toEqual(['bin/mailroom.js: tsx/esm/api']);
   });
 
+  test.each([
+    ['publint', '--strict'],
+    ['attw', '--profile', 'esm-only'],
+  ])('is in order for %s', async (tool, ...options) => {
+    await step(ROOT, 'npx', ['--no', '--', tool, ...options, tarball.file]);
+  });
+
   test('has source maps that hold their sources', async () => {
     const maps = tarball.files.filter((file) => file.endsWith('.js.map'));
     expect(maps.length).toBe(tarball.files.filter((file) => /^dist\/.*\.js$/.test(file)).length);

@@ -1,6 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
+/** Where packages come from, and how they are reached, is the machine's. */
+const REGISTRY =
+  /^npm_config_(?:registry|userconfig|globalconfig|cache|ca|cafile|proxy|https_proxy|noproxy)$/i;
+
 /** Two programs of the same command read each other's settings from the environment: these must not be ours. */
 const NOT_THEIRS = /^(?:npm_|VITEST|NODE_ENV$|NODE_OPTIONS$|AWS_|CDK_|FORCE_COLOR$)/i;
 
@@ -11,7 +15,7 @@ const NOT_THEIRS = /^(?:npm_|VITEST|NODE_ENV$|NODE_OPTIONS$|AWS_|CDK_|FORCE_COLO
  * @throws Error when it fails, with the command and everything that it printed
  */
 export async function step(folder: string, command: string, args: readonly string[]): Promise<string> {
-  const own = Object.entries(process.env).filter(([name]) => !NOT_THEIRS.test(name));
+  const own = Object.entries(process.env).filter(([name]) => REGISTRY.test(name) || !NOT_THEIRS.test(name));
   const env = { ...Object.fromEntries(own), CI: 'true', NO_COLOR: '1' };
   try {
     const { stdout } = await promisify(execFile)(command, [...args], {
