@@ -61,8 +61,9 @@ export default defineConfig({
         // Packs what is published, and uses it as a stranger would: from its tarball, in an app of its own.
         test: {
           name: 'package',
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           include: packageTests,
+          maxWorkers: '100%',
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },
@@ -71,7 +72,7 @@ export default defineConfig({
         // Runs against a local AWS, started and deployed to once for all of them.
         test: {
           name: 'local',
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
           include: localTests,
           globalSetup: ['test/support/engine.ts'],
           testTimeout: 120_000,

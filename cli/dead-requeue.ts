@@ -62,7 +62,7 @@ async function chosen(
   }
   if (all) {
     const { letters } = await takeLetters(session, DEAD, { limit: Number.POSITIVE_INFINITY, hideS: 0 });
-    return choose(DEAD, letters, { ...(cause !== undefined && { cause }) }).map(({ letter }) => letter);
+    return choose(DEAD, letters, { ...(cause !== undefined && { cause }) }).map(({ id }) => id);
   }
   const rows = await eachOf(named, (id) => session.table.get(outboxKeyOf(id), { consistent: true }));
   const unknown = named.filter((_, i) => rows[i] === undefined);

@@ -11,9 +11,9 @@ import { printable, table } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { choose } from './letters/letter-choice.ts';
 import { expiry, letterJson, nameCells } from './letters/letter-text.ts';
-import { settled } from './letters/letter-verdict.ts';
+import { doneOrBusy } from './letters/letter-verdict.ts';
 import {
-  type DeadLetter,
+  type DeadItem,
   type DeathPlace,
   deathPlace,
   inboxId,
@@ -29,11 +29,11 @@ interface DiscardOptions {
   readonly apply?: boolean;
 }
 
-/** What is to be done, or was done, with a letter: a `handled` one is deleted; `held` ones stay. */
-type Fate = 'discard' | 'discarded' | 'handled' | 'held';
+/** What is to be done, or was done, with a letter: a `handled` one is deleted; `busy` ones stay. */
+type Fate = 'discard' | 'discarded' | 'handled' | 'busy';
 
 interface Planned {
-  readonly letter: DeadLetter;
+  readonly letter: DeadItem;
   readonly fate: Fate;
 }
 
@@ -65,7 +65,7 @@ export function discardCommand(io: Io): Command {
         try {
           const now = systemClock.now();
           const plan = choose(place, taken.letters, options).map((letter): Planned => {
-            return { letter, fate: settled(letter.row, now) ?? 'discard' };
+            return { letter, fate: doneOrBusy(letter.row, now) ?? 'discard' };
           });
           const result = options.apply ? await discardAll(session, place, plan, options) : plan;
           session.output.result(discardJson(place, result, options), () =>
@@ -86,14 +86,14 @@ async function discardAll(
   { reason }: DiscardOptions,
 ): Promise<Planned[]> {
   const note = { by: await session.operator(), reason };
-  if (plan.some(({ fate }) => fate !== 'held')) {
-    const ids = plan.map(({ letter }) => letter.eventId ?? letter.letter);
+  if (plan.some(({ fate }) => fate !== 'busy')) {
+    const ids = plan.map(({ letter }) => letter.eventId ?? letter.id);
     const subject = `${place.place}: ${ids.length} letters: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
     await recordOperation(session, { ...note, command: 'dlq discard', subject });
   }
   return eachOf(plan, async ({ letter, fate }) => ({
     letter,
-    fate: fate === 'held' ? fate : await discard(session, place, letter, note),
+    fate: fate === 'busy' ? fate : await discard(session, place, letter, note),
   }));
 }
 
@@ -101,11 +101,10 @@ async function discardAll(
 async function discard(
   { table, queues }: Session,
   place: DeathPlace,
-  letter: DeadLetter,
+  letter: DeadItem,
   note: Note,
 ): Promise<Fate> {
-  if (place.kind === 'dead')
-    return (await discardDead({ table }, letter.letter, note)) ? 'discarded' : 'handled';
+  if (place.kind === 'dead') return (await discardDead({ table }, letter.id, note)) ? 'discarded' : 'handled';
   const { consumer, url } = place;
   if (consumer !== undefined) {
     const { name, inboxRetentionDays } = consumer;
@@ -113,7 +112,7 @@ async function discard(
       { table },
       { ...note, consumer: name, eventId: inboxId(letter), inboxRetentionDays },
     );
-    if (status === 'leased') return 'held';
+    if (status === 'leased') return 'busy';
     if (letter.received !== undefined) await queues.remove(url, letter.received);
     return status === 'processed' ? 'handled' : 'discarded';
   }
@@ -122,7 +121,7 @@ async function discard(
 }
 
 function exitOf(result: readonly Planned[], { apply }: DiscardOptions): ExitCode {
-  return apply && result.some(({ fate }) => fate === 'held') ? EXIT.attention : EXIT.ok;
+  return apply && result.some(({ fate }) => fate === 'busy') ? EXIT.attention : EXIT.ok;
 }
 
 /** What `--json` prints. */
@@ -143,7 +142,7 @@ const FATES: Readonly<Record<Fate, string>> = {
   discard: 'discard',
   discarded: 'discarded',
   handled: 'handled already, delete',
-  held: 'held, stays',
+  busy: 'busy, stays',
 };
 
 function text(
@@ -158,7 +157,7 @@ function text(
     FATES[fate],
     ...nameCells(letter),
     expiry(letter, now),
-    printable(letter.cause ?? '-'),
+    printable(letter.fingerprint ?? '-'),
   ]);
   const which = named === undefined ? '--all' : `--letter ${named.join(' ')}`;
   const again = `dlq discard ${place.place} ${which} --reason ${JSON.stringify(reason)} --apply`;

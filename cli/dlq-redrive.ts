@@ -12,7 +12,7 @@ import type { Session } from './frame/session.ts';
 import { choose, type LetterChoice } from './letters/letter-choice.ts';
 import { type JudgedLetter, judgeLetters } from './letters/letter-verdict.ts';
 import {
-  type DeadLetter,
+  type DeadItem,
   type DeathPlace,
   deathPlace,
   type Letters,
@@ -72,7 +72,7 @@ export function redriveCommand(io: Io): Command {
           limit: options.limit ?? LIMIT,
           hideS: options.apply ? REDRIVE_HIDES_S : PLAN_HIDES_S,
         });
-        const hidden = new Set<DeadLetter>(taken.letters);
+        const hidden = new Set<DeadItem>(taken.letters);
         try {
           const plan = await judgeLetters(
             {
@@ -100,7 +100,7 @@ async function apply(
   place: DeathPlace,
   plan: readonly JudgedLetter[],
   taken: Letters,
-  hidden: Set<DeadLetter>,
+  hidden: Set<DeadItem>,
   options: RedriveOptions,
 ): Promise<ExitCode> {
   const { output, signal, queues } = session;
@@ -145,11 +145,11 @@ async function apply(
 async function showOthers(
   queues: Queues,
   place: DeathPlace,
-  hidden: Set<DeadLetter>,
-  touched: readonly DeadLetter[],
+  hidden: Set<DeadItem>,
+  touched: readonly DeadItem[],
 ): Promise<void> {
-  const ids = new Set(touched.map(({ letter }) => letter));
-  const others = [...hidden].filter(({ letter }) => !ids.has(letter));
+  const ids = new Set(touched.map(({ id }) => id));
+  const others = [...hidden].filter(({ id }) => !ids.has(id));
   await putBack(queues, place, others);
   for (const letter of others) hidden.delete(letter);
 }
@@ -166,7 +166,7 @@ function redriverOf(
   session: Session,
   place: DeathPlace,
   note: Note,
-  whole: Set<DeadLetter> | undefined,
+  whole: Set<DeadItem> | undefined,
 ): Redriver {
   if (place.kind === 'dead') return deadRedriver(session, note);
   if (place.kind === 'stream') {

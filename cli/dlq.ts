@@ -10,7 +10,7 @@ import { printable, table, time } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { expiry, letterJson, nameCells } from './letters/letter-text.ts';
 import {
-  type DeadLetter,
+  type DeadItem,
   type DeathPlace,
   deathPlace,
   deathPlaces,
@@ -56,7 +56,7 @@ function listCommand(io: Io): Command {
 export interface Listed {
   readonly place: DeathPlace;
   readonly total: number;
-  readonly letters: readonly DeadLetter[];
+  readonly letters: readonly DeadItem[];
 }
 
 async function list(session: Session, place: DeathPlace, limit: number): Promise<Listed> {
@@ -89,7 +89,7 @@ function listText(listed: readonly Listed[], now: number): string {
       ...nameCells(letter),
       time(letter.sentAt),
       expiry(letter, now),
-      printable(letter.cause ?? '-'),
+      printable(letter.fingerprint ?? '-'),
     ]);
     const more = total > letters.length ? `, ${letters.length} shown` : '';
     return `${place.place}: ${total}${more}\n${table(['letter', 'event', 'type', 'since', 'deleted', 'cause'], rows)}`;

@@ -46,7 +46,7 @@ function resolveCommand(io: Io): Command {
           const { status } = row ?? {};
           if (status === 'PROCESSED' || status === 'DISCARDED')
             return report(session, name, eventId, `was ${status} before`, status.toLowerCase());
-          if (force !== true) refuseHeld(row, name, eventId);
+          if (force !== true) refuseLeased(row, name, eventId);
           const by = await session.operator();
           await record(session, 'message resolve', { by, reason }, name, eventId, force);
           const result = await resolveMessage(session, {
@@ -57,7 +57,7 @@ function resolveCommand(io: Io): Command {
             inboxRetentionDays: consumer.inboxRetentionDays,
             force,
           });
-          if (result.status === 'leased') throw held(name, eventId, result.until);
+          if (result.status === 'leased') throw leased(name, eventId, result.until);
           return report(session, name, eventId, `is ${result.status}`, result.status);
         },
       ),
@@ -108,14 +108,14 @@ async function requireEvent(
   );
 }
 
-function refuseHeld(row: InboxRow | undefined, consumer: string, eventId: string): void {
+function refuseLeased(row: InboxRow | undefined, consumer: string, eventId: string): void {
   const { status, leaseUntil = 0 } = row ?? {};
-  if (status === 'PROCESSING' && leaseUntil >= Date.now()) throw held(consumer, eventId, leaseUntil);
+  if (status === 'PROCESSING' && leaseUntil >= Date.now()) throw leased(consumer, eventId, leaseUntil);
 }
 
-function held(consumer: string, eventId: string, until: number): MailroomError {
+function leased(consumer: string, eventId: string, until: number): MailroomError {
   return new MailroomError(
-    'MESSAGE_HELD',
+    'MESSAGE_LEASED',
     `A worker of ${consumer} holds ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat this; --force takes it ` +
       'away now, and what that worker is doing outside DynamoDB goes on.',
   );

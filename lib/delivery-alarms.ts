@@ -37,7 +37,9 @@ export interface AlarmTopics {
 
 /** What {@link DeliveryAlarms} needs, and what may be chosen about them. */
 export interface DeliveryAlarmsProps {
+  /** The Mailroom to watch, with every consumer that it has by then. */
   readonly mailroom: Mailroom;
+  /** Where the alarms go. */
   readonly alarms: AlarmTopics;
   /** @default as said at each threshold */
   readonly thresholds?: AlarmThresholds;

@@ -19,6 +19,7 @@ import { BATCH_SIZE_MAX, type ConsumerSettings, consumerProblems, SPARE_RECEIVES
 
 /** What an {@link InboxConsumer} needs, and what may be chosen about it. */
 export interface InboxConsumerProps {
+  /** The Mailroom whose events it sees, and whose table holds its inbox. */
   readonly mailroom: Mailroom;
   /** Its name: part of the keys of its inbox rows, so it must never change. Lower-case letters, digits, hyphens. */
   readonly name: string;
@@ -101,16 +102,21 @@ export interface InboxConsumerProps {
  * ```
  */
 export class InboxConsumer extends Construct {
+  /** Its name, part of the keys of its inbox rows. */
   readonly name: string;
+  /** The service it belongs to. */
   readonly service: string;
   /** What it promises; absent when it promises nothing. */
   readonly slo?: ConsumerSlo | undefined;
+  /** Its messages: what the rule sends, and what is redriven. */
   readonly queue: Queue;
   /** Messages that SQS moved after `maxReceiveCount` receives: poison, or out of attempts. */
   readonly deadLetterQueue: Queue;
   /** Events that EventBridge could not hand to the queue for a day, or was not allowed to. */
   readonly undeliveredQueue: Queue;
+  /** Sends the events of `from` and `events` to the queue. */
   readonly rule: Rule;
+  /** Runs its handlers. Grant it what they need beside the Mailroom table. */
   readonly function: ServiceFunction;
 
   constructor(scope: Construct, id: string, props: InboxConsumerProps) {

@@ -93,8 +93,11 @@ export interface ProducerProps {
  * ```
  */
 export class Mailroom extends Construct {
+  /** Holds outbox, inbox, and the domain rows that are kept beside them. */
   readonly table: MailroomTable;
+  /** Takes what the relay publishes, and holds the rules of the consumers. */
   readonly bus: MailroomBus;
+  /** Publishes what is in the outbox. */
   readonly relay: OutboxRelay;
   /** The scheduled audit; absent where there is none. */
   readonly audit: OutboxAudit | undefined;

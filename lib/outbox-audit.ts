@@ -25,7 +25,9 @@ export interface OutboxAuditOptions {
 
 /** What an {@link OutboxAudit} needs. */
 export interface OutboxAuditProps extends OutboxAuditOptions {
+  /** The table whose outbox and inbox it compares. */
   readonly table: MailroomTable;
+  /** The bus whose rules it looks at. */
   readonly bus: MailroomBus;
   /** What becomes of the logs when the stack is deleted. @default RETAIN */
   readonly removalPolicy?: RemovalPolicy;
@@ -66,6 +68,7 @@ const TIMEOUT_MAX = Duration.minutes(14);
  * ```
  */
 export class OutboxAudit extends Construct {
+  /** Runs the audit. */
   readonly function: ServiceFunction;
   /** How often it runs. */
   readonly every: Duration;

@@ -37,7 +37,9 @@ export interface OutboxRelayOptions {
 
 /** What an {@link OutboxRelay} needs. */
 export interface OutboxRelayProps extends OutboxRelayOptions {
+  /** The table whose outbox it empties. */
   readonly table: MailroomTable;
+  /** The bus that it publishes to. */
   readonly bus: MailroomBus;
   /** Over how many shards the events of one minute spread, 1 to 256. */
   readonly shards: number;
@@ -80,7 +82,7 @@ export class OutboxRelay extends Construct {
   readonly streamFunction: ServiceFunction;
   /** Publishes what is due and was not published. */
   readonly sweepFunction: ServiceFunction;
-  /** Where the mapping leaves a note about batches that it gave up on; the sweep publishes their events. */
+  /** Where the mapping leaves a letter about batches that it gave up on; the sweep publishes their events. */
   readonly failureQueue: Queue;
   /** How often the youngest minutes are swept. */
   readonly sweepEvery: Duration;

@@ -1,9 +1,9 @@
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import type { DeadLetter, DeathPlace } from './letters.ts';
+import type { DeadItem, DeathPlace } from './letters.ts';
 
 /** Which letters of a place are meant. */
 export interface LetterChoice {
-  /** Those with this text in their cause, upper or lower case. @default any cause */
+  /** Those with this text in the fingerprint of their cause, upper or lower case. @default any cause */
   readonly cause?: string;
   /** Ids of letters or of events. @default all */
   readonly letter?: readonly string[];
@@ -22,11 +22,11 @@ export function choiceText({ cause, letter }: LetterChoice): string {
  */
 export function choose(
   { place }: Pick<DeathPlace, 'place'>,
-  letters: readonly DeadLetter[],
+  letters: readonly DeadItem[],
   { cause, letter: named }: LetterChoice,
-): DeadLetter[] {
-  const isNamed = (id: string, { letter, eventId }: DeadLetter) => letter === id || eventId === id;
-  const missing = named?.filter((id) => !letters.some((letter) => isNamed(id, letter))) ?? [];
+): DeadItem[] {
+  const isNamed = (name: string, { id, eventId }: DeadItem) => id === name || eventId === name;
+  const missing = named?.filter((name) => !letters.some((letter) => isNamed(name, letter))) ?? [];
   if (missing.length > 0) {
     throw new MailroomError(
       'NO_SUCH_LETTER',
@@ -36,7 +36,7 @@ export function choose(
   }
   return letters.filter(
     (letter) =>
-      (named === undefined || named.some((id) => isNamed(id, letter))) &&
-      (cause === undefined || letter.cause?.toLowerCase().includes(cause.toLowerCase())),
+      (named === undefined || named.some((name) => isNamed(name, letter))) &&
+      (cause === undefined || letter.fingerprint?.toLowerCase().includes(cause.toLowerCase())),
   );
 }

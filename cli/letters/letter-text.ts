@@ -1,25 +1,25 @@
 import { duration, printable } from '../frame/output.ts';
-import type { DeadLetter } from './letters.ts';
+import type { DeadItem } from './letters.ts';
 
 /** A letter as `--json` shows it. */
-export function letterJson(letter: DeadLetter) {
+export function letterJson(letter: DeadItem) {
   return {
-    letter: letter.letter,
+    id: letter.id,
     eventId: letter.eventId ?? null,
     type: letter.type ?? null,
     sentAt: letter.sentAt,
     expiresAt: letter.expiresAt ?? null,
-    cause: letter.cause ?? null,
+    fingerprint: letter.fingerprint ?? null,
   };
 }
 
 /** When a letter is deleted for ever, for people. */
-export function expiry({ expiresAt }: DeadLetter, now: number): string {
+export function expiry({ expiresAt }: DeadItem, now: number): string {
   if (expiresAt === undefined) return 'never';
   return expiresAt <= now ? 'now' : `in ${duration(expiresAt - now)}`;
 }
 
 /** Its id, its event's where that is another, and its type. */
-export function nameCells({ letter, eventId, type }: DeadLetter): string[] {
-  return [letter, eventId === letter ? '' : (eventId ?? '-'), printable(type ?? '-')];
+export function nameCells({ id, eventId, type }: DeadItem): string[] {
+  return [id, eventId === id ? '' : (eventId ?? '-'), printable(type ?? '-')];
 }

@@ -5,18 +5,18 @@ import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
 import { asRow, type InboxRow, type OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { eachOf } from '../reading/rows-reader.ts';
-import type { DeadLetter, DeathPlace } from './letters.ts';
+import type { DeadItem, DeathPlace } from './letters.ts';
 import { rangeOf } from './stream-letter.ts';
 
 /**
  * What would become of a letter that is redriven: it is `handled` already; it `runs` again; it `fails` still, because today's
- * code cannot read it; it is `too-old` to know whether it ran before; it is `held`: somebody works on the message, or it is
- * about to be tried again.
+ * code cannot read it; it is `too-old` to know whether it ran before; it is `busy`: a worker holds the lease of its message, or
+ * it is about to be tried again.
  */
-export type LetterVerdict = 'handled' | 'runs' | 'fails' | 'too-old' | 'held';
+export type LetterVerdict = 'handled' | 'runs' | 'fails' | 'too-old' | 'busy';
 
 /** A letter and what would become of it. */
-export interface JudgedLetter extends DeadLetter {
+export interface JudgedLetter extends DeadItem {
   readonly verdict: LetterVerdict;
   /** Why it would not run: an error code, e.g. `INVALID_PAYLOAD`, and what it says. */
   readonly code?: string | undefined;
@@ -38,18 +38,18 @@ const DAY_MS = 86_400_000;
 export async function judgeLetters(
   deps: JudgeDeps,
   place: DeathPlace,
-  letters: readonly DeadLetter[],
+  letters: readonly DeadItem[],
 ): Promise<JudgedLetter[]> {
   if (place.kind === 'dead') return eachOf(letters, (letter) => judgeDead(deps.table, letter));
   if (place.kind === 'stream' || place.consumer === undefined) return letters.map(judgeStream);
   const { consumer } = place;
-  const open = letters.filter(({ row }) => settled(row, deps.now) === undefined);
+  const open = letters.filter(({ row }) => doneOrBusy(row, deps.now) === undefined);
   const checks = await deps.check(
     consumer,
     open.map(({ received }) => received?.body ?? ''),
   );
   return letters.map((letter): JudgedLetter => {
-    const verdict = settled(letter.row, deps.now);
+    const verdict = doneOrBusy(letter.row, deps.now);
     if (verdict !== undefined) return { ...letter, verdict };
     const check = checks[open.indexOf(letter)];
     if (check?.ok === false) return { ...letter, verdict: 'fails', code: check.code, message: check.message };
@@ -59,27 +59,27 @@ export async function judgeLetters(
 }
 
 /** What the inbox says of a message already: `undefined` when it is open. */
-export function settled(row: InboxRow | undefined, now: number): 'handled' | 'held' | undefined {
+export function doneOrBusy(row: InboxRow | undefined, now: number): 'handled' | 'busy' | undefined {
   if (row?.status === 'PROCESSED' || row?.status === 'DISCARDED') return 'handled';
-  if (row?.status === 'PROCESSING' && (row.leaseUntil ?? 0) >= now) return 'held';
+  if (row?.status === 'PROCESSING' && (row.leaseUntil ?? 0) >= now) return 'busy';
   // The consumer's queue shows another copy of it soon.
-  if (row?.status === 'FAILED' && (row.retryAt ?? 0) > now) return 'held';
+  if (row?.status === 'FAILED' && (row.retryAt ?? 0) > now) return 'busy';
   return undefined;
 }
 
 /** As `judge` in inbox-conditions.ts: the consumer itself would reject it. */
-function isTooOld({ row, eventId }: DeadLetter, retentionDays: number, now: number): boolean {
+function isTooOld({ row, eventId }: DeadItem, retentionDays: number, now: number): boolean {
   if (row !== undefined) return row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
   return eventId !== undefined && now - eventIdTime(eventId) > retentionDays * DAY_MS;
 }
 
-async function judgeDead(table: Table, letter: DeadLetter): Promise<JudgedLetter> {
-  const item = await table.get(outboxKeyOf(letter.letter), { consistent: true });
+async function judgeDead(table: Table, letter: DeadItem): Promise<JudgedLetter> {
+  const item = await table.get(outboxKeyOf(letter.id), { consistent: true });
   const isDead = item !== undefined && asRow<OutboxRow>(item).status === 'DEAD';
   return { ...letter, verdict: isDead ? 'runs' : 'handled' };
 }
 
-function judgeStream(letter: DeadLetter): JudgedLetter {
+function judgeStream(letter: DeadItem): JudgedLetter {
   if (rangeOf(letter) !== undefined) return { ...letter, verdict: 'runs' };
   return {
     ...letter,

@@ -12,17 +12,17 @@ import { eachOf, readSweepState } from '../reading/rows-reader.ts';
 export type DeathPlace = QueuePlace | { readonly place: 'dead'; readonly kind: 'dead' };
 
 /** What is dead in a place. */
-export interface DeadLetter {
+export interface DeadItem {
   /** Its id there: SQS's message id; of a DEAD event the event's id. */
-  readonly letter: string;
+  readonly id: string;
   readonly eventId: string | undefined;
   readonly type: string | undefined;
   /** When SQS took it for the first time, or the event went DEAD, epoch milliseconds. */
   readonly sentAt: number;
   /** When it is deleted for ever, epoch milliseconds; DEAD events never are. */
   readonly expiresAt: number | undefined;
-  /** The fingerprint of what brought it there. */
-  readonly cause: string | undefined;
+  /** The fingerprint of what brought it there: its row's; of a rule's letter EventBridge's own error, of the stream's the mapping's. */
+  readonly fingerprint: string | undefined;
   /** As SQS handed it out. */
   readonly received?: Letter | undefined;
   /** What its consumer's inbox said of it then. */
@@ -32,7 +32,7 @@ export interface DeadLetter {
 /** What was found in a place. */
 export interface Letters {
   /** Oldest first. */
-  readonly letters: readonly DeadLetter[];
+  readonly letters: readonly DeadItem[];
   /** How many there are in all; approximate, as SQS says. */
   readonly total: number;
 }
@@ -83,7 +83,7 @@ export async function takeLetters(
       place.kind === 'stream' ? streamLetter(letter) : await eventLetter(deps.table, place, letter);
     return {
       ...known,
-      letter: letter.messageId,
+      id: letter.messageId,
       sentAt: letter.sentAt,
       expiresAt: letter.sentAt + retentionMs,
       received: letter,
@@ -96,33 +96,33 @@ export async function takeLetters(
 export async function putBack(
   queues: Queues,
   place: DeathPlace,
-  letters: readonly DeadLetter[],
+  letters: readonly DeadItem[],
 ): Promise<void> {
   if (place.kind === 'dead') return;
   await eachOf(letters, async ({ received }) => {
-    if (received !== undefined) await queues.release(place.url, received).catch(() => {});
+    if (received !== undefined) await queues.show(place.url, received).catch(() => {});
   });
 }
 
 /** Under which id the inbox knows a message: its event's, or one made of SQS's where none can be read. */
-export function inboxId({ eventId, letter }: Pick<DeadLetter, 'eventId' | 'letter'>): string {
-  return eventId ?? `unreadable-${letter}`;
+export function inboxId({ eventId, id }: Pick<DeadItem, 'eventId' | 'id'>): string {
+  return eventId ?? `unreadable-${id}`;
 }
 
-type Known = Pick<DeadLetter, 'eventId' | 'type' | 'cause' | 'row'>;
+type Known = Pick<DeadItem, 'eventId' | 'type' | 'fingerprint' | 'row'>;
 
-/** Where EventBridge writes down why it could not deliver: message attributes of the letter (EventBridge user guide). */
+/** Where EventBridge writes down why it could not hand over an event: message attributes of the letter (EventBridge user guide). */
 async function eventLetter(table: Table, { kind, consumer }: QueuePlace, letter: Letter): Promise<Known> {
   const eventId = deliveredEventId(letter.body);
-  const id = inboxId({ eventId, letter: letter.messageId });
+  const id = inboxId({ eventId, id: letter.messageId });
   const item = await table.get(inboxKey(consumer?.name ?? '', id), { consistent: true });
   const row = item === undefined ? undefined : asRow<InboxRow>(item);
   const { ERROR_CODE, ERROR_MESSAGE } = letter.attributes;
-  const undelivered = [ERROR_CODE, ERROR_MESSAGE].filter(Boolean).join(': ') || undefined;
+  const refusal = [ERROR_CODE, ERROR_MESSAGE].filter(Boolean).join(': ') || undefined;
   return {
     eventId,
     type: typeOf(letter.body),
-    cause: kind === 'rule' ? (undelivered ?? row?.fingerprint) : row?.fingerprint,
+    fingerprint: kind === 'rule' ? (refusal ?? row?.fingerprint) : row?.fingerprint,
     row,
   };
 }
@@ -134,7 +134,7 @@ function streamLetter(letter: Letter): Known {
   return {
     eventId: undefined,
     type: undefined,
-    cause: typeof condition === 'string' ? condition : undefined,
+    fingerprint: typeof condition === 'string' ? condition : undefined,
   };
 }
 
@@ -158,12 +158,12 @@ async function deadEvents({ directory, table }: LettersDeps, limit: number): Pro
   const { items } = await readDeadPointers(table, shards, Number.POSITIVE_INFINITY);
   const pointers = items.toSorted((a, b) => a.deadAt - b.deadAt);
   const letters = pointers.slice(0, limit).map(({ SK, type, deadAt, fingerprint }) => ({
-    letter: SK,
+    id: SK,
     eventId: SK,
     type,
     sentAt: deadAt,
     expiresAt: undefined,
-    cause: fingerprint,
+    fingerprint,
   }));
   return { letters, total: pointers.length };
 }

@@ -12,7 +12,7 @@ const VERDICTS: Readonly<Record<LetterVerdict, string>> = {
   fails: 'still fails',
   handled: 'handled',
   'too-old': 'too old',
-  held: 'held',
+  busy: 'busy',
 };
 
 /** What to do about letters that a redrive leaves where they are. */
@@ -20,7 +20,7 @@ const REMEDIES: Readonly<Partial<Record<LetterVerdict, string>>> = {
   fails: 'still fails: deploy a consumer that can read it, or dlq discard it.',
   'too-old':
     'too old: it may have run before; if it has not, mailroom message allow <consumer> <eventId>, then redrive.',
-  held: 'held: somebody works on it, or it is tried again soon; look again in a minute.',
+  busy: 'busy: somebody works on it, or it is tried again soon; look again in a minute.',
 };
 
 /** What became of a letter of the plan. */
@@ -55,7 +55,7 @@ export function redrivenJson(
       ...letterJson(letter),
       ...verdictJson(letter),
       outcome: outcomeOf(letter, redriven),
-      failedAgain: redriven.back.find((back) => back.letter === letter)?.cause ?? null,
+      failedAgain: redriven.back.find((back) => back.letter === letter)?.fingerprint ?? null,
     })),
   };
 }
@@ -110,14 +110,14 @@ export function redrivenText(
     ...remedies(plan),
   ];
   if (first !== undefined) {
-    const { eventId, letter } = first.letter;
+    const { eventId, id } = first.letter;
     const whether = first.sameCause ? 'failed again with the same cause' : 'failed again';
     lines.push(
-      `${paint.red('Stopped')}: ${eventId ?? letter} ${whether}: ${printable(first.cause)}`,
-      `${untried.length} were not tried. Mend the cause and repeat this; ${session.commandLine(`why ${eventId ?? letter}`)} tells more.`,
+      `${paint.red('Stopped')}: ${eventId ?? id} ${whether}: ${printable(first.fingerprint)}`,
+      `${untried.length} were not tried. Mend the cause and repeat this; ${session.commandLine(`why ${eventId ?? id}`)} tells more.`,
     );
   } else if (waiting.length > 0) {
-    const ids = waiting.slice(0, 5).map(({ eventId, letter }) => eventId ?? letter);
+    const ids = waiting.slice(0, 5).map(({ eventId, id }) => eventId ?? id);
     lines.push(
       `${paint.red('Stopped')}: ${waiting.length} were redriven and are not ${verb} yet: ${ids.join(', ')}${waiting.length > 5 ? ' …' : ''}`,
       `${untried.length} were not tried. See what they wait for (${session.commandLine(`why ${ids[0]}`)}), or repeat this with a longer --wait.`,
@@ -127,8 +127,8 @@ export function redrivenText(
 }
 
 /** Why it would not run; else what brought it there. */
-function whyText({ code, message, cause }: JudgedLetter): string {
-  return [code, message].filter(Boolean).join(': ') || (cause ?? '-');
+function whyText({ code, message, fingerprint }: JudgedLetter): string {
+  return [code, message].filter(Boolean).join(': ') || (fingerprint ?? '-');
 }
 
 /** Whether it did not come to its end. */
@@ -153,7 +153,7 @@ function counts(plan: readonly JudgedLetter[]): Record<LetterVerdict, number> {
     fails: count('fails'),
     handled: count('handled'),
     'too-old': count('too-old'),
-    held: count('held'),
+    busy: count('busy'),
   };
 }
 

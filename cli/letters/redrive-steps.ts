@@ -1,6 +1,6 @@
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 import { eachOf } from '../reading/rows-reader.ts';
-import type { DeadLetter } from './letters.ts';
+import type { DeadItem } from './letters.ts';
 
 /** How many letters go first, and second; then go the rest. */
 const STEPS = [1, 10, Number.POSITIVE_INFINITY] as const;
@@ -11,14 +11,14 @@ const LOOK_EVERY_MS = 1_000;
 /** What has become of a letter since it was redriven; `back`: it failed again. */
 export type Fate =
   | { readonly state: 'done' | 'waiting' }
-  | { readonly state: 'back'; readonly cause: string; readonly sameCause: boolean };
+  | { readonly state: 'back'; readonly fingerprint: string; readonly sameCause: boolean };
 
 /** How the letters of one place are redriven. */
 export interface Redriver {
   /** Gives a letter back to where it is worked on. Safe to repeat, and to be interrupted: it may double a message, never lose one. */
-  resend(letter: DeadLetter): Promise<void>;
+  resend(letter: DeadItem): Promise<void>;
   /** What has become of it. */
-  look(letter: DeadLetter): Promise<Fate>;
+  look(letter: DeadItem): Promise<Fate>;
   /** Moves all that is left in the place, where that is meant and AWS can. @returns whether it was begun */
   moveRest?: ((ratePerS: number) => Promise<boolean>) | undefined;
 }
@@ -32,17 +32,17 @@ export interface Pace {
 
 /** What became of the letters of a redrive. */
 export interface Redriven {
-  readonly done: readonly DeadLetter[];
+  readonly done: readonly DeadItem[];
   /** Failed again: the redrive stopped there. */
   readonly back: readonly {
-    readonly letter: DeadLetter;
-    readonly cause: string;
+    readonly letter: DeadItem;
+    readonly fingerprint: string;
     readonly sameCause: boolean;
   }[];
   /** Redriven, but nothing has become of them in time: the redrive stopped there. */
-  readonly waiting: readonly DeadLetter[];
+  readonly waiting: readonly DeadItem[];
   /** Not redriven: they are where they were. */
-  readonly untried: readonly DeadLetter[];
+  readonly untried: readonly DeadItem[];
 }
 
 /** What the steps need. */
@@ -58,18 +58,18 @@ export interface StepsDeps {
  */
 export async function redriveInSteps(
   deps: StepsDeps,
-  letters: readonly DeadLetter[],
+  letters: readonly DeadItem[],
   redriver: Redriver,
   pace: Pace,
 ): Promise<Redriven> {
-  const done: DeadLetter[] = [];
+  const done: DeadItem[] = [];
   let untried = letters;
   for (const size of STEPS) {
     if (untried.length === 0 || deps.signal.aborted) break;
     const step = untried.slice(0, size);
     const sent = await sendStep(deps, step, redriver, pace, size === Number.POSITIVE_INFINITY);
     untried = untried.slice(sent.length);
-    const outcome = await settle(deps, sent, redriver, pace.waitMs, (open) =>
+    const outcome = await waitForStep(deps, sent, redriver, pace.waitMs, (open) =>
       deps.progress(`${done.length + sent.length - open} of ${letters.length} done`),
     );
     done.push(...outcome.done);
@@ -81,14 +81,14 @@ export async function redriveInSteps(
 /** @returns what was sent: all of it, unless the user asked to stop */
 async function sendStep(
   { clock, signal, progress }: StepsDeps,
-  step: readonly DeadLetter[],
+  step: readonly DeadItem[],
   redriver: Redriver,
   { ratePerS }: Pace,
   isRest: boolean,
-): Promise<readonly DeadLetter[]> {
+): Promise<readonly DeadItem[]> {
   if (isRest && (await redriver.moveRest?.(ratePerS))) return step;
   const startedAt = clock.now();
-  const sent: DeadLetter[] = [];
+  const sent: DeadItem[] = [];
   for (const letter of step) {
     await clock.sleep(startedAt + (sent.length * 1_000) / ratePerS - clock.now(), signal);
     if (signal.aborted) break;
@@ -100,20 +100,22 @@ async function sendStep(
 }
 
 /** Waits until every letter is done, or one is back, or none was done for `waitMs`. */
-async function settle(
+async function waitForStep(
   { clock, signal }: StepsDeps,
-  sent: readonly DeadLetter[],
+  sent: readonly DeadItem[],
   redriver: Redriver,
   waitMs: number,
   onProgress: (open: number) => void,
 ): Promise<Omit<Redriven, 'untried'>> {
-  const done: DeadLetter[] = [];
+  const done: DeadItem[] = [];
   let open = sent;
   for (let deadline = clock.now() + waitMs; ; ) {
     const fates = await eachOf(open, (letter) => redriver.look(letter));
     const back = open.flatMap((letter, i) => {
       const fate = fates[i];
-      return fate?.state === 'back' ? [{ letter, cause: fate.cause, sameCause: fate.sameCause }] : [];
+      return fate?.state === 'back'
+        ? [{ letter, fingerprint: fate.fingerprint, sameCause: fate.sameCause }]
+        : [];
     });
     const doneNow = open.filter((_, i) => fates[i]?.state === 'done');
     done.push(...doneNow);

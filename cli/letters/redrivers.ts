@@ -10,7 +10,7 @@ import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/s
 import { asRow, type InboxRow, inboxKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import type { QueuePlace } from '../reading/place.ts';
-import { type DeadLetter, inboxId } from './letters.ts';
+import { type DeadItem, inboxId } from './letters.ts';
 import type { Fate, Redriver } from './redrive-steps.ts';
 import { rangeOf } from './stream-letter.ts';
 
@@ -43,7 +43,7 @@ export function queueRedriver(
 }
 
 /** Else the audit would take an event that was never received for missing as long as its new message waits behind others. */
-export async function tellAudit(deps: OperationDeps, { row, eventId }: DeadLetter): Promise<void> {
+export async function tellAudit(deps: OperationDeps, { row, eventId }: DeadItem): Promise<void> {
   if (row === undefined && eventId !== undefined) await markResent(deps, eventId);
 }
 
@@ -53,7 +53,7 @@ function fateOfMessage(before: InboxRow | undefined, now: InboxRow | undefined):
   if (now === undefined || now.fence === before?.fence) return WAITING; // not touched since: every claim and rejection has a fence
   const sameCause = isSameCause(before?.fingerprint, now.fingerprint);
   const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause);
-  return failedAgain ? { state: 'back', cause: now.fingerprint ?? 'unknown', sameCause } : WAITING;
+  return failedAgain ? { state: 'back', fingerprint: now.fingerprint ?? 'unknown', sameCause } : WAITING;
 }
 
 /** What stands in front of the last error where a message was rejected because its attempts were spent. */
@@ -74,16 +74,16 @@ export function isSameCause(before: string | undefined, now: string | undefined)
 /** DEAD events: PENDING again, and published by the next sweep. */
 export function deadRedriver(deps: OperationDeps, note: Note): Redriver {
   return {
-    resend: async ({ letter }) => {
-      await requeueDead(deps, letter, note);
+    resend: async ({ id }) => {
+      await requeueDead(deps, id, note);
     },
-    look: async ({ letter, cause }) => {
-      const item = await deps.table.get(outboxKeyOf(letter), { consistent: true });
+    look: async (letter) => {
+      const item = await deps.table.get(outboxKeyOf(letter.id), { consistent: true });
       if (item === undefined) return DONE;
-      const { status, fingerprint } = asRow<OutboxRow>(item);
+      const { status, fingerprint = 'unknown' } = asRow<OutboxRow>(item);
       if (status === 'PENDING') return WAITING;
       if (status !== 'DEAD') return DONE;
-      return { state: 'back', cause: fingerprint ?? 'unknown', sameCause: isSameCause(cause, fingerprint) };
+      return { state: 'back', fingerprint, sameCause: isSameCause(letter.fingerprint, fingerprint) };
     },
   };
 }
@@ -93,7 +93,7 @@ export function streamRedriver(
   deps: { readonly queues: Queues; readonly sweep: (range: SweepRange) => Promise<SweepRangeReport> },
   { url }: QueuePlace,
 ): Redriver {
-  const fates = new Map<DeadLetter, Fate>();
+  const fates = new Map<DeadItem, Fate>();
   return {
     resend: async (letter) => {
       const range = rangeOf(letter);
@@ -108,6 +108,6 @@ export function streamRedriver(
 
 const NOT_SWEPT: Fate = {
   state: 'back',
-  cause: 'The sweep could not read all of its minutes, or the bus takes nothing',
+  fingerprint: 'The sweep could not read all of its minutes, or the bus takes nothing',
   sameCause: false,
 };

@@ -1,5 +1,5 @@
 import type { SweepRange } from '../../lambdas/runtime/relay/sweep-range.ts';
-import { type DeadLetter, parse } from './letters.ts';
+import { type DeadItem, parse } from './letters.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -12,7 +12,7 @@ const ID_BEFORE_ROW_MS = 6 * MINUTE_MS;
  *
  * @returns `undefined` when the letter names none
  */
-export function rangeOf({ received }: Pick<DeadLetter, 'received'>): SweepRange | undefined {
+export function rangeOf({ received }: Pick<DeadItem, 'received'>): SweepRange | undefined {
   const { DDBStreamBatchInfo: batch } = parse(received?.body ?? '') as {
     DDBStreamBatchInfo?: {
       approximateArrivalOfFirstRecord?: unknown;

@@ -1,6 +1,6 @@
 import {
   asRow,
-  type FailedPointer,
+  type FailedHint,
   failedKey,
   type InboxRow,
   inboxKey,
@@ -24,7 +24,7 @@ export interface FailedMessage {
  * @param max - at most this many hints are looked at
  */
 export async function readFailed(table: Table, consumer: string, max: number): Promise<Found<FailedMessage>> {
-  const hints = await readPartition<FailedPointer>(table, { pk: failedKey(consumer, '').PK }, max);
+  const hints = await readPartition<FailedHint>(table, { pk: failedKey(consumer, '').PK }, max);
   const rows = await eachOf(hints.items, async ({ SK: eventId, failedAt }) => {
     return { eventId, failedAt, row: await readInbox(table, consumer, eventId) };
   });

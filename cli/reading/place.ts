@@ -40,6 +40,6 @@ const LOOK_HIDES_S = 15;
 /** Looks at the letters of a place and puts them back. @param limit - at most this many are looked at */
 export async function peek(queues: Queues, url: string, limit: number): Promise<Letter[]> {
   const letters = await queues.receive(url, { limit, hideS: LOOK_HIDES_S });
-  await pMap(letters, (letter) => queues.release(url, letter), { concurrency: 8 });
+  await pMap(letters, (letter) => queues.show(url, letter), { concurrency: 8 });
   return letters;
 }

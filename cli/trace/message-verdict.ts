@@ -132,7 +132,7 @@ function ofUnclaimed(event: TracedEvent, message: TracedMessage, context: Verdic
   if (letter !== undefined) {
     const { place, kind } = letter.place;
     const { ERROR_CODE, ERROR_MESSAGE } = letter.letter.attributes;
-    const cause = [ERROR_CODE, ERROR_MESSAGE]
+    const error = [ERROR_CODE, ERROR_MESSAGE]
       .filter((part) => part !== undefined)
       .map(printable)
       .join(': ');
@@ -140,9 +140,9 @@ function ofUnclaimed(event: TracedEvent, message: TracedMessage, context: Verdic
       kind === 'rule'
         ? `could not be put into the queue of ${consumer.name}`
         : `was never finished by ${consumer.name}`;
-    const text = `${name} ${how}${cause === '' ? '' : ` (${cause})`}. Its letter is in ${place} and is deleted for ever ${inTime(letter.expiresAt, now)}.`;
+    const text = `${name} ${how}${error === '' ? '' : ` (${error})`}. Its letter is in ${place} and is deleted for ever ${inTime(letter.expiresAt, now)}.`;
     return {
-      state: 'undelivered',
+      state: kind === 'rule' ? 'undelivered' : 'dead-lettered',
       text,
       next: commandLine(`dlq redrive ${place} --letter ${letter.letter.messageId}`),
     };

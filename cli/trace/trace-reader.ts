@@ -8,7 +8,7 @@ import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import {
   asRow,
   type EffectRow,
-  type FailedPointer,
+  type FailedHint,
   failedKey,
   type InboxRow,
   inboxKey,
@@ -144,7 +144,7 @@ function createEventReader({ directory, table, queues }: TraceDeps, shards: read
       consumer,
       row,
       effects,
-      failedAt: hint === undefined ? undefined : asRow<FailedPointer>(hint).failedAt,
+      failedAt: hint === undefined ? undefined : asRow<FailedHint>(hint).failedAt,
       queue: lost ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
       ...(dead ? await findLetter(eventId, row, consumer) : { letter: undefined, unseen: false }),
     };

@@ -2,10 +2,11 @@ import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { duration, time } from '../frame/output.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
-/** Where an event is, from the worst to the best. The first six need somebody. */
+/** Where an event is, from the worst to the best. The first seven need somebody. */
 const STATES = [
   'dead',
   'rejected',
+  'dead-lettered',
   'undelivered',
   'missing',
   'stuck',

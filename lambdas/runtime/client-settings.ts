@@ -2,8 +2,11 @@ import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 
 /** The settings that every SDK client takes; times are in milliseconds. */
 export interface ClientSettings {
+  /** How often a request is tried in all. */
   readonly maxAttempts: number;
+  /** Where the SDK writes its warnings. */
   readonly logger: NonNullable<DynamoDBClientConfig['logger']>;
+  /** How long a connection and a request may take. */
   readonly requestHandler: {
     readonly connectionTimeout: number;
     readonly requestTimeout: number;

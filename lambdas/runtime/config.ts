@@ -47,6 +47,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface ProducerConfig {
   /** The EventBridge `source` of everything this service writes. */
   readonly service: string;
+  /** The name of the Mailroom table. */
   readonly tableName: string;
   /** Over how many shards the events of one minute spread, 1 to 256: the shard is one byte of the event id. */
   readonly shards: number;
@@ -56,9 +57,11 @@ export interface ProducerConfig {
 
 /** What the relay's two functions need to know. */
 export interface RelayConfig {
+  /** The name of the Mailroom table. */
   readonly tableName: string;
   /** The name or the ARN of the bus. */
   readonly busName: string;
+  /** Over how many shards the events of one minute spread, 1 to 256. */
   readonly shards: number;
   /** How long a claim of the relay holds a row, milliseconds. */
   readonly claimLeaseMs: number;
@@ -76,6 +79,7 @@ export interface RelayConfig {
 export interface ConsumerConfig extends ProducerConfig {
   /** The consumer's name: part of the key of its inbox rows, so it must never change. */
   readonly consumer: string;
+  /** The queue that its messages come from. */
   readonly queueUrl: string;
   /** How long a claim of a message holds it, unless renewed, milliseconds. */
   readonly leaseMs: number;

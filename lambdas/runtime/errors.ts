@@ -56,6 +56,7 @@ export class AlreadyProcessed extends MailroomError {
 
 /** A single conditional write was refused. `item` is the row as it stood, absent when there was none. */
 export class ConditionFailed extends MailroomError {
+  /** The row as it stood; absent when there was none. */
   readonly item: Item | undefined;
 
   constructor(item: Item | undefined, options?: ErrorOptions) {
@@ -69,6 +70,7 @@ export class ConditionFailed extends MailroomError {
 export interface CancellationReason {
   /** DynamoDB's reason code: `None`, `ConditionalCheckFailed`, `TransactionConflict`, `ThrottlingError`, … */
   readonly code: string;
+  /** What DynamoDB says of it; absent where it says nothing. */
   readonly message?: string | undefined;
   /** The row as it stood, where the action asked for it and a row existed. */
   readonly item?: Item | undefined;
@@ -76,6 +78,7 @@ export interface CancellationReason {
 
 /** A transaction was cancelled as a whole; `reasons` are in the order of its actions. */
 export class TransactionCancelled extends MailroomError {
+  /** One for each action of the transaction, in order. */
   readonly reasons: readonly CancellationReason[];
 
   constructor(reasons: readonly CancellationReason[], options?: ErrorOptions) {

@@ -34,6 +34,7 @@ export interface Envelope<T extends string = string, D = unknown> {
 export interface EventInput<D> {
   /** Which thing it happened to. */
   readonly aggregateId: string;
+  /** The payload, as its schema takes it. */
   readonly data: D;
   /** @default the time of the commit */
   readonly occurredAt?: number | undefined;
@@ -41,26 +42,35 @@ export interface EventInput<D> {
   readonly correlationId?: string | undefined;
   /** @default inside a consumer the handled event's id, else absent */
   readonly causationId?: string | undefined;
+  /** An X-Ray trace header, carried along. @default inside a consumer the handled event's, else none */
   readonly traceId?: string | undefined;
+  /** The producer's own number, for consumers that need an order. @default none */
   readonly sequence?: number | undefined;
 }
 
 /** An event that was described but not yet written: what `commit` and `entries` take. */
 export interface EventDraft<D = unknown> extends EventInput<D> {
+  /** The definition that made it. */
   readonly definition: AnyEventDefinition;
 }
 
 /** One event type of the catalogue, made by {@link defineEvent}. */
 export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
+  /** The name, and the EventBridge `detail-type`. */
   readonly type: T;
+  /** The version of the payload's shape, from 1. */
   readonly version: number;
+  /** What kind of thing it happens to, e.g. `Order`. */
   readonly aggregateType: string;
+  /** Validates the payload, when it is written and when it is read. */
   readonly schema: S;
+  /** Turns a payload of an older version into today's; absent where there is none. */
   readonly upcast: ((data: unknown, version: number) => unknown) | undefined;
   /** Describes one event of this type, to be handed to `outbox.commit`, `outbox.entries` or `ctx.commit`. */
   create(input: EventInput<StandardSchemaV1.InferInput<S>>): EventDraft<StandardSchemaV1.InferInput<S>>;
 }
 
+/** An event definition of any type and payload. */
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds schemas of any type
 export type AnyEventDefinition = EventDefinition<string, any>;
 

@@ -76,7 +76,7 @@ export type {
 } from './table.ts';
 export { type MetricName, powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 export {
-  type Cause,
+  type CausingEvent,
   type Commit,
   createOutbox,
   type Outbox,

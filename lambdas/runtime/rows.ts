@@ -29,7 +29,9 @@ export type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD' | 'DISCARDED';
 
 /** An event in the outbox: `OUTBOX#<minute>#<shard>` / `EVENT#<eventId>`. */
 export interface OutboxRow extends Key {
+  /** The version of the row's shape. */
   readonly schema: number;
+  /** Where it stands. */
   readonly status: OutboxStatus;
   /** Until when a PENDING row belongs to one publisher. */
   readonly leaseUntil: number;
@@ -41,23 +43,33 @@ export interface OutboxRow extends Key {
   readonly type: string;
   /** The envelope as JSON: the EventBridge `detail`, byte for byte. */
   readonly envelope: string;
+  /** An X-Ray trace header, carried along. */
   readonly traceId?: string | undefined;
+  /** What its last failure said. */
   readonly lastError?: string | undefined;
+  /** The same for failures of one cause. */
   readonly fingerprint?: string | undefined;
+  /** When it was published, epoch milliseconds. */
   readonly publishedAt?: number | undefined;
   /** Which path published it: the stream or the sweep. */
   readonly publishedBy?: string | undefined;
+  /** When it became DEAD, epoch milliseconds. */
   readonly deadAt?: number | undefined;
   /** When an operator last sent it again to one of its consumers, epoch milliseconds. */
   readonly resentAt?: number | undefined;
   /** Who requeued it last, when, and why. */
   readonly requeuedBy?: string | undefined;
+  /** When it was requeued last, epoch milliseconds. */
   readonly requeuedAt?: number | undefined;
+  /** Why it was requeued last. */
   readonly requeuedReason?: string | undefined;
   /** Who gave it up for good, when, and why. */
   readonly discardedBy?: string | undefined;
+  /** When it was given up for good, epoch milliseconds. */
   readonly discardedAt?: number | undefined;
+  /** Why it was given up for good. */
   readonly discardedReason?: string | undefined;
+  /** From when on TTL may delete it, epoch seconds; absent while it is PENDING or DEAD. */
   readonly expiresAt?: number | undefined;
 }
 
@@ -148,7 +160,7 @@ export interface RejectedPointer extends Key {
  * Says that a message may be FAILED: `FAILED#<consumer>` / `<eventId>`. Only a hint, so that failures can be listed without
  * an index: written after the row, removed when the message is processed, both without a promise. The row decides.
  */
-export interface FailedPointer extends Key {
+export interface FailedHint extends Key {
   readonly schema: number;
   readonly failedAt: number;
   readonly expiresAt: number;

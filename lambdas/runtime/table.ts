@@ -5,13 +5,17 @@ export type Item = Record<string, NativeAttributeValue>;
 
 /** The primary key of an item of the Mailroom table. */
 export interface Key {
+  /** The partition key. */
   readonly PK: string;
+  /** The sort key. */
   readonly SK: string;
 }
 
 /** What the condition or the update of a write is made of, and where it goes. */
 export interface Expression {
+  /** What each `#name` of the expressions stands for. @default none */
   readonly ExpressionAttributeNames?: Record<string, string> | undefined;
+  /** What each `:value` of the expressions stands for. @default none */
   readonly ExpressionAttributeValues?: Item | undefined;
   /** `ALL_OLD` hands the row as it stood to whoever reads the refusal. */
   readonly ReturnValuesOnConditionCheckFailure?: 'ALL_OLD' | 'NONE' | undefined;
@@ -21,26 +25,35 @@ export interface Expression {
 
 /** Write a whole item, as in the document client's `TransactWriteCommand`. */
 export interface Put extends Expression {
+  /** The whole item, its key too. */
   readonly Item: Item | undefined;
+  /** What must be true of the item as it stands, e.g. `attribute_not_exists(PK)`. @default nothing: it is replaced */
   readonly ConditionExpression?: string | undefined;
 }
 
 /** Change an item in place, as in the document client's `TransactWriteCommand`. */
 export interface Update extends Expression {
+  /** The key of the item. */
   readonly Key: Item | undefined;
+  /** What changes, e.g. `SET available = available - :one`. */
   readonly UpdateExpression: string | undefined;
+  /** What must be true of the item as it stands. @default nothing */
   readonly ConditionExpression?: string | undefined;
 }
 
 /** Delete an item, as in the document client's `TransactWriteCommand`. */
 export interface Delete extends Expression {
+  /** The key of the item. */
   readonly Key: Item | undefined;
+  /** What must be true of the item as it stands. @default nothing */
   readonly ConditionExpression?: string | undefined;
 }
 
 /** Test an item without writing it, as in the document client's `TransactWriteCommand`. */
 export interface ConditionCheck extends Expression {
+  /** The key of the item. */
   readonly Key: Item | undefined;
+  /** What must be true of the item, or the whole transaction is refused. */
   readonly ConditionExpression: string | undefined;
 }
 
@@ -49,18 +62,23 @@ export interface ConditionCheck extends Expression {
  * `TransactWriteCommand`, so what ElectroDB or dynamodb-toolbox produces fits as it is.
  */
 export interface Write {
+  /** A whole item to write. */
   readonly Put?: Put | undefined;
+  /** A change of an item. */
   readonly Update?: Update | undefined;
+  /** An item to delete. */
   readonly Delete?: Delete | undefined;
 }
 
 /** One action of a transaction: a {@link Write}, or a condition on a row that is not written. */
 export interface TransactAction extends Write {
+  /** A condition on an item that is not written. */
   readonly ConditionCheck?: ConditionCheck | undefined;
 }
 
 /** A read of one partition, a page at a time, in the order of the sort key. */
 export interface Query {
+  /** The partition key. */
   readonly pk: string;
   /** Only sort keys that begin with this. @default all */
   readonly skPrefix?: string | undefined;
@@ -76,6 +94,7 @@ export interface Query {
 
 /** One page of a {@link Query}. */
 export interface Page {
+  /** What was read, in the order of the sort key. */
   readonly items: Item[];
   /** Present while there may be more to read. */
   readonly cursor?: Item | undefined;
@@ -83,6 +102,7 @@ export interface Page {
 
 /** One conditional update of a batch: only equalities, so that it fits a PartiQL statement. */
 export interface EachUpdate {
+  /** The key of the item. */
   readonly key: Key;
   /** Attributes to set. At least one. */
   readonly set: Item;

@@ -37,6 +37,7 @@ export type MetricName =
  * What the runtime says about itself. `powertoolsTelemetry` is the real one; payloads are never part of it.
  */
 export interface Telemetry {
+  /** Where log lines go. */
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
   /** Adds to a counter. @param value - @default 1 */
   count(name: MetricName, value?: number): void;

@@ -14,7 +14,7 @@ function replaced(update: Update, from: string | RegExp, to: string): Update {
 /** The rules of the inbox, one by one. */
 export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   {
-    rule: 'a release is refused once the message is PROCESSED',
+    rule: 'a failure is refused once the message is PROCESSED',
     where: 'a commit, delivered',
     budget: { faults: 2, stalls: 0 },
     tamper: table({

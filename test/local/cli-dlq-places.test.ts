@@ -19,7 +19,7 @@ describe.concurrent('DEAD events', () => {
       eventId,
       type: 'OrderPlaced',
       expiresAt: null,
-      cause: 'relay MalformedDetail: The entry is malformed.',
+      fingerprint: 'relay MalformedDetail: The entry is malformed.',
     });
     const run = await mailroom(
       ...['dlq', 'redrive', 'dead', '--letter', eventId, '--apply', '--reason', 'mended', '--json'],
@@ -101,7 +101,7 @@ describe.concurrent('letters of the stream', () => {
     const unreadable = await queues.send(directory.mailroom.failureQueue, 'no JSON');
     const argv = ['dlq', 'redrive', 'stream', '--json', '--letter', letter, unreadable];
     const plan = byId((await seeing(...argv)).json().letters);
-    expect(plan[letter]).toMatchObject({ verdict: 'runs', cause: 'RetryAttemptsExhausted' });
+    expect(plan[letter]).toMatchObject({ verdict: 'runs', fingerprint: 'RetryAttemptsExhausted' });
     expect(plan[unreadable]).toMatchObject({ verdict: 'fails', code: 'UNREADABLE_LETTER' });
     expect(await get(outboxKeyOf(eventId))).toMatchObject({ status: 'PENDING' });
 

@@ -30,12 +30,12 @@ describe.concurrent('letters of a consumer', () => {
     expect(count).toBeGreaterThanOrEqual(2);
     const sentAt = Number(letters[readable]?.sentAt);
     expect(letters[readable]).toEqual({
-      letter: readable,
+      id: readable,
       eventId: envelope.eventId,
       type: 'PaymentCaptured',
       sentAt: expect.any(Number),
       expiresAt: sentAt + 14 * 86_400_000,
-      cause: null,
+      fingerprint: null,
     });
     expect(letters[unreadable]).toMatchObject({ eventId: null, type: null });
     await look();
@@ -71,7 +71,7 @@ describe.concurrent('letters of a consumer', () => {
       expect(plan.json()).toMatchObject({
         place,
         applied: false,
-        verdicts: { runs: 1, handled: 1, fails: 3, 'too-old': 0, held: 0 },
+        verdicts: { runs: 1, handled: 1, fails: 3, 'too-old': 0, busy: 0 },
       });
       const letters = byId(plan.json().letters);
       expect(letters[ids.invalid]).toMatchObject({ verdict: 'fails', code: 'INVALID_PAYLOAD' });
@@ -111,7 +111,7 @@ describe.concurrent('letters of a consumer', () => {
     const damaged = await die('consumer:notifications', delivered({ ...envelope, correlationId: '' }));
     const argv = ['--letter', damaged, '--json', '--reason', 'a copy that was edited wrongly', '--apply'];
     const run = await seeing('dlq', 'discard', 'consumer:notifications', ...argv);
-    expect(run.json().letters).toMatchObject([{ letter: damaged, eventId: null, outcome: 'discarded' }]);
+    expect(run.json().letters).toMatchObject([{ id: damaged, eventId: null, outcome: 'discarded' }]);
     expect(await message('notifications', `unreadable-${damaged}`)).toMatchObject({ status: 'DISCARDED' });
     await send('notifications', [delivered(envelope)]);
     await eventually(async () => {
@@ -139,10 +139,10 @@ describe.concurrent('letters of a consumer', () => {
     const sent = await send('order-status', poisons.map(delivered));
     const argv = ['dlq', 'redrive', 'consumer:order-status', '--json', '--letter', ...sent];
     const plan = await seeing(...argv);
-    const cause = expect.stringContaining('order-status ATTEMPTS_SPENT');
+    const fingerprint = expect.stringContaining('order-status ATTEMPTS_SPENT');
     expect(plan.json().letters).toMatchObject([
-      { verdict: 'runs', cause },
-      { verdict: 'runs', cause },
+      { verdict: 'runs', fingerprint },
+      { verdict: 'runs', fingerprint },
     ]);
 
     const stopped = await seeing(...argv, '--apply');
@@ -154,7 +154,7 @@ describe.concurrent('letters of a consumer', () => {
     await put(orderRow(order));
     const rest = stopped.json().letters.filter(({ outcome }: { outcome: string }) => outcome === 'untried');
     const mended = await seeing(
-      ...['dlq', 'redrive', 'consumer:order-status', '--json', '--apply', '--letter', rest[0].letter],
+      ...['dlq', 'redrive', 'consumer:order-status', '--json', '--apply', '--letter', rest[0].id],
     );
     expect(mended.code, mended.err).toBe(0);
     expect(await get(orderKey(orderId))).toMatchObject({ payment: 'captured' });
@@ -195,11 +195,11 @@ describe.concurrent('letters of a consumer', () => {
     });
     const letter = await die('rule:payments', asDelivered('orders', envelope));
     const plan = await seeing('dlq', 'redrive', 'rule:payments', '--json', '--letter', letter);
-    expect(plan.json().letters).toMatchObject([{ verdict: 'held' }]);
+    expect(plan.json().letters).toMatchObject([{ verdict: 'busy' }]);
     const discard = ['dlq', 'discard', 'rule:payments', '--letter', letter, '--reason', 'a test', '--json'];
-    const held = await seeing(...discard, '--apply');
-    expect(held.code).toBe(1);
-    expect(held.json().letters).toMatchObject([{ outcome: 'held' }]);
+    const busy = await seeing(...discard, '--apply');
+    expect(busy.code).toBe(1);
+    expect(busy.json().letters).toMatchObject([{ outcome: 'busy' }]);
 
     const resolved = await mailroom(
       'message',
@@ -210,7 +210,7 @@ describe.concurrent('letters of a consumer', () => {
       'by phone',
     );
     expect(resolved.code).toBe(2);
-    expect(resolved.err).toContain('MESSAGE_HELD');
+    expect(resolved.err).toContain('MESSAGE_LEASED');
     const forced = await mailroom(
       ...['message', 'resolve', 'payments', envelope.eventId, '--reason', 'by phone', '--force'],
     );
@@ -240,12 +240,12 @@ describe.concurrent('letters of a rule', () => {
     const argv = ['dlq', 'discard', 'rule:notifications', '--letter', letter, '--json'];
     expect((await mailroom(...argv)).err).toContain('--reason');
     const plan = await seeing(...argv, '--reason', 'a test order');
-    expect(plan.json()).toMatchObject({ applied: false, letters: [{ letter, outcome: 'discard' }] });
+    expect(plan.json()).toMatchObject({ applied: false, letters: [{ id: letter, outcome: 'discard' }] });
     expect(await message('notifications', envelope.eventId)).toBeUndefined();
 
     const run = await seeing(...argv, '--reason', 'a test order', '--apply');
     expect(run.code).toBe(0);
-    expect(run.json()).toMatchObject({ applied: true, letters: [{ letter, outcome: 'discarded' }] });
+    expect(run.json()).toMatchObject({ applied: true, letters: [{ id: letter, outcome: 'discarded' }] });
     expect(await message('notifications', envelope.eventId)).toMatchObject({
       status: 'DISCARDED',
       discardedReason: 'a test order',

@@ -22,7 +22,7 @@ const standing = fc.constantFrom<Standing>(
   'failed',
   'rejected',
   'discarded',
-  'dead',
+  'letters',
   'waiting',
   'missing',
 );
@@ -52,9 +52,10 @@ test('whatever became of the events: what was expected is accounted for, each wh
           for (const name of CONSUMERS) {
             const row = ROW_OF[at[name]];
             const nowhere = busy[name] ? 'waiting' : 'missing';
-            const stands = row !== undefined || at[name] === 'dead' ? at[name] : nowhere;
+            const stands = row !== undefined || at[name] === 'letters' ? at[name] : nowhere;
             if (row !== undefined) await rig.inbox(name, envelope.eventId, row);
-            if (stands === 'dead') rig.letter(`${name}-${agoMinutes % 2 ? 'dead' : 'undelivered'}`, envelope);
+            if (stands === 'letters')
+              rig.letter(`${name}-${agoMinutes % 2 ? 'dead' : 'undelivered'}`, envelope);
             if (status !== 'PUBLISHED' || type !== 'OrderPlaced') continue;
             expected[name].expected += 1;
             expected[name][stands] += 1;
@@ -89,7 +90,7 @@ function counts(): Record<keyof ConsumerLedger, number> {
     failed: 0,
     rejected: 0,
     discarded: 0,
-    dead: 0,
+    letters: 0,
     waiting: 0,
     unproven: 0,
     missing: 0,

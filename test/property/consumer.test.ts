@@ -80,7 +80,7 @@ it('whatever a handler throws, its message is named, and its row says that it fa
         expect(failed).toContain(messageIdOf(record));
         // Without a claim the first run of a transactional handler leaves no trace.
         const before =
-          spec.prior === 'none' ? undefined : spec.prior === 'expired' ? 'PROCESSING' : spec.prior;
+          spec.prior === 'none' ? undefined : spec.prior === 'abandoned' ? 'PROCESSING' : spec.prior;
         expect(['FAILED', 'REJECTED', ...(spec.type === 'Swift' ? [before] : [])]).toContain(
           statusOf(eventId),
         );

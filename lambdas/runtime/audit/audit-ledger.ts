@@ -15,7 +15,7 @@ export interface ConsumerLedger {
   /** Given up by an operator. */
   readonly discarded: number;
   /** A letter in its dead-letter or undelivered queue, and no inbox row, or one that is overdue. */
-  readonly dead: number;
+  readonly letters: number;
   /** No inbox row, and it may still be on its way, or on it once more. */
   readonly waiting: number;
   /** No inbox row, and nothing says that there should be one. */
@@ -59,7 +59,7 @@ export interface Ledger {
   /** It has an inbox row. One in a state that this version does not know is left out: the books will not close. */
   row(consumer: string, row: InboxRow): void;
   /** It has no inbox row that the walk could see, or one that waits for a message which is overdue: to be judged later. */
-  unsettled(consumer: string, event: PublishedEvent): void;
+  undecided(consumer: string, event: PublishedEvent): void;
   /** The events of a consumer that are still to be judged. */
   open(consumer: string): readonly PublishedEvent[];
   /** It was judged. */
@@ -95,7 +95,7 @@ export function createLedger(directory: Directory): Ledger {
       const standing = STANDING_OF[status];
       if (standing !== undefined) page(consumer).counts[standing] += 1;
     },
-    unsettled: (consumer, event) => {
+    undecided: (consumer, event) => {
       page(consumer).open.push(event);
     },
     open: (consumer) => page(consumer).open,
@@ -123,7 +123,7 @@ function blank(): Counts {
     failed: 0,
     rejected: 0,
     discarded: 0,
-    dead: 0,
+    letters: 0,
     waiting: 0,
     unproven: 0,
     missing: 0,

@@ -28,7 +28,7 @@ const DAY_MS = 86_400_000;
 /** What it takes to judge. */
 interface Judging {
   readonly table: Pick<Table, 'get'>;
-  readonly queues: Pick<Queues, 'depth' | 'receive' | 'release'>;
+  readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly ages?: QueueAges | undefined;
   readonly clock: Clock;
   readonly graceMs: number;
@@ -45,7 +45,7 @@ interface Judging {
  *
  * @returns what could not be looked at
  */
-export async function judgeUnsettled(
+export async function judgeUndecided(
   deps: Judging,
   consumer: ConsumerEntry,
   ledger: Ledger,
@@ -67,7 +67,7 @@ export async function judgeUnsettled(
   }
 
   async function judge(event: PublishedEvent): Promise<void> {
-    if (letters.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'dead');
+    if (letters.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'letters');
     const onItsWay =
       event.sentAt + deps.graceMs > lookedAt ||
       !letters.complete ||
@@ -135,7 +135,7 @@ async function lettersOf(queues: Judging['queues'], consumer: ConsumerEntry): Pr
     const count = await held(queues, url);
     if (count === 0) continue;
     const letters = await queues.receive(url, { limit: LETTERS_MAX, hideS: LETTERS_HIDE_S });
-    await pMap(letters, (letter) => queues.release(url, letter), { concurrency: AT_ONCE });
+    await pMap(letters, (letter) => queues.show(url, letter), { concurrency: AT_ONCE });
     for (const { body } of letters) {
       const eventId = deliveredEventId(body);
       if (eventId !== undefined) eventIds.add(eventId);

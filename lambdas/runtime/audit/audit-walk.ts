@@ -81,7 +81,7 @@ export async function walkOutbox(
     ledger.expect(consumer);
     const item = await table.get(inboxKey(consumer, event.eventId));
     const row = item === undefined ? undefined : asRow<InboxRow>(item);
-    if (row === undefined || isOverdue(row, overdueAt)) ledger.unsettled(consumer, { ...event, row });
+    if (row === undefined || isOverdue(row, overdueAt)) ledger.undecided(consumer, { ...event, row });
     else ledger.row(consumer, row);
   }
 

@@ -8,7 +8,7 @@ import { createDoubles, type DoubledEvent } from './audit-doubles.ts';
 import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
 import { type ConsumerLedger, createLedger, type MissingEvent } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
-import { judgeUnsettled } from './audit-verdict.ts';
+import { judgeUndecided } from './audit-verdict.ts';
 import { walkOutbox } from './audit-walk.ts';
 
 /** What an audit needs. It only reads. */
@@ -16,7 +16,7 @@ export interface AuditDeps {
   readonly table: Pick<Table, 'get' | 'query'>;
   /** Says which consumers must see which events: what the constructs declared, not what is deployed now. */
   readonly directory: Directory;
-  readonly queues: Pick<Queues, 'depth' | 'receive' | 'release'>;
+  readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly rules: DeployedRules;
   /** Without it, an event of a queue that is never empty counts as waiting for as long. @default none */
   readonly ages?: QueueAges | undefined;
@@ -91,11 +91,11 @@ const GRACE_MS = 5 * 60_000;
 const WALK_SHARE = 0.7;
 
 /**
- * Makes the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + dead + waiting +
+ * Makes the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + letters + waiting +
  * unproven + missing*. It counts rows and letters, never CloudWatch's sums, so that what was lost anywhere between the bus
  * and the inbox is found: a missing bus, a drifted rule, a purged queue.
  *
- * What a published event without an inbox row is: *dead* when a letter of it lies in the consumer's dead-letter or
+ * What a published event without an inbox row is: one of *letters* when a letter of it lies in the consumer's dead-letter or
  * undelivered queue; *waiting* while it may still be on its way; *unproven* when it need not have a row (see `earlier`, and
  * the retention of the inbox); else *missing*, confirmed by a strongly consistent read. *Missing* is also one that was to be
  * tried again, by its row, and of which no message is left: neither a letter, nor anything at all in the queue.
@@ -134,7 +134,7 @@ export function createAudit(deps: AuditDeps): Audit {
         incomplete.push(`There was no time for all of what was committed from ${minuteOf(seenUntil)}Z on.`);
       for (const consumer of directory.consumers) {
         const judging = { ...deps, clock, graceMs, earlier: range.earlier ?? false, goesOn: goesOn(endsBy) };
-        incomplete.push(...(await judgeUnsettled(judging, consumer, ledger)));
+        incomplete.push(...(await judgeUndecided(judging, consumer, ledger)));
       }
       return {
         since,

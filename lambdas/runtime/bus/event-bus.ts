@@ -1,6 +1,8 @@
 /** One entry to publish: what EventBridge calls a PutEvents request entry. */
 export interface BusEntry {
+  /** The service that wrote the event. */
   readonly source: string;
+  /** The event's type. */
   readonly detailType: string;
   /** The envelope as JSON. */
   readonly detail: string;

@@ -24,7 +24,7 @@ export interface ClaimedRunDeps extends LeasedRunDeps {
 /**
  * Claims a message, runs its handler under the claim, and writes what became of it on the inbox row.
  *
- * @param takeOver - whether it may be taken from an owner whose lease has passed
+ * @param takeOver - whether it may be taken from a worker whose lease has passed
  * @param unclaimedRuns - how many of its runs were, or would have been, without a claim: these are not counted @default 0
  */
 export type ClaimedRun = (
@@ -66,7 +66,7 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
       case 'returned':
         return complete(delivery, claim, effects, run.result);
       case 'blocked':
-        return giveBack(delivery, claim, run.error);
+        return release(delivery, claim, run.error);
       case 'out-of-time': {
         // The handler still runs: its lease stays, and nobody tries before the function is stopped for certain.
         const error = outOfTime();
@@ -85,16 +85,16 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
       return reject(delivery, claim, attemptsSpent(claim.attempt, error));
     const afterMs = outcomes.retryAfterMs(claim.attempt);
     const retryAt = clock.now() + afterMs;
-    const refusal = await inbox.release(claim, error, retryAt);
+    const refusal = await inbox.fail(claim, error, retryAt);
     if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
     await hints.put(claim.message.eventId, retryAt, claim.endsBy);
     return outcomes.comeAgain(delivery, afterMs, error);
   }
 
   /** An effect may still be running elsewhere: the message waits until that must be over. */
-  async function giveBack(delivery: Delivery, claim: Claim, error: EffectInProgress): Promise<Outcome> {
+  async function release(delivery: Delivery, claim: Claim, error: EffectInProgress): Promise<Outcome> {
     const afterMs = outcomes.untilMs(error.until);
-    const refusal = await inbox.giveBack(claim, clock.now() + afterMs);
+    const refusal = await inbox.release(claim, clock.now() + afterMs);
     if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
     telemetry.count('MessagesLeased');
     return again(afterMs, error);

@@ -23,7 +23,9 @@ import { asLeased, createUnclaimedRun } from './transactional-run.ts';
 export interface ConsumerDeps {
   /** From `readConsumerConfig(process.env)`. */
   readonly config: ConsumerConfig;
+  /** The Mailroom table. */
   readonly table: Table;
+  /** The queue that its messages come from. */
   readonly queue: Queue;
   /** One for each event type that the consumer's rule lets through. */
   readonly handlers: readonly Handler[];
@@ -104,14 +106,14 @@ export function createConsumer(
       let arrived = true;
       const first = await receive(record, endsBy, false)
         .then((outcome) => {
-          arrived = outcome.kind !== 'expired';
+          arrived = outcome.kind !== 'abandoned';
           return outcome;
         })
         .finally(() => {
           if (arrived) lane.arrive();
         });
       const last =
-        first.kind === 'expired'
+        first.kind === 'abandoned'
           ? await lane.runLast(first.attempts, () => receive(record, endsBy, true))
           : first;
       if (last.kind === 'done') return;

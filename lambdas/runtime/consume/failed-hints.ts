@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { expiresAt, type FailedPointer, failedKey, SCHEMA } from '../rows.ts';
+import { expiresAt, type FailedHint, failedKey, SCHEMA } from '../rows.ts';
 import type { Table, Write } from '../table.ts';
 import type { Telemetry } from '../telemetry.ts';
 
@@ -55,7 +55,7 @@ export function createFailedHints(deps: FailedHintsDeps): FailedHints {
 
   return {
     put: (eventId, retryAt, endsBy) => {
-      const hint: FailedPointer = {
+      const hint: FailedHint = {
         ...failedKey(consumer, eventId),
         schema: SCHEMA,
         failedAt: clock.now(),

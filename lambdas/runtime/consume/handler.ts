@@ -57,15 +57,21 @@ export type Handler = LeasedHandler | TransactionalHandler;
 
 /** Made by {@link leased}. */
 export interface LeasedHandler {
+  /** Tells it from a {@link TransactionalHandler}. */
   readonly kind: 'leased';
+  /** The event that it handles. */
   readonly definition: AnyEventDefinition;
+  /** What was given to {@link leased}. */
   readonly handle: (event: never, ctx: LeasedContext) => Promise<unknown>;
 }
 
 /** Made by {@link transactional}. */
 export interface TransactionalHandler {
+  /** Tells it from a {@link LeasedHandler}. */
   readonly kind: 'transactional';
+  /** The event that it handles. */
   readonly definition: AnyEventDefinition;
+  /** What was given to {@link transactional}. */
   readonly handle: (event: never, ctx: TransactionalContext) => Promise<Commit>;
 }
 

@@ -32,8 +32,8 @@ export type Verdict =
   | { readonly status: 'claimed'; readonly claim: Claim }
   /** Somebody else holds it. */
   | { readonly status: 'leased'; readonly until: number; readonly endsBy: number }
-  /** Its owner's lease has passed: it may be taken over, alone and last. */
-  | { readonly status: 'expired'; readonly attempts: number }
+  /** Its worker's lease has passed: it may be taken over, alone and last. */
+  | { readonly status: 'abandoned'; readonly attempts: number }
   | { readonly status: 'processed'; readonly result: string | undefined }
   | { readonly status: 'rejected'; readonly reason: string }
   /** No row, and the event is older than the inbox retention: its row may have expired, so it must not run. */
@@ -67,7 +67,7 @@ export interface Conditions {
   tooOld(message: Message): boolean;
   /**
    * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed, or its
-   * owner's lease has passed; and it was not rejected under this very SQS message id.
+   * worker's lease has passed; and it was not rejected under this very SQS message id.
    */
   claimable(message: Message, takeOver: boolean, now: number): Condition;
   /** A REJECTED row that a redrive may open again: this very state, under another message id. */
@@ -119,7 +119,7 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
     }
     if (row.status === 'FAILED') return { status: 'open' };
     const until = row.leaseUntil ?? 0;
-    if (until < clock.now()) return { status: 'expired', attempts: row.attempts };
+    if (until < clock.now()) return { status: 'abandoned', attempts: row.attempts };
     return { status: 'leased', until, endsBy: row.endsBy ?? until };
   }
 

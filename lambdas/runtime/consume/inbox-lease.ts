@@ -6,7 +6,7 @@ import { fenceLost, type InboxDeps, type InboxRows } from './inbox-row.ts';
 export function createLeasing(
   { clock, consumer, leaseMs }: InboxDeps,
   rows: InboxRows,
-): Pick<Inbox, 'renew' | 'release' | 'giveBack'> {
+): Pick<Inbox, 'renew' | 'fail' | 'release'> {
   return {
     renew: async (current) => {
       const leaseUntil = Math.min(clock.now() + leaseMs, current.endsBy);
@@ -19,7 +19,7 @@ export function createLeasing(
       if (refusal !== undefined) throw fenceLost(current, refusal);
       return { ...current, leaseUntil };
     },
-    release: (current, error, retryAt) =>
+    fail: (current, error, retryAt) =>
       rows.underFence(
         current,
         'SET #status = :FAILED, lastError = :lastError, fingerprint = :fingerprint, retryAt = :retryAt ' +
@@ -32,7 +32,7 @@ export function createLeasing(
         },
         (row) => row.status === 'FAILED',
       ),
-    giveBack: (current, retryAt) =>
+    release: (current, retryAt) =>
       rows.underFence(
         current,
         'SET #status = :FAILED, attempts = attempts - :one, retryAt = :retryAt REMOVE leaseUntil, endsBy',

@@ -19,7 +19,7 @@ import { createInboxRows, type InboxDeps } from './inbox-row.ts';
  *       |---- lease ----|---- lease ----|---- lease ------|
  *       |------------------- endsBy: the function is stopped -------------|
  *
- * The **fence** is a random token of one claim. Renew, release, reject, complete and commit are each conditional
+ * The **fence** is a random token of one claim. Renew, fail, release, reject, complete and commit are each conditional
  * on `status = PROCESSING AND fence = mine`, so a worker that lost its lease can change nothing. Time only says
  * when somebody else may try; it never decides who is right.
  */
@@ -27,7 +27,7 @@ export interface Inbox {
   /**
    * Claims a message.
    *
-   * @param options.takeOver - whether a message whose owner's lease has passed may be taken over
+   * @param options.takeOver - whether a message whose worker's lease has passed may be taken over
    * @param options.endsBy - when the function is stopped, epoch milliseconds
    * @param options.firstReceive - whether this is the first run of this message that counts: its attempts begin at 1,
    * also where a dead letter that comes back was never rejected
@@ -43,9 +43,9 @@ export interface Inbox {
    *
    * @param retryAt - when SQS shows the message again, epoch milliseconds
    */
-  release(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
-  /** Lets go of the message as if this claim had not been. Refused: what the row says instead. */
-  giveBack(claim: Claim, retryAt: number): Promise<Refusal | undefined>;
+  fail(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
+  /** Lets go of the message as if this claim had not been: no attempt counts. Refused: what the row says instead. */
+  release(claim: Claim, retryAt: number): Promise<Refusal | undefined>;
   /** The message can never succeed. Refused: what the row says instead. */
   reject(claim: Claim, error: unknown): Promise<Refusal | undefined>;
   /**

@@ -7,7 +7,7 @@ export interface LastLane {
 }
 
 /**
- * Makes the last lane of a batch. A message taken over from an expired lease may be the one that killed its
+ * Makes the last lane of a batch. A message taken over from a lease that has passed may be the one that killed its
  * process: so it does not take its batch along, and each of them gets its turn before it.
  *
  * @param size - how many records the batch has; the lane opens when each has arrived or waits

@@ -76,7 +76,7 @@ export async function runLeased(
   }
   if (state.blocked !== undefined) return { kind: 'blocked', error: state.blocked };
   // A commit of which nobody knows how it ended: whatever the handler says, the message must not be settled without
-  // its writes. It is released, which the row refuses if the commit happened, and tried again if it did not.
+  // its writes. It is set FAILED, which the row refuses if the commit happened, and tried again if it did not.
   if (state.commit.kind === 'unknown' && end.kind !== 'out-of-time') {
     return { kind: 'threw', error: state.commit.error };
   }

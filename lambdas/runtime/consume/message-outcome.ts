@@ -15,8 +15,8 @@ export type Outcome =
   | { readonly kind: 'done' }
   /** Failed for SQS: shown again after `afterMs`, or moved to the DLQ when its receives are spent. */
   | { readonly kind: 'again'; readonly afterMs: number; readonly error: unknown }
-  /** Its owner's lease has passed: it is taken over last, and alone. */
-  | { readonly kind: 'expired'; readonly attempts: number };
+  /** Its worker's lease has passed: it is taken over last, and alone. */
+  | { readonly kind: 'abandoned'; readonly attempts: number };
 
 /** An outcome for SQS: failed, and shown again after `afterMs`. */
 export function again(afterMs: number, error: unknown): Outcome & { kind: 'again' } {
@@ -108,11 +108,11 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
         return { kind: 'done' };
       case 'rejected':
         return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
-      case 'expired':
-        return { kind: 'expired', attempts: refusal.attempts };
+      case 'abandoned':
+        return { kind: 'abandoned', attempts: refusal.attempts };
       case 'leased': {
         telemetry.count('MessagesLeased');
-        // Once for the rest of the lease; when it is held still, its owner is alive: until the owner is stopped.
+        // Once for the rest of the lease; when it is held still, its worker is alive: until the worker is stopped.
         const until = delivery.receives > 1 ? refusal.endsBy : refusal.until;
         return again(untilMs(until), new MailroomError('LEASED', 'Another worker holds the message'));
       }

@@ -27,7 +27,7 @@ export type Decision =
   | { readonly status: 'resolved' | 'processed' | 'discarded' }
   | { readonly status: 'leased'; readonly until: number };
 
-/** Nobody has it, or its owner's lease has passed. */
+/** Nobody has it, or its worker's lease has passed. */
 const FREE =
   'attribute_not_exists(PK) OR #status IN (:FAILED, :REJECTED) OR (#status = :PROCESSING AND leaseUntil < :now)';
 
@@ -50,7 +50,7 @@ const NOT_FINAL = 'attribute_not_exists(PK) OR #status IN (:FAILED, :REJECTED, :
  */
 export async function resolveMessage(deps: OperationDeps, resolution: Resolution): Promise<Decision> {
   if (!resolution.eventId.startsWith('unreadable-')) eventIdTime(resolution.eventId); // refuses what is none
-  const happened = await settle(deps, resolution, {
+  const happened = await end(deps, resolution, {
     status: 'PROCESSED',
     set: 'processedAt = :now, resolvedBy = :by, resolvedReason = :reason',
   });
@@ -68,7 +68,7 @@ export async function discardMessage(
   deps: OperationDeps,
   discard: Omit<Resolution, 'force'>,
 ): Promise<Decision> {
-  const happened = await settle(deps, discard, {
+  const happened = await end(deps, discard, {
     status: 'DISCARDED',
     set: 'discardedAt = :now, discardedBy = :by, discardedReason = :reason',
   });
@@ -76,7 +76,7 @@ export async function discardMessage(
 }
 
 /** Sets a final status, with a fence of its own. @returns whether it happened */
-async function settle(
+async function end(
   deps: OperationDeps,
   { consumer, eventId, by, reason, inboxRetentionDays, force = false }: Resolution,
   final: { readonly status: 'PROCESSED' | 'DISCARDED'; readonly set: string },
@@ -111,7 +111,7 @@ async function settle(
   ]);
 }
 
-/** What the row of a message says that could not be settled. */
+/** What the row of a message says that could not be ended. */
 async function standing(deps: OperationDeps, { consumer, eventId }: Resolution): Promise<Decision> {
   const { clock = systemClock } = deps;
   const item = await deps.table.get(inboxKey(consumer, eventId), { consistent: true });

@@ -10,12 +10,12 @@ export interface Queues {
    * Never on a queue that a consumer reads: each receive counts towards its `maxReceiveCount`.
    *
    * @param options.limit - at most this many
-   * @param options.hideS - how long each stays hidden, seconds; {@link Queues.release} shows it at once. @default 30
+   * @param options.hideS - how long each stays hidden, seconds; {@link Queues.show} shows it at once. @default 30
    * @returns each once, oldest first
    */
   receive(url: string, options: { readonly limit: number; readonly hideS?: number }): Promise<Letter[]>;
   /** Shows a received letter again. One that is visible already is none the worse. */
-  release(url: string, letter: Letter): Promise<void>;
+  show(url: string, letter: Letter): Promise<void>;
   /** Sends a body. @returns the new message's id */
   send(url: string, body: string): Promise<string>;
   /** Deletes a received letter. One that somebody else has received since may stay: whoever acts on it must be able to repeat that. */

@@ -73,7 +73,7 @@ export function sqsQueues(client: SQSClient): Queues {
         retentionMs: number('MessageRetentionPeriod') * 1_000,
       };
     },
-    release: async (url, { receiptHandle }) => {
+    show: async (url, { receiptHandle }) => {
       try {
         await client.send(
           new ChangeMessageVisibilityCommand({

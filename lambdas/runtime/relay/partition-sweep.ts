@@ -110,7 +110,7 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
           leaseUntil: now + backoffMs(1, backoff, backoff, random),
           error,
         })),
-        ...[...report.skipped, ...report.late].map((row) => ({ row, leaseUntil: now })),
+        ...[...report.skipped, ...report.leaseTooShort].map((row) => ({ row, leaseUntil: now })),
       ]);
     }
     return { settled, served };

@@ -81,7 +81,7 @@ export function createRelayStream(
     }
     await inGroups(freshRows(), async (group) => {
       const report = await relay.publish(group, breaker, fresh);
-      late.push(...report.late.map(({ record }) => record));
+      late.push(...report.leaseTooShort.map(({ record }) => record));
       keep([...report.failed.map(({ row }) => row), ...report.skipped]);
     });
     // Not a claim's time for each group: the function's own time is made for one, and a mark must not be cut off.
@@ -109,7 +109,7 @@ export function createRelayStream(
     const left = rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime());
     const { claimed, failed } = await relay.claim(rows.filter((row) => !left.includes(row)));
     const report = await relay.publish(claimed, breaker, inTime);
-    const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.late];
+    const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.leaseTooShort];
     await relay.release(back.map((row) => ({ row, leaseUntil: row.bornLeaseUntil })));
     return [...left, ...failed, ...back];
   }

@@ -53,7 +53,9 @@ export interface RelayDeps extends TransitionDeps {
 export interface RelayHandlerDeps {
   /** From `readRelayConfig(process.env)`. */
   readonly config: RelayConfig;
+  /** The Mailroom table. */
   readonly table: Table;
+  /** Where events are published. */
   readonly bus: Bus;
   /** @default the machine's */
   readonly clock?: Clock | undefined;
@@ -91,7 +93,7 @@ interface PublishReport<R extends PendingRow> {
   /** Not tried, because the breaker is open. */
   readonly skipped: R[];
   /** Not tried, because it may not be published under the lease that it has. */
-  readonly late: R[];
+  readonly leaseTooShort: R[];
 }
 
 interface Failure<R> {
@@ -108,7 +110,7 @@ interface Answer<R> {
   readonly failed: Failure<R>[];
   /** The bus or the configuration failed: no attempt counts. */
   readonly busFailed: Failure<R>[];
-  readonly late: R[];
+  readonly leaseTooShort: R[];
   /** Trying again at once cannot help. */
   final: boolean;
 }
@@ -128,7 +130,13 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     breaker: BusBreaker,
     mayPublish: (row: R) => boolean = () => true,
   ): Promise<PublishReport<R>> {
-    const report: PublishReport<R> = { published: [], unmarked: [], failed: [], skipped: [], late: [] };
+    const report: PublishReport<R> = {
+      published: [],
+      unmarked: [],
+      failed: [],
+      skipped: [],
+      leaseTooShort: [],
+    };
     const ours = (row: R) => mayPublish(row) && outlastsPublish(row);
     const waiting: R[] = []; // published, to be marked 25 at a time
     await Promise.all(
@@ -156,12 +164,12 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     let rows = batch.filter((row) => !breaker.isOpen(row.entry.source));
     for (let attempt = 1; ; attempt += 1) {
       const sent = rows.filter(ours);
-      report.late.push(...rows.filter((row) => !sent.includes(row)));
+      report.leaseTooShort.push(...rows.filter((row) => !sent.includes(row)));
       left = [];
       if (sent.length === 0) break;
       const answer = await putEntries(sent, ours);
       published.push(...answer.published);
-      report.late.push(...answer.late);
+      report.leaseTooShort.push(...answer.leaseTooShort);
       for (const { row, error } of answer.refused) await fail(row, error, true);
       for (const { row, error } of answer.failed) await fail(row, error, false);
       left = answer.busFailed;
@@ -222,7 +230,7 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     const whole = emptyAnswer<R>();
     for (const row of rows) {
       if (!ours(row)) {
-        whole.late.push(row);
+        whole.leaseTooShort.push(row);
         continue;
       }
       const one = await putEntries([row], ours);
@@ -251,5 +259,5 @@ function sources(rows: readonly PendingRow[]): ReadonlySet<string> {
 }
 
 function emptyAnswer<R>(): Answer<R> {
-  return { published: [], refused: [], failed: [], busFailed: [], late: [], final: false };
+  return { published: [], refused: [], failed: [], busFailed: [], leaseTooShort: [], final: false };
 }

@@ -17,7 +17,9 @@ const TIME_BYTES = 14;
 export interface PutCall {
   /** Which call this is, from 1. */
   readonly number: number;
+  /** What is to be published. */
   readonly entries: readonly BusEntry[];
+  /** When the caller gives it up, milliseconds. */
   readonly timeoutMs: number;
 }
 
@@ -51,7 +53,9 @@ export interface Published extends BusEntry {
 
 /** Which entries a route takes; a member that is absent takes all. */
 export interface BusPattern {
+  /** The services whose events it takes. @default all */
   readonly source?: readonly string[] | undefined;
+  /** The event types that it takes. @default all */
   readonly detailType?: readonly string[] | undefined;
 }
 

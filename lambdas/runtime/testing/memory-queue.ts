@@ -26,8 +26,11 @@ export interface MemoryQueueOptions {
 
 /** One message as it stands. */
 export interface MemoryMessage {
+  /** A new one after a redrive. */
   readonly messageId: string;
+  /** The EventBridge event as JSON. */
   readonly body: string;
+  /** How often it was received so far. */
   readonly receiveCount: number;
   /** When it was sent, epoch milliseconds. */
   readonly sentAt: number;
@@ -37,6 +40,7 @@ export interface MemoryMessage {
 
 /** What became of one {@link MemoryQueue.deliver}. */
 export interface Delivery {
+  /** How many messages the handler was given. */
   readonly received: number;
   /** The ids of the messages that stayed in the queue. */
   readonly failed: readonly string[];

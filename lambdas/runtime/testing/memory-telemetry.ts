@@ -2,7 +2,9 @@ import type { MetricName, Telemetry } from '../telemetry.ts';
 
 /** One line of a {@link MemoryTelemetry}'s log. */
 export interface LogLine {
+  /** How serious it is. */
   readonly level: 'debug' | 'info' | 'warn' | 'error';
+  /** What was logged. */
   readonly message: string;
   /** What was logged beside the message. */
   readonly extra: unknown;

@@ -21,11 +21,12 @@ export interface Commit {
 
 /** One outbox row to be written in a transaction; fits `TransactWriteCommand` as it is. */
 export interface OutboxEntry {
+  /** Writes the row, on condition that it is absent. */
   readonly Put: Put & { readonly TableName: string; readonly Item: OutboxRow };
 }
 
 /** The event whose handling causes the events that are written: they inherit its correlation and its trace. */
-export type Cause = Pick<Envelope, 'eventId' | 'correlationId' | 'traceId'>;
+export type CausingEvent = Pick<Envelope, 'eventId' | 'correlationId' | 'traceId'>;
 
 /** The writing side of Mailroom, made by {@link createOutbox}. */
 export interface Outbox {
@@ -65,12 +66,14 @@ export interface Outbox {
    * await documentClient.send(new TransactWriteCommand({ TransactItems: [putOrder, ...entries] }));
    * ```
    */
-  entries(events: readonly EventDraft[], cause?: Cause): Promise<readonly OutboxEntry[]>;
+  entries(events: readonly EventDraft[], cause?: CausingEvent): Promise<readonly OutboxEntry[]>;
 }
 
 /** What an outbox is made of. */
 export interface OutboxDeps {
+  /** From `readProducerConfig(process.env)`. */
   readonly config: ProducerConfig;
+  /** The Mailroom table. */
   readonly table: Table;
   /** @default the machine's */
   readonly clock?: Clock | undefined;
@@ -112,7 +115,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     return made;
   };
 
-  async function outboxEntry(draft: EventDraft, cause: Cause | undefined): Promise<OutboxEntry> {
+  async function outboxEntry(draft: EventDraft, cause: CausingEvent | undefined): Promise<OutboxEntry> {
     const { definition } = draft;
     await checkDraft(draft);
     const now = clock.now();

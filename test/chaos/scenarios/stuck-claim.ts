@@ -9,10 +9,10 @@ import type { Stage } from '../stage.ts';
 
 const MEANWHILE = 2;
 
-/** Less than the lease, against the advice of synth: so the message comes again while its dead owner holds it. */
+/** Less than the lease, against the advice of synth: so the message comes again while its dead worker holds it. */
 const HIDDEN_S = 5;
 
-/** Receives that a message may need here: the owner's, the one that finds the lease, and the one after it. */
+/** Receives that a message may need here: the first worker's, the one that finds the lease, and the one after it. */
 const RECEIVES_MAX = 3;
 
 /** A worker dies with a claim, after the bank has charged and before anybody knows; its message comes again too early. */

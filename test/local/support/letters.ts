@@ -57,6 +57,6 @@ export async function seeing(...argv: readonly string[]): Promise<Run> {
 }
 
 /** The letters of `--json`, by id. */
-export function byId(letters: readonly { letter: string }[]): Record<string, Record<string, unknown>> {
-  return Object.fromEntries(letters.map((letter) => [letter.letter, letter]));
+export function byId(letters: readonly { id: string }[]): Record<string, Record<string, unknown>> {
+  return Object.fromEntries(letters.map((letter) => [letter.id, letter]));
 }

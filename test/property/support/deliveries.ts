@@ -12,7 +12,7 @@ export const DEEDS = ['return', 'commit', 'emit', 'effect', 'already', 'throw', 
 export type Deed = (typeof DEEDS)[number];
 
 /** How the inbox row of a good message stands before the batch. */
-const PRIORS = ['none', 'FAILED', 'expired', 'PROCESSED', 'leased'] as const;
+const PRIORS = ['none', 'FAILED', 'abandoned', 'PROCESSED', 'leased'] as const;
 
 /** A message that any consumer must work on. */
 interface GoodMessage {
@@ -141,7 +141,7 @@ function priorRow(spec: GoodMessage, eventId: string, now: number): Item | undef
   if (spec.prior === 'none') return undefined;
   const row = { ...inboxKey(consumerConfig.consumer, eventId), schema: 1, fence: 'before', attempts: 1 };
   switch (spec.prior) {
-    case 'expired':
+    case 'abandoned':
       return { ...row, status: 'PROCESSING', leaseUntil: now - 1, endsBy: now - 1 };
     case 'leased':
       return { ...row, status: 'PROCESSING', leaseUntil: now + 10_000, endsBy: now + 20_000 };

@@ -22,18 +22,18 @@ function shape(value: unknown): unknown {
 
 const place = { place: 'dead', kind: 'dead' } as const;
 const letter: JudgedLetter = {
-  letter: 'l',
+  id: 'l',
   eventId: 'e',
   type: 'OrderPlaced',
   sentAt: 1,
   expiresAt: 2,
-  cause: 'c',
+  fingerprint: 'c',
   verdict: 'runs',
 };
 
 test('dlq list, redrive and discard print what docs/cli.md says, member for member', async () => {
   const listed = listJson([{ place, total: 1, letters: [letter] }], 1);
-  const back = [{ letter, cause: 'c', sameCause: true }];
+  const back = [{ letter, fingerprint: 'c', sameCause: true }];
   const redriven = redrivenJson(place, [letter], 1, { done: [], back, waiting: [], untried: [] });
   const discarded = discardJson(place, [{ letter, fate: 'discarded' }], { apply: true, reason: 'r' });
   expect([listed].map(shape)).toEqual((await documented('dlq list')).map(shape));

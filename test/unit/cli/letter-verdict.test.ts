@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { judgeLetters, type LetterVerdict } from '../../../cli/letters/letter-verdict.ts';
-import type { DeadLetter, DeathPlace } from '../../../cli/letters/letters.ts';
+import type { DeadItem, DeathPlace } from '../../../cli/letters/letters.ts';
 import { rangeOf } from '../../../cli/letters/stream-letter.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
@@ -18,21 +18,21 @@ const place: DeathPlace = {
   consumer: { name: 'payments', inboxRetentionDays: 35 } as ConsumerEntry,
 };
 
-function letter(row: Partial<InboxRow> | undefined, { ageDays = 1, body = 'readable' } = {}): DeadLetter {
+function letter(row: Partial<InboxRow> | undefined, { ageDays = 1, body = 'readable' } = {}): DeadItem {
   return {
-    letter: 'm1',
+    id: 'm1',
     eventId: mintEventId(NOW - ageDays * DAY_MS, 8),
     type: 'OrderPlaced',
     sentAt: NOW,
     expiresAt: NOW,
-    cause: undefined,
+    fingerprint: undefined,
     received: { messageId: 'm1', receiptHandle: 'r', body, sentAt: NOW, attributes: {} },
     row: row as InboxRow | undefined,
   };
 }
 
 /** Judges letters with a consumer that can read all but one body. */
-async function judge(letters: readonly DeadLetter[]) {
+async function judge(letters: readonly DeadItem[]) {
   const asked: string[] = [];
   const judged = await judgeLetters(
     {
@@ -59,9 +59,9 @@ describe('a letter', () => {
     ['that was rejected', { status: 'REJECTED', reason: 'ATTEMPTS_SPENT' }, 'runs'],
     ['that was processed', { status: 'PROCESSED' }, 'handled'],
     ['that was discarded', { status: 'DISCARDED' }, 'handled'],
-    ['under a lease', { status: 'PROCESSING', leaseUntil: NOW + 1 }, 'held'],
+    ['under a lease', { status: 'PROCESSING', leaseUntil: NOW + 1 }, 'busy'],
     ['whose lease has passed', { status: 'PROCESSING', leaseUntil: NOW - 1 }, 'runs'],
-    ['that waits for its next attempt', { status: 'FAILED', retryAt: NOW + 1 }, 'held'],
+    ['that waits for its next attempt', { status: 'FAILED', retryAt: NOW + 1 }, 'busy'],
     ['whose last receive failed', { status: 'FAILED', retryAt: NOW - 1 }, 'runs'],
     ['without a row and older than the inbox remembers', undefined, 'too-old', 36],
     ['rejected for its age', { status: 'REJECTED', reason: 'EVENT_TOO_OLD' }, 'too-old', 36],

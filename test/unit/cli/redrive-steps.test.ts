@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DeadLetter } from '../../../cli/letters/letters.ts';
+import type { DeadItem } from '../../../cli/letters/letters.ts';
 import { redriveInSteps } from '../../../cli/letters/redrive-steps.ts';
 import { isSameCause, queueRedriver } from '../../../cli/letters/redrivers.ts';
 import type { QueuePlace } from '../../../cli/reading/place.ts';
@@ -45,17 +45,17 @@ function scene(count: number, reaction: (nth: number) => Reaction) {
   };
   const put = (eventId: string, row: Partial<InboxRow>) =>
     memory.write({ Put: { Item: { ...inboxKey('payments', eventId), ...row } } });
-  const letters = Array.from({ length: count }, (_, i): DeadLetter => {
+  const letters = Array.from({ length: count }, (_, i): DeadItem => {
     const eventId = mintEventId(clock.now() + i, 8);
     const row = { status: 'REJECTED', fence: 'before', fingerprint: SPENT } as InboxRow;
     const received = { messageId: `m${i}`, receiptHandle: 'r', body: eventId, sentAt: 0, attributes: {} };
     return {
-      letter: `m${i}`,
+      id: `m${i}`,
       eventId,
       type: 'OrderPlaced',
       sentAt: 0,
       expiresAt: 1,
-      cause: SPENT,
+      fingerprint: SPENT,
       received,
       row,
     };
@@ -83,7 +83,7 @@ test('a letter of which the inbox knows nothing is marked as sent again on its o
   const [unknown, rejected, expired] = letters.map((letter, i) =>
     i === 1 ? letter : { ...letter, row: undefined },
   );
-  const rowOf = ({ eventId = '' }: DeadLetter) => memory.item(outboxKeyOf(eventId));
+  const rowOf = ({ eventId = '' }: DeadItem) => memory.item(outboxKeyOf(eventId));
   for (const { eventId = '' } of letters.slice(0, 2))
     await memory.write({ Put: { Item: { ...outboxKeyOf(eventId), status: 'PUBLISHED' } } });
   const marked: unknown[] = [];
@@ -128,10 +128,10 @@ describe('a redrive', () => {
       'payments INVALID_PAYLOAD: data',
       false,
     ],
-  ] as const)('stops when one %s: the others are not touched', async (_, row, cause, sameCause) => {
+  ] as const)('stops when one %s: the others are not touched', async (_, row, fingerprint, sameCause) => {
     const { letters, redrive, calls } = scene(30, (nth) => (nth === 5 ? [row] : PROCESSED));
     const { done, back, waiting, untried } = await redrive();
-    expect(back).toEqual([{ letter: letters[4], cause, sameCause }]);
+    expect(back).toEqual([{ letter: letters[4], fingerprint, sameCause }]);
     expect(done).toHaveLength(10);
     expect(waiting).toEqual([]);
     expect(untried).toEqual(letters.slice(11));

@@ -28,7 +28,7 @@ describe('a letter that bears an event id in what is no envelope', () => {
     const place = consumerPlace(worker);
     const { letters } = await takeLetters({ ...mailroom, directory }, place, { limit: 10, hideS: 1 });
     expect(letters.map(inboxId)).toEqual([rowId]);
-    expect(letters[0]?.cause).toContain('UNREADABLE_MESSAGE');
+    expect(letters[0]?.fingerprint).toContain('UNREADABLE_MESSAGE');
   });
 
   test('is discarded without touching the event, whose own message then runs', async () => {

@@ -8,6 +8,7 @@ import { leased, transactional } from '../../../lambdas/runtime/consume/handler.
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operate/message-operations.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
+import type { Letter } from '../../../lambdas/runtime/operate/queues.ts';
 import { asRow, type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
@@ -128,7 +129,7 @@ describe('why, of an event that needs somebody', () => {
     expect(verdict.text).toMatch(/POISON_MESSAGE: the price is missing.*deleted for ever in 13 d/);
     expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${letter?.messageId}`);
     expect(story.slice(3)).toEqual(['worker rejected', 'worker letter']);
-    expect(mailroom.released).toEqual([letter?.messageId]);
+    expect(mailroom.shown).toEqual([letter?.messageId]);
     expect(needed).toBe(true);
   });
 
@@ -160,23 +161,33 @@ describe('why, of an event that needs somebody', () => {
     expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${messageId}`);
   });
 
-  test('its rule could not deliver it', async () => {
+  /** Published, and its message is nowhere but in a queue of letters. */
+  async function lettered(queue: string, attributes: Letter['attributes']) {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
     const [message] = mailroom.queue.receive();
     mailroom.queue.delete(message?.receiptHandle ?? '');
-    mailroom.addLetter(worker.undeliveredQueue, {
-      messageId: 'letter-1',
-      receiptHandle: 'r',
-      body: message?.body ?? '',
-      sentAt: mailroom.clock.now(),
-      attributes: { ERROR_CODE: 'NO_PERMISSIONS' },
-    });
-    const { verdict } = await why(mailroom, eventId);
+    const body = message?.body ?? '';
+    const sentAt = mailroom.clock.now();
+    mailroom.addLetter(queue, { messageId: 'letter-1', receiptHandle: 'r', body, sentAt, attributes });
+    return why(mailroom, eventId);
+  }
+
+  test('its rule could not deliver it', async () => {
+    const { verdict, needed } = await lettered(worker.undeliveredQueue, { ERROR_CODE: 'NO_PERMISSIONS' });
     expect(verdict.state).toBe('undelivered');
     expect(verdict.text).toContain('NO_PERMISSIONS');
     expect(verdict.next).toBe('mailroom dlq redrive rule:worker --letter letter-1');
+    expect(needed).toBe(true);
+  });
+
+  test('it was delivered, and received until SQS moved it to the dead-letter queue, and its consumer has no row of it', async () => {
+    const { verdict, needed } = await lettered(worker.deadLetterQueue, {});
+    expect(verdict.state).toBe('dead-lettered');
+    expect(verdict.text).toContain('was never finished by worker. Its letter is in consumer:worker');
+    expect(verdict.next).toBe('mailroom dlq redrive consumer:worker --letter letter-1');
+    expect(needed).toBe(true);
   });
 
   test('it never arrived', async () => {

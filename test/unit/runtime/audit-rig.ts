@@ -55,7 +55,7 @@ function fakeQueues(): FakeQueues {
       for (const { messageId } of shown.slice(0, limit)) all.received.add(messageId);
       return shown.slice(0, limit);
     },
-    release: async (_url, { messageId }) => {
+    show: async (_url, { messageId }) => {
       all.received.delete(messageId);
     },
     send: async (url, body) => {

@@ -20,7 +20,7 @@ describe('the audit accounts for every published event at every consumer', () =>
       failed: 1,
       rejected: 1,
       discarded: 1,
-      dead: 0,
+      letters: 0,
       waiting: 0,
       unproven: 0,
       missing: 0,

@@ -120,7 +120,7 @@ describe('a message that somebody else holds', () => {
     await parts.clock.advance(60_000);
   }
 
-  test('sleeps for the rest of the lease, then until its owner is stopped; it is never put back at once', async () => {
+  test('sleeps for the rest of the lease, then until its worker is stopped; it is never put back at once', async () => {
     const parts = bench();
     const handle = vi.fn();
     const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
@@ -131,7 +131,7 @@ describe('a message that somebody else holds', () => {
     expect(parts.queue.messages()[0]?.visibleAt).toBeGreaterThanOrEqual(now + 10_500);
     expect(parts.queue.messages()[0]?.visibleAt).toBeLessThanOrEqual(now + 11_500);
     await parts.clock.advance(11_500);
-    await held(parts, event, 9_500); // renewed: its owner is alive
+    await held(parts, event, 9_500); // renewed: its worker is alive
     const then = parts.clock.now();
     await deliver();
     expect(parts.queue.messages()[0]?.visibleAt).toBeGreaterThanOrEqual(then + 70_000);

@@ -61,7 +61,7 @@ test.each([
   const queues = sqsQueues(new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never }));
   const letter = { messageId: 'm1', receiptHandle: 'r', body: '', sentAt: 1, attributes: {} };
   await queues.remove(URL, letter);
-  await queues.release(URL, letter);
+  await queues.show(URL, letter);
   expect(requestHandler.requests).toHaveLength(2);
 });
 

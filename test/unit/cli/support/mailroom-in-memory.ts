@@ -51,7 +51,7 @@ export function mailroomInMemory(
   const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry });
   const sweeper = createRelaySweep({ ...parts, config: relayConfig });
   const letters: Record<string, Letter[]> = {};
-  const released: string[] = [];
+  const shown: string[] = [];
 
   const queues: Queues = {
     depth: async (url) => {
@@ -62,30 +62,32 @@ export function mailroomInMemory(
       if (url === worker.queue) throw new Error('Nobody but the consumer receives from its queue');
       return lettersOf(url).slice(0, limit);
     },
-    release: async (_url, { messageId }) => {
-      released.push(messageId);
+    show: async (_url, { messageId }) => {
+      shown.push(messageId);
     },
     send: () => Promise.reject(new Error('A command that only looks sends nothing')),
     remove: () => Promise.reject(new Error('A command that only looks removes nothing')),
   };
 
   function lettersOf(url: string): Letter[] {
-    if (url !== worker.deadLetterQueue) return letters[url] ?? [];
-    return queue.deadLetters().map(({ messageId, body, sentAt }) => ({
+    const added = letters[url] ?? [];
+    if (url !== worker.deadLetterQueue) return added;
+    const dead = queue.deadLetters().map(({ messageId, body, sentAt }) => ({
       messageId,
       body,
       sentAt,
       receiptHandle: messageId,
       attributes: {},
     }));
+    return [...dead, ...added];
   }
 
   return {
     ...parts,
     queues,
     /** The ids of the letters that were shown again after a look. */
-    released,
-    /** Puts a letter into another queue than the consumer's dead-letter queue. */
+    shown,
+    /** Puts a letter into a queue, as if it had come there some other way. */
     addLetter: (url: string, letter: Letter) => {
       letters[url] = [...(letters[url] ?? []), letter];
     },
