@@ -29,7 +29,7 @@ export interface InboxConsumerProps {
   readonly from: readonly string[];
   /** Which events it sees: definitions of the catalogue, or anything that has their `type`. */
   readonly events: readonly { readonly type: string }[];
-  /** The file that exports `handler`, made by `lambdaConsumer`. */
+  /** The file that exports `handler`, made by `lambdaConsumer`, from the folder in which `cdk` runs. */
   readonly entry: string;
   /** The partition keys of the rows that its handlers write, with `*` for the rest. @default none */
   readonly domainKeys?: readonly string[];

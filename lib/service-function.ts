@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Duration, type RemovalPolicy } from 'aws-cdk-lib';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
@@ -5,10 +6,11 @@ import { Architecture, LoggingFormat, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
+import { refuse, unless } from './refusal.ts';
 
 /** What a {@link ServiceFunction} may be told. */
 export interface ServiceFunctionProps {
-  /** The file that exports `handler`. */
+  /** The file that exports `handler`, from the folder in which `cdk` runs. */
   readonly entry: string;
   /** The service it belongs to: the name in its logs and metrics. */
   readonly service: string;
@@ -75,6 +77,8 @@ export const BUNDLING = {
  * JSON logs in a log group of its own that keeps them a month, and a role that may write that log and nothing
  * else until something is granted.
  *
+ * @throws `BAD_SETTINGS` when there is no such `entry`
+ *
  * @example
  * ```ts
  * const api = new ServiceFunction(this, 'Api', { entry: 'src/api.ts', service: 'orders' });
@@ -83,6 +87,10 @@ export const BUNDLING = {
  */
 export class ServiceFunction extends NodejsFunction {
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
+    const missing =
+      `entry is "${props.entry}", but ${process.cwd()} has no such file. Give the path of the file that exports ` +
+      'handler, from the folder in which cdk runs.';
+    refuse(`The function ${scope.node.path}/${id}`, unless(existsSync(props.entry), missing));
     const logGroup = new LogGroup(scope, `${id}Logs`, {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: props.logRemovalPolicy,

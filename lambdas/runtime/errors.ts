@@ -82,11 +82,21 @@ export class TransactionCancelled extends MailroomError {
   readonly reasons: readonly CancellationReason[];
 
   constructor(reasons: readonly CancellationReason[], options?: ErrorOptions) {
-    const codes = reasons.map((reason) => reason.code).join(', ');
-    super('TRANSACTION_CANCELLED', `The transaction was cancelled: ${codes}`, options);
+    super('TRANSACTION_CANCELLED', `The transaction was cancelled: ${refusals(reasons)}`, options);
     this.name = 'TransactionCancelled';
     this.reasons = reasons;
   }
+}
+
+/** Which actions were refused and why, counted from 1 in the order of the transaction. */
+function refusals(reasons: readonly CancellationReason[]): string {
+  const refused = reasons.flatMap(({ code, message }, i) => {
+    if (code === 'None') return [];
+    // What DynamoDB says of a condition that was not met is no more than its code says.
+    const said = code === 'ConditionalCheckFailed' || !message ? '' : ` (${message})`;
+    return [`action ${i + 1} of ${reasons.length} by ${code}${said}`];
+  });
+  return refused.length > 0 ? refused.join(', ') : 'DynamoDB gave no reason';
 }
 
 /** This worker no longer holds the message's lease: another claim, or an operator, has taken it over. */

@@ -11,7 +11,7 @@ export {
   readProducerConfig,
   readRelayConfig,
 } from './config.ts';
-export { type ConsumerDeps, createConsumer } from './consume/consumer.ts';
+export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 export {
   type Handler,
   type LeasedContext,

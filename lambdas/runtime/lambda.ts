@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { clientSettings } from './client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './config.ts';
-import { createConsumer } from './consume/consumer.ts';
+import { type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
 import { dynamoTable } from './dynamo-table.ts';
@@ -51,7 +51,7 @@ export function lambdaOutbox(): Outbox {
  * message, so that a test may import the file that calls this.
  *
  * @param handlers - one for each event type, or a function that makes them with the table that they read
- * @throws `BAD_CONFIG` when a setting is missing, and `BAD_CONSUMER` when two handlers take the same event type: in a
+ * @throws `BAD_CONFIG` when a setting is missing, and `BAD_CONSUMER` when something is no handler, or two take the same event type: in a
  * function at once, elsewhere with the first message
  *
  * @example
@@ -61,7 +61,7 @@ export function lambdaOutbox(): Outbox {
  */
 export function lambdaConsumer(
   handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]),
-): ReturnType<typeof createConsumer> {
+): ConsumerHandler {
   const consumer = madeInLambda(() => {
     const config = readConsumerConfig(process.env);
     const table = tableNamed(config.tableName);

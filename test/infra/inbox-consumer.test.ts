@@ -176,6 +176,13 @@ describe('a consumer is refused', () => {
     ['a source of AWS', { from: ['aws.s3'] }, 'from is "aws.s3", but must'],
     ['no source', { from: [] }, 'from is empty, but must name the services'],
     ['no event', { events: [] }, 'events is empty, but must hold the events'],
+    [
+      'an entry that does not exist',
+      { entry: 'src/payment.ts' },
+      'entry is "src/payment.ts", but ' +
+        process.cwd() +
+        ' has no such file. Give the path of the file that exports',
+    ],
     ['a domain key of Mailroom', { domainKeys: ['INBOX#*'] }, '"INBOX#*" reaches Mailroom\'s own rows'],
     [
       'too few receives',

@@ -37,6 +37,12 @@ export interface ConsumerDeps {
   readonly telemetry?: Telemetry | undefined;
 }
 
+/**
+ * The handler of a consumer's Lambda function: an SQS batch in, a partial batch response out. It has a name so that an
+ * app that emits declarations can export one without types of its own for Lambda.
+ */
+export type ConsumerHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
+
 /** A message with less time than this left for its handler is put back without being tried. */
 const START_MIN_MS = 2_000;
 
@@ -49,7 +55,7 @@ const START_MIN_MS = 2_000;
  *   attempts spent: rejected. The row says why, and the message goes to the DLQ by SQS's own route.
  * - Anything else (5xx): FAILED; the message is shown again after a backoff.
  *
- * @throws `BAD_CONSUMER` at once when two handlers take the same event type
+ * @throws `BAD_CONSUMER` at once when something is no handler, or two take the same event type
  *
  * @example
  * ```ts
@@ -62,9 +68,7 @@ const START_MIN_MS = 2_000;
  * });
  * ```
  */
-export function createConsumer(
-  deps: ConsumerDeps,
-): (event: SQSEvent, context: Context) => Promise<SQSBatchResponse> {
+export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const { config, table, queue, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = deps.telemetry ?? powertoolsTelemetry(config);
   const inbox = createInbox({ ...config, table, clock, random });
@@ -171,8 +175,14 @@ const quiet = { logger: { debug: () => {}, warn: () => {}, error: () => {} } };
 
 function handlersByType(handlers: readonly Handler[]): ReadonlyMap<string, Handler> {
   const byType = new Map<string, Handler>();
-  for (const handler of handlers) {
-    const { type } = handler.definition;
+  for (const [i, handler] of handlers.entries()) {
+    const type: unknown = handler?.definition?.type; // untyped code may hand over anything
+    if (typeof type !== 'string') {
+      throw new MailroomError(
+        'BAD_CONSUMER',
+        `handlers[${i}] is of type ${typeof handler} and no handler. Make it by leased(OrderPlaced, …) or transactional(OrderPlaced, …).`,
+      );
+    }
     if (byType.has(type)) {
       throw new MailroomError(
         'BAD_CONSUMER',

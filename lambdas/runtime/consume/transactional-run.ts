@@ -145,10 +145,11 @@ async function commitOf(
   ctx: TransactionalContext,
 ): Promise<Commit> {
   const commit: unknown = await handler.handle(event as never, ctx);
-  if (typeof commit === 'object' && commit !== null) return commit;
+  const isList = Array.isArray(commit);
+  if (typeof commit === 'object' && commit !== null && !isList) return commit;
   throw new MailroomError(
     'NO_COMMIT',
-    `The handler of ${event.type} returned ${commit}; it must return { writes, events }`,
+    `The handler of ${event.type} returned ${isList ? 'a list' : commit}; it must return { writes, events }, or {} to write nothing`,
   );
 }
 

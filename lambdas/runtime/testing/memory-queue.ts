@@ -28,7 +28,7 @@ export interface MemoryQueueOptions {
 export interface MemoryMessage {
   /** A new one after a redrive. */
   readonly messageId: string;
-  /** The EventBridge event as JSON. */
+  /** What was sent, as text. */
   readonly body: string;
   /** How often it was received so far. */
   readonly receiveCount: number;
@@ -53,7 +53,7 @@ export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBat
 
 /** A standard queue with a dead-letter queue, in memory. */
 export interface MemoryQueue extends Queue {
-  /** @param body - anything but a text is sent as JSON. @returns the message id */
+  /** Sends a message. @param body - anything but a text is sent as JSON. @returns the message id */
   send(body: unknown): string;
   /** Receives what is visible: hides it, counts the receive, or moves it to the dead-letter queue. @param max - @default 10 */
   receive(max?: number): SQSRecord[];

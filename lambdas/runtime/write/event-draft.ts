@@ -10,7 +10,7 @@ const TRACE_HEADER_MAX = 500;
  * @throws `INVALID_PAYLOAD` or `INVALID_EVENT`, naming the event's type and what is wrong with it
  */
 export async function checkDraft(draft: EventDraft): Promise<void> {
-  const { type } = draft.definition;
+  const { type } = definitionOf(draft);
   await validateData(draft.definition, JSON.parse(jsonOf(type, draft.data)));
   if (!isText(draft.aggregateId)) {
     throw invalid(type, 'aggregateId', 'a text that is not empty', draft.aggregateId);
@@ -28,6 +28,16 @@ export async function checkDraft(draft: EventDraft): Promise<void> {
   if (sequence !== undefined && !Number.isFinite(sequence)) {
     throw invalid(type, 'sequence', 'a finite number', sequence);
   }
+}
+
+/** Untyped code may hand over a payload alone, or an event of its own making. */
+function definitionOf(draft: EventDraft): EventDraft['definition'] {
+  const definition = draft?.definition as EventDraft['definition'] | undefined;
+  if (typeof definition?.type === 'string') return definition;
+  throw new MailroomError(
+    'INVALID_EVENT',
+    `An event is of type ${typeof draft} and has no definition. Make it by create of its definition, e.g. OrderPlaced.create({ aggregateId, data }).`,
+  );
 }
 
 /** Whether a trace header fits into an event. */

@@ -116,8 +116,8 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   };
 
   async function outboxEntry(draft: EventDraft, cause: CausingEvent | undefined): Promise<OutboxEntry> {
-    const { definition } = draft;
     await checkDraft(draft);
+    const { definition } = draft;
     const now = clock.now();
     const eventId = mintEventId(now, config.shards, random);
     // What is inherited was written by somebody else: a trace that does not fit is not carried along.

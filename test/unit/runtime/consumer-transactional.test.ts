@@ -62,6 +62,22 @@ describe('a transactional handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
+  test.each([
+    ['nothing', undefined, 'returned undefined'],
+    ['a list of writes', [domainRow], 'returned a list'],
+  ])('that returns %s fails, and is told what to return', async (_what, returned, part) => {
+    const parts = bench();
+    const { deliver } = consumer(parts, [transactional(ThingHappened, async () => returned as never)]);
+    const event = send(parts);
+    await deliver();
+    await parts.clock.advance(3_000);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'FAILED',
+      lastError: expect.stringMatching(`${part}; it must return { writes, events }, or {}`),
+    });
+  });
+
   test('that fails writes no row at its first receive; then it is claimed, and its attempts are counted', async () => {
     const parts = bench();
     const handle = vi.fn(async () => {

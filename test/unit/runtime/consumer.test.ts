@@ -34,6 +34,11 @@ describe('a leased handler', () => {
   });
 });
 
+test('what is no handler is refused by its place', () => {
+  const handlers = [leased(ThingHappened, vi.fn()), vi.fn()] as never;
+  expect(() => consumer(bench(), handlers)).toThrow(/^handlers\[1\] is of type function .* leased/);
+});
+
 test('two handlers of one event type are refused', () => {
   const parts = bench();
   const twice = [leased(ThingHappened, vi.fn()), transactional(ThingHappened, vi.fn())];

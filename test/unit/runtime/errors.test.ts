@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { errorCode, errorMessage, fingerprint, PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import {
+  errorCode,
+  errorMessage,
+  fingerprint,
+  PoisonMessage,
+  TransactionCancelled,
+} from '../../../lambdas/runtime/errors.ts';
 
 test.each([
   [new Error('order 42 not found'), 'Error: order # not found'],
@@ -28,4 +34,18 @@ test('the code of an error is its code, else its name', () => {
   expect(errorCode(new PoisonMessage('x', { code: 'NO_STOCK' }))).toBe('NO_STOCK');
   expect(errorCode(new TypeError('x'))).toBe('TypeError');
   expect(errorCode(Object.assign(new Error('x'), { code: 7 }))).toBe('Error');
+});
+
+test('a cancelled transaction says which of its actions were refused, and why', () => {
+  const said = 'The conditional request failed';
+  const reasons = [
+    { code: 'None' },
+    { code: 'ConditionalCheckFailed', message: said },
+    { code: 'ValidationError', message: 'Missing the key PK in the item' },
+  ];
+  expect(new TransactionCancelled(reasons).message).toBe(
+    'The transaction was cancelled: action 2 of 3 by ConditionalCheckFailed, ' +
+      'action 3 of 3 by ValidationError (Missing the key PK in the item)',
+  );
+  expect(new TransactionCancelled([]).message).toBe('The transaction was cancelled: DynamoDB gave no reason');
 });

@@ -66,6 +66,17 @@ test.each([
   expect(memory.items()).toEqual([]);
 });
 
+test.each([
+  ['a payload', { n: 1 }],
+  ['nothing', undefined],
+])('%s in place of an event is refused, and told how one is made', async (_what, event) => {
+  const { outbox } = bench();
+  await expect(outbox.commit({ events: [event as never] })).rejects.toMatchObject({
+    code: 'INVALID_EVENT',
+    message: expect.stringContaining('OrderPlaced.create({ aggregateId, data })'),
+  });
+});
+
 test('an event too large to store is refused by name and size', async () => {
   const { outbox } = bench();
   const event = ThingHappened.create({ aggregateId: 'a'.repeat(405_000), data: { n: 1 } });
