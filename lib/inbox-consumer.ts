@@ -1,4 +1,4 @@
-import { Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Annotations, Aspects, Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { SqsQueue } from 'aws-cdk-lib/aws-events-targets';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
@@ -169,6 +169,19 @@ export class InboxConsumer extends Construct {
     this.letWatch(props.mailroom);
     this.function = this.handler(props, settings);
     this.enterDirectory(props, settings);
+    Aspects.of(this).add({ visit: (node) => node === this && this.warnOfSilence(props) });
+  }
+
+  /** At synth, when every producer is known: nothing would ever say that a source is misspelt. */
+  private warnOfSilence({ mailroom, from }: InboxConsumerProps): void {
+    const writers = mailroom._writers;
+    for (const source of from.filter((service) => !writers.includes(service))) {
+      Annotations.of(this).addWarningV2(
+        'cdk-mailroom:nobodyWrites',
+        `from names "${source}", but no producer or consumer of ${mailroom.node.path} has that service; there are: ` +
+          `${writers.join(', ')}. Its events would never come. Mend the name, or acknowledge this where the producer is no part of the app.`,
+      );
+    }
   }
 
   /**

@@ -106,6 +106,7 @@ export class Mailroom extends Construct {
   private readonly shards: number;
   private readonly bornLease: Duration;
   private readonly byName = new Map<string, InboxConsumer>();
+  private readonly writers = new Set<string>();
 
   constructor(scope: Construct, id: string, props: MailroomProps = {}) {
     super(scope, id);
@@ -174,12 +175,22 @@ export class Mailroom extends Construct {
 
   /** The settings of a function that writes as this service. */
   producerConfig(service: string): ProducerConfig {
+    this.writers.add(service);
     return {
       service,
       tableName: this.table.tableName,
       shards: this.shards,
       bornLeaseMs: this.bornLease.toMilliseconds(),
     };
+  }
+
+  /**
+   * The services that were told how to write events so far.
+   *
+   * @internal
+   */
+  get _writers(): readonly string[] {
+    return [...this.writers];
   }
 
   /** Every consumer that belongs to it so far, in the order in which they were made. */

@@ -145,8 +145,8 @@ function decode<C extends object>(fields: Fields<C>, env: Environment): C {
       const found = value === undefined ? 'is not set' : `is "${value}"`;
       throw new MailroomError(
         'BAD_CONFIG',
-        `Environment variable ${field.env} ${found}; expected ${field.expected}. The Mailroom constructs set it: ` +
-          'deploy this function through them, or set it yourself.',
+        `Environment variable ${field.env} ${found}; expected ${field.expected}. Mailroom's constructs set it: ` +
+          "give a producer's function to mailroom.addProducer, make a consumer's by InboxConsumer, or set it yourself.",
       );
     }
     return [name, parsed] as const;

@@ -1,5 +1,5 @@
 import { Duration, Stack } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
+import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { readConsumerConfig } from '../../lambdas/runtime/config.ts';
 import { InboxConsumer, type InboxConsumerProps, Mailroom, type MailroomProps } from '../../lib/index.ts';
@@ -162,6 +162,21 @@ describe('defaults that follow what is set', () => {
       GREETING: 'hello',
     });
   });
+});
+
+test('a source that nobody writes as is warned of, and one whose producer comes later is not', () => {
+  const { stack, mailroom } = mailroomStack();
+  consumer(stack, mailroom, 'Consumer', { service: 'payments', from: ['order', 'orders', 'payments'] });
+  mailroom.producerEnvironment('orders');
+  const warnings = Annotations.fromStack(stack).findWarning(
+    '/Test/Consumer',
+    Match.stringLikeRegexp('^from names'),
+  );
+  expect(warnings.map(({ entry }) => entry.data)).toEqual([
+    expect.stringContaining(
+      'from names "order", but no producer or consumer of Test/Mailroom has that service; there are: payments, orders.',
+    ),
+  ]);
 });
 
 describe('a consumer is refused', () => {

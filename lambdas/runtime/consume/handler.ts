@@ -14,9 +14,11 @@ export interface LeasedContext {
    * idempotency key, `<consumer>:<eventId>:<name>`, which is to be handed to the provider. A provider that honours
    * it makes the effect happen once; one that ignores it may see it again after a crash before the result was stored.
    *
-   * @param name - names the effect within the handler; 1 to 64 letters, digits, dots, dashes, underscores; never rename it
+   * @param name - names the effect within the handler, another name for each; 1 to 64 letters, digits, dots, dashes, underscores; never
+   * rename it
    * @param effect - its result is stored as JSON (at most 100,000 characters) and handed back as JSON reads
    * @throws what `effect` throws: the effect is then released and the next attempt runs it again
+   * @throws `EFFECT_REPEATED` when an effect of this name has succeeded in this run: in a loop, put the item into the name
    * @throws `EFFECT_IN_PROGRESS`, `FENCE_LOST` - let them through; the message comes again by itself
    *
    * @example

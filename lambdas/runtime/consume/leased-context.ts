@@ -27,6 +27,8 @@ interface ContextState {
   /** The commit that is under way; it never rejects. */
   committing: Promise<void>;
   blocked: EffectInProgress | undefined;
+  /** What failed of the calls that the handler made, and whether it awaited them. */
+  readonly failures: { readonly call: Listened<unknown>; readonly error: unknown }[];
   /** Whether the handler is over: what it left behind may begin nothing more. */
   ended: boolean;
 }
@@ -48,6 +50,7 @@ export function createLeasedContext(
     commit: { kind: 'none' },
     committing: Promise.resolve(),
     blocked: undefined,
+    failures: [],
     ended: false,
   };
 
@@ -104,21 +107,40 @@ export function createLeasedContext(
       attempt: claim.attempt,
       signal,
       remainingMs: () => Math.max(0, claim.endsBy - clock.now()),
-      once: (name, effect) => handled(once(name, effect)),
+      once: (name, effect) => listened(once(name, effect)),
       commit: (wanted) => {
-        const result = handled(commit(wanted));
+        const result = commit(wanted);
         const settled = result.catch(() => {});
         state.committing = Promise.all([state.committing, settled]).then(() => {});
-        return result;
+        return listened(result);
       },
     },
   };
+
+  /** A rejection that the handler forgets to await ends no process; it is kept, and fails the message instead. */
+  function listened<T>(promise: Promise<T>): Promise<T> {
+    const call = new Listened<T>((resolve, reject) => void promise.then(resolve, reject));
+    Promise.prototype.then.call(call, undefined, (error) => state.failures.push({ call, error }));
+    return call;
+  }
 }
 
-/** A promise whose rejection ends no process when the handler forgets to await it. */
-function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
+/** A promise that knows whether anybody awaited it. */
+class Listened<T> extends Promise<T> {
+  static override get [Symbol.species]() {
+    return Promise;
+  }
+
+  awaited = false;
+
+  // biome-ignore lint/suspicious/noThenProperty: it is a promise
+  override then<A = T, B = never>(
+    ok?: ((value: T) => A | PromiseLike<A>) | null,
+    failed?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.awaited = true;
+    return super.then(ok, failed);
+  }
 }
 
 function afterCommit(what: string): MailroomError {

@@ -80,6 +80,9 @@ export async function runLeased(
   if (state.commit.kind === 'unknown' && end.kind !== 'out-of-time') {
     return { kind: 'threw', error: state.commit.error };
   }
+  // A call that failed and that nobody awaited: the handler has returned without knowing that its work is not done.
+  const unheard = state.failures.find(({ call }) => !call.awaited);
+  if (unheard !== undefined && end.kind === 'returned') return { kind: 'threw', error: unheard.error };
   return end;
 
   async function run(): Promise<LeasedRun> {

@@ -28,6 +28,7 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
   const { table, clock, consumer } = deps;
   const { eventId } = claim.message;
   const used = new Set<string>();
+  const succeeded = new Set<string>();
   const running = new Map<string, Promise<unknown>>();
 
   return {
@@ -42,6 +43,13 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
         throw new MailroomError(
           'EFFECT_RUNNING',
           `ctx.once: effect "${name}" is already running in this handler; await it first`,
+        );
+      }
+      if (succeeded.has(name)) {
+        // It would be handed the first one's result and not run: of a loop, only the first round would happen.
+        throw new MailroomError(
+          'EFFECT_REPEATED',
+          `ctx.once: effect "${name}" has run in this handler already; give each effect a name of its own, such as "${name}-2"`,
         );
       }
       const config = new IdempotencyConfig({
@@ -62,7 +70,9 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
       const result = run(idempotencyKey).finally(() => running.delete(name));
       running.set(name, result);
       try {
-        return (await result) as never;
+        const value = await result;
+        succeeded.add(name);
+        return value as never;
       } catch (error) {
         throw causeOf(error);
       }

@@ -19,6 +19,7 @@ test('what the constructs encode is what the functions decode', () => {
 
 test.each([
   ['MAILROOM_TABLE', undefined, 'is not set'],
+  ['MAILROOM_SERVICE', undefined, 'to mailroom.addProducer, make a consumer'],
   ['MAILROOM_TABLE', '', 'expected a text'],
   ['MAILROOM_SHARDS', '0', 'a whole number from 1 to 256'],
   ['MAILROOM_SHARDS', '257', 'a whole number from 1 to 256'],

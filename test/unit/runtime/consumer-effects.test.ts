@@ -28,6 +28,25 @@ describe('a side effect', () => {
     expect(row).toMatchObject({ status: 'COMPLETED', schema: 1, expiresAt: expect.any(Number) });
   });
 
+  test('of a name that has succeeded in this run is refused, and one that failed may be tried again', async () => {
+    const parts = bench();
+    const event = send(parts);
+    const charged: number[] = [];
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        await ctx.once('fee', async () => Promise.reject(new Error('closed'))).catch(() => {});
+        await ctx.once('fee', async () => charged.push(0));
+        for (const item of [1, 2]) await ctx.once('charge', async () => charged.push(item));
+      }),
+    ]);
+    await deliver();
+    expect(charged).toEqual([0, 1]);
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'FAILED',
+      lastError: expect.stringContaining('effect "charge" has run in this handler already'),
+    });
+  });
+
   test('that fails is released and run again under the same key', async () => {
     const parts = bench();
     const keys: string[] = [];
