@@ -8,6 +8,7 @@ import type { EffectInProgress } from './effect-persistence.ts';
 import type { LeasedContext } from './handler.ts';
 import type { Inbox } from './inbox.ts';
 import type { Claim } from './inbox-conditions.ts';
+import { Listened } from './listened.ts';
 import type { Effects } from './once.ts';
 
 /** What the context of a leased handler needs. */
@@ -27,7 +28,7 @@ interface ContextState {
   /** The commit that is under way; it never rejects. */
   committing: Promise<void>;
   blocked: EffectInProgress | undefined;
-  /** What failed of the calls that the handler made, and whether it awaited them. */
+  /** What failed of the calls that the handler made, and of what it chained to them. */
   readonly failures: { readonly call: Listened<unknown>; readonly error: unknown }[];
   /** Whether the handler is over: what it left behind may begin nothing more. */
   ended: boolean;
@@ -117,30 +118,22 @@ export function createLeasedContext(
     },
   };
 
-  /** A rejection that the handler forgets to await ends no process; it is kept, and fails the message instead. */
+  /** A call that the handler does not await ends no process when it fails; the failure is kept, and fails the message instead. */
   function listened<T>(promise: Promise<T>): Promise<T> {
-    const call = new Listened<T>((resolve, reject) => void promise.then(resolve, reject));
-    Promise.prototype.then.call(call, undefined, (error) => state.failures.push({ call, error }));
-    return call;
+    return new Listened(promise, (call, error) => {
+      state.failures.push({ call, error });
+      const logged = isErrorWithCode(error, 'HANDLER_ENDED');
+      if (state.ended && !call.heard && !logged) logUnheard(telemetry, event, error);
+    });
   }
 }
 
-/** A promise that knows whether anybody awaited it. */
-class Listened<T> extends Promise<T> {
-  static override get [Symbol.species]() {
-    return Promise;
-  }
-
-  awaited = false;
-
-  // biome-ignore lint/suspicious/noThenProperty: it is a promise
-  override then<A = T, B = never>(
-    ok?: ((value: T) => A | PromiseLike<A>) | null,
-    failed?: ((reason: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    this.awaited = true;
-    return super.then(ok, failed);
-  }
+/** Says in the log what failed while nobody awaited it, where that cannot fail the message. */
+export function logUnheard(telemetry: Telemetry, { eventId }: Envelope, error: unknown): void {
+  telemetry.log.error('What a handler began and did not await has failed', {
+    eventId,
+    error: error as Error,
+  });
 }
 
 function afterCommit(what: string): MailroomError {

@@ -1,10 +1,10 @@
 import type { ConsumerConfig } from '../config.ts';
-import { isErrorWithCode, MailroomError } from '../errors.ts';
+import { isAlreadyProcessed, isErrorWithCode, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
 import type { EffectInProgress } from './effect-persistence.ts';
 import type { LeasedHandler } from './handler.ts';
 import type { Claim } from './inbox-conditions.ts';
-import { createLeasedContext, type LeasedContextDeps } from './leased-context.ts';
+import { createLeasedContext, type LeasedContextDeps, logUnheard } from './leased-context.ts';
 import type { Effects } from './once.ts';
 import type { Queue } from './queue.ts';
 
@@ -70,8 +70,11 @@ export async function runLeased(
   // Not for long: a heartbeat that hangs must not use up the time in which the message is completed.
   await Promise.race([heartbeat, clock.sleep(Math.min(1_000, (claim.endsBy - clock.now()) / 4))]);
 
+  // What failed and nobody awaited: the handler ended without knowing that its work is not done.
+  const unheard = state.failures.filter(({ call }) => !call.heard).map(({ error }) => error);
   if (state.commit.kind === 'done') {
     if (end.kind === 'threw') logThrow(end.error);
+    for (const error of unheard) logUnheard(telemetry, event, error);
     return { kind: 'committed' };
   }
   if (state.blocked !== undefined) return { kind: 'blocked', error: state.blocked };
@@ -80,9 +83,12 @@ export async function runLeased(
   if (state.commit.kind === 'unknown' && end.kind !== 'out-of-time') {
     return { kind: 'threw', error: state.commit.error };
   }
-  // A call that failed and that nobody awaited: the handler has returned without knowing that its work is not done.
-  const unheard = state.failures.find(({ call }) => !call.awaited);
-  if (unheard !== undefined && end.kind === 'returned') return { kind: 'threw', error: unheard.error };
+  const done = end.kind === 'returned' || (end.kind === 'threw' && isAlreadyProcessed(end.error));
+  if (done && unheard.length > 0) {
+    // One that says "already processed" speaks for itself only.
+    const error = unheard.find((failure) => !isAlreadyProcessed(failure)) ?? unheard[0];
+    return { kind: 'threw', error };
+  }
   return end;
 
   async function run(): Promise<LeasedRun> {

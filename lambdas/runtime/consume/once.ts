@@ -67,12 +67,15 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
         config,
       });
       used.add(name);
-      const result = run(idempotencyKey).finally(() => running.delete(name));
+      const result = run(idempotencyKey)
+        .then((value) => {
+          succeeded.add(name); // before it stops running: in between, it would be neither
+          return value;
+        })
+        .finally(() => running.delete(name));
       running.set(name, result);
       try {
-        const value = await result;
-        succeeded.add(name);
-        return value as never;
+        return (await result) as never;
       } catch (error) {
         throw causeOf(error);
       }

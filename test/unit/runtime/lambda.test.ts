@@ -1,0 +1,84 @@
+import type { SQSEvent } from 'aws-lambda';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { encodeConsumerConfig } from '../../../lambdas/runtime/config.ts';
+import type { ConsumerHandler } from '../../../lambdas/runtime/consume/consumer.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts';
+import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
+
+const environment = Object.entries(encodeConsumerConfig(consumerConfig));
+
+function deploy(): void {
+  for (const [name, value] of environment) vi.stubEnv(name, value);
+}
+
+/** An invocation that asks which of no messages can be read: it needs no table and no queue. */
+const ask = (handler: ConsumerHandler) =>
+  handler({ mailroomCheck: { bodies: [] } } as unknown as SQSEvent, lambdaContext());
+const nothing = leased(ThingHappened, async () => {});
+
+beforeEach(() => {
+  for (const [name] of environment) vi.stubEnv(name, undefined);
+  vi.stubEnv('AWS_LAMBDA_FUNCTION_NAME', undefined);
+  vi.stubEnv('AWS_REGION', 'us-east-1');
+});
+afterEach(() => vi.unstubAllEnvs());
+
+describe('outside of a function', () => {
+  test('a consumer makes its handlers with the first message, once for two that come together', async () => {
+    const make = vi.fn(() => [nothing]);
+    const handler = lambdaConsumer(make);
+    expect(make).not.toHaveBeenCalled();
+    deploy();
+    await Promise.all([ask(handler), ask(handler)]);
+    await ask(handler);
+    expect(make).toHaveBeenCalledTimes(1);
+    expect(make).toHaveBeenCalledWith({ table: expect.objectContaining({ name: 'Mailroom' }) });
+  });
+
+  test('a consumer whose making failed is made anew with the next message', async () => {
+    deploy();
+    const make = vi.fn(() => [nothing]);
+    make.mockImplementationOnce(() => {
+      throw new Error('not yet');
+    });
+    const handler = lambdaConsumer(make);
+    await expect(ask(handler)).rejects.toThrow('not yet');
+    await expect(ask(handler)).resolves.toMatchObject({ batchItemFailures: [] });
+    expect(make).toHaveBeenCalledTimes(2);
+  });
+
+  test('an outbox without its settings rejects the first event, and is made when it has them', async () => {
+    const outbox = lambdaOutbox();
+    const events = [ThingHappened.create({ aggregateId: '1', data: { n: 1 } })];
+    await expect(outbox.entries(events)).rejects.toMatchObject({ code: 'BAD_CONFIG' });
+    await expect(outbox.commit({ events })).rejects.toMatchObject({ code: 'BAD_CONFIG' });
+    deploy();
+    await expect(outbox.entries(events)).resolves.toHaveLength(1);
+  });
+});
+
+describe('in a function', () => {
+  beforeEach(() => {
+    vi.stubEnv('AWS_LAMBDA_FUNCTION_NAME', 'worker');
+  });
+
+  test('everything is made while it starts, and once', async () => {
+    deploy();
+    const make = vi.fn(() => [nothing]);
+    const handler = lambdaConsumer(make);
+    expect(make).toHaveBeenCalledTimes(1);
+    await ask(handler);
+    expect(make).toHaveBeenCalledTimes(1);
+  });
+
+  test('what is missing stops it from starting', () => {
+    expect(() => lambdaOutbox()).toThrow(expect.objectContaining({ code: 'BAD_CONFIG' }));
+    expect(() => lambdaConsumer([nothing])).toThrow(expect.objectContaining({ code: 'BAD_CONFIG' }));
+    deploy();
+    expect(() => lambdaConsumer([nothing, nothing])).toThrow(
+      expect.objectContaining({ code: 'BAD_CONSUMER' }),
+    );
+  });
+});
