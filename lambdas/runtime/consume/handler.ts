@@ -80,7 +80,7 @@ export interface TransactionalHandler {
 /**
  * A handler that may do anything: it works under a lease that is kept up while it runs. Side effects go through
  * `ctx.once`, writes and events through `ctx.commit`; a handler that returns without a commit is recorded as
- * processed.
+ * processed. Await both: what nobody awaited, and failed, fails the message.
  *
  * @example
  * ```ts
