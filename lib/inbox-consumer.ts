@@ -1,4 +1,4 @@
-import { Annotations, Aspects, Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Annotations, Aspects, type Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { SqsQueue } from 'aws-cdk-lib/aws-events-targets';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
@@ -8,14 +8,15 @@ import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operate/directory.ts';
+import { consumerSettings, selectionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
 import { directoryEntry } from './directory-entry.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { refuse } from './refusal.ts';
-import { defaultInboxRetention, QUEUE_RETENTION_MAX } from './retentions.ts';
+import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { ServiceFunction } from './service-function.ts';
-import { BATCH_SIZE_MAX, type ConsumerSettings, consumerProblems, SPARE_RECEIVES } from './timings.ts';
+import { type ConsumerSettings, consumerProblems } from './timings.ts';
 
 /** What an {@link InboxConsumer} needs, and what may be chosen about it. */
 export interface InboxConsumerProps {
@@ -121,7 +122,7 @@ export class InboxConsumer extends Construct {
 
   constructor(scope: Construct, id: string, props: InboxConsumerProps) {
     super(scope, id);
-    const settings = withDefaults(props);
+    const settings = consumerSettings(props);
     refuse(`The consumer ${this.node.path}`, [
       ...consumerNameProblems(props.name),
       ...serviceNameProblems('service', props.service),
@@ -256,40 +257,6 @@ export class InboxConsumer extends Construct {
     );
     return handler;
   }
-}
-
-function withDefaults(props: InboxConsumerProps): ConsumerSettings {
-  const timeout = props.timeout ?? Duration.seconds(30);
-  const visibilityTimeout = props.visibilityTimeout ?? Duration.seconds(6 * timeout.toSeconds());
-  const maxAttempts = props.maxAttempts ?? 5;
-  const retentions = {
-    queueRetention: props.queueRetention ?? QUEUE_RETENTION_MAX,
-    deadLetterRetention: props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
-    archive: props.mailroom.archive,
-  };
-  return {
-    timeout,
-    lease: props.lease ?? Duration.seconds(Math.min(30, visibilityTimeout.toSeconds())),
-    visibilityTimeout,
-    maxAttempts,
-    maxReceiveCount: props.maxReceiveCount ?? maxAttempts + SPARE_RECEIVES,
-    batchSize: props.batchSize ?? BATCH_SIZE_MAX,
-    ...retentions,
-    inboxRetention: props.inboxRetention ?? defaultInboxRetention(retentions),
-  };
-}
-
-/** A rule without a source or a type would match everything on the bus, or nothing. */
-function selectionProblems({ from, events }: InboxConsumerProps): string[] {
-  return [
-    ...from.flatMap((source) => serviceNameProblems('from', source)),
-    ...(from.length > 0
-      ? []
-      : ['from is empty, but must name the services whose events it sees, e.g. ["orders"].']),
-    ...(events.length > 0
-      ? []
-      : ['events is empty, but must hold the events that it sees, e.g. [OrderPlaced].']),
-  ];
 }
 
 /**

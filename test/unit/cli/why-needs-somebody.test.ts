@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest';
+import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import type { Letter } from '../../../lambdas/runtime/operate/queues.ts';
+import { inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { ThingHappened } from '../../support/runtime-bench.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { broken, commit, fine, poison, why } from './support/why-rig.ts';
+
+describe('why, of an event that needs somebody', () => {
+  test('it is DEAD', async () => {
+    const failEntry = () => ({ code: 'InvalidArgument', message: 'not like this' });
+    const mailroom = mailroomInMemory([fine], { bus: { failEntry } });
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const { verdict, story, needed } = await why(mailroom, eventId);
+    expect(verdict.state).toBe('dead');
+    expect(verdict.text).toContain('not like this');
+    expect(verdict.next).toBe(`mailroom dead requeue ${eventId} --reason "why"`);
+    expect(story).toEqual(['outbox committed', 'outbox dead']);
+    expect(needed).toBe(true);
+  });
+
+  test('nobody publishes it', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.clock.advance(3 * 3_600_000 - 60_000);
+    const { verdict, needed } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({ state: 'stuck', next: 'mailroom sweep --since 4h' });
+    expect(needed).toBe(true);
+  });
+
+  test('it was rejected, and its letter is found, shown again, and named', async () => {
+    const mailroom = mailroomInMemory([poison]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    const [letter] = mailroom.queue.deadLetters();
+    const { verdict, story, needed } = await why(mailroom, eventId);
+    expect(verdict.state).toBe('rejected');
+    expect(verdict.text).toMatch(/POISON_MESSAGE: the price is missing.*deleted for ever in 13 d/);
+    expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${letter?.messageId}`);
+    expect(story.slice(3)).toEqual(['worker rejected', 'worker letter']);
+    expect(mailroom.shown).toEqual([letter?.messageId]);
+    expect(needed).toBe(true);
+  });
+
+  test('it was rejected long ago: it is only to be resolved where no letter can be left', async () => {
+    const mailroom = mailroomInMemory([poison]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    await mailroom.clock.advance(3_600_000);
+    const seeing = (inFlight: number) => ({
+      ...mailroom,
+      queues: {
+        ...mailroom.queues,
+        depth: async (url: string) => ({ arn: url, waiting: 0, inFlight, retentionMs: 1 }),
+      },
+    });
+    const hidden = await why(seeing(1), eventId);
+    expect(hidden.verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${eventId}`);
+    const gone = await why(seeing(0), eventId);
+    expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId} --reason "why"`);
+  });
+
+  test('the message of its consumer cannot be read: it is known by the name of its row', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const messageId = mailroom.queue.send('this is no JSON');
+    await mailroom.drain();
+    const { verdict } = await why(mailroom, `unreadable-${messageId}`);
+    expect(verdict.state).toBe('rejected');
+    expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${messageId}`);
+  });
+
+  /** Published, and its message is nowhere but in a queue of letters. */
+  async function lettered(queue: string, attributes: Letter['attributes']) {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const [message] = mailroom.queue.receive();
+    mailroom.queue.delete(message?.receiptHandle ?? '');
+    const body = message?.body ?? '';
+    const sentAt = mailroom.clock.now();
+    mailroom.addLetter(queue, { messageId: 'letter-1', receiptHandle: 'r', body, sentAt, attributes });
+    return why(mailroom, eventId);
+  }
+
+  test('its rule could not deliver it', async () => {
+    const { verdict, needed } = await lettered(worker.undeliveredQueue, { ERROR_CODE: 'NO_PERMISSIONS' });
+    expect(verdict.state).toBe('undelivered');
+    expect(verdict.text).toContain('NO_PERMISSIONS');
+    expect(verdict.next).toBe('mailroom dlq redrive rule:worker --letter letter-1');
+    expect(needed).toBe(true);
+  });
+
+  test('it was delivered, and received until SQS moved it to the dead-letter queue, and its consumer has no row of it', async () => {
+    const { verdict, needed } = await lettered(worker.deadLetterQueue, {});
+    expect(verdict.state).toBe('dead-lettered');
+    expect(verdict.text).toContain('was never finished by worker. Its letter is in consumer:worker');
+    expect(verdict.next).toBe('mailroom dlq redrive consumer:worker --letter letter-1');
+    expect(needed).toBe(true);
+  });
+
+  test('it never arrived', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const [message] = mailroom.queue.receive();
+    mailroom.queue.delete(message?.receiptHandle ?? '');
+    await mailroom.clock.advance(400_000);
+    const { verdict, needed } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({
+      state: 'missing',
+      consumer: 'worker',
+      next: 'mailroom audit --since 1h',
+    });
+    expect(needed).toBe(true);
+  });
+
+  test('but what was published before its consumer was declared proves nothing', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const [message] = mailroom.queue.receive();
+    mailroom.queue.delete(message?.receiptHandle ?? '');
+    await mailroom.clock.advance(200_000);
+    const young = { ...directory, consumers: [{ ...worker, changedAt: mailroom.clock.now() }] };
+    const { verdict, needed } = await why(mailroom, eventId, young);
+    expect(verdict).toMatchObject({ state: 'unproven', next: 'mailroom audit --since 1h --earlier' });
+    expect(needed).toBe(false);
+  });
+
+  test('its consumer should have tried it again long ago', async () => {
+    const mailroom = mailroomInMemory([broken]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.deliver();
+    await mailroom.clock.advance(3_600_000);
+    const { verdict } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({
+      state: 'late',
+      next: expect.stringContaining('aws lambda list-event-source-mappings --function-name worker-function'),
+    });
+  });
+
+  test('it has lain in the queue for a quarter of an hour: whether anybody receives it is the question', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.clock.advance(16 * 60_000);
+    const { verdict, needed } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({
+      state: 'late',
+      next: expect.stringContaining('aws lambda list-event-source-mappings --function-name worker-function'),
+    });
+    expect(verdict.text).toContain('mailroom audit --since 1h');
+    expect(needed).toBe(true);
+  });
+
+  test('its worker stopped without an answer: the log is where the function says that it is', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const leaseUntil = mailroom.clock.now() - 1;
+    const row = {
+      ...inboxKey(worker.name, eventId),
+      schema: 1,
+      status: 'PROCESSING',
+      attempts: 1,
+      leaseUntil,
+    };
+    await mailroom.table.write({ Put: { Item: row } });
+    const { verdict } = await why(mailroom, eventId);
+    expect(verdict.next).toBe(
+      'aws logs tail "$(aws lambda get-function-configuration --function-name worker-function ' +
+        '--query LoggingConfig.LogGroup --output text)" --since 1h',
+    );
+  });
+
+  test('its queue does not exist: it is missing there, and nothing else is hidden by that', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.clock.advance(400_000);
+    const depth = () =>
+      Promise.reject(Object.assign(new Error('There is no such queue'), { name: 'QueueDoesNotExist' }));
+    const { verdict } = await why({ ...mailroom, queues: { ...mailroom.queues, depth } }, eventId);
+    expect(verdict).toMatchObject({ state: 'missing', next: 'mailroom audit --since 1h' });
+  });
+
+  test('the worst of a chain is said first, and how many others there are', async () => {
+    const mailroom = mailroomInMemory([
+      transactional(ThingHappened, async ({ data }) => {
+        if (data.n > 1) throw new PoisonMessage(`number ${data.n} is not for us`);
+        return { events: [2, 3].map((n) => ThingHappened.create({ aggregateId: 'x', data: { n } })) };
+      }),
+    ]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    await mailroom.publish();
+    await mailroom.drain();
+    const { verdict } = await why(mailroom, eventId);
+    expect(verdict.state).toBe('rejected');
+    expect(verdict.text).toContain('1 more of this chain needs somebody');
+  });
+});
