@@ -9,6 +9,13 @@ const templateTests = [
   'test/docs/documented-tests.test.ts',
   'test/docs/recipes/stacks.test.ts',
 ];
+const toolTests = [
+  'test/check/**/*.test.ts',
+  'test/chaos/!(timings).test.ts',
+  'test/docs/page-code.test.ts',
+  'test/docs/recipes/!(stacks).test.ts',
+  'test/law/lint.test.ts',
+];
 const benchTests = ['test/unit/bench/**/*.test.ts', 'test/contract/table.wire.test.ts'];
 
 const inProcess = {
@@ -35,12 +42,23 @@ export default defineConfig({
           name: 'fast',
           sequence: { groupOrder: 0 },
           include: ['test/**/*.test.ts'],
-          exclude: [...localTests, ...explorerTests, ...packageTests, ...templateTests, ...benchTests],
+          exclude: [
+            ...localTests,
+            ...explorerTests,
+            ...packageTests,
+            ...templateTests,
+            ...toolTests,
+            ...benchTests,
+          ],
         },
       },
       {
         // What loads the CDK: templates, roles, alarms, and the stacks and tests that the documentation shows.
         test: { ...inProcess, name: 'templates', sequence: { groupOrder: 0 }, include: templateTests },
+      },
+      {
+        // What the project is worked on with: these start programs, or load those of the recipes.
+        test: { ...inProcess, name: 'tools', sequence: { groupOrder: 0 }, include: toolTests },
       },
       {
         // What an event costs, counted and simulated; and the metered AWS that counts.
