@@ -34,6 +34,8 @@ export {
   isTransactionCancelled,
   MailroomError,
   PoisonMessage,
+  type RetryDelay,
+  RetryLater,
   TransactionCancelled,
 } from './errors.ts';
 export {

@@ -15,7 +15,8 @@ export function backoffMs(attempt: number, baseMs: number, capMs: number, random
   return Math.round(ceiling / 2 + (ceiling / 2) * fraction(random));
 }
 
-function fraction(random: RandomBytes): number {
+/** A random number from 0 to just below 1, for jitter. */
+export function fraction(random: RandomBytes): number {
   return (random(1)[0] ?? 0) / 256;
 }
 

@@ -111,8 +111,12 @@ export interface InboxRow extends Key {
   readonly leaseUntil?: number | undefined;
   /** When the function that claimed it is stopped at the latest. */
   readonly endsBy?: number | undefined;
-  /** Claims so far, since the last redrive. */
+  /** The number of the attempt that runs, or ran last, since the last redrive. */
   readonly attempts: number;
+  /** How many claims in a row ended without a result: the function died, or its time was up. Absent: none. */
+  readonly unfinished?: number | undefined;
+  /** Whether the claim that holds the message ran out of time. Absent: no. */
+  readonly outOfTime?: boolean | undefined;
   readonly type?: string | undefined;
   readonly claimedAt?: number | undefined;
   readonly processedAt?: number | undefined;

@@ -25,6 +25,7 @@ export type MetricName =
   | 'MessagesDuplicate'
   | 'MessagesLeased'
   | 'MessagesFailed'
+  | 'TableFailures'
   | 'MessagesRejected'
   | 'AttemptsOverThree'
   | 'LeasesExpired'

@@ -23,6 +23,8 @@ export interface Claim {
   readonly endsBy: number;
   /** Whether another worker held it before, and its lease passed. */
   readonly takenOver: boolean;
+  /** How many claims before this one, in a row, ended without a result. */
+  readonly unfinished: number;
   /** The error of the attempt before, where there was one. */
   readonly lastError?: string | undefined;
 }
@@ -32,8 +34,8 @@ export type Verdict =
   | { readonly status: 'claimed'; readonly claim: Claim }
   /** Somebody else holds it. */
   | { readonly status: 'leased'; readonly until: number; readonly endsBy: number }
-  /** Its worker's lease has passed: it may be taken over, alone and last. */
-  | { readonly status: 'abandoned'; readonly attempts: number }
+  /** Its last claims ended without a result: it may have killed its process, so it runs only when it is alone. */
+  | { readonly status: 'suspect' }
   | { readonly status: 'processed'; readonly result: string | undefined }
   | { readonly status: 'rejected'; readonly reason: string }
   /** No row, and the event is older than the inbox retention: its row may have expired, so it must not run. */
@@ -42,12 +44,26 @@ export type Verdict =
 /** Every verdict but that the message is ours. */
 export type Refusal = Exclude<Verdict, { status: 'claimed' }>;
 
-/** What a row means before anything is tried: refused, or open to a claim, or to one that readmits a rejected message. */
-type Judgement = Refusal | { readonly status: 'open' | 'readmit' };
+/**
+ * What a row means before anything is tried: refused, or open to a claim, to one that takes it over from a worker whose lease
+ * has passed, or to one that readmits a rejected message.
+ */
+type Judgement = Refusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
 
 /** Whether a judgement is a refusal. */
 function isRefusal(judgement: Judgement): judgement is Refusal {
-  return judgement.status !== 'open' && judgement.status !== 'readmit';
+  return judgement.status !== 'open' && judgement.status !== 'abandoned' && judgement.status !== 'readmit';
+}
+
+/**
+ * From this many claims in a row that ended without a result, a message runs alone: a claim that ends so may have been killed
+ * by a neighbour in its batch, or robbed of its time. Only one that ran alone counts as an attempt: see ADR 19.
+ */
+export const ALONE_FROM = 2;
+
+/** How many claims of a message in a row ended without a result. */
+export function unfinishedOf({ unfinished }: InboxRow): number {
+  return unfinished ?? 0;
 }
 
 /** Why a message that is older than the inbox retention, and has no row, is rejected. */
@@ -55,8 +71,19 @@ export const TOO_OLD = 'EVENT_TOO_OLD';
 
 const DAY_MS = 86_400_000;
 
+/** Its worker's lease has passed, or there is none. */
+const LEASE_PASSED = '#status = :held AND (attribute_not_exists(leaseUntil) OR leaseUntil < :now)';
+
+/** The message was not rejected under the SQS message id that it came with: another id is a redrive. */
+const NOT_REJECTED = 'NOT contains(rejectedIds, :messageId)';
+
+/** Whether the next claim of a message nobody holds must be made alone. A takeover is one more claim without a result. */
+export function mustRunAlone(row: InboxRow): boolean {
+  return unfinishedOf(row) + (row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM;
+}
+
 /** A condition on the inbox row, and the values in it. */
-interface Condition {
+export interface Condition {
   readonly condition: string;
   readonly values: Item;
 }
@@ -66,15 +93,19 @@ export interface Conditions {
   /** Whether the event is older than the inbox retention: without a row it must not run, because the row may have expired. */
   tooOld(message: Message): boolean;
   /**
-   * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed, or its
-   * worker's lease has passed; and it was not rejected under this very SQS message id.
+   * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed and need not run
+   * alone; and it was not rejected under this very SQS message id.
    */
-  claimable(message: Message, takeOver: boolean, now: number): Condition;
+  claimable(message: Message, alone: boolean): Condition;
+  /** A row whose worker's lease has passed, in this very state. One without a lease is free at once. */
+  abandoned(message: Message, row: InboxRow): Condition;
+  /** Whatever nobody holds: for a rejection that needs no claim. */
+  rejectable(message: Message): Condition;
   /** A REJECTED row that a redrive may open again: this very state, under another message id. */
   readmissible(message: Message, row: InboxRow): Condition;
   /** What the row means for this message, when it is not ours. The order of the tests matters: PROCESSED answers first. */
   judge(message: Message, row: InboxRow | undefined): Judgement;
-  /** As `judge`, for a transition that found the row neither ours nor claimable by now: somebody was quicker. */
+  /** As `judge`, for a transition that was refused although nobody holds the row: another worker was quicker, or it must run alone. */
   refusalOf(message: Message, item: Item | undefined): Refusal;
 }
 
@@ -85,20 +116,45 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
     return clock.now() - eventIdTime(message.eventId) > inboxRetentionDays * DAY_MS;
   }
 
-  function claimable(message: Message, takeOver: boolean, now: number) {
-    const clauses = [
-      ...(tooOld(message) ? [] : ['attribute_not_exists(PK)']),
-      '#status = :FAILED',
-      ...(takeOver ? ['(#status = :PROCESSING AND leaseUntil < :now)'] : []),
-    ];
+  function claimable(message: Message, alone: boolean) {
+    const failed = alone ? '#status = :FAILED' : '(#status = :FAILED AND NOT unfinished >= :aloneFrom)';
     return {
-      condition: `(${clauses.join(' OR ')}) AND NOT contains(rejectedIds, :messageId)`,
+      condition: `(${[...unknown(message), failed].join(' OR ')}) AND ${NOT_REJECTED}`,
       values: {
         ':FAILED': 'FAILED',
         ':messageId': message.messageId,
-        ...(takeOver ? { ':PROCESSING': 'PROCESSING', ':now': now } : {}),
+        ...(alone ? {} : { ':aloneFrom': ALONE_FROM }),
       },
     };
+  }
+
+  function abandoned(message: Message, row: InboxRow) {
+    return {
+      condition: `${LEASE_PASSED} AND fence = :heldFence AND ${NOT_REJECTED}`,
+      values: {
+        ':held': 'PROCESSING',
+        ':now': clock.now(),
+        ':heldFence': row.fence,
+        ':messageId': message.messageId,
+      },
+    };
+  }
+
+  function rejectable(message: Message) {
+    return {
+      condition: `(${[...unknown(message), '#status = :FAILED', `(${LEASE_PASSED})`].join(' OR ')}) AND ${NOT_REJECTED}`,
+      values: {
+        ':FAILED': 'FAILED',
+        ':held': 'PROCESSING',
+        ':now': clock.now(),
+        ':messageId': message.messageId,
+      },
+    };
+  }
+
+  /** A message without a row may be claimed, unless its row may have expired. */
+  function unknown(message: Message): string[] {
+    return tooOld(message) ? [] : ['attribute_not_exists(PK)'];
   }
 
   function readmissible(message: Message, row: InboxRow) {
@@ -119,18 +175,20 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
     }
     if (row.status === 'FAILED') return { status: 'open' };
     const until = row.leaseUntil ?? 0;
-    if (until < clock.now()) return { status: 'abandoned', attempts: row.attempts };
+    if (until < clock.now()) return { status: 'abandoned' };
     return { status: 'leased', until, endsBy: row.endsBy ?? until };
   }
 
   function refusalOf(message: Message, item: Item | undefined): Refusal {
-    const judgement = judge(message, rowOf(item));
+    const row = rowOf(item);
+    const judgement = judge(message, row);
     if (isRefusal(judgement)) return judgement;
+    if (row !== undefined && mustRunAlone(row)) return { status: 'suspect' };
     const now = clock.now();
     return { status: 'leased', until: now, endsBy: now };
   }
 
-  return { tooOld, claimable, readmissible, judge, refusalOf };
+  return { tooOld, claimable, abandoned, rejectable, readmissible, judge, refusalOf };
 }
 
 /** The condition of every transition but the claim. */

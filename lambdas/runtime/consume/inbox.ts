@@ -27,25 +27,42 @@ export interface Inbox {
   /**
    * Claims a message.
    *
-   * @param options.takeOver - whether a message whose worker's lease has passed may be taken over
+   * @param options.alone - whether no other message runs in this invocation: one whose last claims ended without a result is
+   * `suspect` otherwise
    * @param options.endsBy - when the function is stopped, epoch milliseconds
    * @param options.firstReceive - whether this is the first run of this message that counts: its attempts begin at 1,
    * also where a dead letter that comes back was never rejected
    */
   claim(
     message: Message,
-    options: { readonly takeOver: boolean; readonly endsBy: number; readonly firstReceive: boolean },
+    options: { readonly alone: boolean; readonly endsBy: number; readonly firstReceive: boolean },
   ): Promise<Verdict>;
   /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
   renew(claim: Claim): Promise<Claim>;
+  /**
+   * How many claims of this message, in a row, ended without a result, this one included, where it is free and must run
+   * alone; 0 for any other.
+   */
+  suspicion(message: Message): Promise<number>;
   /**
    * The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead.
    *
    * @param retryAt - when SQS shows the message again, epoch milliseconds
    */
   fail(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
-  /** Lets go of the message as if this claim had not been: no attempt counts. Refused: what the row says instead. */
-  release(claim: Claim, retryAt: number): Promise<Refusal | undefined>;
+  /**
+   * Lets go of the message as if this claim had not been: no attempt counts. Refused: what the row says instead.
+   *
+   * @param cause - stored as the row's last error @default nothing: it keeps the one that it has
+   */
+  release(claim: Claim, retryAt: number, cause?: unknown): Promise<Refusal | undefined>;
+  /**
+   * The handler ended because its function's time was up: FAILED, with the error. It counts as a claim without a result, and so
+   * as an attempt only if it ran alone. Refused: what the row says instead.
+   */
+  cutOff(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
+  /** The function's time is up and the handler still runs: says so on the row, which stays PROCESSING. */
+  markOutOfTime(claim: Claim, error: unknown): Promise<Refusal | undefined>;
   /** The message can never succeed. Refused: what the row says instead. */
   reject(claim: Claim, error: unknown): Promise<Refusal | undefined>;
   /**

@@ -10,6 +10,7 @@ import type { Inbox } from './inbox.ts';
 import type { Claim } from './inbox-conditions.ts';
 import { Listened } from './listened.ts';
 import type { Effects } from './once.ts';
+import { isOutage } from './outage.ts';
 
 /** What the context of a leased handler needs. */
 export interface LeasedContextDeps {
@@ -28,6 +29,8 @@ interface ContextState {
   /** The commit that is under way; it never rejects. */
   committing: Promise<void>;
   blocked: EffectInProgress | undefined;
+  /** The last call that failed because the table could not be reached: no attempt counts then. */
+  outage: { readonly error: unknown } | undefined;
   /** What failed of the calls that the handler made, and of what it chained to them. */
   readonly failures: { readonly call: Listened<unknown>; readonly error: unknown }[];
   /** Whether the handler is over: what it left behind may begin nothing more. */
@@ -51,6 +54,7 @@ export function createLeasedContext(
     commit: { kind: 'none' },
     committing: Promise.resolve(),
     blocked: undefined,
+    outage: undefined,
     failures: [],
     ended: false,
   };
@@ -72,10 +76,20 @@ export function createLeasedContext(
     refuseWhenEnded(`ctx.once("${name}")`);
     if (state.commit.kind !== 'none') throw afterCommit(`ctx.once("${name}")`);
     signal.throwIfAborted();
+    let thrown: { readonly error: unknown } | undefined;
+    const watched = async (idempotencyKey: string) => {
+      try {
+        return await effect(idempotencyKey, signal);
+      } catch (error) {
+        thrown = { error }; // the provider's failure, however much it looks like one of the table
+        throw error;
+      }
+    };
     try {
-      return await effects.once(name, (idempotencyKey) => effect(idempotencyKey, signal));
+      return await effects.once(name, watched);
     } catch (error) {
       if (isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) state.blocked = error as EffectInProgress;
+      else if (thrown?.error !== error && isOutage(error)) state.outage = { error };
       throw error;
     }
   }
@@ -98,6 +112,7 @@ export function createLeasedContext(
       // Only a refusal says that nothing was written, and so lets the handler commit something else.
       const refused = !sent || isTransactionCancelled(error) || isErrorWithCode(error, 'FENCE_LOST');
       state.commit = refused ? { kind: 'none' } : { kind: 'unknown', error };
+      if (sent && isOutage(error)) state.outage = { error };
       throw error;
     }
   }

@@ -11,8 +11,9 @@ import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
 import type { Delivery } from './delivery.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import type { Inbox } from './inbox.ts';
-import { RESPONSE_MARGIN_MS } from './leased-run.ts';
-import { attemptsSpent, type Outcome, type Outcomes, outOfTime } from './message-outcome.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
+import { attemptsSpent, type Outcome, type Outcomes } from './message-outcome.ts';
+import { isOutage } from './outage.ts';
 
 /** What running transactional handlers without a claim needs. */
 export interface UnclaimedRunDeps extends FreshReadDeps {
@@ -28,7 +29,7 @@ export interface UnclaimedRunDeps extends FreshReadDeps {
  * transaction, on condition that there is no row.
  *
  * @returns `undefined` when there is one, and the message has to be claimed
- * @throws what the handler threw, or `ATTEMPTS_SPENT` when that was its last attempt
+ * @throws what the table throws when its message cannot be rejected
  */
 export type UnclaimedRun = (
   handler: TransactionalHandler,
@@ -55,12 +56,17 @@ export function createUnclaimedRun(deps: UnclaimedRunDeps): UnclaimedRun {
   return async (handler, event, delivery) => {
     const { message, receives, endsBy } = delivery;
     const commit = async (actions: readonly TransactAction[]) => {
-      const refusal = await inbox.commitUnclaimed(message, actions, receives);
-      if (refusal === undefined) {
-        telemetry.count('EventsCommitted', eventCount(actions));
-        return outcomes.processed(delivery);
+      try {
+        const refusal = await inbox.commitUnclaimed(message, actions, receives);
+        if (refusal === undefined) {
+          telemetry.count('EventsCommitted', eventCount(actions));
+          return outcomes.processed(delivery);
+        }
+        return refusal.status === 'open' ? undefined : await outcomes.refused(delivery, refusal);
+      } catch (error) {
+        if (isOutage(error)) return outcomes.outage(delivery, error);
+        throw error;
       }
-      return refusal.status === 'open' ? undefined : outcomes.refused(delivery, refusal);
     };
     const remainingMs = () => Math.max(0, endsBy - clock.now());
     try {
@@ -69,8 +75,8 @@ export function createUnclaimedRun(deps: UnclaimedRunDeps): UnclaimedRun {
       );
     } catch (error) {
       if (isAlreadyProcessed(error)) return commit([]);
-      if (isPoison(error) || receives < config.maxAttempts) throw error;
-      throw attemptsSpent(receives, error);
+      const spent = !isPoison(error) && receives >= config.maxAttempts;
+      return outcomes.failedUnclaimed(delivery, spent ? attemptsSpent(receives, error) : error);
     }
   };
 

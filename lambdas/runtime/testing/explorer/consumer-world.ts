@@ -76,6 +76,8 @@ const DEFAULTS: ConsumerConfig = {
   leaseMs: 30_000,
   visibilityTimeoutMs: 60_000,
   maxAttempts: 3,
+  retryFirstMs: 2_000,
+  retryLongestMs: 900_000,
   inboxRetentionDays: 35,
 };
 
