@@ -193,6 +193,7 @@ function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
         named(metrics.failed, 'failed'),
         named(metrics.rejected, 'rejected'),
         named(metrics.attemptsOverThree, 'attempts over 3'),
+        named(metrics.tableFailures, 'table out of reach'),
         named(metrics.leasesExpired, 'leases expired'),
         named(metrics.fenceRefused, 'fence refused'),
         named(metrics.throttles, 'throttles'),

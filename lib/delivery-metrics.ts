@@ -95,6 +95,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: InboxConsumer) {
     leased: counter('MessagesLeased'),
     failed: counter('MessagesFailed'),
     rejected: counter('MessagesRejected'),
+    tableFailures: counter('TableFailures'),
     attemptsOverThree: counter('AttemptsOverThree'),
     leasesExpired: counter('LeasesExpired'),
     fenceRefused: counter('FenceRefused'),
