@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { DELAY_MAX_MS, outageReceives, retryDelayMs } from '../lambdas/runtime/consume/retry-schedule.ts';
+import { DELAY_MAX_MS, outageReceives } from '../lambdas/runtime/consume/retry-schedule.ts';
 import { between, say, unless, wholeNumber } from './refusal.ts';
 
 /**
@@ -56,15 +56,12 @@ export function maxReceiveCount({ retry, outageTolerance, visibilityTimeout }: R
 export function longestInQueue(settings: ReceiveSettings): Duration {
   const { retry, visibilityTimeout } = settings;
   const visibilityMs = visibilityTimeout.toMilliseconds();
-  const schedule = {
-    retryFirstMs: retry.first.toMilliseconds(),
-    retryLongestMs: retry.longest.toMilliseconds(),
-  };
-  let ms =
-    (maxReceiveCount(settings) - retry.attempts) * Math.max(visibilityMs, OUTAGE_DELAY_MAX.toMilliseconds());
-  for (let attempt = 1; attempt <= Math.min(retry.attempts, ATTEMPTS_MAX); attempt += 1)
-    ms += Math.max(visibilityMs, retryDelayMs(attempt, schedule, 0));
-  return Duration.millis(ms);
+  const others = maxReceiveCount(settings) - retry.attempts;
+  // A handler may ask for the longest delay each time: see RetryLater.
+  return Duration.millis(
+    retry.attempts * Math.max(visibilityMs, DELAY_MAX_MS) +
+      others * Math.max(visibilityMs, OUTAGE_DELAY_MAX.toMilliseconds()),
+  );
 }
 
 /**

@@ -55,6 +55,7 @@ export function bench(
     readonly bus?: MemoryBusOptions;
     readonly wrap?: (table: MemoryTable) => Table;
     readonly maxReceiveCount?: number;
+    readonly draw?: () => number;
   } = {},
 ) {
   const clock = manualClock();
@@ -65,6 +66,7 @@ export function bench(
     clock,
     visibilityTimeoutMs: consumerConfig.visibilityTimeoutMs,
     maxReceiveCount: options.maxReceiveCount ?? 6,
+    draw: options.draw,
   });
   const telemetry = memoryTelemetry();
   const outbox = createOutbox({ config: consumerConfig, table: memory, clock });

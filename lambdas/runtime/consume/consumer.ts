@@ -6,16 +6,16 @@ import { type RandomBytes, systemRandomBytes } from '../event-id.ts';
 import type { Table } from '../table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { createOutbox } from '../write/outbox.ts';
+import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
 import { createClaimedRun } from './claimed-run.ts';
 import { type Delivery, hasMessageId, readDelivery } from './delivery.ts';
 import { createFailedHints } from './failed-hints.ts';
 import type { Handler } from './handler.ts';
 import { createInbox } from './inbox.ts';
-import { handlerOf, readEvent } from './message.ts';
-import { again, createOutcomes, type Outcome, putBack } from './message-outcome.ts';
+import { handlerOf } from './message.ts';
+import { createOutcomes, type Outcome } from './message-outcome.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
-import { soleSuspect } from './sole-suspect.ts';
 import { asLeased, createUnclaimedRun } from './transactional-run.ts';
 
 /** What a consumer's handler is made of. */
@@ -84,25 +84,18 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     const bodies = bodiesToCheck(event);
     if (bodies !== undefined) return checkMessages(handlers, config.consumer, bodies);
     const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
-    const endsBy = clock.now() + context.getRemainingTimeInMillis();
+    const beganAt = clock.now();
+    const endsBy = beganAt + context.getRemainingTimeInMillis();
     telemetry.count('MessagesReceived', records.length);
-    const deliveries = records.map((record) => readDelivery(record, endsBy));
-    const suspect = deliveries.length > 1 ? await soleSuspect(inbox, deliveries) : undefined;
-    const now = suspect === undefined ? deliveries : [suspect];
-    if (suspect !== undefined) {
-      telemetry.log.warn(
-        'A message whose last claims ended without a result runs alone; the others of its batch are shown again at once',
-        { eventId: suspect.message.eventId, batch: deliveries.length },
-      );
-    }
-    // It may kill the process: the others leave first, for another invocation.
-    const others = deliveries.filter((delivery) => !now.includes(delivery));
-    await Promise.all(others.map((delivery) => hide(delivery, putBack())));
+    const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }));
+    const { now, later } = await batchTurn(inbox, outcomes, deliveries);
+    // What runs may kill the process: the others leave first, for another invocation.
+    await Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome)));
     const ends = await Promise.all(now.map((delivery) => work(delivery, now.length === 1)));
     telemetry.flush();
     // A message that comes twice in a batch is named once.
     const failed = new Set([
-      ...others.map(({ message }) => message.messageId),
+      ...later.map(({ delivery }) => delivery.message.messageId),
       ...now.filter((_, i) => ends[i]?.kind === 'again').map(({ message }) => message.messageId),
     ]);
     return { batchItemFailures: [...failed].map((itemIdentifier) => ({ itemIdentifier })) };
@@ -116,33 +109,28 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
 
   /** Everything that happens to one message. It never throws: what fails, fails alone. */
   async function receive(delivery: Delivery, alone: boolean): Promise<Outcome> {
-    if (delivery.endsBy - clock.now() < START_MIN_MS) {
-      return again(
-        1_000,
-        new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
-      );
-    }
+    if (delivery.endsBy - clock.now() < START_MIN_MS) return outcomes.tooLate(delivery);
     try {
-      const read = await readWork(delivery);
+      const read = readHandler(delivery);
       if ('problem' in read) return await outcomes.failedUnclaimed(delivery, read.problem);
-      const { handler, event } = read;
-      if (handler.kind === 'leased') return await claimAndRun(handler, event, delivery, alone);
+      const { handler, envelope } = read;
+      if (handler.kind === 'leased') return await claimAndRun(handler, envelope, delivery, alone);
       // A message that comes again may be one that kills its process: then its attempts must be counted.
       const claimFirst = delivery.receives > 1 || inbox.tooOld(delivery.message);
-      const outcome = claimFirst ? undefined : await runUnclaimed(handler, event, delivery);
+      const outcome = claimFirst ? undefined : await runUnclaimed(handler, envelope, delivery);
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, without a claim: it is not counted.
-      return await claimAndRun(asLeased(handler, { clock, random }), event, delivery, alone, 1);
+      return await claimAndRun(asLeased(handler, { clock, random }), envelope, delivery, alone, 1);
     } catch (error) {
       return outcomes.outage(delivery, error); // handlers are caught where they are run: this was a call of our own
     }
   }
 
-  async function readWork({ content }: Delivery) {
+  function readHandler({ content }: Delivery) {
     if ('problem' in content) return content;
+    const { envelope } = content;
     try {
-      const handler = handlerOf(handlers, config.consumer, content.envelope.type);
-      return { handler, event: await readEvent(handler.definition, content.envelope) };
+      return { envelope, handler: handlerOf(handlers, config.consumer, envelope.type) };
     } catch (problem) {
       return { problem };
     }

@@ -9,6 +9,8 @@ export interface Delivery {
   readonly receiptHandle: string;
   /** How often SQS has handed it out, this time included. */
   readonly receives: number;
+  /** When this invocation began, epoch milliseconds. */
+  readonly beganAt: number;
   /** When this invocation is stopped, epoch milliseconds. */
   readonly endsBy: number;
   /** What it says; or why it cannot be read. */
@@ -23,11 +25,11 @@ export function hasMessageId(record: SQSRecord): boolean {
 /**
  * A record as it was received. Where its body cannot be read, an event id made of the message's stands for the one inside.
  *
- * @param endsBy - when this invocation is stopped, epoch milliseconds
+ * @param invocation - when it began, and when it is stopped, epoch milliseconds
  */
-export function readDelivery(record: SQSRecord, endsBy: number): Delivery {
+export function readDelivery(record: SQSRecord, invocation: Pick<Delivery, 'beganAt' | 'endsBy'>): Delivery {
   const { messageId, receiptHandle } = record;
-  const common = { receiptHandle, receives: receivesOf(record), endsBy };
+  const common = { ...invocation, receiptHandle, receives: receivesOf(record) };
   const message = { messageId, sentAt: sentAtOf(record) };
   try {
     const envelope = readEnvelope(record);

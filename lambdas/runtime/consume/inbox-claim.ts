@@ -21,7 +21,7 @@ export function createClaiming(
   deps: InboxDeps,
   rows: InboxRows,
   { claimable, abandoned, readmissible, judge, refusalOf }: Conditions,
-): Pick<Inbox, 'claim' | 'suspicion'> {
+): Pick<Inbox, 'claim' | 'isSuspect'> {
   const { table, clock, random, consumer } = deps;
 
   const claim: Inbox['claim'] = async (message, { endsBy, firstReceive, alone }) => {
@@ -139,14 +139,14 @@ export function createClaiming(
     ]);
   }
 
-  const suspicion: Inbox['suspicion'] = async (message) => {
+  const isSuspect: Inbox['isSuspect'] = async (message) => {
     const row = rowOf(await table.get(rows.keyOf(message), { consistent: true }));
-    if (row === undefined || !mustRunAlone(row)) return 0;
+    if (row === undefined || !mustRunAlone(row)) return false;
     const { status } = judge(message, row);
-    return status === 'open' || status === 'abandoned' ? unfinishedOf(row) + 1 : 0;
+    return status === 'open' || status === 'abandoned';
   };
 
-  return { claim, suspicion };
+  return { claim, isSuspect };
 }
 
 /** Why a claim ended without a result, where its worker could not say it. */

@@ -38,6 +38,8 @@ export type Verdict =
   | { readonly status: 'suspect' }
   | { readonly status: 'processed'; readonly result: string | undefined }
   | { readonly status: 'rejected'; readonly reason: string }
+  /** Its row has a status that this version does not know. */
+  | { readonly status: 'unreadable' }
   /** No row, and the event is older than the inbox retention: its row may have expired, so it must not run. */
   | { readonly status: 'too-old' };
 
@@ -72,10 +74,19 @@ export const TOO_OLD = 'EVENT_TOO_OLD';
 const DAY_MS = 86_400_000;
 
 /** Its worker's lease has passed, or there is none. */
-const LEASE_PASSED = '#status = :held AND (attribute_not_exists(leaseUntil) OR leaseUntil < :now)';
+const LEASE_PASSED = '#status = :held AND NOT leaseUntil >= :now';
 
 /** The message was not rejected under the SQS message id that it came with: another id is a redrive. */
 const NOT_REJECTED = 'NOT contains(rejectedIds, :messageId)';
+
+/** The row is in the very state in which it was read: a fence is new with each claim. A strange row may have none. */
+function fencedBy({ fence }: InboxRow): string {
+  return fence === undefined ? 'attribute_not_exists(fence)' : 'fence = :heldFence';
+}
+
+function fenceOf({ fence }: InboxRow): Item {
+  return fence === undefined ? {} : { ':heldFence': fence };
+}
 
 /** Whether the next claim of a message nobody holds must be made alone. A takeover is one more claim without a result. */
 export function mustRunAlone(row: InboxRow): boolean {
@@ -130,12 +141,12 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
 
   function abandoned(message: Message, row: InboxRow) {
     return {
-      condition: `${LEASE_PASSED} AND fence = :heldFence AND ${NOT_REJECTED}`,
+      condition: `${LEASE_PASSED} AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
       values: {
         ':held': 'PROCESSING',
         ':now': clock.now(),
-        ':heldFence': row.fence,
         ':messageId': message.messageId,
+        ...fenceOf(row),
       },
     };
   }
@@ -159,8 +170,8 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
 
   function readmissible(message: Message, row: InboxRow) {
     return {
-      condition: '#status = :REJECTED AND fence = :heldFence AND NOT contains(rejectedIds, :messageId)',
-      values: { ':REJECTED': 'REJECTED', ':heldFence': row.fence, ':messageId': message.messageId },
+      condition: `#status = :REJECTED AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
+      values: { ':REJECTED': 'REJECTED', ':messageId': message.messageId, ...fenceOf(row) },
     };
   }
 
@@ -174,7 +185,9 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
       return reason === TOO_OLD && !row.runAnyway ? { status: 'rejected', reason } : { status: 'readmit' };
     }
     if (row.status === 'FAILED') return { status: 'open' };
-    const until = row.leaseUntil ?? 0;
+    // Written by a newer version, or by hand: whoever does not know what it means leaves it alone.
+    if (row.status !== 'PROCESSING') return { status: 'unreadable' };
+    const until = typeof row.leaseUntil === 'number' ? row.leaseUntil : 0;
     if (until < clock.now()) return { status: 'abandoned' };
     return { status: 'leased', until, endsBy: row.endsBy ?? until };
   }

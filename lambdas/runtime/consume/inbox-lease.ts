@@ -37,7 +37,7 @@ export function createLeasing(
     release: (current, retryAt, error) =>
       rows.underFence(
         current,
-        `${FAILED}, attempts = attempts - :one${error === undefined ? '' : `, ${CAUSE}`} REMOVE leaseUntil, endsBy`,
+        `${FAILED}, attempts = attempts - :one${error === undefined ? '' : `, ${CAUSE}`} REMOVE leaseUntil, endsBy, outOfTime`,
         {
           ':FAILED': 'FAILED',
           ':retryAt': retryAt,
@@ -59,10 +59,10 @@ export function createLeasing(
         },
         isFailed,
       ),
-    markOutOfTime: (current, error) =>
+    markOutOfTime: (current, error, robbed) =>
       rows.underFence(
         current,
-        `SET outOfTime = :true, ${CAUSE}`,
+        `SET outOfTime = :true, ${CAUSE}${robbed ? ' REMOVE unfinished' : ''}`,
         { ':true': true, ...cause(error) },
         (row) => row.outOfTime === true,
       ),

@@ -39,11 +39,8 @@ export interface Inbox {
   ): Promise<Verdict>;
   /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
   renew(claim: Claim): Promise<Claim>;
-  /**
-   * How many claims of this message, in a row, ended without a result, this one included, where it is free and must run
-   * alone; 0 for any other.
-   */
-  suspicion(message: Message): Promise<number>;
+  /** Whether nobody holds the message and it must run alone, because its last claims ended without a result. */
+  isSuspect(message: Message): Promise<boolean>;
   /**
    * The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead.
    *
@@ -61,8 +58,12 @@ export interface Inbox {
    * as an attempt only if it ran alone. Refused: what the row says instead.
    */
   cutOff(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
-  /** The function's time is up and the handler still runs: says so on the row, which stays PROCESSING. */
-  markOutOfTime(claim: Claim, error: unknown): Promise<Refusal | undefined>;
+  /**
+   * The function's time is up and the handler still runs: says so on the row, which stays PROCESSING.
+   *
+   * @param robbed - whether the table took the handler's time: then the claim must not count, whatever came before it
+   */
+  markOutOfTime(claim: Claim, error: unknown, robbed: boolean): Promise<Refusal | undefined>;
   /** The message can never succeed. Refused: what the row says instead. */
   reject(claim: Claim, error: unknown): Promise<Refusal | undefined>;
   /**

@@ -16,7 +16,7 @@ import type { FailedHints } from './failed-hints.ts';
 import type { Inbox } from './inbox.ts';
 import { type Refusal, TOO_OLD } from './inbox-conditions.ts';
 import { poison } from './message.ts';
-import { outageDelayMs, retryDelayMs } from './retry-schedule.ts';
+import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
 
 /** What becomes of a message in this invocation. */
 export type Outcome =
@@ -51,6 +51,10 @@ export interface Outcomes {
   failedUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome>;
   /** Mailroom could not reach its table: no attempt counts, and it is shown again once the outage may be over. */
   outage(delivery: Delivery, error: unknown): Outcome & { kind: 'again' };
+  /** It must run alone and cannot now: shown again at a time that others of its kind do not share. */
+  suspect(delivery: Delivery): Outcome & { kind: 'again' };
+  /** The function has too little time left to begin with it. */
+  tooLate(delivery: Delivery): Outcome & { kind: 'again' };
   /** It is not ours to work on. */
   refused(delivery: Delivery, refusal: Refusal): Promise<Outcome>;
   /** It is not ours any more, and what we wanted to write was refused. */
@@ -108,6 +112,17 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
     return rejected(delivery, error);
   }
 
+  function suspect({ receives }: Delivery) {
+    return again(wholeSeconds(suspectDelayMs(receives, fraction(random))), madeRoom());
+  }
+
+  function tooLate({ receives }: Delivery) {
+    return again(
+      wholeSeconds(outageDelayMs(receives, fraction(random))),
+      new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
+    );
+  }
+
   async function refused(delivery: Delivery, refusal: Refusal): Promise<Outcome> {
     switch (refusal.status) {
       case 'processed':
@@ -116,7 +131,15 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
       case 'rejected':
         return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
       case 'suspect':
-        return putBack();
+        return suspect(delivery);
+      case 'unreadable':
+        return outage(
+          delivery,
+          new MailroomError(
+            'UNREADABLE_ROW',
+            'The inbox row has a status that this version of Mailroom does not know; it is left alone',
+          ),
+        );
       case 'leased': {
         telemetry.count('MessagesLeased');
         // Once for the rest of the lease; when it is held still, its worker is alive: until the worker is stopped.
@@ -173,6 +196,8 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
     comeAgain,
     failedUnclaimed,
     outage,
+    suspect,
+    tooLate,
     refused,
     fenceRefused,
     retryAfterMs,
@@ -181,11 +206,15 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
   };
 }
 
-/** A message that makes room for another one, or must run alone: shown again at once, for another invocation. */
+/** A message that makes room for one that must run alone: shown again at once, for another invocation. */
 export function putBack(): Outcome & { kind: 'again' } {
-  return again(
-    0,
-    new MailroomError('PUT_BACK', 'Another message of the batch runs alone; this one is shown again at once'),
+  return again(0, madeRoom());
+}
+
+function madeRoom(): MailroomError {
+  return new MailroomError(
+    'PUT_BACK',
+    'The message makes room for others of its batch; no attempt is counted',
   );
 }
 

@@ -23,6 +23,10 @@ const OUTAGE_FIRST_MS = 60_000;
 /** The longest delay of an outage, milliseconds. */
 const OUTAGE_LONGEST_MS = 900_000;
 
+/** The range of delays of a message that must run alone, milliseconds; it doubles with every fourth receive. */
+const SUSPECT_FIRST_MS = 30_000;
+const SUSPECT_DOUBLES_AFTER = 4;
+
 const OUTAGE_GROWTH = 2;
 
 /** Little jitter: every receive of an outage is spent, so each must cover as much of it as it can. */
@@ -56,6 +60,19 @@ export function retryDelayMs(attempt: number, schedule: RetrySchedule, share: nu
  */
 export function outageDelayMs(receives: number, share: number): number {
   return grown(receives, OUTAGE_FIRST_MS, OUTAGE_GROWTH, OUTAGE_LONGEST_MS) * (1 - OUTAGE_JITTER * share);
+}
+
+/**
+ * The delay of a message that must run alone and cannot now. Chance spreads those that wait; the more often they have waited,
+ * the wider, so that a few pollers can serve hundreds of them within their receives.
+ *
+ * @param receives - how often the message has been received, from 1
+ * @param share - where in the range the delay falls, 0 to 1
+ * @returns milliseconds
+ */
+export function suspectDelayMs(receives: number, share: number): number {
+  const widthMs = Math.min(OUTAGE_LONGEST_MS, SUSPECT_FIRST_MS * 2 ** (receives / SUSPECT_DOUBLES_AFTER));
+  return 1_000 + (widthMs - 1_000) * share;
 }
 
 /** The shortest time from the first attempt to the last one, milliseconds. */

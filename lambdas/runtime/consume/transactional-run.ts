@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
-import { isAlreadyProcessed, isPoison, isTransactionCancelled, MailroomError } from '../errors.ts';
+import { isAlreadyProcessed, isTransactionCancelled, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
 import type { RandomBytes } from '../event-id.ts';
 import { backoffMs } from '../retry.ts';
@@ -12,12 +12,13 @@ import type { Delivery } from './delivery.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import type { Inbox } from './inbox.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
-import { attemptsSpent, type Outcome, type Outcomes } from './message-outcome.ts';
-import { isOutage } from './outage.ts';
+import { readEvent } from './message.ts';
+import type { Outcome, Outcomes } from './message-outcome.ts';
+import { isOutageOf } from './outage.ts';
 
 /** What running transactional handlers without a claim needs. */
 export interface UnclaimedRunDeps extends FreshReadDeps {
-  readonly config: ConsumerConfig;
+  readonly config: Pick<ConsumerConfig, 'tableName'>;
   readonly telemetry: Telemetry;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
@@ -33,7 +34,7 @@ export interface UnclaimedRunDeps extends FreshReadDeps {
  */
 export type UnclaimedRun = (
   handler: TransactionalHandler,
-  event: Envelope,
+  envelope: Envelope,
   delivery: Delivery,
 ) => Promise<Outcome | undefined>;
 
@@ -53,7 +54,7 @@ interface FreshReadDeps {
 export function createUnclaimedRun(deps: UnclaimedRunDeps): UnclaimedRun {
   const { config, clock, random, telemetry, inbox, outbox, outcomes } = deps;
 
-  return async (handler, event, delivery) => {
+  return async (handler, envelope, delivery) => {
     const { message, receives, endsBy } = delivery;
     const commit = async (actions: readonly TransactAction[]) => {
       try {
@@ -64,19 +65,19 @@ export function createUnclaimedRun(deps: UnclaimedRunDeps): UnclaimedRun {
         }
         return refusal.status === 'open' ? undefined : await outcomes.refused(delivery, refusal);
       } catch (error) {
-        if (isOutage(error)) return outcomes.outage(delivery, error);
+        if (isOutageOf(actions, config.tableName, error)) return outcomes.outage(delivery, error);
         throw error;
       }
     };
     const remainingMs = () => Math.max(0, endsBy - clock.now());
     try {
+      const event = await readEvent(handler.definition, envelope);
       return await onFreshReads({ clock, random, remainingMs }, async () =>
         commit(await actionsOf(handler, event, { attempt: receives, remainingMs })),
       );
     } catch (error) {
       if (isAlreadyProcessed(error)) return commit([]);
-      const spent = !isPoison(error) && receives >= config.maxAttempts;
-      return outcomes.failedUnclaimed(delivery, spent ? attemptsSpent(receives, error) : error);
+      return outcomes.failedUnclaimed(delivery, error);
     }
   };
 

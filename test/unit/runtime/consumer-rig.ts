@@ -88,6 +88,27 @@ export function mortal(
 
   return {
     deliver,
+    /**
+     * Several pollers at a time, until the queue is empty or the time is over.
+     *
+     * @param every - called each second, before the pollers look
+     */
+    async poll(pollers: number, forMs: number, every: () => void = () => {}): Promise<void> {
+      let busy = 0;
+      for (const end = clock.now() + forMs; clock.now() < end && queue.messages().length > 0; ) {
+        every();
+        const now = clock.now();
+        if (queue.messages().some(({ visibleAt }) => visibleAt <= now)) {
+          for (; busy < pollers; busy += 1) {
+            const context = lambdaContext({ clock, timeoutMs });
+            void queue.deliver(invocation(), 10, context).finally(() => {
+              busy -= 1;
+            });
+          }
+        }
+        await clock.advance(1_000);
+      }
+    },
     /** Delivers until the queue is empty. @returns how many batches that took */
     async drain(roundsMax = 2_000, batchSize = 10, before: () => void = () => {}): Promise<number> {
       for (let round = 0; round < roundsMax; round += 1) {

@@ -35,7 +35,7 @@ export interface ConsumerWorldOptions {
   readonly others?: readonly EventDraft[] | undefined;
   /** The most messages of one batch. @default 1 */
   readonly batchSize?: number | undefined;
-  /** For how long from the beginning the table cannot be reached, milliseconds. @default not at all */
+  /** For how long from the start the table throttles all transactions, milliseconds. @default not at all */
   readonly outageMs?: number | undefined;
   /** Items that are there before. @default none */
   readonly items?: ((eventId: string) => readonly Item[]) | undefined;
@@ -159,21 +159,14 @@ export async function consumerWorld(
     return options.tamperTable?.(table, actor) ?? table;
   }
 
-  /** The table while it can be reached: an outage is not a fault of a schedule, and has no end before its time. */
+  /** The table and its outage, which is not a fault of a schedule and does not end before its time. */
   function reachable(table: MemoryTable): MemoryTable {
-    const call = <A extends unknown[], R>(made: (...args: A) => Promise<R>) => {
-      return async (...args: A): Promise<R> => {
-        if (scheduler.now() < outageEnds) throw named('ThrottlingException', 'Rate exceeded');
-        return made(...args);
-      };
-    };
     return {
       ...table,
-      get: call(table.get),
-      query: call(table.query),
-      write: call(table.write),
-      transact: call(table.transact),
-      updateEach: call(table.updateEach),
+      transact: async (actions, token) => {
+        if (scheduler.now() < outageEnds) throw named('ThrottlingException', 'Rate exceeded');
+        await table.transact(actions, token);
+      },
     };
   }
 
