@@ -86,9 +86,10 @@ describe('cdklocal', () => {
   // The output folder is not the one of the first deployment, nor as deep: the bundles must not depend on it.
   it('finds nothing to change in what was deployed', async () => {
     const environment = localEnvironment(inject('endpoint'));
+    const assembly = join(dir, 'again');
     const compared = await run(
       'aws-cdk-local/bin/cdklocal',
-      ['diff', '--all', '--fail', '--output', join(dir, 'diff')],
+      ['diff', '--all', '--fail', '--output', assembly],
       environment,
     );
     expect(compared.code, compared.output).toBe(0);
@@ -96,7 +97,7 @@ describe('cdklocal', () => {
 
     const { code, output } = await run(
       'aws-cdk-local/bin/cdklocal',
-      ['deploy', '--all', '--require-approval', 'never', '--output', join(dir, 'deploy')],
+      ['deploy', '--all', '--require-approval', 'never', '--app', assembly],
       environment,
     );
     expect(code, output).toBe(0);
