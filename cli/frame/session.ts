@@ -87,7 +87,8 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     options,
     `${target.endpoint === undefined ? '' : `${target.endpoint}, `}${region}`,
   );
-  const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: target.endpoint === undefined });
+  // The host of a queue's URL would pass over an endpoint that was chosen (AWS_ENDPOINT_URL, FIPS).
+  const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
   let operator: Promise<string> | undefined;
   return {
     output,
