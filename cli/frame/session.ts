@@ -32,6 +32,8 @@ export interface Session {
   /** Aborted when the user asks the command to stop. */
   readonly signal: AbortSignal;
   readonly region: string;
+  /** Whether it is an engine on this machine, and not AWS. */
+  readonly isLocal: boolean;
   readonly directory: Directory;
   readonly table: Table;
   readonly queues: Queues;
@@ -94,6 +96,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     output,
     signal: io.signal,
     region,
+    isLocal: target.endpoint !== undefined && LOOPBACK.test(target.endpoint),
     directory,
     table: dynamoTable({ client: new DynamoDBClient(settings), tableName: directory.mailroom.table }),
     queues: sqsQueues(sqs),
