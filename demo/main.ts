@@ -87,11 +87,8 @@ async function demo(options: Options): Promise<void> {
 }
 
 async function sayHowToGoOn(engine: Engine): Promise<void> {
-  const { endpoint } = engine;
-  say(
-    `\nThe local AWS keeps running at ${endpoint}. Look into it: npx mailroom status --endpoint ${endpoint}`,
-  );
-  say(await howToStop(engine));
+  say(`\n${await howToStop(engine)}`);
+  say(`Look into it: npx mailroom status --endpoint ${engine.endpoint}`);
 }
 
 let shownAt = 0;

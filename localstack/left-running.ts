@@ -30,12 +30,13 @@ export async function stopLeftRunning(port: number): Promise<boolean> {
   return true;
 }
 
-/** A sentence on how to stop an engine that goes on: only where `npm run local:stop` would stop it, that is named. */
+/** What becomes of an engine that goes on, and how to stop it: `npm run local:stop` is named only where it would stop it. */
 export async function howToStop({ endpoint, port }: Pick<Engine, 'endpoint' | 'port'>): Promise<string> {
   const isHere = ['127.0.0.1', 'localhost'].includes(new URL(endpoint).hostname);
   const left = isHere ? await recall(port) : undefined;
-  if (left === undefined || !(await isRunning(left))) return 'It was running before, and is left as it is.';
-  return `To stop it: npm run local:stop${port === DEFAULT_PORT ? '' : ` -- --port ${port}`}`;
+  if (left === undefined || !(await isRunning(left)))
+    return 'The engine was running before, and is left as it is.';
+  return `The engine keeps running. To stop it: npm run local:stop${port === DEFAULT_PORT ? '' : ` -- --port ${port}`}`;
 }
 
 async function isRunning({ kind, process }: LeftRunning): Promise<boolean> {

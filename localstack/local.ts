@@ -37,7 +37,7 @@ async function printUsage(engine: Engine, outputs: Outputs): Promise<void> {
     // The rest of it only silences a warning.
     if (!name.startsWith('AWS_SDK_')) console.log(`  export ${name}=${value}`);
   }
-  console.log(`\nThe engine keeps running. ${await howToStop(engine)}`);
+  console.log(`\n${await howToStop(engine)}`);
 }
 
 function say(line: string): void {

@@ -17,7 +17,7 @@ const engine = {
   stop: async () => {},
 } as const;
 
-const LEFT_AS_IT_IS = 'It was running before, and is left as it is.';
+const LEFT_AS_IT_IS = 'The engine was running before, and is left as it is.';
 
 test('only an engine that npm run local:stop would stop is said to be stopped by it', async () => {
   expect(await howToStop(engine)).toBe(LEFT_AS_IT_IS);
@@ -29,7 +29,9 @@ test('only an engine that npm run local:stop would stop is said to be stopped by
   try {
     await once(child, 'spawn');
     await leaveRunning({ ...engine, process: { pid: child.pid ?? 0, mark, tempDir: '/nowhere' } });
-    expect(await howToStop(engine)).toBe(`To stop it: npm run local:stop -- --port ${PORT}`);
+    expect(await howToStop(engine)).toBe(
+      `The engine keeps running. To stop it: npm run local:stop -- --port ${PORT}`,
+    );
     const elsewhere = { endpoint: `http://10.0.0.1:${PORT}`, port: PORT };
     expect(await howToStop(elsewhere)).toBe(LEFT_AS_IT_IS);
 
