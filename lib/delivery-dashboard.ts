@@ -149,6 +149,7 @@ function relayRow(relay: RelayMetrics): IWidget[] {
         named(relay.publishRetries, 'publish retries'),
         named(relay.refused, 'refused'),
         named(relay.busFailures, 'bus failures'),
+        named(relay.sweepFailures, 'sweep failures'),
         named(relay.watchFailures, 'watch failures'),
       ],
     },

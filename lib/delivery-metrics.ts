@@ -34,6 +34,7 @@ export function relayMetrics(mailroom: Mailroom) {
     pending: gauge('PendingEvents'),
     oldestPending: gauge('OldestPendingAge'),
     oldestLease: gauge('OldestLeaseAge'),
+    sweepFailures: counter('SweepFailures'),
     dead: gauge('DeadEvents'),
     deadLetters: gauge('DeadLetters'),
     firstExpiry: gauge('FirstDeadLetterExpiry', Stats.MINIMUM),

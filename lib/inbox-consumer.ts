@@ -190,6 +190,8 @@ export class InboxConsumer extends Construct {
     });
     this.letWatch(props.mailroom);
     this.function = this.handler(props, settings);
+    // A new event type must not reach the old code, which would reject it as unknown.
+    this.rule.node.addDependency(this.function);
     this.enterDirectory(props, settings);
     Aspects.of(this).add({ visit: (node) => node === this && this.warnOfSilence(props) });
   }

@@ -17,6 +17,7 @@ export type MetricName =
   | 'OldestPendingAge'
   | 'DeadEvents'
   | 'OldestLeaseAge'
+  | 'SweepFailures'
   | 'DeadLetters'
   | 'FirstDeadLetterExpiry'
   | 'WatchFailures'
