@@ -150,12 +150,17 @@ export interface Table {
   /**
    * Makes one write. An `Update` returns the item as it stands after it; `Put` and `Delete` return nothing.
    *
+   * The client's own retries apply, so the write that is refused may be a retry, and what refuses it may be the row that the
+   * try before it wrote. Give a condition that this matters to a token of the call, and look for it in the row of the refusal.
+   *
    * @throws {@link ConditionFailed} when its condition is not met, with the row as it stood
    */
   write(write: Write): Promise<Item | undefined>;
 
   /**
-   * Makes all writes or none.
+   * Makes all writes or none. Each call sends one request, whatever retries the client is configured to make, so a refusal says
+   * that nothing was written by this call. When there was no answer, call again with the same token; until that succeeds, the
+   * first call may still have happened.
    *
    * @param token - a call with the same token and actions within 10 minutes of one that succeeded changes
    * nothing and succeeds (DynamoDB's `ClientRequestToken`, at most 36 characters)

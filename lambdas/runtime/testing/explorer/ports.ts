@@ -46,8 +46,7 @@ export function scheduledTable(
       actor.call({
         label: `transact ${actions.map(describeWrite).join(', ')}`,
         perform: () => memory.transact(actions, token),
-        effect: true,
-        resends: true,
+        effect: true, // sent once: `dynamoTable` leaves every retry of a transaction to its caller
         failures: [throttled(), ...cancellations(memory, actions, token)],
       }),
     updateEach: (updates) => {
