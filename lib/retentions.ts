@@ -44,14 +44,14 @@ export function retentionProblems(settings: Retentions): string[] {
     ...unless(
       queueRetention.toMilliseconds() >= longest.toMilliseconds(),
       `queueRetention is ${say(queueRetention)}, but must be at least ${say(longest)}, the time that a message may spend in ` +
-        'the queue: all its attempts, and an outage. SQS deletes what is older, and it would never reach the dead-letter ' +
-        'queue. Raise queueRetention, or lower retry.attempts, retry.longest, outageTolerance or visibilityTimeout.',
+        'the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes what is older, and it would never reach the dead-letter ' +
+        'queue. Raise queueRetention, or lower retry.attempts, outageTolerance or visibilityTimeout.',
     ),
     ...unless(
       deadLetterRetention.toMilliseconds() >= deadLetterMin.toMilliseconds(),
       `deadLetterRetention is ${say(deadLetterRetention)}, but must be at least ${say(deadLetterMin)}: SQS counts a ` +
         `message's age from its first send, it may spend ${say(longest)} in the queue, and an operator needs ` +
-        `${say(OPERATOR_TIME_MIN)} to look at it. Raise deadLetterRetention, or lower retry.attempts, retry.longest, ` +
+        `${say(OPERATOR_TIME_MIN)} to look at it. Raise deadLetterRetention, or lower retry.attempts, ` +
         'outageTolerance or visibilityTimeout.',
     ),
     ...unless(

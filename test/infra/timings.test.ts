@@ -104,27 +104,21 @@ describe("a consumer's settings", () => {
 
   const wrong: [string, Partial<ConsumerSettings>, string][] = [
     [
-      'more receives than SQS counts',
-      { visibilityTimeout: seconds(30), outageTolerance: hours(9) },
-      'outageTolerance is 9 hours and visibilityTimeout 30 seconds, which takes 1105 receives; SQS counts 1000 at most, ' +
-        'and each visibility timeout of an outage spends one. Raise visibilityTimeout, or lower outageTolerance or ' +
-        'retry.attempts.',
-    ],
-    [
       'a last delay before the first',
       { retry: { attempts: 10, first: minutes(2), longest: minutes(1) } },
       'retry.longest is 1 minute, but must be from 2 minutes to 11 hours. It starts at retry.first, and SQS hides',
     ],
     [
       'a delay that SQS cannot hide a message for',
-      { retry: { attempts: 2, first: hours(12), longest: hours(12) } },
-      'retry.first is 12 hours, but must be from 1 second to 11 hours.',
+      { retry: { attempts: 2, first: seconds(2), longest: hours(12) } },
+      'retry.longest is 12 hours, but must be from 2 seconds to 11 hours. It starts at retry.first, and SQS hides a ' +
+        'message for 12 hours at most, of which the function may use some.',
     ],
     [
       'a queue that deletes a message before its attempts are over',
-      { queueRetention: days(1) },
-      'queueRetention is 1 day, but must be at least 1 day 1 hour, the time that a message may ' +
-        'spend in the queue: all its attempts, and an outage. SQS deletes what is older, and it would never reach the ' +
+      { queueRetention: days(5) },
+      'queueRetention is 5 days, but must be at least 5 days 13 hours, the time that a message may ' +
+        'spend in the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes what is older, and it would never reach the ' +
         'dead-letter queue.',
     ],
     [
@@ -136,7 +130,7 @@ describe("a consumer's settings", () => {
     ],
     [
       'a visibility timeout beyond SQS',
-      { visibilityTimeout: hours(13), outageTolerance: hours(1), retry: { ...consumer.retry, attempts: 2 } },
+      { visibilityTimeout: hours(13), outageTolerance: hours(0), retry: { ...consumer.retry, attempts: 1 } },
       "visibilityTimeout is 13 hours, but must be from 1 second to 12 hours. It is SQS's range.",
     ],
     [
@@ -171,9 +165,9 @@ describe("a consumer's settings", () => {
     [
       'a dead-letter queue that expires on arrival',
       { deadLetterRetention: days(1) },
-      "deadLetterRetention is 1 day, but must be at least 4 days 1 hour: SQS counts a message's age from its first send, " +
-        'it may spend 1 day 1 hour in the queue, and an operator needs 3 days to look at it. Raise deadLetterRetention, ' +
-        'or lower retry.attempts, retry.longest, outageTolerance or visibilityTimeout.',
+      "deadLetterRetention is 1 day, but must be at least 8 days 13 hours: SQS counts a message's age from its first send, " +
+        'it may spend 5 days 13 hours in the queue, and an operator needs 3 days to look at it. Raise deadLetterRetention, ' +
+        'or lower retry.attempts, outageTolerance or visibilityTimeout.',
     ],
     [
       'a queue that keeps too long',
@@ -201,6 +195,19 @@ describe("a consumer's settings", () => {
     expect(consumerProblems({ ...consumer, ...change })).toEqual([expect.stringContaining(message)]);
   });
 
+  test('do not work with more receives than SQS counts', () => {
+    const problems = consumerProblems({
+      ...consumer,
+      visibilityTimeout: seconds(30),
+      outageTolerance: hours(9),
+    });
+    expect(problems).toContain(
+      'outageTolerance is 9 hours and visibilityTimeout 30 seconds, which takes 1105 receives; SQS counts 1000 at most, ' +
+        'and each visibility timeout of an outage spends one. Raise visibilityTimeout, or lower outageTolerance or ' +
+        'retry.attempts.',
+    );
+  });
+
   test('work at their limits', () => {
     const edge = {
       lease: minutes(3),
@@ -209,7 +216,7 @@ describe("a consumer's settings", () => {
       deadLetterRetention: days(14),
     };
     expect(consumerProblems({ ...consumer, ...edge })).toEqual([]);
-    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(98) })).toEqual([]);
+    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(206) })).toEqual([]);
     expect(consumerProblems({ ...consumer, archive: days(7) })).toEqual([]);
   });
 });
@@ -226,7 +233,7 @@ describe('the retention of an inbox, when nobody says,', () => {
 
   test('always works', () => {
     for (const archive of [undefined, days(1), days(30), days(400)]) {
-      const retentions = { queueRetention: hours(30), deadLetterRetention: hours(100), archive };
+      const retentions = { queueRetention: hours(140), deadLetterRetention: hours(210), archive };
       const inboxRetention = defaultInboxRetention(retentions);
       expect(consumerProblems({ ...consumer, ...retentions, inboxRetention })).toEqual([]);
     }
