@@ -28,7 +28,7 @@ import type {
   TransactAction,
   Write,
 } from './table.ts';
-import { type Action, assertEachUpdates, soleAction } from './table-checks.ts';
+import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
 /** How values are written. */
 const WRITE_VALUES = { removeUndefinedValues: true };
@@ -72,7 +72,7 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
   }
 
   async function write(write: Write): Promise<Item | undefined> {
-    const action = soleAction(write);
+    const action = checkedAction(write);
     try {
       return await send(action);
     } catch (error) {
@@ -103,10 +103,9 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
   }
 
   async function transact(actions: readonly TransactAction[], token?: string): Promise<void> {
-    const TransactItems = actions.map((action) => {
-      const { kind, request } = soleAction(action);
-      return { [kind]: { ...request, TableName: request.TableName ?? tableName } };
-    });
+    const TransactItems = checkedActions(actions).map(({ kind, request }) => ({
+      [kind]: { ...request, TableName: request.TableName ?? tableName },
+    }));
     const command = new TransactWriteCommand({ TransactItems, ClientRequestToken: token });
     tryOnce(command); // the refusal of a retry does not say that the try before it wrote nothing
     try {

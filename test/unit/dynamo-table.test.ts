@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
 import { systemRandomBytes } from '../../lambdas/runtime/event-id.ts';
 import { transactWithRetry } from '../../lambdas/runtime/retry.ts';
-import type { EachUpdate } from '../../lambdas/runtime/table.ts';
+import type { EachUpdate, Item } from '../../lambdas/runtime/table.ts';
 import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../support/stub-client.ts';
 
 function tableAnswering(...answers: readonly StubAnswer[]) {
@@ -94,6 +94,17 @@ describe('the table on DynamoDB', () => {
     await expect(table.updateEach([{ ...mark('a'), when: { status: undefined } }])).rejects.toThrow(
       'compares status with a value of type undefined',
     );
+    expect(requests).toEqual([]);
+  });
+
+  it('sends nothing of a value that cannot be stored', async () => {
+    const { table, requests } = tableAnswering();
+    const item: Item = { PK: 'P', SK: 'a', at: new Date() };
+    const refused = { code: 'BAD_ITEM' };
+    await expect(table.write({ Put: { Item: item } })).rejects.toMatchObject(refused);
+    await expect(table.transact([{ Put: { Item: item } }])).rejects.toMatchObject(refused);
+    const { at } = item;
+    await expect(table.updateEach([{ ...mark('a'), set: { at } }])).rejects.toMatchObject(refused);
     expect(requests).toEqual([]);
   });
 

@@ -10,6 +10,7 @@ import type { EffectInProgress } from './effect-persistence.ts';
 import type { LeasedContext } from './handler.ts';
 import type { Inbox } from './inbox.ts';
 import type { Claim } from './inbox-conditions.ts';
+import type { JsonOf } from './json-of.ts';
 import { Listened } from './listened.ts';
 import type { Effects } from './once.ts';
 import { isOutage, isOutageOf } from './outage.ts';
@@ -78,7 +79,7 @@ export function createLeasedContext(
   async function once<T>(
     name: string,
     effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  ): Promise<JsonOf<T>> {
     refuseWhenEnded(`ctx.once("${name}")`);
     if (state.commit.kind !== 'none') throw afterCommit(`ctx.once("${name}")`);
     signal.throwIfAborted();
