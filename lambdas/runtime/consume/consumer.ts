@@ -139,6 +139,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
           new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
         );
       }
+      await inbox.open();
       const envelope = readEnvelope(record);
       const { eventId, type } = envelope;
       delivery = { ...delivery, message: { ...delivery.message, eventId, type } };

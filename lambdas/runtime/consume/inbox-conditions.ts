@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
-import { eventIdTime, isEventId } from '../event-id.ts';
 import { asRow, type InboxRow } from '../rows.ts';
 import type { Item, Key, TransactAction } from '../table.ts';
+import type { InboxMemory } from './inbox-history.ts';
 
 /** A message as it was received. */
 export interface Message {
@@ -36,8 +36,8 @@ export type Verdict =
   | { readonly status: 'abandoned'; readonly attempts: number }
   | { readonly status: 'processed'; readonly result: string | undefined }
   | { readonly status: 'rejected'; readonly reason: string }
-  /** No row, and the event is older than the inbox retention: its row may have expired, so it must not run. */
-  | { readonly status: 'too-old' };
+  /** No row, and the inbox may have forgotten the event: its row may have expired, so it must not run. */
+  | { readonly status: 'too-old'; readonly why: string };
 
 /** Every verdict but that the message is ours. */
 export type Refusal = Exclude<Verdict, { status: 'claimed' }>;
@@ -53,8 +53,6 @@ function isRefusal(judgement: Judgement): judgement is Refusal {
 /** Why a message that is older than the inbox retention, and has no row, is rejected. */
 export const TOO_OLD = 'EVENT_TOO_OLD';
 
-const DAY_MS = 86_400_000;
-
 /** A condition on the inbox row, and the values in it. */
 interface Condition {
   readonly condition: string;
@@ -63,7 +61,7 @@ interface Condition {
 
 /** Who may have a message: the conditions of the inbox, and what a row that refused one means. */
 export interface Conditions {
-  /** Whether the event is older than the inbox retention: without a row it must not run, because the row may have expired. */
+  /** Whether the inbox may have forgotten the event: without a row it must not run, because the row may have expired. */
   tooOld(message: Message): boolean;
   /**
    * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed, or its
@@ -79,11 +77,8 @@ export interface Conditions {
 }
 
 /** Makes the conditions of one consumer's inbox. */
-export function createConditions(clock: Clock, inboxRetentionDays: number): Conditions {
-  function tooOld(message: Message): boolean {
-    if (!isEventId(message.eventId)) return false;
-    return clock.now() - eventIdTime(message.eventId) > inboxRetentionDays * DAY_MS;
-  }
+export function createConditions(clock: Clock, memory: InboxMemory): Conditions {
+  const tooOld = (message: Message) => memory.forgotten(message.eventId) !== undefined;
 
   function claimable(message: Message, takeOver: boolean, now: number) {
     const clauses = [
@@ -109,7 +104,10 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
   }
 
   function judge(message: Message, row: InboxRow | undefined): Judgement {
-    if (row === undefined) return tooOld(message) ? { status: 'too-old' } : { status: 'open' };
+    if (row === undefined) {
+      const why = memory.forgotten(message.eventId);
+      return why === undefined ? { status: 'open' } : { status: 'too-old', why };
+    }
     if (row.status === 'PROCESSED' || row.status === 'DISCARDED')
       return { status: 'processed', result: row.result };
     const reason = row.reason ?? 'UNKNOWN';

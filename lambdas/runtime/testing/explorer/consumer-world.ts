@@ -4,7 +4,7 @@ import { createConsumer } from '../../consume/consumer.ts';
 import type { Handler } from '../../consume/handler.ts';
 import type { Queue } from '../../consume/queue.ts';
 import type { EventDraft } from '../../event.ts';
-import { INBOX_PREFIX, type InboxRow, inboxKey, rejectedKey } from '../../rows.ts';
+import { INBOX_PREFIX, type InboxRow, inboxHistoryKey, inboxKey, rejectedKey, SCHEMA } from '../../rows.ts';
 import type { Item, Table } from '../../table.ts';
 import { createOutbox, type OutboxEntry } from '../../write/outbox.ts';
 import { lambdaContext } from '../lambda-context.ts';
@@ -103,6 +103,10 @@ export async function consumerWorld(
     wrong ??= what;
   };
 
+  const historyKey = inboxHistoryKey(config.consumer);
+  const retentions = [{ days: config.inboxRetentionDays, since: clock.now() }];
+  const history = { ...historyKey, schema: SCHEMA, retentions, changedAt: clock.now() };
+  await memory.write({ Put: { Item: history } });
   const entry = await eventEntry();
   const eventId = entry.SK.slice('EVENT#'.length);
   for (const Item of options.items?.(eventId) ?? []) await memory.write({ Put: { Item } });
@@ -136,7 +140,8 @@ export async function consumerWorld(
       if (broken !== undefined) violate(broken);
       if (isUnsettledEffect(change)) violate('TTL may delete an effect before its message is PROCESSED');
     });
-    const table = scheduledTable(actor, watched);
+    // The inbox's history is only read: when, makes no difference.
+    const table = scheduledTable(actor, watched, (pk) => pk !== historyKey.PK);
     return options.tamperTable?.(table, actor) ?? table;
   }
 
