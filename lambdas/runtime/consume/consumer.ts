@@ -111,6 +111,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   async function receive(delivery: Delivery, alone: boolean): Promise<Outcome> {
     if (delivery.endsBy - clock.now() < START_MIN_MS) return outcomes.tooLate(delivery);
     try {
+      await inbox.open();
       const read = readHandler(delivery);
       if ('problem' in read) return await outcomes.failedUnclaimed(delivery, read.problem);
       const { handler, envelope } = read;

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
-import { eventIdTime, isEventId } from '../event-id.ts';
 import { asRow, type InboxRow } from '../rows.ts';
 import type { Item, Key, TransactAction } from '../table.ts';
+import type { InboxMemory } from './inbox-history.ts';
 
 /** A message as it was received. */
 export interface Message {
@@ -40,8 +40,8 @@ export type Verdict =
   | { readonly status: 'rejected'; readonly reason: string }
   /** Its row has a status that this version does not know. */
   | { readonly status: 'unreadable' }
-  /** No row, and the event is older than the inbox retention: its row may have expired, so it must not run. */
-  | { readonly status: 'too-old' };
+  /** No row, and the inbox may have forgotten the event: its row may have expired, so it must not run. */
+  | { readonly status: 'too-old'; readonly why: string };
 
 /** Every verdict but that the message is ours. */
 export type Refusal = Exclude<Verdict, { status: 'claimed' }>;
@@ -71,8 +71,6 @@ export function unfinishedOf({ unfinished }: InboxRow): number {
 /** Why a message that is older than the inbox retention, and has no row, is rejected. */
 export const TOO_OLD = 'EVENT_TOO_OLD';
 
-const DAY_MS = 86_400_000;
-
 /** Its worker's lease has passed, or there is none. */
 const LEASE_PASSED = '#status = :held AND NOT leaseUntil >= :now';
 
@@ -101,7 +99,7 @@ export interface Condition {
 
 /** Who may have a message: the conditions of the inbox, and what a row that refused one means. */
 export interface Conditions {
-  /** Whether the event is older than the inbox retention: without a row it must not run, because the row may have expired. */
+  /** Whether the inbox may have forgotten the event: without a row it must not run, because the row may have expired. */
   tooOld(message: Message): boolean;
   /**
    * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed and need not run
@@ -121,11 +119,8 @@ export interface Conditions {
 }
 
 /** Makes the conditions of one consumer's inbox. */
-export function createConditions(clock: Clock, inboxRetentionDays: number): Conditions {
-  function tooOld(message: Message): boolean {
-    if (!isEventId(message.eventId)) return false;
-    return clock.now() - eventIdTime(message.eventId) > inboxRetentionDays * DAY_MS;
-  }
+export function createConditions(clock: Clock, memory: InboxMemory): Conditions {
+  const tooOld = (message: Message) => memory.forgotten(message.eventId) !== undefined;
 
   function claimable(message: Message, alone: boolean) {
     const failed = alone ? '#status = :FAILED' : '(#status = :FAILED AND NOT unfinished >= :aloneFrom)';
@@ -176,7 +171,10 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
   }
 
   function judge(message: Message, row: InboxRow | undefined): Judgement {
-    if (row === undefined) return tooOld(message) ? { status: 'too-old' } : { status: 'open' };
+    if (row === undefined) {
+      const why = memory.forgotten(message.eventId);
+      return why === undefined ? { status: 'open' } : { status: 'too-old', why };
+    }
     if (row.status === 'PROCESSED' || row.status === 'DISCARDED')
       return { status: 'processed', result: row.result };
     const reason = row.reason ?? 'UNKNOWN';

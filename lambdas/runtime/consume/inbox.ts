@@ -8,6 +8,7 @@ import {
   type Refusal,
   type Verdict,
 } from './inbox-conditions.ts';
+import { createInboxMemory } from './inbox-history.ts';
 import { createLeasing } from './inbox-lease.ts';
 import { createRejection } from './inbox-rejection.ts';
 import { createInboxRows, type InboxDeps } from './inbox-row.ts';
@@ -86,19 +87,23 @@ export interface Inbox {
     writes: readonly TransactAction[],
     attempt: number,
   ): Promise<Refusal | { readonly status: 'open' } | undefined>;
-  /** Whether the event is older than the inbox retention: without a row it must not run, because the row may have expired. */
+  /** Learns how long the inbox has kept its rows so far; whoever judges a message waits for it. Reads once. */
+  open(): Promise<void>;
+  /** Whether the inbox may have forgotten the event: without a row it must not run, because the row may have expired. */
   tooOld(message: Message): boolean;
 }
 
 /** Makes the inbox of one consumer. */
 export function createInbox(deps: InboxDeps): Inbox {
-  const conditions = createConditions(deps.clock, deps.inboxRetentionDays);
+  const memory = createInboxMemory(deps);
+  const conditions = createConditions(deps.clock, memory);
   const rows = createInboxRows(deps, conditions);
   return {
     ...createClaiming(deps, rows, conditions),
     ...createLeasing(deps, rows),
     ...createRejection(deps, rows, conditions),
     ...createCompletion(deps, rows, conditions),
+    open: memory.open,
     tooOld: conditions.tooOld,
   };
 }

@@ -147,14 +147,7 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
         return again(untilMs(until), new MailroomError('LEASED', 'Another worker holds the message'));
       }
       case 'too-old':
-        return rejectUnclaimed(
-          delivery,
-          poison(
-            TOO_OLD,
-            `The event is older than the inbox retention of ${config.inboxRetentionDays} days and has no row: it may have been ` +
-              'processed before. Only an operator can let it run.',
-          ),
-        );
+        return rejectUnclaimed(delivery, poison(TOO_OLD, refusal.why));
     }
   }
 

@@ -1,23 +1,28 @@
 import { describe, expect, test, vi } from 'vitest';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { inboxHistoryKey } from '../../../lambdas/runtime/rows.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
-import { body, consumer, domainRow, inboxRow, mortal, pointer, send } from './consumer-rig.ts';
+import { body, CONSUMER, consumer, domainRow, inboxRow, mortal, pointer, send } from './consumer-rig.ts';
 
 describe('a transactional handler', () => {
   test('writes, and is processed, in one call', async () => {
     const parts = bench();
     const transact = vi.fn(parts.memory.transact);
-    const others = { write: vi.fn(), get: vi.fn(), query: vi.fn(), updateEach: vi.fn() };
+    const history = { ...inboxHistoryKey(CONSUMER), retentions: [{ days: 35, since: 0 }], changedAt: 0 };
+    await parts.memory.write({ Put: { Item: history } });
+    const get = vi.fn(parts.memory.get);
+    const others = { write: vi.fn(), query: vi.fn(), updateEach: vi.fn() };
     const { deliver } = consumer(
       parts,
       [transactional(ThingHappened, async () => ({ writes: [domainRow], events: [parts.happened(9)] }))],
-      { ...parts.memory, ...others, transact },
+      { ...parts.memory, ...others, get, transact },
     );
     const event = send(parts);
     await deliver();
     expect(transact).toHaveBeenCalledTimes(1);
     for (const call of Object.values(others)) expect(call).not.toHaveBeenCalled();
+    expect(get.mock.calls.map(([key]) => key)).toEqual([inboxHistoryKey(CONSUMER)]); // once for each start
     expect(inboxRow(parts, event)).toMatchObject({
       status: 'PROCESSED',
       attempts: 1,

@@ -4,7 +4,7 @@ import { createConsumer } from '../../consume/consumer.ts';
 import type { Handler } from '../../consume/handler.ts';
 import type { Queue } from '../../consume/queue.ts';
 import type { EventDraft } from '../../event.ts';
-import { INBOX_PREFIX, type InboxRow, inboxKey, rejectedKey } from '../../rows.ts';
+import { INBOX_PREFIX, type InboxRow, inboxHistoryKey, inboxKey, rejectedKey, SCHEMA } from '../../rows.ts';
 import type { Item, Table } from '../../table.ts';
 import { createOutbox, type OutboxEntry } from '../../write/outbox.ts';
 import { lambdaContext } from '../lambda-context.ts';
@@ -114,6 +114,10 @@ export async function consumerWorld(
     wrong ??= what;
   };
 
+  const historyKey = inboxHistoryKey(config.consumer);
+  const retentions = [{ days: config.inboxRetentionDays, since: clock.now() }];
+  const history = { ...historyKey, schema: SCHEMA, retentions, changedAt: clock.now() };
+  await memory.write({ Put: { Item: history } });
   const entries = await eventEntries();
   const eventIds = entries.map(({ SK }) => SK.slice('EVENT#'.length));
   const [eventId = ''] = eventIds;
@@ -155,7 +159,8 @@ export async function consumerWorld(
       if (broken !== undefined) violate(broken);
       if (isUnsettledEffect(change)) violate('TTL may delete an effect before its message is PROCESSED');
     });
-    const table = scheduledTable(actor, reachable(watched));
+    // The inbox's history is only read: when, makes no difference.
+    const table = scheduledTable(actor, reachable(watched), (pk) => pk !== historyKey.PK);
     return options.tamperTable?.(table, actor) ?? table;
   }
 

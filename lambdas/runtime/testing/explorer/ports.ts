@@ -20,13 +20,15 @@ export function scheduledTable(
   return {
     name: memory.name,
     createdAt: () => memory.createdAt(),
-    get: (key, options) =>
-      actor.call({
+    get: (key, options) => {
+      if (!shared(key.PK)) return memory.get(key, options);
+      return actor.call({
         label: `get ${shortKey(key)}`,
         perform: () => memory.get(key, options),
         effect: false,
         failures: [throttled()],
-      }),
+      });
+    },
     query: (query) => {
       if (!shared(query.pk)) return memory.query(query);
       return actor.call({
