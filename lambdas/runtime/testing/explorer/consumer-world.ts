@@ -147,7 +147,7 @@ export async function consumerWorld(
       key.SK !== 'MESSAGE' &&
       after?.status === 'COMPLETED' &&
       'expiresAt' in after &&
-      message()?.status !== 'PROCESSED'
+      memory.item({ PK: key.PK, SK: 'MESSAGE' })?.status !== 'PROCESSED'
     );
   }
 
