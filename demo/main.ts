@@ -19,6 +19,9 @@ interface Options {
 /** How long nothing may move before the run counts as stuck: longer than a born lease and two sweeps. */
 const STUCK_MS = 150_000;
 
+/** Every so many orders, the first one too, the goods are sold out: it is charged, refunded and cancelled. */
+const SOLD_OUT_EVERY = 10;
+
 /** How often the tables are read while the run goes on. */
 const READ_EVERY_MS = 1_000;
 
@@ -32,14 +35,19 @@ async function run(engine: Engine, options: Options): Promise<Receipt> {
   await shop.stockUp();
 
   say(
-    `Placing ${options.orders} orders, ${options.rate} a second; some requests and messages are sent twice`,
+    `Placing ${options.orders} orders, ${options.rate} a second; every ${SOLD_OUT_EVERY}th is for goods that are sold out, and some ` +
+      'requests and messages are sent twice',
   );
   let placed = 0;
   let placing = true;
   const resent: Resent[] = [];
   const placement = shop
-    .placeOrders(options.orders, options.rate, () => {
-      placed += 1;
+    .placeOrders(options.orders, {
+      ratePerSecond: options.rate,
+      soldOutEvery: SOLD_OUT_EVERY,
+      onPlaced: () => {
+        placed += 1;
+      },
     })
     .finally(() => {
       placing = false;

@@ -1,6 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
+import type { Order } from '../lambdas/example/orders/order.ts';
 import type { Envelope } from '../lambdas/runtime/event.ts';
 import type { InboxRow, OutboxRow } from '../lambdas/runtime/rows.ts';
 import type { Outputs } from '../localstack/deploy.ts';
@@ -9,9 +10,13 @@ import type { Outputs } from '../localstack/deploy.ts';
 export const CONSUMERS_OF: Readonly<Record<string, readonly Consumer[]>> = {
   OrderPlaced: ['payments', 'inventory'],
   PaymentCaptured: ['notifications', 'order-status'],
-  PaymentDeclined: ['order-status'],
+  PaymentDeclined: ['order-status', 'inventory'],
+  PaymentRefunded: ['order-status'],
+  PaymentCancelled: ['order-status'],
   StockReserved: ['order-status'],
-  StockRejected: ['order-status'],
+  StockRejected: ['order-status', 'payments'],
+  StockReleased: ['order-status'],
+  OrderCancelled: ['notifications'],
 };
 
 /** The consumers of the order system. */
@@ -32,14 +37,23 @@ export interface WrittenEvent {
   readonly envelope: Envelope;
 }
 
+/** A charge or a refund in the bank's ledger. */
+export interface MoneyMove {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly amountCents: number;
+}
+
 /** Everything that the tables and queues say of one run. */
 export interface Readings {
-  readonly orders: readonly { readonly orderId: string; readonly payment: string; readonly stock: string }[];
+  readonly orders: readonly Pick<Order, 'orderId' | 'items' | 'totalCents' | 'payment' | 'stock'>[];
   readonly events: readonly WrittenEvent[];
   /** Inbox rows by consumer and event id. */
   readonly inbox: Readonly<Record<Consumer, ReadonlyMap<string, InboxRow>>>;
-  /** When each charge of an order was made, epoch milliseconds, by order id. */
-  readonly charges: ReadonlyMap<string, readonly number[]>;
+  /** What the bank charged, by order id. */
+  readonly charges: ReadonlyMap<string, readonly MoneyMove[]>;
+  /** What it refunded, by order id. */
+  readonly refunds: ReadonlyMap<string, readonly MoneyMove[]>;
   /** E-mails by order id. */
   readonly emails: ReadonlyMap<string, number>;
   /** Pieces left in stock, by SKU. */
@@ -91,10 +105,9 @@ export function createReader(outputs: Outputs): Reader {
     read: async (runId) => {
       // The queues first: what has left them by then is in the tables.
       const [queued, deadLetters] = await Promise.all([depth('QueueUrl'), depth('DlqUrl')]);
-      const [items, bank] = await Promise.all([
-        scan(required(outputs, 'TableName')),
-        scan(required(outputs, 'BankTableName')),
-      ]);
+      // The bank last: what a row says of it has happened there before.
+      const items = await scan(required(outputs, 'TableName'));
+      const bank = await scan(required(outputs, 'BankTableName'));
       return { ...sort(runId, items, bank), queued, deadLetters };
     },
   };
@@ -131,12 +144,6 @@ function sort(
     }),
   ) as Record<Consumer, Map<string, InboxRow>>;
 
-  const charges = new Map<string, number[]>();
-  for (const charge of ofKind('CHARGE#', bank)) {
-    const orderId = String(charge.orderId);
-    if (orderIds.has(orderId))
-      charges.set(orderId, [...(charges.get(orderId) ?? []), Number(charge.chargedAt)]);
-  }
   const emails = new Map<string, number>();
   for (const email of ofKind('NOTIFICATION#')) {
     const orderId = String(email.PK).slice('NOTIFICATION#'.length);
@@ -145,7 +152,49 @@ function sort(
   const stock = ofKind(`STOCK#${runId}`).map(
     (item) => [String(item.PK).slice('STOCK#'.length), Number(item.available)] as const,
   );
-  return { orders, events, inbox, charges, emails, stock: new Map(stock) };
+  return {
+    orders,
+    events,
+    inbox,
+    charges: moneyMoves(ofKind('CHARGE#', bank), 'chargedAt', orderIds),
+    refunds: moneyMoves(ofKind('REFUND#', bank), 'refundedAt', orderIds),
+    emails,
+    stock: new Map(stock),
+  };
+}
+
+/** The bank's rows of some orders, by order id. */
+function moneyMoves(
+  rows: readonly Record<string, unknown>[],
+  at: 'chargedAt' | 'refundedAt',
+  orderIds: ReadonlySet<string>,
+): Map<string, MoneyMove[]> {
+  const moves = new Map<string, MoneyMove[]>();
+  for (const row of rows) {
+    const orderId = String(row.orderId);
+    if (!orderIds.has(orderId)) continue;
+    const move = { at: Number(row[at]), amountCents: Number(row.amountCents) };
+    moves.set(orderId, [...(moves.get(orderId) ?? []), move]);
+  }
+  return moves;
+}
+
+/** What the bank has charged for an order and not refunded, cents. */
+export function keptCents({ charges, refunds }: Readings, orderId: string): number {
+  const sum = (moves: readonly MoneyMove[] = []) =>
+    moves.reduce((cents, { amountCents }) => cents + amountCents, 0);
+  return sum(charges.get(orderId)) - sum(refunds.get(orderId));
+}
+
+/** How many e-mails are due to each customer: one for a payment, one for a cancellation, and so one at least. */
+export function emailsDue({ orders, events }: Readings): ReadonlyMap<string, number> {
+  const due = new Map<string, number>();
+  for (const { envelope } of events) {
+    if (!['PaymentCaptured', 'OrderCancelled'].includes(envelope.type)) continue;
+    const { orderId } = envelope.data as { readonly orderId: string };
+    due.set(orderId, (due.get(orderId) ?? 0) + 1);
+  }
+  return new Map(orders.map(({ orderId }) => [orderId, Math.max(1, due.get(orderId) ?? 0)]));
 }
 
 /** An output of the deployment. */

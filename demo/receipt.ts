@@ -1,6 +1,7 @@
+import { isSettled, orderStatus } from '../lambdas/example/orders/order.ts';
 import { eventIdTime } from '../lambdas/runtime/event-id.ts';
-import { CONSUMERS, CONSUMERS_OF, type Consumer, type Readings } from './readings.ts';
-import { type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
+import { CONSUMERS, CONSUMERS_OF, type Consumer, emailsDue, keptCents, type Readings } from './readings.ts';
+import { isSoldOut, type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
 
 /** A median and a 99th percentile, milliseconds. */
 interface Latency {
@@ -12,6 +13,8 @@ interface Latency {
 export interface Receipt {
   /** Orders in the table. */
   readonly orders: number;
+  /** Orders that ended `cancelled`: those for goods that are sold out. */
+  readonly cancelled: number;
   /** Events that are PUBLISHED in the outbox. */
   readonly eventsPublished: number;
   /** Messages that are PROCESSED, by consumer. */
@@ -22,9 +25,11 @@ export interface Receipt {
   readonly duplicatesAbsorbed: number;
   /** Charges at the bank. */
   readonly charges: number;
+  /** Refunds at the bank: charges of orders that were cancelled after they had been charged. */
+  readonly refunds: number;
   /** Charges of an order beyond its first. */
   readonly doubleCharges: number;
-  /** Orders that were never charged. */
+  /** Orders that were never charged, for goods that are in stock. */
   readonly missingCharges: number;
   /** E-mails sent. */
   readonly emails: number;
@@ -66,7 +71,7 @@ export function progressOf(readings: Readings, ordersAsked: number): Progress {
     charged: readings.charges.size,
     atRest:
       orders.length >= ordersAsked &&
-      orders.every((order) => order.payment !== 'pending' && order.stock !== 'pending') &&
+      orders.every(isSettled) &&
       published === events.length &&
       processed === wanted.length &&
       readings.queued === 0,
@@ -75,7 +80,8 @@ export function progressOf(readings: Readings, ordersAsked: number): Progress {
 
 /** Makes the receipt of a run that has come to rest, or has got stuck. */
 export function receiptOf(readings: Readings, sent: Sent): Receipt {
-  const { orders, events, inbox, charges, emails } = readings;
+  const { orders, events, inbox, charges, refunds, emails } = readings;
+  const due = emailsDue(readings);
   const caused = new Map<string, number>();
   for (const { envelope } of events) {
     const cause = `${envelope.causationId} ${envelope.aggregateType}`;
@@ -93,23 +99,29 @@ export function receiptOf(readings: Readings, sent: Sent): Receipt {
   const absorbedRepeats = sent.repeats.filter(
     ({ orderId, sameAnswer }) => sameAnswer && placed.get(orderId) === 1,
   );
-  const once: Readonly<Record<Consumer, (eventId: string) => boolean>> = {
-    payments: (eventId) =>
-      caused.get(`${eventId} Payment`) === 1 && charges.get(orderIds.get(eventId) ?? '')?.length === 1,
-    inventory: (eventId) => caused.get(`${eventId} Reservation`) === 1,
-    notifications: (eventId) => emails.get(orderIds.get(eventId) ?? '') === 1,
-    'order-status': () => true,
+  const atMostOne = (eventId: string, aggregateType: string) =>
+    (caused.get(`${eventId} ${aggregateType}`) ?? 0) <= 1;
+  const once: Readonly<Record<Consumer, (eventId: string, orderId: string) => boolean>> = {
+    payments: (eventId, orderId) =>
+      atMostOne(eventId, 'Payment') &&
+      (charges.get(orderId)?.length ?? 0) <= 1 &&
+      (refunds.get(orderId)?.length ?? 0) <= 1,
+    inventory: (eventId) => atMostOne(eventId, 'Reservation'),
+    notifications: (_, orderId) => (emails.get(orderId) ?? 0) <= (due.get(orderId) ?? 0),
+    'order-status': (eventId) => atMostOne(eventId, 'Order'),
   };
   const absorbedMessages = sent.resent.filter(
     ({ consumer, eventId }) =>
       readings.queued + readings.deadLetters === 0 &&
       inbox[consumer].get(eventId)?.status === 'PROCESSED' &&
-      once[consumer](eventId),
+      once[consumer](eventId, orderIds.get(eventId) ?? ''),
   );
 
   const chargeTimes = events.flatMap(({ envelope }) =>
     envelope.type === 'OrderPlaced'
-      ? (charges.get(envelope.aggregateId) ?? []).slice(0, 1).map((at) => at - eventIdTime(envelope.eventId))
+      ? (charges.get(envelope.aggregateId) ?? [])
+          .slice(0, 1)
+          .map(({ at }) => at - eventIdTime(envelope.eventId))
       : [],
   );
   const publishTimes = events.flatMap(({ row, envelope }) =>
@@ -117,6 +129,7 @@ export function receiptOf(readings: Readings, sent: Sent): Receipt {
   );
   const counts = {
     orders: orders.length,
+    cancelled: orders.filter((order) => orderStatus(order) === 'cancelled').length,
     eventsPublished: publishTimes.length,
     processed: Object.fromEntries(
       CONSUMERS.map((consumer) => [
@@ -126,9 +139,10 @@ export function receiptOf(readings: Readings, sent: Sent): Receipt {
     ) as Record<Consumer, number>,
     duplicatesSent: sent.repeats.length + sent.resent.length,
     duplicatesAbsorbed: absorbedRepeats.length + absorbedMessages.length,
-    charges: [...charges.values()].reduce((sum, made) => sum + made.length, 0),
-    doubleCharges: [...charges.values()].reduce((sum, made) => sum + made.length - 1, 0),
-    missingCharges: orders.filter((order) => !charges.has(order.orderId)).length,
+    charges: [...charges.values()].flat().length,
+    refunds: [...refunds.values()].flat().length,
+    doubleCharges: [...charges.values()].flat().length - charges.size,
+    missingCharges: orders.filter((order) => !isSoldOut(order) && !charges.has(order.orderId)).length,
     emails: [...emails.values()].reduce((sum, made) => sum + made, 0),
   };
   return {
@@ -144,27 +158,32 @@ function problemsOf(
   sent: Sent,
   counts: Omit<Receipt, 'problems' | `commit${string}`>,
 ): string[] {
-  const { events, inbox, stock, emails } = readings;
+  const { orders, events, inbox, stock, emails, refunds } = readings;
   const unprocessed = events.flatMap(({ envelope }) =>
     (CONSUMERS_OF[envelope.type] ?? []).filter(
       (consumer) => inbox[consumer].get(envelope.eventId)?.status !== 'PROCESSED',
     ),
   );
-  const ordered = events
-    .filter(({ envelope }) => envelope.type === 'OrderPlaced')
-    .flatMap(({ envelope }) => (envelope.data as { items: { quantity: number }[] }).items)
-    .reduce((sum, { quantity }) => sum + quantity, 0);
+  const [soldOut, inStock] = [orders.filter(isSoldOut), orders.filter((order) => !isSoldOut(order))];
+  const statusIs = (wanted: string) => (order: Readings['orders'][number]) => orderStatus(order) === wanted;
+  const ordered = inStock.flatMap(({ items }) => items).reduce((sum, { quantity }) => sum + quantity, 0);
   const taken = [...stock.values()].reduce((sum, available) => sum + STOCK_PER_SKU - available, 0);
-  const twice = [...emails.values()].filter((made) => made > 1).length;
+  const surplus = [...emailsDue(readings)].map(([orderId, due]) => (emails.get(orderId) ?? 0) - due);
+  const keptOf = ({ orderId }: { readonly orderId: string }) => keptCents(readings, orderId);
   const checks: [number, string][] = [
     [sent.orders - counts.orders, 'orders are missing from the table'],
     [events.length - counts.eventsPublished, 'events are not published'],
     [unprocessed.length, 'messages are not processed'],
+    [inStock.length - inStock.filter(statusIs('confirmed')).length, 'orders are not confirmed'],
+    [soldOut.length - soldOut.filter(statusIs('cancelled')).length, 'orders are not cancelled'],
     [counts.missingCharges, 'orders are not charged'],
     [counts.doubleCharges, 'charges are doubles'],
+    [counts.refunds - refunds.size, 'refunds are doubles'],
+    [soldOut.filter((order) => keptOf(order) !== 0).length, 'cancelled orders are not refunded'],
+    [inStock.filter(({ orderId }) => refunds.has(orderId)).length, 'confirmed orders are refunded'],
     [counts.duplicatesSent - counts.duplicatesAbsorbed, 'duplicates were not absorbed'],
-    [counts.orders - emails.size, 'orders have no e-mail'],
-    [twice, 'orders have more than one e-mail'],
+    [surplus.filter((more) => more < 0).length, 'orders have too few e-mails'],
+    [surplus.filter((more) => more > 0).length, 'orders have too many e-mails'],
     [taken - ordered, 'pieces of stock more were taken than ordered'],
     [readings.deadLetters, 'messages are in a dead-letter queue'],
     [readings.queued, 'messages are still in a queue'],
@@ -190,12 +209,14 @@ export function printReceipt(receipt: Receipt): string {
   const { processed, commitToPublishedMs: published, commitToChargedMs: charged } = receipt;
   const rows: [string, string | number][] = [
     ['orders placed', receipt.orders],
+    ['orders cancelled', receipt.cancelled],
     ['events published', receipt.eventsPublished],
     ...CONSUMERS.map((consumer): [string, number] => [`processed by ${consumer}`, processed[consumer]]),
     ['duplicates sent', receipt.duplicatesSent],
     ['duplicates absorbed', receipt.duplicatesAbsorbed],
     ['e-mails sent', receipt.emails],
     ['charges at the bank', receipt.charges],
+    ['refunds', receipt.refunds],
     ['double charges', receipt.doubleCharges],
     ['missing charges', receipt.missingCharges],
     ['commit -> published', `p50 ${published.p50} ms, p99 ${published.p99} ms`],

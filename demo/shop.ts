@@ -20,11 +20,27 @@ export const STOCK_PER_SKU = 1_000_000;
 
 const SKUS = 5;
 
+/** What the SKU that is never in stock ends with. */
+const SOLD_OUT = 'sold-out';
+
 /** The most requests under way at once. */
 const REQUESTS_AT_ONCE = 10;
 
 /** How long one request is tried while the API cannot answer it yet: a cold engine takes its time, and a busy laptop. */
 const REQUEST_DEADLINE_MS = 120_000;
+
+/** Whether an order asks for goods that are not in stock, and so must end cancelled. */
+export function isSoldOut({ items }: { readonly items: readonly { readonly sku: string }[] }): boolean {
+  return items.some(({ sku }) => sku.endsWith(SOLD_OUT));
+}
+
+/** How the orders are placed. */
+export interface Placement {
+  readonly ratePerSecond: number;
+  /** Every so many orders, the first one too, the goods are sold out. @default none */
+  readonly soldOutEvery?: number | undefined;
+  readonly onPlaced?: (() => void) | undefined;
+}
 
 /** A request that was sent twice, and what the API made of it. */
 export interface Repeat {
@@ -43,7 +59,7 @@ export interface Shop {
   /** Puts the run's goods into stock. */
   stockUp(): Promise<void>;
   /** Places the orders, some of them twice at once. Returns when every one is answered. */
-  placeOrders(count: number, ratePerSecond: number, onPlaced: () => void): Promise<Repeat[]>;
+  placeOrders(count: number, placement: Placement): Promise<Repeat[]>;
   /** Sends some of the events' messages again, each once in the run. */
   resendSome(events: readonly WrittenEvent[]): Promise<Resent[]>;
 }
@@ -61,10 +77,10 @@ export function createShop(deps: {
   const resent = new Set<string>();
 
   /** One request, tried again until it is answered: that is what an idempotency key is for. */
-  async function post(n: number): Promise<string> {
+  async function post(n: number, sku: string): Promise<string> {
     const order = {
       customerId: `${runId}-customer-${n}`,
-      items: [{ sku: `${runId}-sku-${n % SKUS}`, quantity: 1 + (n % 3), unitPrice: 100 + n }],
+      items: [{ sku: `${runId}-${sku}`, quantity: 1 + (n % 3), unitPrice: 100 + n }],
     };
     const request = {
       method: 'POST',
@@ -94,18 +110,22 @@ export function createShop(deps: {
       }
     },
 
-    placeOrders: async (count, ratePerSecond, onPlaced) => {
+    placeOrders: async (count, { ratePerSecond, soldOutEvery, onPlaced }) => {
       const repeats: Repeat[] = [];
       const startedAt = Date.now();
       await pMap(
         Array.from({ length: count }, (_, n) => n),
         async (n) => {
           await pause(startedAt + (n / ratePerSecond) * 1_000 - Date.now());
-          const answers = await Promise.all(n % REPEAT_EVERY === 0 ? [post(n), post(n)] : [post(n)]);
+          const isSoldOut = soldOutEvery !== undefined && n % soldOutEvery === 0;
+          const sku = isSoldOut ? SOLD_OUT : `sku-${n % SKUS}`;
+          const answers = await Promise.all(
+            Array.from({ length: n % REPEAT_EVERY === 0 ? 2 : 1 }, () => post(n, sku)),
+          );
           const [first = '', second] = answers;
           const { orderId } = JSON.parse(first) as { orderId: string };
           if (second !== undefined) repeats.push({ orderId, sameAnswer: first === second });
-          onPlaced();
+          onPlaced?.();
         },
         { concurrency: REQUESTS_AT_ONCE },
       );

@@ -88,6 +88,28 @@ export const PaymentDeclined = defineEvent({
   schema: z.object({ orderId, customerId: name, amountCents: cents, reason: z.string() }),
 });
 
+/** By payments: the customer has their money back, because inventory could not set the order's items aside. */
+export const PaymentRefunded = defineEvent({
+  type: 'PaymentRefunded',
+  version: 1,
+  aggregateType: 'Payment',
+  schema: z.object({
+    orderId,
+    customerId: name,
+    amountCents: cents,
+    chargeId: z.string(),
+    refundId: z.string(),
+  }),
+});
+
+/** By payments: the customer was not charged and will not be, because inventory could not set the order's items aside. */
+export const PaymentCancelled = defineEvent({
+  type: 'PaymentCancelled',
+  version: 1,
+  aggregateType: 'Payment',
+  schema: z.object({ orderId }),
+});
+
 /** By inventory: every item of the order is set aside. */
 export const StockReserved = defineEvent({
   type: 'StockReserved',
@@ -102,4 +124,25 @@ export const StockRejected = defineEvent({
   version: 1,
   aggregateType: 'Reservation',
   schema: z.object({ orderId, missingSkus: z.array(name).check(z.minLength(1)) }),
+});
+
+/** By inventory: nothing is set aside for the order any more, because its payment was declined. */
+export const StockReleased = defineEvent({
+  type: 'StockReleased',
+  version: 1,
+  aggregateType: 'Reservation',
+  schema: z.object({ orderId }),
+});
+
+/** By orders: the order has ended without a sale; no money is kept and no stock is held for it. */
+export const OrderCancelled = defineEvent({
+  type: 'OrderCancelled',
+  version: 1,
+  aggregateType: 'Order',
+  schema: z.object({
+    orderId,
+    customerId: name,
+    reason: z.enum(['out-of-stock', 'payment-declined']),
+    refundedCents: cents,
+  }),
 });

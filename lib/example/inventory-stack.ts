@@ -1,13 +1,13 @@
 import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { OrderPlaced } from '../../lambdas/example/events.ts';
+import { OrderPlaced, PaymentDeclined } from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
 import { type Stage, stackProps } from './stage.ts';
 
-/** Inventory: reserves the stock of every order. */
+/** Inventory: reserves the stock of every order, and releases it when its payment was declined. */
 export class InventoryStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
     super(scope, id, stackProps(stage, 'inventory'));
@@ -15,8 +15,8 @@ export class InventoryStack extends Stack {
       mailroom,
       name: 'inventory',
       service: 'inventory',
-      from: ['orders'],
-      events: [OrderPlaced],
+      from: ['orders', 'payments'],
+      events: [OrderPlaced, PaymentDeclined],
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],
       maxConcurrency: stage.maxConcurrency,

@@ -1,13 +1,13 @@
 import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { PaymentCaptured } from '../../lambdas/example/events.ts';
+import { OrderCancelled, PaymentCaptured } from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
 import { type Stage, stackProps } from './stage.ts';
 
-/** Notifications: sends one e-mail for every payment. */
+/** Notifications: sends one e-mail for every payment, and one for every cancelled order. */
 export class NotificationsStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
     super(scope, id, stackProps(stage, 'notifications'));
@@ -15,8 +15,8 @@ export class NotificationsStack extends Stack {
       mailroom,
       name: 'notifications',
       service: 'notifications',
-      from: ['payments'],
-      events: [PaymentCaptured],
+      from: ['payments', 'orders'],
+      events: [PaymentCaptured, OrderCancelled],
       entry: lambdaEntry('example/notifications/handler'),
       domainKeys: ['NOTIFICATION#*'],
       maxConcurrency: stage.maxConcurrency,

@@ -1,9 +1,12 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import {
+  PaymentCancelled,
   PaymentCaptured,
   PaymentDeclined,
+  PaymentRefunded,
   StockRejected,
+  StockReleased,
   StockReserved,
 } from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
@@ -31,7 +34,15 @@ export class OrdersStack extends Stack {
       name: 'order-status',
       service: 'orders',
       from: ['payments', 'inventory'],
-      events: [PaymentCaptured, PaymentDeclined, StockReserved, StockRejected],
+      events: [
+        PaymentCaptured,
+        PaymentDeclined,
+        PaymentRefunded,
+        PaymentCancelled,
+        StockReserved,
+        StockRejected,
+        StockReleased,
+      ],
       entry: lambdaEntry('example/orders/status.handler'),
       domainKeys: ['ORDER#*'],
       maxConcurrency: stage.maxConcurrency,

@@ -2,14 +2,14 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import { OrderPlaced } from '../../lambdas/example/events.ts';
+import { OrderPlaced, StockRejected } from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
 import { type Stage, stackProps } from './stage.ts';
 
-/** Payments: charges the bank for every order. */
+/** Payments: charges the bank for every order, and refunds it when inventory has rejected the order. */
 export class PaymentsStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom, bank: IFunction) {
     super(scope, id, stackProps(stage, 'payments'));
@@ -17,8 +17,8 @@ export class PaymentsStack extends Stack {
       mailroom,
       name: 'payments',
       service: 'payments',
-      from: ['orders'],
-      events: [OrderPlaced],
+      from: ['orders', 'inventory'],
+      events: [OrderPlaced, StockRejected],
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],
       environment: { BANK_FUNCTION_NAME: bank.functionName },

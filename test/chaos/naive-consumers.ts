@@ -51,6 +51,7 @@ export function createNaiveConsumers(deps: {
       /** A key for each request: nothing tells the bank that two of them are the same charge. */
       charge: async () => {
         const Payload = JSON.stringify({
+          operation: 'charge',
           orderId,
           customerId,
           amountCents: 100,

@@ -43,9 +43,10 @@ interface Orders {
   /**
    * Places orders through the API, of customers and goods of their own; some requests are sent twice.
    *
+   * @param soldOutEvery - every so many, the first one too, the goods are sold out. @default none
    * @returns what `read` takes to read only these
    */
-  placeOrders(count: number): Promise<string>;
+  placeOrders(count: number, soldOutEvery?: number): Promise<string>;
   /**
    * Places orders as fast as the table takes them: past the API, which would take minutes for thousands.
    *
@@ -142,9 +143,9 @@ function ordersOf({ system, runId, signal }: StageDeps): Orders {
     return { wave, shop };
   }
   return {
-    placeOrders: async (count) => {
+    placeOrders: async (count, soldOutEvery) => {
       const { wave, shop } = await openShop();
-      await shop.placeOrders(count, ORDERS_PER_SECOND, () => {});
+      await shop.placeOrders(count, { ratePerSecond: ORDERS_PER_SECOND, soldOutEvery });
       return wave;
     },
     placeInRush: async (count) => {

@@ -25,7 +25,7 @@ export async function warmUp({
   const shop = createShop({ outputs, endpoint, runId });
   const reader = createReader(outputs);
   await shop.stockUp();
-  await shop.placeOrders(ORDERS, ORDERS_PER_SECOND, () => {});
+  await shop.placeOrders(ORDERS, { ratePerSecond: ORDERS_PER_SECOND });
   const deadline = Date.now() + WARM_MAX_MS;
   for (;;) {
     const { lost } = countOrders(await reader.read(runId), ORDERS);

@@ -1,43 +1,32 @@
 import { describe, expect, it } from 'vitest';
-import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { reserveStock } from '../../lambdas/example/inventory/reserve-stock.ts';
 import { stockKey, stockRow } from '../../lambdas/example/inventory/stock.ts';
+import { cancelPayment } from '../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../lambdas/example/payments/charge-order.ts';
+import { type Payment, paymentKey, putPayment } from '../../lambdas/example/payments/payment.ts';
+import type { Item } from '../../lambdas/runtime/index.ts';
 import { explore } from '../../lambdas/runtime/testing.ts';
+import { fakeBank } from '../support/fake-bank.ts';
+import { order, orderPlaced, stockRejected } from '../support/order-events.ts';
 
-const ORDER_ID = '0b8f5c6e-3f0a-4d63-9a55-6a1c3c1f7d01';
+const { orderId, customerId, totalCents: amountCents } = order;
+const payment = paymentKey(orderId);
 
-const event = OrderPlaced.create({
-  aggregateId: ORDER_ID,
-  data: {
-    orderId: ORDER_ID,
-    customerId: 'ada',
-    items: [{ sku: 'coffee', quantity: 2, unitPrice: 450 }],
-    totalCents: 900,
-  },
-});
-
-/** A bank that charges once per key, and remembers every charge. */
-function fakeBank() {
-  const charges = new Map<string, string>();
-  return {
-    charges,
-    charge: async ({ idempotencyKey }: { readonly idempotencyKey: string }) => {
-      const chargeId = charges.get(idempotencyKey) ?? `charge-${charges.size + 1}`;
-      charges.set(idempotencyKey, chargeId);
-      return { outcome: 'captured' as const, chargeId };
-    },
-  };
+/** A row that the handler finds. */
+function found(status: Payment): Item[] {
+  return [putPayment(status).Put.Item ?? {}];
 }
 
 describe('the order system, whatever crashes and in whatever order its workers act,', () => {
   it('charges an order once, and stores the charge that the bank made', async () => {
-    await explore((_parts, bank) => chargeOrder({ bank }), {
-      event,
+    await explore(({ table }, bank) => chargeOrder({ bank, table }), {
+      event: orderPlaced,
       world: fakeBank,
-      check: (table, { charges }) => {
-        expect([...charges.values()]).toEqual(['charge-1']);
-        expect(table.item({ PK: `PAYMENT#${ORDER_ID}`, SK: 'PAYMENT' })).toMatchObject({
+      check: (table, bank) => {
+        expect(bank.charges.size).toBe(1);
+        expect(bank.keptCents()).toBe(900);
+        expect(table.item(payment)).toMatchObject({
+          status: 'captured',
           chargeId: 'charge-1',
           amountCents: 900,
         });
@@ -45,9 +34,40 @@ describe('the order system, whatever crashes and in whatever order its workers a
     });
   });
 
+  it('does not charge an order that inventory has rejected before', async () => {
+    await explore(({ table }, bank) => chargeOrder({ bank, table }), {
+      event: orderPlaced,
+      world: fakeBank,
+      items: found({ orderId, status: 'cancelled' }),
+      check: (table, bank) => {
+        expect(bank.charges.size).toBe(0);
+        expect(table.item(payment)).toMatchObject({ status: 'cancelled' });
+      },
+    });
+  });
+
+  it('refunds a charge once, under a key of its own', { timeout: 600_000 }, async () => {
+    const charge = { orderId, customerId, amountCents };
+    const chargedBank = () => {
+      const bank = fakeBank();
+      void bank.charge({ ...charge, idempotencyKey: 'charge' }, new AbortController().signal);
+      return bank;
+    };
+    await explore(({ table }, bank) => cancelPayment({ bank, table }), {
+      event: stockRejected,
+      world: chargedBank,
+      items: found({ ...charge, status: 'captured', chargeId: 'charge-1' }),
+      check: (table, bank) => {
+        expect([...bank.refunds.keys()]).toEqual([expect.stringMatching(/:refund$/)]);
+        expect(bank.keptCents()).toBe(0);
+        expect(table.item(payment)).toMatchObject({ status: 'refunded', refundId: 'refund-1' });
+      },
+    });
+  });
+
   it('takes the stock of an order once', async () => {
     await explore(({ table }) => reserveStock({ table }), {
-      event,
+      event: orderPlaced,
       copies: 2,
       items: [stockRow('coffee', 10)],
       check: (table) => expect(table.item(stockKey('coffee'))).toMatchObject({ available: 8 }),

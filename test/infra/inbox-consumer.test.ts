@@ -12,12 +12,20 @@ describe('a consumer of the example', () => {
 
   test('sees the events of its sources and types, and no others', () => {
     expect(only(template, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
-      source: ['orders'],
-      'detail-type': ['OrderPlaced'],
+      source: ['orders', 'inventory'],
+      'detail-type': ['OrderPlaced', 'StockRejected'],
     });
     expect(only(templates.Orders, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
       source: ['payments', 'inventory'],
-      'detail-type': ['PaymentCaptured', 'PaymentDeclined', 'StockReserved', 'StockRejected'],
+      'detail-type': [
+        'PaymentCaptured',
+        'PaymentDeclined',
+        'PaymentRefunded',
+        'PaymentCancelled',
+        'StockReserved',
+        'StockRejected',
+        'StockReleased',
+      ],
     });
   });
 

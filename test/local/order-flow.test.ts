@@ -11,6 +11,7 @@ import {
   message,
   only,
   placeOrder,
+  refunds,
   rejection,
   settled,
   shownOrder,
@@ -35,7 +36,7 @@ describe.concurrent('an order placed through the API', () => {
     expect(more).toEqual([]);
     expect(await bankRequests(orderId)).toMatchObject([{ outcome: 'charged' }]);
     expect(await get({ PK: `PAYMENT#${orderId}`, SK: 'PAYMENT' })).toMatchObject({
-      outcome: 'captured',
+      status: 'captured',
       chargeId: charge?.chargeId,
     });
     expect(await get({ PK: `RESERVATION#${orderId}`, SK: 'RESERVATION' })).toMatchObject({
@@ -128,14 +129,19 @@ describe.concurrent('an order placed through the API', () => {
     expect(await shownOrder(orderId)).toMatchObject({ status: 'confirmed' });
   });
 
-  it('is rejected when the bank declines, and nothing is charged or sent to a dead-letter queue', async () => {
-    const { orderId } = await placeOrder({ customerId: 'decline' });
+  it('is cancelled when the bank declines: nothing is charged, and its stock is released', async () => {
+    const { orderId, sku } = await placeOrder({ customerId: 'decline' });
     const { events } = await settled(orderId);
 
-    expect(await shownOrder(orderId)).toMatchObject({ status: 'rejected', payment: 'declined' });
+    expect(await shownOrder(orderId)).toMatchObject({
+      status: 'cancelled',
+      payment: 'declined',
+      stock: 'released',
+    });
     expect(await bankRequests(orderId)).toMatchObject([{ outcome: 'declined' }]);
     expect(await charges(orderId)).toEqual([]);
-    expect(await emails(orderId)).toEqual([]);
+    expect(await inStock(sku)).toBe(10);
+    expect(await emails(orderId)).toMatchObject([{ text: expect.stringContaining('not been charged') }]);
     expect(only(events, 'PaymentDeclined').envelope.data).toMatchObject({
       reason: expect.stringContaining('may not be charged'),
     });
@@ -144,17 +150,36 @@ describe.concurrent('an order placed through the API', () => {
     expect(await rejection('payments', eventId)).toBeUndefined();
   });
 
-  it('is rejected when there is too little stock, which stays as it is; its payment stays made', async () => {
+  it('is cancelled when there is too little stock, which stays as it is: its charge is refunded', async () => {
     const { orderId, sku } = await placeOrder({ inStock: 2 });
     const { events } = await settled(orderId);
 
-    expect(await shownOrder(orderId)).toMatchObject({
-      status: 'rejected',
-      payment: 'captured',
-      stock: 'rejected',
-    });
+    const shown = await shownOrder(orderId);
+    expect(shown).toMatchObject({ status: 'cancelled', stock: 'rejected' });
+    expect(['refunded', 'cancelled']).toContain(shown.payment);
     expect(only(events, 'StockRejected').envelope.data).toEqual({ orderId, missingSkus: [sku] });
     expect(await inStock(sku)).toBe(2);
-    expect(await charges(orderId)).toHaveLength(1);
+
+    // The charge and the refusal are made at the same time. Whichever was first, no money is kept.
+    const charged = await charges(orderId);
+    expect(charged).toHaveLength(shown.payment === 'refunded' ? 1 : 0);
+    expect(await refunds(orderId)).toMatchObject(
+      charged.map(({ chargeId, amountCents }) => ({ chargeId, amountCents })),
+    );
+    expect(only(events, 'OrderCancelled').envelope.data).toMatchObject({
+      reason: 'out-of-stock',
+      refundedCents: charged.length * 1_350,
+    });
+  });
+
+  it('that is charged late, and refused stock meanwhile, is refunded by a key of its own', async () => {
+    const { orderId } = await placeOrder({ customerId: 'slow-1500', inStock: 2 });
+    await settled(orderId);
+
+    const requests = await bankRequests(orderId);
+    const keys = new Map(requests.map(({ operation, idempotencyKey }) => [operation, idempotencyKey]));
+    expect(new Set(keys.values()).size).toBe(keys.size);
+    expect(await refunds(orderId)).toHaveLength((await charges(orderId)).length);
+    expect(await shownOrder(orderId)).toMatchObject({ status: 'cancelled' });
   });
 });

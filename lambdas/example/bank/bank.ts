@@ -1,23 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod/mini';
-import type { Ledger } from './ledger.ts';
-import { misbehaviour } from './misbehaviour.ts';
+import type { Ledger, LedgerOutcome } from './ledger.ts';
+import { type Misbehaviour, misbehaviour } from './misbehaviour.ts';
 
 /** A request to the bank. */
+export type BankRequest = ChargeRequest | RefundRequest;
+
+/** A request to charge a customer. */
 export type ChargeRequest = z.infer<typeof chargeRequest>;
 
+/** A request to give a charge back, or a part of it. */
+export type RefundRequest = z.infer<typeof refundRequest>;
+
 const text = z.string().check(z.minLength(1), z.maxLength(1_000));
-const chargeRequest = z.object({
+const members = {
   orderId: text,
   customerId: text,
   amountCents: z.int().check(z.gte(0)),
   idempotencyKey: text,
-});
+};
+const chargeRequest = z.object({ operation: z.literal('charge'), ...members });
+const refundRequest = z.object({ operation: z.literal('refund'), ...members, chargeId: text });
+const bankRequest = z.discriminatedUnion('operation', [chargeRequest, refundRequest]);
 
 /** What the bank answers. */
 export interface BankAnswer {
   readonly statusCode: 200 | 400 | 422 | 500;
-  readonly body: { readonly chargeId?: string; readonly code?: string; readonly message?: string };
+  readonly body: {
+    readonly chargeId?: string;
+    readonly refundId?: string;
+    readonly code?: string;
+    readonly message?: string;
+  };
 }
 
 /** What {@link createBank} needs. */
@@ -28,16 +42,16 @@ export interface BankDeps {
 }
 
 /**
- * The stand-in for a third party: a bank that charges customers. It is somebody else's system, so it is built
- * without Mailroom and shares no table with it. It honours idempotency keys, and it can be told by the customer's
- * id to misbehave, see {@link misbehaviour}.
+ * The stand-in for a third party: a bank that charges customers and gives charges back. It is somebody else's system, so
+ * it is built without Mailroom and shares no table with it. It honours idempotency keys, never gives back more than it
+ * charged, and can be told by the customer's id to misbehave, see {@link misbehaviour}.
  */
 export function createBank({ ledger, now, sleep }: BankDeps) {
   return async (input: unknown): Promise<BankAnswer> => {
-    const parsed = chargeRequest.safeParse(input);
+    const parsed = bankRequest.safeParse(input);
     if (!parsed.success) {
       const field = parsed.error.issues[0]?.path.join('.') || 'the request';
-      return { statusCode: 400, body: { code: 'INVALID_REQUEST', message: `${field} is not valid` } };
+      return refusal(400, 'INVALID_REQUEST', `${field} is not valid`);
     }
     const request = parsed.data;
     const orders = misbehaviour(request.customerId);
@@ -45,24 +59,43 @@ export function createBank({ ledger, now, sleep }: BankDeps) {
 
     if (number <= orders.failures) {
       await ledger.answered(request.orderId, number, 'failed');
-      return { statusCode: 500, body: { code: 'INTERNAL', message: `request ${number} fails on purpose` } };
+      return refusal(500, 'INTERNAL', `request ${number} fails on purpose`);
     }
-    if (orders.declines) {
+    if (orders.declines && request.operation === 'charge') {
       await ledger.answered(request.orderId, number, 'declined');
-      return { statusCode: 422, body: { code: 'DECLINED', message: 'the customer may not be charged' } };
+      return refusal(422, 'DECLINED', 'the customer may not be charged');
     }
-    const charge = { ...request, chargeId: randomUUID(), chargedAt: now() };
-    const outcome = orders.ignoresKeys ? await ledger.charge(charge) : await ledger.chargeOncePerKey(charge);
+    const outcome = await settle(request, orders);
     await ledger.answered(request.orderId, number, outcome.kind);
     // The money has moved by now: whoever stops waiting for the answer does not know it.
     if (orders.delayMs > 0) await sleep(orders.delayMs);
-
-    if (outcome.kind === 'key-reused') {
-      return {
-        statusCode: 400,
-        body: { code: 'KEY_REUSED', message: 'the key was used for another charge' },
-      };
-    }
-    return { statusCode: 200, body: { chargeId: outcome.chargeId } };
+    return answerTo(outcome);
   };
+
+  function settle(request: BankRequest, { ignoresKeys }: Misbehaviour): Promise<LedgerOutcome> {
+    if (request.operation === 'charge') {
+      const charge = { ...request, chargeId: randomUUID(), chargedAt: now() };
+      return ignoresKeys ? ledger.charge(charge) : ledger.chargeOncePerKey(charge);
+    }
+    return ledger.refundOncePerKey({ ...request, refundId: randomUUID(), refundedAt: now() });
+  }
+}
+
+function answerTo(outcome: LedgerOutcome): BankAnswer {
+  switch (outcome.kind) {
+    case 'key-reused':
+      return refusal(400, 'KEY_REUSED', 'the key was used for another request');
+    case 'no-such-charge':
+      return refusal(400, 'NO_SUCH_CHARGE', 'the order has no such charge');
+    case 'more-than-captured':
+      return refusal(400, 'MORE_THAN_CAPTURED', 'less than that is left of the charge');
+    default: {
+      const { kind: _, ...ids } = outcome;
+      return { statusCode: 200, body: ids };
+    }
+  }
+}
+
+function refusal(statusCode: 400 | 422 | 500, code: string, message: string): BankAnswer {
+  return { statusCode, body: { code, message } };
 }

@@ -3,9 +3,10 @@ import {
   GetCommand,
   PutCommand,
   TransactWriteCommand,
+  type TransactWriteCommandInput,
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
-import type { ChargeRequest } from './bank.ts';
+import type { BankRequest, ChargeRequest, RefundRequest } from './bank.ts';
 
 /** A charge that is about to be made. */
 interface Charge extends ChargeRequest {
@@ -14,29 +15,43 @@ interface Charge extends ChargeRequest {
   readonly chargedAt: number;
 }
 
-/** What became of a charge. */
-type ChargeOutcome =
-  | { readonly kind: 'charged'; readonly chargeId: string }
-  /** The key had been used for the same charge: this is that charge, and none was made now. */
-  | { readonly kind: 'replayed'; readonly chargeId: string }
-  /** The key had been used for another order or amount. */
-  | { readonly kind: 'key-reused' };
+/** A refund that is about to be made. */
+interface Refund extends RefundRequest {
+  readonly refundId: string;
+  /** Epoch milliseconds. */
+  readonly refundedAt: number;
+}
 
-/** The bank's memory of every request that it got and of every charge that it made. */
+/** What became of a request that the bank acted upon. */
+export type LedgerOutcome =
+  | { readonly kind: 'charged'; readonly chargeId: string }
+  | { readonly kind: 'refunded'; readonly refundId: string }
+  /** The key had been used for the same request: this is what it came to then, and nothing was done now. */
+  | { readonly kind: 'replayed'; readonly chargeId?: string; readonly refundId?: string }
+  /** The key had been used for another order, amount or operation. */
+  | { readonly kind: 'key-reused' }
+  | { readonly kind: 'no-such-charge' }
+  | { readonly kind: 'more-than-captured' };
+
+/** The bank's memory of every request that it got, of every charge that it made and of every refund. */
 export interface Ledger {
   /** Notes a request as it comes in. @returns which request of its order it is, from 1 */
-  received(request: ChargeRequest, at: number): Promise<number>;
+  received(request: BankRequest, at: number): Promise<number>;
   /** Notes how a request ended. */
   answered(
     orderId: string,
     number: number,
-    outcome: ChargeOutcome['kind'] | 'declined' | 'failed',
+    outcome: LedgerOutcome['kind'] | 'declined' | 'failed',
   ): Promise<void>;
   /** Charges, whatever the key. */
-  charge(charge: Charge): Promise<ChargeOutcome>;
+  charge(charge: Charge): Promise<LedgerOutcome>;
   /** Charges unless the key was used before. */
-  chargeOncePerKey(charge: Charge): Promise<ChargeOutcome>;
+  chargeOncePerKey(charge: Charge): Promise<LedgerOutcome>;
+  /** Gives back what is left of a charge, or a part of it, unless the key was used before. */
+  refundOncePerKey(refund: Refund): Promise<LedgerOutcome>;
 }
+
+type TransactItems = NonNullable<TransactWriteCommandInput['TransactItems']>;
 
 /**
  * The ledger in the bank's own table.
@@ -44,7 +59,8 @@ export interface Ledger {
  * | item | PK | SK |
  * | --- | --- | --- |
  * | request | `REQUEST#<orderId>` | the number of the request, six digits |
- * | charge | `CHARGE#<orderId>` | the charge's id |
+ * | charge, and what is left of it | `CHARGE#<orderId>` | the charge's id |
+ * | refund | `REFUND#<orderId>` | the refund's id |
  * | used key | `KEY#<idempotencyKey>` | `KEY` |
  * | requests so far | `COUNTER#<orderId>` | `COUNTER` |
  */
@@ -53,6 +69,29 @@ export function dynamoLedger(deps: {
   readonly tableName: string;
 }): Ledger {
   const { documents, tableName: TableName } = deps;
+
+  /** Does something and uses up its key, or finds what the key was used for. @returns `undefined` when neither is so */
+  async function oncePerKey(
+    { operation, idempotencyKey, orderId, amountCents }: BankRequest,
+    outcome: LedgerOutcome,
+    writes: TransactItems,
+  ): Promise<LedgerOutcome | undefined> {
+    const Key = { PK: `KEY#${idempotencyKey}`, SK: 'KEY' };
+    const { kind: _, ...ids } = outcome;
+    const Item = { ...Key, operation, orderId, amountCents, ids };
+    const useKey = { Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(PK)' } };
+    try {
+      await documents.send(new TransactWriteCommand({ TransactItems: [useKey, ...writes] }));
+      return outcome;
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'TransactionCanceledException') throw error;
+      const { Item: used } = await documents.send(new GetCommand({ TableName, Key, ConsistentRead: true }));
+      if (used === undefined) return undefined;
+      const same =
+        used.operation === operation && used.orderId === orderId && used.amountCents === amountCents;
+      return same ? { kind: 'replayed', ...used.ids } : { kind: 'key-reused' };
+    }
+  }
 
   return {
     async received(request, at) {
@@ -93,28 +132,37 @@ export function dynamoLedger(deps: {
     },
 
     async chargeOncePerKey(charge) {
-      const Key = { PK: `KEY#${charge.idempotencyKey}`, SK: 'KEY' };
-      const { orderId, amountCents, chargeId } = charge;
-      const Item = { ...Key, orderId, amountCents, chargeId };
-      try {
-        await documents.send(
-          new TransactWriteCommand({
-            TransactItems: [
-              { Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(PK)' } },
-              { Put: { TableName, Item: chargeRow(charge) } },
-            ],
-          }),
-        );
-        return { kind: 'charged', chargeId };
-      } catch (error) {
-        if (!(error instanceof Error) || error.name !== 'TransactionCanceledException') throw error;
-        const used = await documents.send(new GetCommand({ TableName, Key, ConsistentRead: true }));
-        if (used.Item === undefined) throw error;
-        const same = used.Item.orderId === orderId && used.Item.amountCents === amountCents;
-        return same ? { kind: 'replayed', chargeId: used.Item.chargeId } : { kind: 'key-reused' };
-      }
+      const charged = { kind: 'charged', chargeId: charge.chargeId } as const;
+      const outcome = await oncePerKey(charge, charged, [{ Put: { TableName, Item: chargeRow(charge) } }]);
+      return outcome ?? busy();
+    },
+
+    async refundOncePerKey(refund) {
+      const { orderId, chargeId, amountCents, refundId } = refund;
+      const Key = { PK: `CHARGE#${orderId}`, SK: chargeId };
+      const outcome = await oncePerKey(refund, { kind: 'refunded', refundId }, [
+        {
+          Update: {
+            TableName,
+            Key,
+            UpdateExpression: 'SET leftCents = leftCents - :amount',
+            ConditionExpression: 'leftCents >= :amount',
+            ExpressionAttributeValues: { ':amount': amountCents },
+          },
+        },
+        { Put: { TableName, Item: { PK: `REFUND#${orderId}`, SK: refundId, ...refund } } },
+      ]);
+      if (outcome !== undefined) return outcome;
+      const { Item: charge } = await documents.send(new GetCommand({ TableName, Key, ConsistentRead: true }));
+      if (charge === undefined) return { kind: 'no-such-charge' };
+      return charge.leftCents < amountCents ? { kind: 'more-than-captured' } : busy();
     },
   };
+}
+
+/** Another request of the same order was in the way. The caller has no decision, and asks again. */
+function busy(): never {
+  throw new Error('The ledger is busy with another request of this order');
 }
 
 function requestKey(orderId: string, number: number) {
@@ -122,5 +170,6 @@ function requestKey(orderId: string, number: number) {
 }
 
 function chargeRow(charge: Charge) {
-  return { PK: `CHARGE#${charge.orderId}`, SK: charge.chargeId, ...charge };
+  const { orderId, chargeId, amountCents } = charge;
+  return { PK: `CHARGE#${orderId}`, SK: chargeId, ...charge, leftCents: amountCents };
 }

@@ -1,5 +1,6 @@
 import { lambdaConsumer } from '../../runtime/index.ts';
+import { releaseStock } from './release-stock.ts';
 import { reserveStock } from './reserve-stock.ts';
 
 /** The consumer `inventory`. */
-export const handler = lambdaConsumer(({ table }) => [reserveStock({ table })]);
+export const handler = lambdaConsumer(({ table }) => [reserveStock({ table }), releaseStock({ table })]);

@@ -1,12 +1,10 @@
-import { type Handler, type Item, type Table, transactional } from '../../runtime/index.ts';
+import { type Handler, type Table, transactional } from '../../runtime/index.ts';
 import { OrderPlaced, StockRejected, StockReserved } from '../events.ts';
+import { putReservation, reservationKey } from './reservation.ts';
 import { availableIn, quantityBySku, stockKey, takeStock } from './stock.ts';
 
-/** The version of the reservation row's shape. */
-const RESERVATION_SCHEMA = 1;
-
 /**
- * Sets the items of each placed order aside, all of them or none.
+ * Sets the items of each placed order aside, all of them or none; none when its payment was declined before.
  *
  * The reads decide what to try, the conditions of the writes decide whether it holds: if somebody else took the
  * last piece in between, the whole transaction is refused, the handler runs again and reads what is there now.
@@ -14,9 +12,12 @@ const RESERVATION_SCHEMA = 1;
 export function reserveStock(deps: { readonly table: Table }): Handler {
   return transactional(OrderPlaced, async ({ data: { orderId, items } }) => {
     const quantities = [...quantityBySku(items)];
-    const rows = await Promise.all(
-      quantities.map(([sku]) => deps.table.get(stockKey(sku), { consistent: true })),
+    const [decided, ...rows] = await Promise.all(
+      [reservationKey(orderId), ...quantities.map(([sku]) => stockKey(sku))].map((key) =>
+        deps.table.get(key, { consistent: true }),
+      ),
     );
+    if (decided?.status === 'released') return {};
     const missingSkus = quantities
       .filter(([, quantity], i) => availableIn(rows[i]) < quantity)
       .map(([sku]) => sku);
@@ -38,9 +39,4 @@ export function reserveStock(deps: { readonly table: Table }): Handler {
       events: [StockReserved.create({ aggregateId: orderId, data: { orderId } })],
     };
   });
-}
-
-function putReservation(orderId: string, outcome: Item) {
-  const row = { PK: `RESERVATION#${orderId}`, SK: 'RESERVATION', schema: RESERVATION_SCHEMA, orderId };
-  return { Put: { Item: { ...row, ...outcome }, ConditionExpression: 'attribute_not_exists(PK)' } };
 }

@@ -39,6 +39,18 @@ export function takeStock(sku: string, quantity: number): TransactAction {
   };
 }
 
+/** Puts pieces back into a SKU's stock. */
+export function returnStock(sku: string, quantity: number): TransactAction {
+  return {
+    Update: {
+      Key: { ...stockKey(sku) },
+      UpdateExpression: 'SET available = available + :quantity',
+      ConditionExpression: 'attribute_exists(PK)',
+      ExpressionAttributeValues: { ':quantity': quantity },
+    },
+  };
+}
+
 /** How many pieces an order needs of each SKU. A transaction takes one action an item, so lines are added up. */
 export function quantityBySku(items: readonly OrderItem[]): ReadonlyMap<string, number> {
   const quantities = new Map<string, number>();

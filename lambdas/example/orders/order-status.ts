@@ -1,31 +1,74 @@
-import { type Commit, type Handler, transactional } from '../../runtime/index.ts';
-import { PaymentCaptured, PaymentDeclined, StockRejected, StockReserved } from '../events.ts';
-import { type Order, orderKey } from './order.ts';
+import {
+  type Commit,
+  type EventDraft,
+  type Handler,
+  type Table,
+  transactional,
+} from '../../runtime/index.ts';
+import {
+  OrderCancelled,
+  PaymentCancelled,
+  PaymentCaptured,
+  PaymentDeclined,
+  PaymentRefunded,
+  StockRejected,
+  StockReleased,
+  StockReserved,
+} from '../events.ts';
+import { movedOn, type Order, type OrderHalves, orderKey, orderOfRow, orderStatus } from './order.ts';
 
 /**
- * Moves an order on as payments and inventory report. Each event sets one attribute and reads nothing, so their
- * order does not matter; that each is applied once is the inbox's work.
+ * Moves an order on as payments and inventory report, in whatever order their events come, and announces once that it
+ * is cancelled: by the event that makes it so. That each event is applied once is the inbox's work.
  */
-export const orderStatusHandlers: readonly Handler[] = [
-  transactional(PaymentCaptured, async ({ data }) => moveOn(data.orderId, 'payment', 'captured')),
-  transactional(PaymentDeclined, async ({ data }) => moveOn(data.orderId, 'payment', 'declined')),
-  transactional(StockReserved, async ({ data }) => moveOn(data.orderId, 'stock', 'reserved')),
-  transactional(StockRejected, async ({ data }) => moveOn(data.orderId, 'stock', 'rejected')),
-];
+export function orderStatusHandlers({ table }: { readonly table: Table }): readonly Handler[] {
+  const report = (orderId: string, halves: Partial<OrderHalves>) => moveOn(table, orderId, halves);
+  return [
+    transactional(PaymentCaptured, async ({ data }) => report(data.orderId, { payment: 'captured' })),
+    transactional(PaymentDeclined, async ({ data }) => report(data.orderId, { payment: 'declined' })),
+    transactional(PaymentRefunded, async ({ data }) => report(data.orderId, { payment: 'refunded' })),
+    transactional(PaymentCancelled, async ({ data }) => report(data.orderId, { payment: 'cancelled' })),
+    transactional(StockReserved, async ({ data }) => report(data.orderId, { stock: 'reserved' })),
+    transactional(StockRejected, async ({ data }) => report(data.orderId, { stock: 'rejected' })),
+    transactional(StockReleased, async ({ data }) => report(data.orderId, { stock: 'released' })),
+  ];
+}
 
-function moveOn<K extends 'payment' | 'stock'>(orderId: string, half: K, state: Order[K]): Commit {
+async function moveOn(table: Table, orderId: string, report: Partial<OrderHalves>): Promise<Commit> {
+  const row = await table.get(orderKey(orderId), { consistent: true });
+  if (row === undefined) throw new Error(`There is no order ${orderId}; only the API places one`);
+  const before = orderOfRow(row);
+  const after = { ...before, ...movedOn(before, report) };
+  if (after.payment === before.payment && after.stock === before.stock) return {};
   return {
     writes: [
       {
         Update: {
           Key: { ...orderKey(orderId) },
-          UpdateExpression: 'SET #half = :state',
-          // An update would otherwise create an order that nobody placed.
-          ConditionExpression: 'attribute_exists(PK)',
-          ExpressionAttributeNames: { '#half': half },
-          ExpressionAttributeValues: { ':state': state },
+          UpdateExpression: 'SET payment = :payment, stock = :stock',
+          // Two reports at once must not both take the other half for what it was: the second is run again.
+          ConditionExpression: 'payment = :paymentBefore AND stock = :stockBefore',
+          ExpressionAttributeValues: {
+            ':payment': after.payment,
+            ':stock': after.stock,
+            ':paymentBefore': before.payment,
+            ':stockBefore': before.stock,
+          },
         },
       },
     ],
+    events: orderStatus(after) === 'cancelled' ? [cancelled(after)] : [],
   };
+}
+
+function cancelled({ orderId, customerId, totalCents, payment, stock }: Order): EventDraft {
+  return OrderCancelled.create({
+    aggregateId: orderId,
+    data: {
+      orderId,
+      customerId,
+      reason: stock === 'rejected' ? 'out-of-stock' : 'payment-declined',
+      refundedCents: payment === 'refunded' ? totalCents : 0,
+    },
+  });
 }

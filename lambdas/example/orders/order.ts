@@ -3,8 +3,8 @@ import type { Item, Key } from '../../runtime/index.ts';
 import type { OrderItem, OrderRequest } from '../events.ts';
 
 /**
- * The order's row: `ORDER#<orderId>` / `ORDER`. Placing the order writes it whole; later each event sets one
- * attribute of its own (`payment` or `stock`), so the events may come in any order.
+ * The order's row: `ORDER#<orderId>` / `ORDER`. Placing the order writes it whole; later each event moves one
+ * attribute on (`payment` or `stock`), and never back, so the events may come in any order: see {@link movedOn}.
  */
 export interface Order {
   readonly orderId: string;
@@ -15,12 +15,15 @@ export interface Order {
   readonly placedAt: number;
   /** SHA-256 of what was asked for; tells a repeated request from another one under the same key. */
   readonly requestHash: string;
-  readonly payment: 'pending' | 'captured' | 'declined';
-  readonly stock: 'pending' | 'reserved' | 'rejected';
+  readonly payment: 'pending' | 'captured' | 'declined' | 'refunded' | 'cancelled';
+  readonly stock: 'pending' | 'reserved' | 'rejected' | 'released';
 }
 
+/** What other services have reported of an order so far. */
+export type OrderHalves = Pick<Order, 'payment' | 'stock'>;
+
 /** What `payment` and `stock` come to, see {@link orderStatus}. */
-export type OrderStatus = 'placed' | 'paid' | 'reserved' | 'confirmed' | 'rejected';
+export type OrderStatus = 'placed' | 'paid' | 'reserved' | 'confirmed' | 'cancelling' | 'cancelled';
 
 /** The version of the row's shape. */
 const ORDER_SCHEMA = 1;
@@ -80,14 +83,35 @@ export function requestHash({ customerId, items }: OrderRequest): string {
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
 }
 
+/** How far each half has come. What is reported of it later than something further on changes nothing. */
+const PAYMENT_RANK = { pending: 0, captured: 1, declined: 2, refunded: 2, cancelled: 2 } as const;
+const STOCK_RANK = { pending: 0, reserved: 1, rejected: 2, released: 2 } as const;
+
+/** The halves after a report. They only move forward: a `captured` that comes after its `refunded` is no news. */
+export function movedOn({ payment, stock }: OrderHalves, report: Partial<OrderHalves>): OrderHalves {
+  const { payment: paid = payment, stock: set = stock } = report;
+  return {
+    payment: PAYMENT_RANK[paid] > PAYMENT_RANK[payment] ? paid : payment,
+    stock: STOCK_RANK[set] > STOCK_RANK[stock] ? set : stock,
+  };
+}
+
 /**
- * What the two halves of an order come to. One refusal rejects the order. What the other half has done by then
- * stays done: giving money or stock back would be further events, which this example leaves out.
+ * What the two halves of an order come to. One refusal ends the order: it is `cancelling` while the other half still
+ * has something to give back, and `cancelled` once no money is kept and no stock is held. `confirmed` and `cancelled`
+ * are final.
  */
-export function orderStatus({ payment, stock }: Pick<Order, 'payment' | 'stock'>): OrderStatus {
-  if (payment === 'declined' || stock === 'rejected') return 'rejected';
+export function orderStatus({ payment, stock }: OrderHalves): OrderStatus {
+  const [noMoney, noStock] = [PAYMENT_RANK[payment] === 2, STOCK_RANK[stock] === 2];
+  if (noMoney && noStock) return 'cancelled';
+  if (noMoney || noStock) return 'cancelling';
   if (payment === 'captured') return stock === 'reserved' ? 'confirmed' : 'paid';
   return stock === 'reserved' ? 'reserved' : 'placed';
+}
+
+/** Whether nothing more will happen to an order. */
+export function isSettled(order: OrderHalves): boolean {
+  return ['confirmed', 'cancelled'].includes(orderStatus(order));
 }
 
 /**

@@ -2,4 +2,4 @@ import { lambdaConsumer } from '../../runtime/index.ts';
 import { orderStatusHandlers } from './order-status.ts';
 
 /** The consumer `order-status`. */
-export const handler = lambdaConsumer(orderStatusHandlers);
+export const handler = lambdaConsumer(({ table }) => orderStatusHandlers({ table }));

@@ -10,6 +10,11 @@ export interface Charge {
   readonly idempotencyKey: string;
 }
 
+/** A charge that the bank is asked to give back. */
+export interface Refund extends Charge {
+  readonly chargeId: string;
+}
+
 /** The bank's decision. Both are results: a refusal is no failure, and asking again would not change it. */
 export type ChargeResult =
   | { readonly outcome: 'captured'; readonly chargeId: string }
@@ -22,6 +27,11 @@ export interface Bank {
    * @throws `PoisonMessage` when the bank does not accept the request for what it is
    */
   charge(charge: Charge, signal: AbortSignal): Promise<ChargeResult>;
+  /**
+   * @throws `BankError` when the bank did not decide: it may have refunded or not, so ask again with the same key
+   * @throws `PoisonMessage` when there is no such charge, or it was given back already
+   */
+  refund(refund: Refund, signal: AbortSignal): Promise<{ readonly refundId: string }>;
 }
 
 /** The bank did not decide. */
@@ -39,24 +49,45 @@ export class BankError extends Error {
  * the bank gets is one that payments knows of
  */
 export function lambdaBank(deps: { readonly client: LambdaClient; readonly functionName: string }): Bank {
+  async function ask(request: object, signal: AbortSignal): Promise<Answer> {
+    const { FunctionError, Payload } = await deps.client.send(
+      new InvokeCommand({ FunctionName: deps.functionName, Payload: JSON.stringify(request) }),
+      { abortSignal: signal },
+    );
+    const text = Payload === undefined ? '' : Buffer.from(Payload).toString('utf8');
+    if (FunctionError !== undefined) throw new BankError(`The bank failed: ${text.slice(0, 200)}`);
+    return JSON.parse(text) as Answer;
+  }
+
   return {
     charge: async (charge, signal) => {
-      const { FunctionError, Payload } = await deps.client.send(
-        new InvokeCommand({ FunctionName: deps.functionName, Payload: JSON.stringify(charge) }),
-        { abortSignal: signal },
-      );
-      const text = Payload === undefined ? '' : Buffer.from(Payload).toString('utf8');
-      if (FunctionError !== undefined) throw new BankError(`The bank failed: ${text.slice(0, 200)}`);
-      return readAnswer(text);
+      const answer = await ask({ operation: 'charge', ...charge }, signal);
+      const { chargeId } = answer.body ?? {};
+      if (answer.statusCode === 200 && chargeId !== undefined) return { outcome: 'captured', chargeId };
+      if (answer.statusCode === 422) return { outcome: 'declined', reason: messageOf(answer) };
+      throw undecided(answer);
+    },
+    refund: async (refund, signal) => {
+      const answer = await ask({ operation: 'refund', ...refund }, signal);
+      const { refundId } = answer.body ?? {};
+      if (answer.statusCode === 200 && refundId !== undefined) return { refundId };
+      throw undecided(answer);
     },
   };
 }
 
-function readAnswer(text: string): ChargeResult {
-  const answer = JSON.parse(text) as { statusCode: number; body?: { chargeId?: string; message?: string } };
-  const { chargeId, message = 'no reason given' } = answer.body ?? {};
-  if (answer.statusCode === 200 && chargeId !== undefined) return { outcome: 'captured', chargeId };
-  if (answer.statusCode === 422) return { outcome: 'declined', reason: message };
-  if (answer.statusCode === 400) throw new PoisonMessage(`The bank refused the request: ${message}`);
-  throw new BankError(`The bank answered ${answer.statusCode}: ${message}`);
+interface Answer {
+  readonly statusCode: number;
+  readonly body?: { readonly chargeId?: string; readonly refundId?: string; readonly message?: string };
+}
+
+/** A request that the bank will never accept is poison; anything else is worth another try. */
+function undecided(answer: Answer): Error {
+  const message = messageOf(answer);
+  if (answer.statusCode === 400) return new PoisonMessage(`The bank refused the request: ${message}`);
+  return new BankError(`The bank answered ${answer.statusCode}: ${message}`);
+}
+
+function messageOf({ body }: Answer): string {
+  return body?.message ?? 'no reason given';
 }

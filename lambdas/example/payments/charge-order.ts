@@ -1,47 +1,75 @@
-import { type EventDraft, type Handler, type Item, leased } from '../../runtime/index.ts';
-import { OrderPlaced, PaymentCaptured, PaymentDeclined } from '../events.ts';
-import type { Bank, ChargeResult } from './bank.ts';
-
-/** The version of the payment row's shape. */
-const PAYMENT_SCHEMA = 1;
+import {
+  type Handler,
+  isConditionFailed,
+  type LeasedContext,
+  leased,
+  type Table,
+} from '../../runtime/index.ts';
+import { OrderPlaced } from '../events.ts';
+import type { Bank } from './bank.ts';
+import {
+  announcePayment,
+  type DecidedPayment,
+  type Invoice,
+  type Payment,
+  paymentOfRow,
+  paymentThatRefused,
+  putPayment,
+} from './payment.ts';
+import { refundCharge } from './refund-charge.ts';
 
 /**
- * Charges each placed order once.
+ * Charges each placed order once, unless inventory has rejected it.
  *
  * The bank is outside DynamoDB, so the charge is a `ctx.once`: it runs under a stable key, and once its result is
  * stored it does not run again. Then the payment, its event and the message's PROCESSED go into one transaction.
  * A bank that declines has decided: the payment is stored as declined and announced, as any other result. Only
  * a bank that did not decide makes the message come again.
+ *
+ * Inventory may reject the order at any moment. Before `charging` is written, nothing is charged. After it, the last
+ * commit finds the payment `cancelling`, and the charge is refunded instead of announced: see {@link Payment}.
  */
-export function chargeOrder(deps: { readonly bank: Bank }): Handler {
+export function chargeOrder(deps: { readonly bank: Bank; readonly table: Table }): Handler {
+  const { bank, table } = deps;
   return leased(OrderPlaced, async ({ data }, ctx) => {
-    const { orderId, customerId, totalCents: amountCents } = data;
-    const result = await ctx.once('charge', (idempotencyKey, signal) =>
-      deps.bank.charge({ orderId, customerId, amountCents, idempotencyKey }, signal),
-    );
-    const payment = { orderId, customerId, amountCents };
-    await ctx.commit({
-      writes: [
-        { Put: { Item: paymentRow(payment, result), ConditionExpression: 'attribute_not_exists(PK)' } },
-      ],
-      events: [announce(payment, result)],
-    });
+    const invoice = { orderId: data.orderId, customerId: data.customerId, amountCents: data.totalCents };
+    const begun = await begin(table, invoice);
+    if (begun.status === 'cancelled') return;
+    const decided = await charge(bank, invoice, ctx);
+
+    if (begun.status !== 'cancelling') {
+      try {
+        return await ctx.commit({
+          writes: [putPayment(decided, 'charging')],
+          events: [announcePayment(decided)],
+        });
+      } catch (error) {
+        if (paymentThatRefused(error)?.status !== 'cancelling') throw error;
+      }
+    }
+    const ended = decided.status === 'captured' ? await refundCharge(bank, decided, ctx) : decided;
+    await ctx.commit({ writes: [putPayment(ended, 'cancelling')], events: [announcePayment(ended)] });
   });
 }
 
-interface Payment {
-  readonly orderId: string;
-  readonly customerId: string;
-  readonly amountCents: number;
+/** Says that the bank is about to be asked, or finds what was said before: by this message, or by `StockRejected`. */
+async function begin(table: Table, invoice: Invoice): Promise<Payment> {
+  const charging: Payment = { ...invoice, status: 'charging' };
+  try {
+    await table.write(putPayment(charging));
+    return charging;
+  } catch (error) {
+    const found = isConditionFailed(error) ? paymentOfRow(error.item) : undefined;
+    if (found === undefined) throw error;
+    return found;
+  }
 }
 
-function paymentRow(payment: Payment, result: ChargeResult): Item {
-  return { PK: `PAYMENT#${payment.orderId}`, SK: 'PAYMENT', schema: PAYMENT_SCHEMA, ...payment, ...result };
-}
-
-function announce(payment: Payment, result: ChargeResult): EventDraft {
-  const aggregateId = payment.orderId;
+async function charge(bank: Bank, invoice: Invoice, ctx: LeasedContext): Promise<DecidedPayment> {
+  const result = await ctx.once('charge', (idempotencyKey, signal) =>
+    bank.charge({ ...invoice, idempotencyKey }, signal),
+  );
   return result.outcome === 'captured'
-    ? PaymentCaptured.create({ aggregateId, data: { ...payment, chargeId: result.chargeId } })
-    : PaymentDeclined.create({ aggregateId, data: { ...payment, reason: result.reason } });
+    ? { ...invoice, status: 'captured', chargeId: result.chargeId }
+    : { ...invoice, status: 'declined', reason: result.reason };
 }

@@ -2,6 +2,7 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import { lambdaConsumer } from '../../runtime/index.ts';
 import { requiredEnv } from '../required-env.ts';
 import { lambdaBank } from './bank.ts';
+import { cancelPayment } from './cancel-payment.ts';
 import { chargeOrder } from './charge-order.ts';
 
 const bank = lambdaBank({
@@ -10,4 +11,7 @@ const bank = lambdaBank({
 });
 
 /** The consumer `payments`. */
-export const handler = lambdaConsumer([chargeOrder({ bank })]);
+export const handler = lambdaConsumer(({ table }) => [
+  chargeOrder({ bank, table }),
+  cancelPayment({ bank, table }),
+]);

@@ -7,6 +7,9 @@ import type { Scenario } from '../scenario.ts';
 
 const ORDERS = 40;
 
+/** Five of them are for goods that are sold out: they have to be refunded, also by workers that are killed. */
+const SOLD_OUT_EVERY = 8;
+
 /** The functions that are killed, and among how many of its first calls the fatal ones of each are drawn. */
 const VICTIMS: Readonly<Partial<Record<FunctionName, number>>> = {
   'relay-stream': 10,
@@ -45,7 +48,7 @@ export const workerKill: Scenario = {
         return act(stage.system.kill)(call, forward);
       });
     }
-    await stage.placeOrders(ORDERS);
+    await stage.placeOrders(ORDERS, SOLD_OUT_EVERY);
     const readings = await stage.settle(ORDERS);
 
     stage.step(`The system has come to rest; ${killed.length} processes were killed`);
@@ -59,6 +62,7 @@ export const workerKill: Scenario = {
       ({ envelope }) => stage.system.journal.timesPublished(envelope.eventId) > 1,
     ).length;
     stage.note(`${again} events were published more than once, and absorbed`);
+    stage.note(`${readings.refunds.size} charges were refunded: their goods were sold out`);
 
     const naive = await stage.naive.chargeThenRemember();
     stage.note(

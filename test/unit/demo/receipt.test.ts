@@ -13,14 +13,30 @@ import type { InboxRow } from '../../../lambdas/runtime/rows.ts';
 
 const AT = Date.UTC(2026, 0, 1);
 const ORDER = 'order-1';
+const CHARGE = { at: AT + 100, amountCents: 900 };
 
 function event(type: string, aggregateType: string, causationId?: string): WrittenEvent {
   const eventId = mintEventId(AT, 1);
-  const data = { orderId: ORDER, items: [{ sku: 'sku', quantity: 2 }] };
+  const data = { orderId: ORDER };
   return {
     row: { status: 'PUBLISHED', publishedAt: AT + 30 },
     envelope: { eventId, type, aggregateType, aggregateId: ORDER, causationId, data },
   } as never as WrittenEvent;
+}
+
+/** Inbox rows that say that every consumer has processed what it must see. */
+function processedBy(events: readonly WrittenEvent[]): Record<Consumer, Map<string, InboxRow>> {
+  const processed = { status: 'PROCESSED' } as InboxRow;
+  return Object.fromEntries(
+    CONSUMERS.map((consumer) => [
+      consumer,
+      new Map(
+        events
+          .filter(({ envelope }) => CONSUMERS_OF[envelope.type]?.includes(consumer))
+          .map(({ envelope }) => [envelope.eventId, processed]),
+      ),
+    ]),
+  ) as Record<Consumer, Map<string, InboxRow>>;
 }
 
 /** What the tables say of one order that went as it should. */
@@ -31,22 +47,20 @@ function readings(change: Partial<Readings> = {}): Readings {
     event('PaymentCaptured', 'Payment', placed.envelope.eventId),
     event('StockReserved', 'Reservation', placed.envelope.eventId),
   ];
-  const processed = { status: 'PROCESSED' } as InboxRow;
-  const inbox = Object.fromEntries(
-    CONSUMERS.map((consumer) => [
-      consumer,
-      new Map(
-        events
-          .filter(({ envelope }) => CONSUMERS_OF[envelope.type]?.includes(consumer))
-          .map(({ envelope }) => [envelope.eventId, processed]),
-      ),
-    ]),
-  ) as Record<Consumer, Map<string, InboxRow>>;
   return {
-    orders: [{ orderId: ORDER, payment: 'captured', stock: 'reserved' }],
+    orders: [
+      {
+        orderId: ORDER,
+        items: [{ sku: 'sku', quantity: 2, unitPrice: 450 }],
+        totalCents: 900,
+        payment: 'captured',
+        stock: 'reserved',
+      },
+    ],
     events,
-    inbox,
-    charges: new Map([[ORDER, [AT + 100]]]),
+    inbox: processedBy(events),
+    charges: new Map([[ORDER, [CHARGE]]]),
+    refunds: new Map(),
     emails: new Map([[ORDER, 1]]),
     stock: new Map([['sku', STOCK_PER_SKU - 2]]),
     queued: 0,
@@ -71,11 +85,13 @@ const receipt = (change: Partial<Readings> = {}) => {
 test('a run that went well has no problems, and says so', () => {
   expect(receipt()).toMatchObject({
     orders: 1,
+    cancelled: 0,
     eventsPublished: 3,
     processed: { payments: 1, inventory: 1, notifications: 1, 'order-status': 2 },
     duplicatesSent: 3,
     duplicatesAbsorbed: 3,
     charges: 1,
+    refunds: 0,
     doubleCharges: 0,
     missingCharges: 0,
     emails: 1,
@@ -90,14 +106,20 @@ test('a run that went well has no problems, and says so', () => {
 test.each<[string, Partial<Readings>, object, string]>([
   [
     'a double charge',
-    { charges: new Map([[ORDER, [AT, AT]]]) },
+    { charges: new Map([[ORDER, [CHARGE, CHARGE]]]) },
     { doubleCharges: 1, duplicatesAbsorbed: 2 },
     '1 charges are doubles',
   ],
   ['a missing charge', { charges: new Map() }, { missingCharges: 1 }, '1 orders are not charged'],
   ['a lost order', { orders: [] }, { orders: 0 }, '1 orders are missing'],
-  ['two e-mails', { emails: new Map([[ORDER, 2]]) }, { emails: 2 }, '1 orders have more than one e-mail'],
-  ['no e-mail', { emails: new Map() }, { emails: 0 }, '1 orders have no e-mail'],
+  [
+    'a refund of an order that was delivered',
+    { refunds: new Map([[ORDER, [CHARGE]]]) },
+    { refunds: 1 },
+    '1 confirmed orders are refunded',
+  ],
+  ['two e-mails', { emails: new Map([[ORDER, 2]]) }, { emails: 2 }, '1 orders have too many e-mails'],
+  ['no e-mail', { emails: new Map() }, { emails: 0 }, '1 orders have too few e-mails'],
   ['stock taken twice', { stock: new Map([['sku', STOCK_PER_SKU - 4]]) }, {}, '2 pieces of stock more'],
   ['a dead letter', { deadLetters: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are in a dead-letter queue'],
   ['a message left', { queued: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are still in a queue'],
@@ -131,4 +153,76 @@ test('a second event of one cause is a duplicate that was not absorbed', () => {
     receiptOf(twice, { orders: 1, repeats: [], resent: [{ consumer: 'payments', eventId }] })
       .duplicatesAbsorbed,
   ).toBe(0);
+});
+
+/** What the tables say of one order that was charged, for goods that are sold out. */
+function soldOut(change: Partial<Readings> = {}): Readings {
+  const placed = event('OrderPlaced', 'Order');
+  const rejected = event('StockRejected', 'Reservation', placed.envelope.eventId);
+  const refunded = event('PaymentRefunded', 'Payment', rejected.envelope.eventId);
+  const events = [
+    placed,
+    event('PaymentCaptured', 'Payment', placed.envelope.eventId),
+    rejected,
+    refunded,
+    event('OrderCancelled', 'Order', refunded.envelope.eventId),
+  ];
+  return readings({
+    orders: readings().orders.map((order) => ({
+      ...order,
+      items: [{ sku: 'a-sold-out', quantity: 2, unitPrice: 450 }],
+      payment: 'refunded',
+      stock: 'rejected',
+    })),
+    events,
+    inbox: processedBy(events),
+    refunds: new Map([[ORDER, [CHARGE]]]),
+    emails: new Map([[ORDER, 2]]),
+    stock: new Map(),
+    ...change,
+  });
+}
+
+const soldOutReceipt = (change: Partial<Readings> = {}) => {
+  const read = soldOut(change);
+  const resent = read.events.flatMap(({ envelope }) =>
+    (CONSUMERS_OF[envelope.type] ?? []).map((consumer) => ({ consumer, eventId: envelope.eventId })),
+  );
+  return receiptOf(read, { orders: 1, repeats: [], resent });
+};
+
+test('an order for goods that are sold out is charged, refunded and cancelled, and both are shown', () => {
+  expect(soldOutReceipt()).toMatchObject({
+    cancelled: 1,
+    charges: 1,
+    refunds: 1,
+    missingCharges: 0,
+    emails: 2,
+    duplicatesSent: 8,
+    duplicatesAbsorbed: 8,
+    problems: [],
+  });
+  for (const line of [/^ {2}orders cancelled +1$/m, /^ {2}refunds +1$/m]) {
+    expect(printReceipt(soldOutReceipt())).toMatch(line);
+  }
+  expect(progressOf(soldOut(), 1).atRest).toBe(true);
+});
+
+test('an order that was cancelled before it was charged has nothing to refund', () => {
+  const uncharged = { charges: new Map(), refunds: new Map(), emails: new Map([[ORDER, 2]]) };
+  expect(soldOutReceipt(uncharged)).toMatchObject({ cancelled: 1, refunds: 0, problems: [] });
+});
+
+test.each<[string, Partial<Readings>, string]>([
+  ['a charge that is kept', { refunds: new Map() }, '1 cancelled orders are not refunded'],
+  ['a refund of a part', { refunds: new Map([[ORDER, [{ ...CHARGE, amountCents: 1 }]]]) }, 'not refunded'],
+  ['a second refund', { refunds: new Map([[ORDER, [CHARGE, CHARGE]]]) }, '1 refunds are doubles'],
+  [
+    'an order that does not end',
+    { orders: soldOut().orders.map((order) => ({ ...order, payment: 'captured' })) },
+    '1 orders are not cancelled',
+  ],
+  ['a customer who is not told', { emails: new Map([[ORDER, 1]]) }, '1 orders have too few e-mails'],
+])('%s is a problem of a cancelled order', (_what, change, problem) => {
+  expect(soldOutReceipt(change).problems.join('\n')).toContain(problem);
 });

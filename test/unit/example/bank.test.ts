@@ -2,13 +2,14 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it } from 'vitest';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { type ChargeRequest, createBank } from '../../../lambdas/example/bank/bank.ts';
+import { type ChargeRequest, createBank, type RefundRequest } from '../../../lambdas/example/bank/bank.ts';
 import { dynamoLedger } from '../../../lambdas/example/bank/ledger.ts';
 import { misbehaviour } from '../../../lambdas/example/bank/misbehaviour.ts';
 
 const TABLE = 'Mailroom';
 
 const charge: ChargeRequest = {
+  operation: 'charge',
   orderId: 'order-1',
   customerId: 'alice',
   amountCents: 2_500,
@@ -27,7 +28,13 @@ function setUp() {
     },
   });
   const rows = (PK: string) => aws.items(TABLE).filter((item) => item.PK === PK);
-  return { bank, slept, requests: () => rows('REQUEST#order-1'), charges: () => rows('CHARGE#order-1') };
+  return {
+    bank,
+    slept,
+    requests: () => rows('REQUEST#order-1'),
+    charges: () => rows('CHARGE#order-1'),
+    refunds: () => rows('REFUND#order-1'),
+  };
 }
 
 describe('the bank', () => {
@@ -79,6 +86,8 @@ describe('the bank', () => {
   });
 
   it.each([
+    ['operation', { operation: 'transfer' }],
+    ['chargeId', { operation: 'refund' }],
     ['orderId', { orderId: '' }],
     ['customerId', { customerId: 7 }],
     ['amountCents', { amountCents: -1 }],
@@ -95,6 +104,69 @@ describe('the bank', () => {
   it('answers 400 to what is no request at all', async () => {
     const { bank } = setUp();
     expect(await bank('hello')).toMatchObject({ statusCode: 400 });
+  });
+});
+
+describe('the bank, asked for a refund', () => {
+  async function charged() {
+    const made = setUp();
+    const { body } = await made.bank(charge);
+    const refund: RefundRequest = {
+      ...charge,
+      operation: 'refund',
+      chargeId: body.chargeId ?? '',
+      idempotencyKey: 'payments:event-2:refund',
+    };
+    return { ...made, refund };
+  }
+
+  it('gives the charge back, and keeps a row for it', async () => {
+    const { bank, refund, refunds, charges, requests } = await charged();
+    const { statusCode, body } = await bank(refund);
+    expect(statusCode).toBe(200);
+    expect(refunds()).toEqual([
+      expect.objectContaining({ SK: body.refundId, chargeId: refund.chargeId, amountCents: 2_500 }),
+    ]);
+    expect(charges()).toEqual([expect.objectContaining({ amountCents: 2_500, leftCents: 0 })]);
+    expect(requests().map((row) => row.outcome)).toEqual(['charged', 'refunded']);
+  });
+
+  it('answers the same key with the first refund', async () => {
+    const { bank, refund, refunds } = await charged();
+    const [first, second] = await Promise.all([bank(refund), bank(refund)]);
+    expect(second).toEqual(first);
+    expect(await bank(refund)).toEqual(first);
+    expect(refunds()).toHaveLength(1);
+  });
+
+  it('refuses the key of the charge', async () => {
+    const { bank, refund, refunds } = await charged();
+    const answer = await bank({ ...refund, idempotencyKey: charge.idempotencyKey });
+    expect(answer).toMatchObject({ statusCode: 400, body: { code: 'KEY_REUSED' } });
+    expect(refunds()).toEqual([]);
+  });
+
+  it('refuses to give back what it never charged', async () => {
+    const { bank, refund, refunds } = await charged();
+    const answer = await bank({ ...refund, chargeId: 'another' });
+    expect(answer).toMatchObject({ statusCode: 400, body: { code: 'NO_SUCH_CHARGE' } });
+    expect(refunds()).toEqual([]);
+  });
+
+  it('refuses to give back more than is left of the charge', async () => {
+    const { bank, refund, refunds } = await charged();
+    await bank({ ...refund, amountCents: 2_000 });
+    const again = { ...refund, idempotencyKey: 'another' };
+    const answer = await bank({ ...again, amountCents: 501 });
+    expect(answer).toMatchObject({ statusCode: 400, body: { code: 'MORE_THAN_CAPTURED' } });
+    expect(await bank({ ...again, amountCents: 500 })).toMatchObject({ statusCode: 200 });
+    expect(refunds()).toHaveLength(2);
+  });
+
+  it('gives back what was charged to a customer who may not be charged any more', async () => {
+    const { bank, refund, refunds } = await charged();
+    expect(await bank({ ...refund, customerId: 'decline' })).toMatchObject({ statusCode: 200 });
+    expect(refunds()).toHaveLength(1);
   });
 });
 

@@ -27,12 +27,13 @@ export interface ConsumerRig {
   announced(type: string): Envelope[];
 }
 
-/** Makes a consumer of the given handlers. */
+/** Makes a consumer of the given handlers. @param consumer - its name, where several share a table */
 export function consumerRig(
   handlers: (table: MemoryTable) => readonly Handler[],
   table: MemoryTable = memoryTable(),
+  consumer = 'rig',
 ): ConsumerRig {
-  const config = consumerConfig({ service: 'rig', consumer: 'rig' });
+  const config = consumerConfig({ service: 'rig', consumer });
   const outbox = createOutbox({ config, table });
   const rows = (prefix: string) => table.items().filter((item) => String(item.PK).startsWith(prefix));
 

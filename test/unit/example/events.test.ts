@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import {
   ORDER_ITEMS_MAX,
+  OrderCancelled,
   OrderPlaced,
+  PaymentCancelled,
   PaymentCaptured,
   PaymentDeclined,
+  PaymentRefunded,
   QUANTITY_MAX,
   StockRejected,
+  StockReleased,
   StockReserved,
   UNIT_PRICE_MAX,
 } from '../../../lambdas/example/events.ts';
@@ -22,8 +26,12 @@ describe('the catalogue', () => {
     ],
     [PaymentCaptured, { ...payment, chargeId: 'c-1' }],
     [PaymentDeclined, { ...payment, reason: 'no money' }],
+    [PaymentRefunded, { ...payment, chargeId: 'c-1', refundId: 'r-1' }],
+    [PaymentCancelled, { orderId }],
     [StockReserved, { orderId }],
     [StockRejected, { orderId, missingSkus: ['a'] }],
+    [StockReleased, { orderId }],
+    [OrderCancelled, { orderId, customerId: 'alice', reason: 'out-of-stock', refundedCents: 0 }],
   ])('takes what its services write, whatever else it may carry', (definition, data) => {
     expect(definition.schema.safeParse(data)).toMatchObject({ success: true });
     expect(definition.schema.safeParse({ ...data, later: true })).toMatchObject({ success: true });

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type OrderItem, OrderPlaced } from '../../../lambdas/example/events.ts';
+import { type OrderItem, OrderPlaced, PaymentDeclined } from '../../../lambdas/example/events.ts';
+import { releaseStock } from '../../../lambdas/example/inventory/release-stock.ts';
 import { reserveStock } from '../../../lambdas/example/inventory/reserve-stock.ts';
 import { stockKey, stockRow } from '../../../lambdas/example/inventory/stock.ts';
 import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
 import { consumerRig } from './consumer-rig.ts';
 
 async function setUp(stock: Record<string, number>) {
-  const rig = consumerRig((table) => [reserveStock({ table })]);
+  const rig = consumerRig((table) => [reserveStock({ table }), releaseStock({ table })]);
   for (const [sku, available] of Object.entries(stock)) {
     await rig.table.write({ Put: { Item: stockRow(sku, available) } });
   }
@@ -134,5 +135,48 @@ describe('inventory', () => {
     expect(available('coffee')).toBe(0);
     expect(announced('StockReserved')).toHaveLength(1);
     expect(announced('StockRejected')).toHaveLength(1);
+  });
+});
+
+describe('inventory, told that a payment was declined', () => {
+  const declined = PaymentDeclined.create({
+    aggregateId: orderId,
+    data: { orderId, customerId: 'alice', amountCents: 0, reason: 'no money' },
+  });
+  const order = placed([
+    ['coffee', 2],
+    ['coffee', 1],
+    ['tea', 1],
+  ]);
+
+  it('puts every item back, once, and announces it', async () => {
+    const { announce, deliver, rows, announced, available } = await setUp({ coffee: 5, tea: 1 });
+    await deliver(await announce(order));
+    const event = await announce(declined);
+    expect([await deliver(event), await deliver(event)]).toEqual(['done', 'done']);
+    expect([available('coffee'), available('tea')]).toEqual([5, 1]);
+    expect(rows('RESERVATION#')).toEqual([expect.objectContaining({ status: 'released' })]);
+    expect(announced('StockReleased')).toEqual([
+      expect.objectContaining({ aggregateId: orderId, causationId: event.eventId, data: { orderId } }),
+    ]);
+  });
+
+  it('before the order comes, sets nothing aside when it does', async () => {
+    const { announce, deliver, rows, announced, available } = await setUp({ coffee: 5, tea: 1 });
+    expect(await deliver(await announce(declined))).toBe('done');
+    expect(await deliver(await announce(order))).toBe('done');
+    expect([available('coffee'), available('tea')]).toEqual([5, 1]);
+    expect(rows('RESERVATION#')).toEqual([expect.objectContaining({ status: 'released' })]);
+    expect(announced('StockReleased')).toHaveLength(1);
+    expect(announced('StockReserved')).toEqual([]);
+  });
+
+  it('has nothing to put back of an order that it rejected', async () => {
+    const { announce, deliver, rows, announced, available } = await setUp({ coffee: 1 });
+    await deliver(await announce(order));
+    expect(await deliver(await announce(declined))).toBe('done');
+    expect(available('coffee')).toBe(1);
+    expect(rows('RESERVATION#')).toEqual([expect.objectContaining({ status: 'rejected' })]);
+    expect(announced('StockReleased')).toEqual([]);
   });
 });

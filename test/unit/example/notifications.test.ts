@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { PaymentCaptured } from '../../../lambdas/example/events.ts';
+import { OrderCancelled, PaymentCaptured } from '../../../lambdas/example/events.ts';
 import { type EmailProvider, storedEmails } from '../../../lambdas/example/notifications/email-provider.ts';
+import { sendCancellation } from '../../../lambdas/example/notifications/send-cancellation.ts';
 import { sendReceipt } from '../../../lambdas/example/notifications/send-receipt.ts';
 import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
 import { memoryTable } from '../../../lambdas/runtime/testing.ts';
@@ -27,7 +28,7 @@ function setUp(part: { lostAnswers?: number } = {}) {
       return sent;
     },
   };
-  return consumerRig(() => [sendReceipt({ emails })], table);
+  return consumerRig(() => [sendReceipt({ emails }), sendCancellation({ emails })], table);
 }
 
 describe('notifications', () => {
@@ -49,6 +50,31 @@ describe('notifications', () => {
       },
     ]);
   });
+
+  it.each([
+    [
+      'out-of-stock',
+      2_505,
+      'We are sorry: some of its items are out of stock. We have refunded 25.05 to you.',
+    ],
+    ['out-of-stock', 0, 'We are sorry: some of its items are out of stock. You have not been charged.'],
+    ['payment-declined', 0, 'We are sorry: your bank has declined the payment. You have not been charged.'],
+  ] as const)(
+    'sends one e-mail for an order cancelled as %s with %i cents refunded',
+    async (reason, refundedCents, text) => {
+      const { announce, deliver, rows } = setUp();
+      const event = await announce(
+        OrderCancelled.create({
+          aggregateId: orderId,
+          data: { orderId, customerId: 'alice', reason, refundedCents },
+        }),
+      );
+      expect([await deliver(event), await deliver(event)]).toEqual(['done', 'done']);
+      expect(rows('NOTIFICATION#')).toEqual([
+        expect.objectContaining({ to: 'alice', subject: `We have cancelled your order ${orderId}`, text }),
+      ]);
+    },
+  );
 
   it('sends it once, however often the message comes', async () => {
     const { announce, deliver, rows } = setUp();

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { isOrderId, orderIdOf, orderStatus, requestHash } from '../../../lambdas/example/orders/order.ts';
+import {
+  isOrderId,
+  isSettled,
+  movedOn,
+  orderIdOf,
+  orderStatus,
+  requestHash,
+} from '../../../lambdas/example/orders/order.ts';
 
 describe('the id of an order', () => {
   it('is a UUID of version 8 that depends on the key alone', () => {
@@ -48,12 +55,32 @@ describe('the status of an order', () => {
     ['captured', 'pending', 'paid'],
     ['pending', 'reserved', 'reserved'],
     ['captured', 'reserved', 'confirmed'],
-    ['declined', 'pending', 'rejected'],
-    ['declined', 'reserved', 'rejected'],
-    ['pending', 'rejected', 'rejected'],
-    ['captured', 'rejected', 'rejected'],
-    ['declined', 'rejected', 'rejected'],
+    ['declined', 'pending', 'cancelling'],
+    ['declined', 'reserved', 'cancelling'],
+    ['pending', 'rejected', 'cancelling'],
+    ['captured', 'rejected', 'cancelling'],
+    ['refunded', 'pending', 'cancelling'],
+    ['declined', 'rejected', 'cancelled'],
+    ['declined', 'released', 'cancelled'],
+    ['refunded', 'rejected', 'cancelled'],
+    ['cancelled', 'rejected', 'cancelled'],
   ] as const)('with payment %s and stock %s is %s', (payment, stock, status) => {
     expect(orderStatus({ payment, stock })).toBe(status);
+    expect(isSettled({ payment, stock })).toBe(status === 'confirmed' || status === 'cancelled');
   });
+});
+
+describe('a report about an order', () => {
+  const halves = { payment: 'refunded', stock: 'pending' } as const;
+
+  it('moves its half on, and leaves the other', () => {
+    expect(movedOn(halves, { stock: 'rejected' })).toEqual({ payment: 'refunded', stock: 'rejected' });
+  });
+
+  it.each(['captured', 'pending', 'refunded', 'cancelled'] as const)(
+    'never moves its half back: %s after refunded',
+    (payment) => {
+      expect(movedOn(halves, { payment })).toEqual(halves);
+    },
+  );
 });

@@ -23,8 +23,26 @@ describe('the bank behind its Lambda function', () => {
     const { bank, sent } = answering({ statusCode: 200, body: { chargeId: 'c-1' } });
     expect(await bank.charge(charge, signal)).toEqual({ outcome: 'captured', chargeId: 'c-1' });
     expect(sent[0]?.input.FunctionName).toBe('the-bank');
-    expect(JSON.parse(sent[0]?.input.Payload ?? '')).toEqual(charge);
+    expect(JSON.parse(sent[0]?.input.Payload ?? '')).toEqual({ operation: 'charge', ...charge });
     expect(sent[0]?.abortSignal).toBe(signal);
+  });
+
+  it('is sent the refund with its key, and the signal', async () => {
+    const { bank, sent } = answering({ statusCode: 200, body: { refundId: 'r-1' } });
+    const refund = { ...charge, chargeId: 'c-1' };
+    expect(await bank.refund(refund, signal)).toEqual({ refundId: 'r-1' });
+    expect(JSON.parse(sent[0]?.input.Payload ?? '')).toEqual({ operation: 'refund', ...refund });
+    expect(sent[0]?.abortSignal).toBe(signal);
+  });
+
+  it('takes a refund that is refused for poison, and anything else for no decision', async () => {
+    const refund = { ...charge, chargeId: 'c-1' };
+    const refused = answering({ statusCode: 400, body: { message: 'less than that is left' } });
+    await expect(refused.bank.refund(refund, signal)).rejects.toMatchObject({ code: 'POISON_MESSAGE' });
+    for (const answer of [{ statusCode: 422 }, { statusCode: 500 }, { statusCode: 200, body: {} }]) {
+      const { bank } = answering(answer);
+      await expect(bank.refund(refund, signal)).rejects.toMatchObject({ name: 'BankError' });
+    }
   });
 
   it('takes 422 for a decision', async () => {

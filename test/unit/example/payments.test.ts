@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { OrderPlaced } from '../../../lambdas/example/events.ts';
+import { OrderPlaced, StockRejected } from '../../../lambdas/example/events.ts';
 import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
 import {
   type Bank,
   BankError,
   type Charge,
   type ChargeResult,
+  type Refund,
 } from '../../../lambdas/example/payments/bank.ts';
+import { cancelPayment } from '../../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../../lambdas/example/payments/charge-order.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/index.ts';
 import { consumerRig } from './consumer-rig.ts';
@@ -22,9 +24,15 @@ const placed = OrderPlaced.create({
   },
 });
 
-/** Payments with a bank that gives these answers, one after the other. */
+const rejected = StockRejected.create({
+  aggregateId: orderId,
+  data: { orderId, missingSkus: ['coffee'] },
+});
+
+/** Payments with a bank that gives these answers to charges, one after the other. */
 function setUp(...answers: (ChargeResult | Error)[]) {
   const asked: Charge[] = [];
+  const refunds: Refund[] = [];
   const bank: Bank = {
     charge: async (charge) => {
       asked.push(charge);
@@ -32,8 +40,13 @@ function setUp(...answers: (ChargeResult | Error)[]) {
       if (answer instanceof Error) throw answer;
       return answer;
     },
+    refund: async (refund) => {
+      refunds.push(refund);
+      return { refundId: 'r-1' };
+    },
   };
-  return { ...consumerRig(() => [chargeOrder({ bank })]), asked };
+  const rig = consumerRig((table) => [chargeOrder({ bank, table }), cancelPayment({ bank, table })]);
+  return { ...rig, asked, refunds };
 }
 
 describe('payments', () => {
@@ -52,7 +65,7 @@ describe('payments', () => {
     ]);
     const payment = { orderId, customerId: 'alice', amountCents: 2_500, chargeId: 'c-1' };
     expect(rows('PAYMENT#')).toEqual([
-      { PK: `PAYMENT#${orderId}`, SK: 'PAYMENT', schema: 1, outcome: 'captured', ...payment },
+      { PK: `PAYMENT#${orderId}`, SK: 'PAYMENT', schema: 1, status: 'captured', ...payment },
     ]);
     expect(announced('PaymentCaptured')).toEqual([
       expect.objectContaining({ aggregateId: orderId, causationId: event.eventId, data: payment }),
@@ -79,7 +92,7 @@ describe('payments', () => {
     );
     const event = await announce(placed);
     expect(await deliver(event)).toBe('comes again');
-    expect(rows('PAYMENT#')).toEqual([]);
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'charging' })]);
     expect([await deliver(event), await deliver(event)]).toEqual(['comes again', 'done']);
     expect(new Set(asked.map((charge) => charge.idempotencyKey)).size).toBe(1);
     expect(rows('PAYMENT#')).toHaveLength(1);
@@ -90,7 +103,7 @@ describe('payments', () => {
     const event = await announce(placed);
     expect([await deliver(event), await deliver(event)]).toEqual(['done', 'done']);
     expect(asked).toHaveLength(1);
-    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ outcome: 'declined', reason: 'no money' })]);
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'declined', reason: 'no money' })]);
     expect(announced('PaymentDeclined')).toEqual([
       expect.objectContaining({
         data: { orderId, customerId: 'alice', amountCents: 2_500, reason: 'no money' },
@@ -104,7 +117,73 @@ describe('payments', () => {
     const event = await announce(placed);
     expect(await deliver(event)).toBe('comes again');
     expect(rows('INBOX#')).toContainEqual(expect.objectContaining({ status: 'REJECTED' }));
-    expect(rows('PAYMENT#')).toEqual([]);
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'charging' })]);
     expect(asked).toHaveLength(1);
+  });
+});
+
+describe('payments, told that the stock of an order was rejected', () => {
+  it('after the charge: refunds it once, under a key of its own, and announces it', async () => {
+    const { announce, deliver, rows, announced, refunds } = setUp({ outcome: 'captured', chargeId: 'c-1' });
+    await deliver(await announce(placed));
+    const event = await announce(rejected);
+    expect([await deliver(event), await deliver(event)]).toEqual(['done', 'done']);
+
+    const payment = { orderId, customerId: 'alice', amountCents: 2_500, chargeId: 'c-1' };
+    expect(refunds).toEqual([
+      { ...payment, idempotencyKey: expect.stringMatching(`${event.eventId}:refund$`) },
+    ]);
+    expect(rows('PAYMENT#')).toEqual([
+      expect.objectContaining({ ...payment, status: 'refunded', refundId: 'r-1' }),
+    ]);
+    expect(announced('PaymentRefunded')).toEqual([
+      expect.objectContaining({ causationId: event.eventId, data: { ...payment, refundId: 'r-1' } }),
+    ]);
+  });
+
+  it('before the order comes: the bank is never asked', async () => {
+    const { announce, deliver, rows, announced, asked, refunds } = setUp();
+    const event = await announce(rejected);
+    expect(await deliver(event)).toBe('done');
+    expect(await deliver(await announce(placed))).toBe('done');
+    expect([...asked, ...refunds]).toEqual([]);
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'cancelled' })]);
+    expect(announced('PaymentCancelled')).toEqual([
+      expect.objectContaining({ causationId: event.eventId, data: { orderId } }),
+    ]);
+  });
+
+  it('while the bank has not decided: whoever charges refunds, and announces only that', async () => {
+    const { announce, deliver, rows, announced, asked, refunds } = setUp(
+      new BankError('the bank answered 500'),
+      { outcome: 'captured', chargeId: 'c-1' },
+    );
+    const event = await announce(placed);
+    expect(await deliver(event)).toBe('comes again');
+    expect(await deliver(await announce(rejected))).toBe('done');
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'cancelling' })]);
+    expect(await deliver(event)).toBe('done');
+
+    expect(asked).toHaveLength(2);
+    expect(refunds).toEqual([
+      expect.objectContaining({ idempotencyKey: expect.stringMatching(`${event.eventId}:refund$`) }),
+    ]);
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'refunded' })]);
+    expect(announced('PaymentRefunded')).toHaveLength(1);
+    expect(announced('PaymentCaptured')).toEqual([]);
+  });
+
+  it.each(['before', 'after'])('%s the bank declines: there is nothing to refund', async (when) => {
+    const { announce, deliver, rows, announced, refunds } = setUp(
+      ...(when === 'before' ? [new BankError('the bank answered 500')] : []),
+      { outcome: 'declined', reason: 'no money' },
+    );
+    const event = await announce(placed);
+    await deliver(event);
+    expect(await deliver(await announce(rejected))).toBe('done');
+    expect(await deliver(event)).toBe('done');
+    expect(refunds).toEqual([]);
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'declined' })]);
+    expect(announced('PaymentDeclined')).toHaveLength(1);
   });
 });

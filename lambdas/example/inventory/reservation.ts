@@ -1,0 +1,55 @@
+import type { Item, Key, TransactAction } from '../../runtime/index.ts';
+
+/** What one order has taken out of a SKU's stock. */
+interface Taken {
+  readonly sku: string;
+  readonly quantity: number;
+}
+
+/**
+ * The reservation's row, `RESERVATION#<orderId>` / `RESERVATION`. Two messages meet on it, in any order: `OrderPlaced`,
+ * which sets the items aside, and `PaymentDeclined`, after which nothing may be held for the order.
+ *
+ *     (no row) ─┬─ OrderPlaced ──> reserved ── PaymentDeclined ──> released
+ *               │            └───> rejected
+ *               └─ PaymentDeclined ──> released (OrderPlaced then sets nothing aside)
+ */
+export type Reservation =
+  | { readonly status: 'reserved'; readonly items: readonly Taken[] }
+  | { readonly status: 'rejected'; readonly missingSkus: readonly string[] }
+  | { readonly status: 'released' };
+
+/** The version of the row's shape. */
+const RESERVATION_SCHEMA = 1;
+
+/** The key of a reservation's row. */
+export function reservationKey(orderId: string): Key {
+  return { PK: `RESERVATION#${orderId}`, SK: 'RESERVATION' };
+}
+
+/** The reservation in a row that {@link putReservation} wrote. */
+export function reservationOfRow(row: Item | undefined): Reservation | undefined {
+  return row as unknown as Reservation | undefined;
+}
+
+/**
+ * Writes a reservation's row.
+ *
+ * @param from - the status that it must have; absent: there must be no row
+ */
+export function putReservation(
+  orderId: string,
+  reservation: Reservation,
+  from?: Reservation['status'],
+): TransactAction {
+  const Item = { ...reservationKey(orderId), schema: RESERVATION_SCHEMA, orderId, ...reservation };
+  if (from === undefined) return { Put: { Item, ConditionExpression: 'attribute_not_exists(PK)' } };
+  return {
+    Put: {
+      Item,
+      ConditionExpression: '#status = :from',
+      ExpressionAttributeNames: { '#status': 'status' },
+      ExpressionAttributeValues: { ':from': from },
+    },
+  };
+}

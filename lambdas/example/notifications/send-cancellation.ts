@@ -1,0 +1,35 @@
+import { type Handler, leased } from '../../runtime/index.ts';
+import { OrderCancelled } from '../events.ts';
+import type { EmailProvider } from './email-provider.ts';
+
+const REASONS = {
+  'out-of-stock': 'some of its items are out of stock',
+  'payment-declined': 'your bank has declined the payment',
+} as const;
+
+/**
+ * Sends the customer one e-mail for each cancelled order, which says what becomes of their money. A customer who was
+ * charged meanwhile has had the receipt too; no order of the two e-mails is promised.
+ */
+export function sendCancellation(deps: { readonly emails: EmailProvider }): Handler {
+  return leased(OrderCancelled, ({ data: { orderId, customerId, reason, refundedCents } }, ctx) =>
+    ctx.once('email', (idempotencyKey, signal) =>
+      deps.emails.send(
+        {
+          to: customerId,
+          subject: `We have cancelled your order ${orderId}`,
+          text: `We are sorry: ${REASONS[reason]}. ${moneyText(refundedCents)}`,
+          reference: orderId,
+          idempotencyKey,
+        },
+        signal,
+      ),
+    ),
+  );
+}
+
+function moneyText(refundedCents: number): string {
+  return refundedCents > 0
+    ? `We have refunded ${(refundedCents / 100).toFixed(2)} to you.`
+    : 'You have not been charged.';
+}

@@ -1,0 +1,98 @@
+import {
+  type EventDraft,
+  type Item,
+  isTransactionCancelled,
+  type Key,
+  type Put,
+} from '../../runtime/index.ts';
+import { PaymentCancelled, PaymentCaptured, PaymentDeclined, PaymentRefunded } from '../events.ts';
+
+/** What is charged, and to whom. */
+export interface Invoice {
+  readonly orderId: string;
+  readonly customerId: string;
+  readonly amountCents: number;
+}
+
+/** A payment that the bank or inventory has decided. */
+export type DecidedPayment =
+  | (Invoice & { readonly status: 'captured'; readonly chargeId: string })
+  | (Invoice & { readonly status: 'declined'; readonly reason: string })
+  | (Invoice & { readonly status: 'refunded'; readonly chargeId: string; readonly refundId: string })
+  | { readonly status: 'cancelled'; readonly orderId: string };
+
+/**
+ * The payment's row, `PAYMENT#<orderId>` / `PAYMENT`. Two messages meet on it, in any order: `OrderPlaced`, which
+ * charges, and `StockRejected`, after which no money may be kept. Each step is conditional on the status before it, so
+ * one of the two decides and the other one sees it.
+ *
+ *     (no row) ── OrderPlaced ──> charging ─┬─ the bank charged ──> captured ── StockRejected ──> refunded
+ *        │                            │     └─ it declined ───────> declined
+ *        │                      StockRejected
+ *        │                            └────> cancelling ─┬─ the bank charged ──> refunded
+ *        │                                               └─ it declined ───────> declined
+ *        └── StockRejected ──> cancelled (OrderPlaced then charges nothing)
+ *
+ * `charging` is written before the bank is asked, so `cancelled` means that it never will be.
+ */
+export type Payment = DecidedPayment | (Invoice & { readonly status: 'charging' | 'cancelling' });
+
+/** The version of the row's shape. */
+const PAYMENT_SCHEMA = 1;
+
+/** The key of a payment's row. */
+export function paymentKey(orderId: string): Key {
+  return { PK: `PAYMENT#${orderId}`, SK: 'PAYMENT' };
+}
+
+/** The payment in a row that {@link putPayment} wrote. */
+export function paymentOfRow(row: Item | undefined): Payment | undefined {
+  return row as unknown as Payment | undefined;
+}
+
+/**
+ * Writes a payment's row.
+ *
+ * @param from - the status that it must have; absent: there must be no row
+ */
+export function putPayment(payment: Payment, from?: Payment['status']): { readonly Put: Put } {
+  const condition =
+    from === undefined
+      ? { ConditionExpression: 'attribute_not_exists(PK)' }
+      : {
+          ConditionExpression: '#status = :from',
+          ExpressionAttributeNames: { '#status': 'status' },
+          ExpressionAttributeValues: { ':from': from },
+        };
+  return {
+    Put: {
+      Item: { ...paymentKey(payment.orderId), schema: PAYMENT_SCHEMA, ...payment },
+      ...condition,
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    },
+  };
+}
+
+/** The payment as it stood when it refused a commit whose first write was {@link putPayment}; else `undefined`. */
+export function paymentThatRefused(error: unknown): Payment | undefined {
+  return isTransactionCancelled(error) ? paymentOfRow(error.reasons[0]?.item) : undefined;
+}
+
+/** The event of a decision. */
+export function announcePayment(payment: DecidedPayment): EventDraft {
+  const { orderId: aggregateId } = payment;
+  switch (payment.status) {
+    case 'captured':
+      return PaymentCaptured.create({ aggregateId, data: withoutStatus(payment) });
+    case 'declined':
+      return PaymentDeclined.create({ aggregateId, data: withoutStatus(payment) });
+    case 'refunded':
+      return PaymentRefunded.create({ aggregateId, data: withoutStatus(payment) });
+    case 'cancelled':
+      return PaymentCancelled.create({ aggregateId, data: withoutStatus(payment) });
+  }
+}
+
+function withoutStatus<P extends DecidedPayment>({ status: _, ...data }: P): Omit<P, 'status'> {
+  return data;
+}
