@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { DELAY_MAX_MS, outageReceives } from '../lambdas/runtime/consume/retry-schedule.ts';
+import { DELAY_MAX_MS, outageDelayMs } from '../lambdas/runtime/consume/retry-schedule.ts';
 import { between, say, unless, wholeNumber } from './refusal.ts';
 
 /**
@@ -50,6 +50,16 @@ const OUTAGE_DELAY_MAX = Duration.minutes(15);
 export function maxReceiveCount({ retry, outageTolerance, visibilityTimeout }: ReceiveSettings): number {
   const outage = outageReceives(outageTolerance.toMilliseconds(), visibilityTimeout.toMilliseconds());
   return retry.attempts + SPARE_RECEIVES + outage;
+}
+
+/**
+ * How many receives an outage spends at most: of a table that cannot be reached, by the delays of an outage at their shortest; of
+ * a function that does not start, one for each visibility timeout.
+ */
+function outageReceives(outageMs: number, visibilityTimeoutMs: number): number {
+  let receives = 0;
+  for (let coveredMs = 0; coveredMs < outageMs; receives += 1) coveredMs += outageDelayMs(receives + 1, 1);
+  return Math.max(receives, Math.ceil(outageMs / visibilityTimeoutMs));
 }
 
 /** The worst time that a message spends in its queue once it is being received, before SQS moves it. */

@@ -1,5 +1,4 @@
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { outageReceives } from '../../lambdas/runtime/consume/retry-schedule.ts';
 import { inboxKey } from '../../lambdas/runtime/rows.ts';
 import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
 import {
@@ -72,8 +71,8 @@ const SETTINGS: readonly Setting[] = [
     world: {
       outageMs: OUTAGE_MS,
       config: { maxAttempts: 1 },
-      // What the outage takes, and what one fault and a rejection may: no more.
-      maxReceiveCount: outageReceives(OUTAGE_MS, MINUTE_MS * 3) + 4,
+      // What the outage takes by its delays, and what one fault and a rejection may: no more.
+      maxReceiveCount: 27,
     },
     handler: () => () => leased(ThingHappened, async (_event, ctx) => ctx.commit({ writes: [addOne] })),
     verdict: (world) => counted(world, 1),

@@ -82,18 +82,6 @@ export function retrySpanMs(attempts: number, schedule: RetrySchedule): number {
   return spanMs;
 }
 
-/**
- * How many receives an outage spends at most: of a table that cannot be reached, by the delays above; of a function that
- * does not start, one for each visibility timeout.
- *
- * @param outageMs - how long it lasts, milliseconds
- */
-export function outageReceives(outageMs: number, visibilityTimeoutMs: number): number {
-  let receives = 0;
-  for (let coveredMs = 0; coveredMs < outageMs; receives += 1) coveredMs += outageDelayMs(receives + 1, 1);
-  return Math.max(receives, Math.ceil(outageMs / visibilityTimeoutMs));
-}
-
 function grown(step: number, firstMs: number, growth: number, longestMs: number): number {
   return Math.min(longestMs, firstMs * growth ** Math.min(step - 1, 30));
 }

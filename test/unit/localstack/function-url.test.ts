@@ -59,9 +59,10 @@ test('the demo places an order where the host of the API does not resolve, and t
   const { endpoint, heard } = await engine(503, 0, 201);
   const shop = createShop({ outputs: { OrdersUrl: `http://${URL_HOST}/` }, endpoint, runId: 'run' });
   let placed = 0;
-  await shop.placeOrders(2, 1_000, () => {
+  const onPlaced = () => {
     placed += 1;
-  });
+  };
+  await shop.placeOrders(2, { ratePerSecond: 1_000, onPlaced });
   expect(placed).toBe(2);
   expect(heard.length).toBeGreaterThanOrEqual(4);
   for (const { url, host } of heard) expect({ url, host }).toEqual({ url: '/orders', host: URL_HOST });
