@@ -38,7 +38,7 @@ export interface WrittenEvent {
 }
 
 /** A charge or a refund in the bank's ledger. */
-export interface MoneyMove {
+interface MoneyMove {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly amountCents: number;

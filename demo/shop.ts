@@ -35,7 +35,7 @@ export function isSoldOut({ items }: { readonly items: readonly { readonly sku: 
 }
 
 /** How the orders are placed. */
-export interface Placement {
+interface Placement {
   readonly ratePerSecond: number;
   /** Every so many orders, the first one too, the goods are sold out. @default none */
   readonly soldOutEvery?: number | undefined;

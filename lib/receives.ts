@@ -35,7 +35,7 @@ export const OUTAGE_TOLERANCE = Duration.hours(4);
  * Receives that are neither attempts nor an outage: a first run without a claim, two claims without a result that do not count,
  * two that found the message leased, nine that made room for another message of the batch, one that dead-letters it.
  */
-export const SPARE_RECEIVES = 15;
+const SPARE_RECEIVES = 15;
 
 /** The highest `maxReceiveCount` (SQS API reference, SetQueueAttributes). */
 const RECEIVE_COUNT_MAX = 1_000;
