@@ -176,7 +176,7 @@ function redriverOf(
   }
   if (place.kind === 'rule' || whole === undefined) return queueRedriver(session, place);
   return queueRedriver(session, place, async (ratePerS) => {
-    const { queues, sqs } = session;
+    const { queues } = session;
     const [from, to] = await Promise.all(
       [place.url, place.consumer?.queue ?? ''].map(async (url) => (await queues.depth(url)).arn),
     );
@@ -185,7 +185,7 @@ function redriverOf(
     // A move takes only what it can see. Where it cannot be made, a letter that is seen can still be deleted.
     await putBack(queues, place, [...whole]);
     whole.clear();
-    return startMove(sqs, { from, to, ratePerS });
+    return startMove(session, { from, to, ratePerS });
   });
 }
 

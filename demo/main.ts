@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import { deployLocal } from '../localstack/deploy.ts';
 import { type Engine, parsePort, startEngine } from '../localstack/engine.ts';
-import { leaveRunning } from '../localstack/left-running.ts';
+import { howToStop, leaveRunning } from '../localstack/left-running.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
 import { createReader, type Readings } from './readings.ts';
 import { type Progress, printReceipt, progressOf, type Receipt, receiptOf } from './receipt.ts';
@@ -86,7 +86,7 @@ async function demo(options: Options): Promise<void> {
     const receipt = await run(engine, options);
     say('');
     (options.json ? say : print)(printReceipt(receipt));
-    if (options.keep) sayHowToGoOn(engine);
+    if (options.keep) await sayHowToGoOn(engine);
     if (options.json) print(JSON.stringify(receipt));
     if (receipt.problems.length > 0) process.exitCode = 1;
   } finally {
@@ -94,12 +94,9 @@ async function demo(options: Options): Promise<void> {
   }
 }
 
-function sayHowToGoOn({ endpoint, port }: Engine): void {
-  const option = port === DEFAULT_PORT ? '' : ` -- --port ${port}`;
-  say(
-    `\nThe local AWS is left running at ${endpoint}. Look into it: npx mailroom status --endpoint ${endpoint}`,
-  );
-  say(`To stop it: npm run local:stop${option}`);
+async function sayHowToGoOn(engine: Engine): Promise<void> {
+  say(`\n${await howToStop(engine)}`);
+  say(`Look into it: npx mailroom status --endpoint ${engine.endpoint}`);
 }
 
 let shownAt = 0;

@@ -3,7 +3,9 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { stockRow } from '../lambdas/example/inventory/stock.ts';
-import { type Outputs, reachableUrl } from '../localstack/deploy.ts';
+import { errorMessage } from '../lambdas/runtime/errors.ts';
+import type { Outputs } from '../localstack/deploy.ts';
+import { callFunctionUrl } from '../localstack/function-url.ts';
 import { asDelivered } from './delivered-message.ts';
 import { CONSUMERS_OF, type Consumer, QUEUE_OUTPUTS, required, type WrittenEvent } from './readings.ts';
 
@@ -24,8 +26,8 @@ const SOLD_OUT = 'sold-out';
 /** The most requests under way at once. */
 const REQUESTS_AT_ONCE = 10;
 
-/** How often one request is tried while the API cannot answer it yet. */
-const REQUEST_TRIES = 20;
+/** How long one request is tried while the API cannot answer it yet: a cold engine takes its time, and a busy laptop. */
+const REQUEST_DEADLINE_MS = 120_000;
 
 /** Whether an order asks for goods that are not in stock, and so must end cancelled. */
 export function isSoldOut({ items }: { readonly items: readonly { readonly sku: string }[] }): boolean {
@@ -71,7 +73,7 @@ export function createShop(deps: {
   const { outputs, endpoint, runId } = deps;
   const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
   const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
-  const ordersUrl = new URL('orders', reachableUrl(endpoint, required(outputs, 'OrdersUrl')));
+  const ordersUrl = new URL('orders', required(outputs, 'OrdersUrl'));
   const resent = new Set<string>();
 
   /** One request, tried again until it is answered: that is what an idempotency key is for. */
@@ -80,21 +82,21 @@ export function createShop(deps: {
       customerId: `${runId}-customer-${n}`,
       items: [{ sku: `${runId}-${sku}`, quantity: 1 + (n % 3), unitPrice: 100 + n }],
     };
-    for (let attempt = 1; ; attempt += 1) {
-      const response = await fetch(ordersUrl, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'idempotency-key': `${runId}-${n}` },
-        body: JSON.stringify(order),
-      });
-      const text = await response.text();
-      if (response.status === 201) return text;
-      const mayComeAgain = response.status === 409 || response.status >= 500;
-      if (!mayComeAgain || attempt >= REQUEST_TRIES) {
-        throw new Error(
-          `POST ${ordersUrl} answered ${response.status} for order ${n}: ${text.slice(0, 500)}`,
-        );
+    const request = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': `${runId}-${n}` },
+      body: JSON.stringify(order),
+    };
+    for (const until = Date.now() + REQUEST_DEADLINE_MS; ; await pause(250)) {
+      const { status, text } = await callFunctionUrl(endpoint, ordersUrl, request).catch((error) => ({
+        status: 0, // no answer
+        text: errorMessage(error),
+      }));
+      if (status === 201) return text;
+      const mayComeAgain = status === 0 || status === 409 || status >= 500;
+      if (!mayComeAgain || Date.now() >= until) {
+        throw new Error(`POST ${ordersUrl} answered ${status} for order ${n}: ${text.slice(0, 500)}`);
       }
-      await pause(250);
     }
   }
 

@@ -1,14 +1,18 @@
 import { Duration } from 'aws-cdk-lib';
 import type { InboxConsumerProps } from './inbox-consumer.ts';
 import { serviceNameProblems } from './names.ts';
+import { OUTAGE_TOLERANCE, RETRY } from './receives.ts';
 import { defaultInboxRetention, QUEUE_RETENTION_MAX } from './retentions.ts';
-import { BATCH_SIZE_MAX, type ConsumerSettings, SPARE_RECEIVES } from './timings.ts';
+import { BATCH_SIZE_MAX, type ConsumerSettings } from './timings.ts';
+
+/** A function that does not start spends a receive each visibility timeout: with 3 minutes, 4 hours of it take 80. */
+const VISIBILITY_DEFAULT_MIN_S = 180;
 
 /** The settings of a consumer: what was chosen, and the defaults that follow from it. */
 export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
   const timeout = props.timeout ?? Duration.seconds(30);
-  const visibilityTimeout = props.visibilityTimeout ?? Duration.seconds(6 * timeout.toSeconds());
-  const maxAttempts = props.maxAttempts ?? 5;
+  const visibilityTimeout =
+    props.visibilityTimeout ?? Duration.seconds(Math.max(VISIBILITY_DEFAULT_MIN_S, 6 * timeout.toSeconds()));
   const retentions = {
     queueRetention: props.queueRetention ?? QUEUE_RETENTION_MAX,
     deadLetterRetention: props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
@@ -18,8 +22,12 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
     timeout,
     lease: props.lease ?? Duration.seconds(Math.min(30, visibilityTimeout.toSeconds())),
     visibilityTimeout,
-    maxAttempts,
-    maxReceiveCount: props.maxReceiveCount ?? maxAttempts + SPARE_RECEIVES,
+    retry: {
+      attempts: props.retry?.attempts ?? RETRY.attempts,
+      first: props.retry?.first ?? RETRY.first,
+      longest: props.retry?.longest ?? RETRY.longest,
+    },
+    outageTolerance: props.outageTolerance ?? OUTAGE_TOLERANCE,
     batchSize: props.batchSize ?? BATCH_SIZE_MAX,
     ...retentions,
     inboxRetention: props.inboxRetention ?? defaultInboxRetention(retentions),

@@ -26,6 +26,7 @@ export const RUNBOOK_ANCHORS = [
   'the-relay-fails',
   'a-rule-fails',
   'messages-need-many-attempts',
+  'a-consumer-cannot-reach-its-table',
   'a-fence-refused-a-write',
   'functions-are-throttled',
   'the-table-is-throttled',

@@ -57,6 +57,18 @@ export function consumerAlarms(
       threshold: thresholds.failedInvocations,
     },
     ...hardships(name, metrics, thresholds),
+    {
+      id: 'TableFailures',
+      anchor: 'a-consumer-cannot-reach-its-table',
+      severity: severityOf(consumer.slo),
+      what: `${name} repeatedly could not reach the Mailroom table; its messages wait, and lose no attempt.`,
+      run: 'status',
+      metric: metrics.tableFailures,
+      threshold: 0,
+      // A single waiting message fails once in 15 minutes: two periods of the last half hour are an outage.
+      breaches: 2,
+      among: 6,
+    },
     throttled('Throttles', metrics.throttles, `The function of ${name}`, thresholds),
   ];
 }

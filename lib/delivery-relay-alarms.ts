@@ -157,7 +157,7 @@ function functions(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
     Stream: { errors: metrics.streamErrors, throttles: metrics.streamThrottles },
     Sweep: { errors: metrics.sweepErrors, throttles: metrics.sweepThrottles },
   };
-  return Object.entries(paths).flatMap(([path, { errors, throttles }]): AlarmPlan[] => [
+  const perPath = Object.entries(paths).flatMap(([path, { errors, throttles }]): AlarmPlan[] => [
     {
       id: `${path}Errors`,
       anchor: 'the-relay-fails',
@@ -170,6 +170,19 @@ function functions(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
     },
     throttled(`${path}Throttles`, throttles, `The relay's ${path.toLowerCase()} function`, thresholds),
   ]);
+  return [
+    ...perPath,
+    {
+      id: 'SweepFailures',
+      anchor: 'the-relay-fails',
+      severity: 'ticket',
+      what: `For ${say(thresholds.troubleFor)} steps of the sweep have failed: some minutes of the outbox are not swept.`,
+      run: 'status',
+      metric: metrics.sweepFailures,
+      threshold: 0,
+      breaches: troublePeriods(thresholds),
+    },
+  ];
 }
 
 /** The alarm on a function that Lambda throttles. */

@@ -13,6 +13,7 @@ import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
 import { directoryEntry } from './directory-entry.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
+import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { ServiceFunction } from './service-function.ts';
@@ -48,12 +49,22 @@ export interface InboxConsumerProps {
    * @default 30 seconds, or the visibility timeout if that is less
    */
   readonly lease?: Duration;
-  /** How long SQS hides a received message; at least the timeout. @default 6 times the timeout, AWS's advice */
+  /**
+   * How long SQS hides a received message; at least the timeout.
+   *
+   * @default 6 times the timeout, AWS's advice; 3 minutes at least
+   */
   readonly visibilityTimeout?: Duration;
-  /** After how many attempts a message is rejected. @default 5 */
-  readonly maxAttempts?: number;
-  /** After how many receives SQS moves a message; at least 3 more than the attempts. @default maxAttempts + 3 */
-  readonly maxReceiveCount?: number;
+  /** How often, and after which delays, a message is tried again whose handler fails. @default 10 attempts over 35 to 72 minutes */
+  readonly retry?: RetryOptions;
+  /**
+   * The longest outage of the consumer's own infrastructure that a message survives: its table cannot be reached, or its
+   * function does not start. It counts no attempt, but each receive counts towards SQS's `maxReceiveCount`, which follows from
+   * it. A rejected message takes as many quick receives to reach its dead-letter queue.
+   *
+   * @default 4 hours
+   */
+  readonly outageTolerance?: Duration;
   /** The most messages of one invocation, 1 to 10. @default 10 */
   readonly batchSize?: number;
   /** The most invocations at a time, 2 to 1,000. @default as many as Lambda allows */
@@ -77,6 +88,16 @@ export interface InboxConsumerProps {
    * @default RETAIN_ON_UPDATE_OR_DELETE
    */
   readonly removalPolicy?: RemovalPolicy;
+}
+
+/** The retry schedule of a consumer. Each delay is four times the one before; half of it is jitter. */
+export interface RetryOptions {
+  /** After how many attempts a message is rejected, 1 to 100. @default 10 */
+  readonly attempts?: number;
+  /** The longest delay before the second attempt, 1 second at least. @default 2 seconds */
+  readonly first?: Duration;
+  /** The longest delay between two attempts, at least `first`; 11 hours at most. @default 15 minutes */
+  readonly longest?: Duration;
 }
 
 /**
@@ -151,7 +172,7 @@ export class InboxConsumer extends Construct {
       queueName,
       visibilityTimeout: settings.visibilityTimeout,
       retentionPeriod: settings.queueRetention,
-      deadLetterQueue: { queue: this.deadLetterQueue, maxReceiveCount: settings.maxReceiveCount },
+      deadLetterQueue: { queue: this.deadLetterQueue, maxReceiveCount: maxReceiveCount(settings) },
     });
     this.undeliveredQueue = new Queue(this, 'Undelivered', {
       ...common,
@@ -169,6 +190,8 @@ export class InboxConsumer extends Construct {
     });
     this.letWatch(props.mailroom);
     this.function = this.handler(props, settings);
+    // A new event type must not reach the old code, which would reject it as unknown.
+    this.rule.node.addDependency(this.function);
     this.enterDirectory(props, settings);
     Aspects.of(this).add({ visit: (node) => node === this && this.warnOfSilence(props) });
   }
@@ -217,7 +240,7 @@ export class InboxConsumer extends Construct {
       deadLetterQueue: this.deadLetterQueue.queueUrl,
       undeliveredQueue: this.undeliveredQueue.queueUrl,
       function: this.function.functionName,
-      maxAttempts: settings.maxAttempts,
+      maxAttempts: settings.retry.attempts,
       inboxRetentionDays: settings.inboxRetention.toDays(),
     };
     directoryEntry(this, consumerEntryName(table, props.name), entry);
@@ -241,7 +264,9 @@ export class InboxConsumer extends Construct {
           queueUrl: this.queue.queueUrl,
           leaseMs: settings.lease.toMilliseconds(),
           visibilityTimeoutMs: settings.visibilityTimeout.toMilliseconds(),
-          maxAttempts: settings.maxAttempts,
+          maxAttempts: settings.retry.attempts,
+          retryFirstMs: settings.retry.first.toMilliseconds(),
+          retryLongestMs: settings.retry.longest.toMilliseconds(),
           inboxRetentionDays: settings.inboxRetention.toDays(),
         }),
       },

@@ -2,7 +2,7 @@ export type { ConsumerSlo } from './consumer-slo.ts';
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { AlarmThresholds } from './delivery-thresholds.ts';
 export { MailroomBus, type MailroomBusProps } from './event-bus.ts';
-export { InboxConsumer, type InboxConsumerProps } from './inbox-consumer.ts';
+export { InboxConsumer, type InboxConsumerProps, type RetryOptions } from './inbox-consumer.ts';
 export { Mailroom, type MailroomProps, type ProducerProps } from './mailroom.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom-table.ts';
 export { OutboxAudit, type OutboxAuditOptions, type OutboxAuditProps } from './outbox-audit.ts';

@@ -1,6 +1,4 @@
 import { ArnFormat, Duration, type RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
-import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
-import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Grant, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
@@ -9,6 +7,7 @@ import { directoryPath } from '../lambdas/runtime/operate/directory.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { between, refuse, say, unless } from './refusal.ts';
+import { scheduleRuns } from './scheduled-run.ts';
 import { lambdaEntry, ServiceFunction } from './service-function.ts';
 
 /** What may be chosen about a scheduled audit. */
@@ -93,7 +92,11 @@ export class OutboxAudit extends Construct {
       }),
     });
     this.grantRead(props);
-    this.schedule();
+    scheduleRuns(this, this.function, {
+      description: 'Runs the audit of the Mailroom.',
+      every: this.every,
+      maxEventAge: this.every,
+    });
   }
 
   /**
@@ -147,17 +150,6 @@ export class OutboxAudit extends Construct {
         ? resolved
         : resolved['Fn::Join'][1].map((part) => (typeof part === 'string' ? part : `<${part.Ref}>`)).join('');
     Validations.of(this).acknowledge({ id: `AwsSolutions-IAM5[Resource::${flat}]`, reason });
-  }
-
-  /** A run that failed is not repeated: the next one looks at the same events. */
-  private schedule(): void {
-    const noRepeat = { retryAttempts: 0, maxEventAge: this.every };
-    this.function.configureAsyncInvoke(noRepeat);
-    new Rule(this, 'Schedule', {
-      description: 'Runs the audit of the Mailroom.',
-      schedule: Schedule.rate(this.every),
-      targets: [new LambdaFunction(this.function, { ...noRepeat, event: RuleTargetInput.fromObject({}) })],
-    });
   }
 }
 

@@ -1,6 +1,4 @@
 import { ArnFormat, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
-import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
-import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Grant } from 'aws-cdk-lib/aws-iam';
 import { FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources';
@@ -14,6 +12,7 @@ import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
+import { scheduleRuns } from './scheduled-run.ts';
 import { lambdaEntry, ServiceFunction } from './service-function.ts';
 import { FUNCTION_TIMEOUT_MAX, type RelaySettings, relayProblems, SCHEDULE_MIN } from './timings.ts';
 
@@ -189,19 +188,12 @@ export class OutboxRelay extends Construct {
     );
   }
 
-  /**
-   * A sweep that failed is not repeated, the next one does its work; and two at once are safe, since every publish
-   * holds a claim, so no concurrency is reserved (a new account has none to spare).
-   */
+  /** Two sweeps at once are safe, since every publish holds a claim: no concurrency is reserved (a new account has none to spare). */
   private scheduleSweep(sweepEvery: Duration): void {
-    const noRepeat = { retryAttempts: 0, maxEventAge: SCHEDULE_MIN };
-    this.sweepFunction.configureAsyncInvoke(noRepeat);
-    new Rule(this, 'Schedule', {
+    scheduleRuns(this, this.sweepFunction, {
       description: 'Runs the sweep of the Mailroom outbox.',
-      schedule: Schedule.rate(schedulePeriod(sweepEvery)),
-      targets: [
-        new LambdaFunction(this.sweepFunction, { ...noRepeat, event: RuleTargetInput.fromObject({}) }),
-      ],
+      every: schedulePeriod(sweepEvery),
+      maxEventAge: SCHEDULE_MIN,
     });
   }
 }

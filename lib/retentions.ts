@@ -1,13 +1,11 @@
 import { Duration } from 'aws-cdk-lib';
+import { longestInQueue, type ReceiveSettings } from './receives.ts';
 import { between, say, unless, wholeDays } from './refusal.ts';
 
 /**
  * How long messages, archived events and the inbox rows that remember them are kept: what comes back must find its row,
  * and what died must wait for somebody.
  */
-
-/** The longest pause that a failed message's backoff puts before its next attempt. */
-const RETRY_BACKOFF_MAX = Duration.minutes(15);
 
 /** What an operator must have left to look at a message, at the least: what died on a Friday is there on Monday. */
 const OPERATOR_TIME_MIN = Duration.days(3);
@@ -20,9 +18,7 @@ const QUEUE_RETENTION_MIN = Duration.minutes(1);
 export const QUEUE_RETENTION_MAX = Duration.days(14);
 
 /** What of a consumer's settings says how long something is kept, or may take. */
-export interface Retentions {
-  readonly visibilityTimeout: Duration;
-  readonly maxReceiveCount: number;
+export interface Retentions extends ReceiveSettings {
   readonly queueRetention: Duration;
   readonly deadLetterRetention: Duration;
   readonly inboxRetention: Duration;
@@ -46,11 +42,17 @@ export function retentionProblems(settings: Retentions): string[] {
     ...between('deadLetterRetention', deadLetterRetention, QUEUE_RETENTION_MIN, QUEUE_RETENTION_MAX, range),
     ...wholeDays('inboxRetention', inboxRetention),
     ...unless(
+      queueRetention.toMilliseconds() >= longest.toMilliseconds(),
+      `queueRetention is ${say(queueRetention)}, but must be at least ${say(longest)}, the time that a message may spend in ` +
+        'the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes what is older, and it would never reach the dead-letter ' +
+        'queue. Raise queueRetention, or lower retry.attempts, outageTolerance or visibilityTimeout.',
+    ),
+    ...unless(
       deadLetterRetention.toMilliseconds() >= deadLetterMin.toMilliseconds(),
-      `deadLetterRetention is ${say(deadLetterRetention)}, but must be at least ${say(deadLetterMin)}: SQS counts ` +
-        `a message's age from its first send, it may spend ${say(longest)} in the queue (maxReceiveCount times ` +
-        `the visibility timeout or the longest backoff), and somebody needs ${say(OPERATOR_TIME_MIN)} to look at ` +
-        'it. Raise deadLetterRetention, or lower maxReceiveCount or visibilityTimeout.',
+      `deadLetterRetention is ${say(deadLetterRetention)}, but must be at least ${say(deadLetterMin)}: SQS counts a ` +
+        `message's age from its first send, it may spend ${say(longest)} in the queue, and an operator needs ` +
+        `${say(OPERATOR_TIME_MIN)} to look at it. Raise deadLetterRetention, or lower retry.attempts, ` +
+        'outageTolerance or visibilityTimeout.',
     ),
     ...unless(
       inboxRetention.toMilliseconds() >= inboxMin.toMilliseconds(),
@@ -94,12 +96,6 @@ export function archiveProblems(archive: Duration | undefined): string[] {
     `archive is ${say(archive)}, but must be a whole number of days, 1 at least: EventBridge keeps archived events ` +
       'by the day. Round it up to days, or leave it out for no archive.',
   );
-}
-
-/** The worst time that a message spends in its queue once it is being received, before SQS moves it. */
-function longestInQueue({ visibilityTimeout, maxReceiveCount, queueRetention }: Retentions): Duration {
-  const pause = Math.max(visibilityTimeout.toMilliseconds(), RETRY_BACKOFF_MAX.toMilliseconds());
-  return Duration.millis(Math.min(pause * maxReceiveCount, queueRetention.toMilliseconds()));
 }
 
 /** The sum of durations. */

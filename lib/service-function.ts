@@ -7,6 +7,7 @@ import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aw
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { refuse, unless } from './refusal.ts';
+import { sourceMapPaths } from './source-map-paths.ts';
 
 /** What a {@link ServiceFunction} may be told. */
 export interface ServiceFunctionProps {
@@ -107,7 +108,11 @@ export class ServiceFunction extends NodejsFunction {
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
-      bundling: { ...BUNDLING, ...props.bundling },
+      bundling: {
+        ...BUNDLING,
+        ...props.bundling,
+        commandHooks: sourceMapPaths(props.bundling?.commandHooks),
+      },
       environment: {
         NODE_OPTIONS,
         POWERTOOLS_SERVICE_NAME: props.service,

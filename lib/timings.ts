@@ -1,5 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { FRESH_MS, LEASE_MARGIN_MS } from '../lambdas/runtime/relay/relay-timings.ts';
+import { receiveProblems } from './receives.ts';
 import { between, say, unless, wholeDays, wholeNumber } from './refusal.ts';
 import { plus, type Retentions, retentionProblems } from './retentions.ts';
 
@@ -18,20 +19,17 @@ const PUBLISH_MARGIN = Duration.millis(LEASE_MARGIN_MS);
 /** The shortest lease of a message: a third of it, one second, is how often it is renewed. */
 const LEASE_MIN = Duration.seconds(3);
 
-/** Receives that are no attempts: two found the message leased, one delivers it to the dead-letter queue. */
-export const SPARE_RECEIVES = 3;
-
 /** The longest visibility timeout (SQS quotas). */
 const VISIBILITY_MAX = Duration.hours(12);
-
-/** The highest `maxReceiveCount` (SQS API reference, SetQueueAttributes). */
-const RECEIVE_COUNT_MAX = 1_000;
 
 /** The most messages of one batch without a batching window (Lambda, event source mapping of SQS). */
 export const BATCH_SIZE_MAX = 10;
 
 /** The longest run of a function (Lambda quotas). */
 export const FUNCTION_TIMEOUT_MAX = Duration.minutes(15);
+
+/** The shortest timeout of a consumer: no handler is started in the last 2 seconds. */
+const CONSUMER_TIMEOUT_MIN = Duration.seconds(3);
 
 /** The shortest period of an EventBridge schedule. */
 export const SCHEDULE_MIN = Duration.minutes(1);
@@ -54,7 +52,6 @@ export interface RelaySettings {
 export interface ConsumerSettings extends Retentions {
   readonly lease: Duration;
   readonly timeout: Duration;
-  readonly maxAttempts: number;
   readonly batchSize: number;
 }
 
@@ -116,32 +113,17 @@ function sweepProblems(sweepEvery: Duration): string[] {
  */
 export function consumerProblems(settings: ConsumerSettings): string[] {
   return [
-    ...wholeNumber('maxAttempts', settings.maxAttempts, 1, 1_000, 'It is how often the handler may fail.'),
     ...wholeNumber('batchSize', settings.batchSize, 1, BATCH_SIZE_MAX, 'It is what one SQS receive returns.'),
     ...between(
       'timeout',
       settings.timeout,
-      Duration.seconds(1),
+      CONSUMER_TIMEOUT_MIN,
       FUNCTION_TIMEOUT_MAX,
-      "It is Lambda's range.",
+      "No handler is started in a function's last 2 seconds, and Lambda runs none for longer than 15 minutes.",
     ),
     ...receiveProblems(settings),
     ...visibilityProblems(settings),
     ...retentionProblems(settings),
-  ];
-}
-
-function receiveProblems({ maxAttempts, maxReceiveCount }: ConsumerSettings): string[] {
-  const least = maxAttempts + SPARE_RECEIVES;
-  return [
-    ...wholeNumber('maxReceiveCount', maxReceiveCount, 1, RECEIVE_COUNT_MAX, "It is SQS's range."),
-    ...unless(
-      maxReceiveCount >= least,
-      `maxReceiveCount is ${maxReceiveCount}, but must be at least maxAttempts + ${SPARE_RECEIVES} = ${least}: ` +
-        'SQS also counts the receives that found the message leased by another worker. With fewer, a healthy ' +
-        'message would reach the dead-letter queue before its attempts are spent. Raise maxReceiveCount or ' +
-        'lower maxAttempts.',
-    ),
   ];
 }
 
@@ -168,8 +150,8 @@ function visibilityProblems({ lease, timeout, visibilityTimeout }: ConsumerSetti
     ...unless(
       lease.toMilliseconds() <= visibilityTimeout.toMilliseconds(),
       `lease is ${say(lease)}, but must be at most the visibility timeout, ${say(visibilityTimeout)}: else, after ` +
-        'a crash, the message comes back while its lease still stands, and each such receive counts towards ' +
-        'maxReceiveCount. Lower lease or raise visibilityTimeout.',
+        'a crash, the message comes back while its lease still stands, and each such receive is spent for ' +
+        'nothing. Lower lease or raise visibilityTimeout.',
     ),
   ];
 }

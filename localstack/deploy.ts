@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { answersHttp, lastLines } from './health.ts';
+import { identify, lastLines } from './health.ts';
 import {
   LOCAL_ACCOUNT,
   LOCAL_REGION,
@@ -79,25 +79,6 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
     await rm(assembly, { recursive: true, force: true });
   }
   return await readOutputs(outputsFile);
-}
-
-/**
- * The address under which a function URL that the engine printed can be called from here. MiniStack prints
- * addresses of AWS's own form, which do not resolve; it answers them under its own address too.
- *
- * @param endpoint - where the engine answers
- * @param url - the function URL as the stack printed it
- *
- * @example
- * ```ts
- * reachableUrl('http://127.0.0.1:4566', 'https://abc.lambda-url.us-east-1.on.aws/');
- * // 'http://127.0.0.1:4566/_aws/lambda-url/abc/'
- * ```
- */
-export function reachableUrl(endpoint: string, url: string): string {
-  const { hostname, pathname, search } = new URL(url);
-  const id = /^([a-z0-9]+)\.lambda-url\.[a-z0-9-]+\.on\.aws$/.exec(hostname)?.[1];
-  return id ? `${endpoint}/_aws/lambda-url/${id}${pathname}${search}` : url;
 }
 
 /** Puts the outputs of all stacks into one list. */
@@ -185,10 +166,11 @@ async function deployFailed(
   what: string,
   lines: readonly string[],
 ): Promise<MailroomError> {
-  const advice = (await answersHttp(endpoint))
-    ? 'Correct what it says and run the same command again; an engine in a strange state is made new with ' +
-      '`npm run local:stop`.'
-    : `The engine at ${endpoint} does not answer any more: its log, .local/engine-<port>.log, says why.`;
+  const advice =
+    (await identify(endpoint)) !== 'nothing'
+      ? 'Correct what it says and run the same command again; an engine in a strange state is made new with ' +
+        '`npm run local:stop`.'
+      : `The engine at ${endpoint} does not answer any more: its log, .local/engine-<port>.log, says why.`;
   return new MailroomError(
     'DEPLOY_FAILED',
     `cdk ${what} failed on ${endpoint}. The end of its output:\n${lastLines(lines.join('\n'), ERROR_LINES)}\n${advice}`,

@@ -1,5 +1,5 @@
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { type Answer, answersHttp, identify, poll } from './health.ts';
+import { type Answer, awaitAnswer, poll } from './health.ts';
 import { dockerAnswers, startLocalStack, stopLocalStack } from './localstack.ts';
 import { endMiniStack, logFile, type MiniStackProcess, runMiniStack } from './ministack.ts';
 import { findPython } from './python-environment.ts';
@@ -32,11 +32,13 @@ export interface EngineOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The Python commands to try, best first. @default python3, then python3.13 down to python3.10 */
   readonly pythons?: readonly string[];
+  /** How long whatever accepts connections may take to answer. @default 2 minutes */
+  readonly answerMs?: number;
   /** Gets a line at each step that takes time. */
   readonly onProgress?: (line: string) => void;
 }
 
-/** How long something that listens may take to say that it is an engine: one that starts listens first. */
+/** How long something that answers may take to say that it is an engine: one that starts answers errors first. */
 const RECOGNISE_MS = 3_000;
 
 /**
@@ -45,8 +47,10 @@ const RECOGNISE_MS = 3_000;
  *
  * An engine that this call starts ends with this process, however that ends, unless `detached` is set.
  *
+ * What accepts connections and does not answer yet is waited for: an engine that starts.
+ *
  * @throws `ENGINE_UNREACHABLE` when nothing answers at `AWS_ENDPOINT_URL`
- * @throws `PORT_IN_USE` when something that is no engine listens on the port
+ * @throws `PORT_IN_USE` when something that is not an engine listens on the port
  * @throws `NO_ENGINE` when there is neither a usable Python nor Docker
  * @throws `ENGINE_START`, `PYTHON_ENVIRONMENT` when the engine cannot be installed or started
  *
@@ -63,11 +67,11 @@ const RECOGNISE_MS = 3_000;
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
   const env = options.env ?? process.env;
   const given = env.AWS_ENDPOINT_URL;
-  if (given) return await externalEngine(given);
+  if (given) return await externalEngine(given, options);
 
   const port = options.port ?? parsePort(env.MAILROOM_PORT ?? String(DEFAULT_PORT));
   const endpoint = `http://127.0.0.1:${port}`;
-  const running = await runningEngine(endpoint, port);
+  const running = await runningEngine(endpoint, port, options);
   if (running) return running;
 
   const python = await findPython(options.pythons);
@@ -99,24 +103,29 @@ export function parsePort(text: string): number {
   );
 }
 
-async function externalEngine(given: string): Promise<Engine> {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (!url || !(await answersHttp(given))) {
+async function externalEngine(given: string, patience: EngineOptions): Promise<Engine> {
+  const endpoint = given.replace(/\/+$/, '');
+  const url = /^https?:/.test(given) && URL.canParse(given) ? new URL(given) : undefined;
+  const answer = url && (await awaitAnswer(endpoint, patience));
+  if (!url || answer === 'nothing' || answer === 'silent') {
     throw new MailroomError(
       'ENGINE_UNREACHABLE',
       `AWS_ENDPOINT_URL is "${given}", but ${url ? 'nothing answers there' : 'that is no URL'}. Start the engine ` +
         'it names, or unset AWS_ENDPOINT_URL to have one started.',
     );
   }
-  const endpoint = given.replace(/\/+$/, '');
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   return { endpoint, port, kind: 'external', startedHere: false, stop: async () => {} };
 }
 
-async function runningEngine(endpoint: string, port: number): Promise<Engine | undefined> {
-  const answer = await recognise(endpoint);
+async function runningEngine(
+  endpoint: string,
+  port: number,
+  patience: EngineOptions,
+): Promise<Engine | undefined> {
+  const answer = await recognise(endpoint, patience);
   if (answer === 'nothing') return undefined;
-  if (answer === 'foreign') {
+  if (answer === 'foreign' || answer === 'silent') {
     throw new MailroomError(
       'PORT_IN_USE',
       `Port ${port} is in use by something that is not a local AWS. Stop it, or choose another port with --port ` +
@@ -126,9 +135,9 @@ async function runningEngine(endpoint: string, port: number): Promise<Engine | u
   return { endpoint, port, kind: answer, startedHere: false, stop: async () => {} };
 }
 
-async function recognise(endpoint: string): Promise<Answer> {
+async function recognise(endpoint: string, patience: EngineOptions): Promise<Answer> {
   const known = await poll(RECOGNISE_MS, async () => {
-    const answer = await identify(endpoint);
+    const answer = await awaitAnswer(endpoint, patience);
     return answer === 'foreign' ? undefined : answer;
   });
   return known ?? 'foreign';
@@ -152,7 +161,7 @@ async function startMiniStack(
     };
   } catch (error) {
     // Another process may have started one on this port between our look and our start.
-    const running = await runningEngine(endpoint, port);
+    const running = await runningEngine(endpoint, port, options);
     if (running) return running;
     throw error;
   }

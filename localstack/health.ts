@@ -2,35 +2,65 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What answers at an endpoint: one of the engines, something else that is listening, or nothing. */
-export type Answer = 'ministack' | 'localstack' | 'foreign' | 'nothing';
+/**
+ * What answers at an endpoint: one of the engines, something else, something that accepts connections and has not
+ * answered (an engine that is starting, too), or nothing.
+ */
+export type Answer = 'ministack' | 'localstack' | 'foreign' | 'silent' | 'nothing';
 
-const PROBE_TIMEOUT_MS = 2_000;
+const PROBE_TIMEOUT_MS = 3_000;
 const POLL_EVERY_MS = 50;
 
+/** How often somebody who waits for an engine is told so. */
+const TELL_EVERY_MS = 10_000;
+
 /**
- * Asks what answers at an endpoint. An engine is known by its health page; whatever else accepts a connection
- * is foreign.
+ * Asks what answers at an endpoint. An engine is known by its health page; whatever else answers is foreign.
  */
 export async function identify(endpoint: string): Promise<Answer> {
-  if (await isHealthy(`${endpoint}/_ministack/health`)) return 'ministack';
-  if (await isHealthy(`${endpoint}/_localstack/health`)) return 'localstack';
-  return (await accepts(new URL(endpoint))) ? 'foreign' : 'nothing';
+  const [ministack, localstack] = await Promise.all([
+    healthOf(`${endpoint}/_ministack/health`),
+    healthOf(`${endpoint}/_localstack/health`),
+  ]);
+  if (isHealthy(ministack)) return 'ministack';
+  if (isHealthy(localstack)) return 'localstack';
+  if (ministack !== undefined || localstack !== undefined) return 'foreign';
+  return (await accepts(new URL(endpoint))) ? 'silent' : 'nothing';
+}
+
+/** How {@link awaitAnswer} waits. */
+export interface Patience {
+  /** How long whatever accepts connections may take to answer: the first answer of a cold LocalStack takes 7 s on two cores. @default 2 minutes */
+  readonly answerMs?: number | undefined;
+  /** Gets a line when the wait begins, and every 10 s. */
+  readonly onProgress?: ((line: string) => void) | undefined;
+}
+
+/** As {@link identify}, but waits for what accepts connections and has not answered yet. */
+export async function awaitAnswer(
+  endpoint: string,
+  { answerMs = 120_000, onProgress }: Patience,
+): Promise<Answer> {
+  const startedAt = Date.now();
+  let tellAt = 0;
+  const answer = await poll(answerMs, async () => {
+    const found = await identify(endpoint);
+    if (found !== 'silent') return found;
+    const waitedMs = Date.now() - startedAt;
+    if (waitedMs >= tellAt) {
+      tellAt = waitedMs + TELL_EVERY_MS;
+      onProgress?.(
+        `Waiting for the first answer of ${endpoint}: ${Math.round(waitedMs / 1_000)} of at most ${answerMs / 1_000} s`,
+      );
+    }
+    return undefined;
+  });
+  return answer ?? 'silent';
 }
 
 /** Whether the MiniStack at an endpoint is the one that was started with this mark. */
 export async function answersAs(endpoint: string, mark: string): Promise<boolean> {
   return (await healthOf(`${endpoint}/_ministack/health`))?.edition === mark;
-}
-
-/** Whether anything at all answers HTTP at an endpoint, whatever it says. */
-export async function answersHttp(endpoint: string): Promise<boolean> {
-  try {
-    await (await fetch(endpoint, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })).arrayBuffer();
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -69,19 +99,20 @@ export function lastLines(text: string, lines = 20): string {
     .join('\n');
 }
 
-async function isHealthy(url: string): Promise<boolean> {
-  return (await healthOf(url)) !== undefined;
+type Health = Readonly<Record<string, unknown>>;
+
+/** A health page of an engine lists its services. */
+function isHealthy(health: Health | undefined): boolean {
+  return health !== undefined && 'services' in health;
 }
 
-async function healthOf(url: string): Promise<Record<string, unknown> | undefined> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    const body: unknown = await response.json();
-    if (!response.ok || typeof body !== 'object' || body === null) return undefined;
-    return 'services' in body ? (body as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+/** The health page; empty for any other answer, and `undefined` when there is none. */
+async function healthOf(url: string): Promise<Health | undefined> {
+  const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+  const response = await fetch(url, { signal }).catch(() => undefined);
+  if (response === undefined) return undefined;
+  const body: unknown = await response.json().catch(() => undefined);
+  return response.ok && typeof body === 'object' && body !== null ? (body as Health) : {};
 }
 
 async function accepts(url: URL): Promise<boolean> {

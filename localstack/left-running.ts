@@ -3,7 +3,7 @@ import type { Engine } from './engine.ts';
 import { stopLocalStack } from './localstack.ts';
 import { endMiniStack, type MiniStackProcess } from './ministack.ts';
 import { runsWith } from './process-group.ts';
-import { localFile } from './workspace.ts';
+import { DEFAULT_PORT, localFile } from './workspace.ts';
 
 /** What is needed to end an engine that was left running. */
 interface LeftRunning {
@@ -24,15 +24,23 @@ export async function leaveRunning(engine: Engine): Promise<void> {
  */
 export async function stopLeftRunning(port: number): Promise<boolean> {
   const left = await recall(port);
-  if (left?.kind === 'localstack') {
-    await stopLocalStack(port);
-  } else if (left?.process && (await runsWith(left.process.pid, left.process.mark))) {
-    await endMiniStack(left.process);
-  } else {
-    return false;
-  }
+  if (left === undefined || !(await isRunning(left))) return false;
+  await (left.process ? endMiniStack(left.process) : stopLocalStack(port));
   await rm(stateFile(port), { force: true });
   return true;
+}
+
+/** What becomes of an engine that goes on, and how to stop it: `npm run local:stop` is named only where it would stop it. */
+export async function howToStop({ endpoint, port }: Pick<Engine, 'endpoint' | 'port'>): Promise<string> {
+  const isHere = ['127.0.0.1', 'localhost'].includes(new URL(endpoint).hostname);
+  const left = isHere ? await recall(port) : undefined;
+  if (left === undefined || !(await isRunning(left)))
+    return 'The engine was running before, and is left as it is.';
+  return `The engine keeps running. To stop it: npm run local:stop${port === DEFAULT_PORT ? '' : ` -- --port ${port}`}`;
+}
+
+async function isRunning({ kind, process }: LeftRunning): Promise<boolean> {
+  return kind === 'localstack' || (process !== undefined && (await runsWith(process.pid, process.mark)));
 }
 
 async function recall(port: number): Promise<LeftRunning | undefined> {

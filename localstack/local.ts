@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
-import { deployLocal, type Outputs, reachableUrl } from './deploy.ts';
+import { deployLocal, type Outputs } from './deploy.ts';
 import { type Engine, parsePort, startEngine } from './engine.ts';
-import { leaveRunning, stopLeftRunning } from './left-running.ts';
+import { reachableUrl } from './function-url.ts';
+import { howToStop, leaveRunning, stopLeftRunning } from './left-running.ts';
 import { DEFAULT_PORT, localEnvironment } from './workspace.ts';
 
 /** `npm run local`: an engine in the background with every stack deployed, and how to use it. */
@@ -10,7 +11,7 @@ async function start(port: number): Promise<void> {
   const engine = await startEngine({ port, detached: true, onProgress: say });
   if (engine.startedHere) await leaveRunning(engine);
   const outputs = await deployLocal({ endpoint: engine.endpoint, onProgress: say });
-  printUsage(engine, outputs);
+  await printUsage(engine, outputs);
 }
 
 /** `npm run local:stop`: ends the engine that `npm run local` started on this port, and nothing else. */
@@ -23,7 +24,7 @@ async function stop(port: number): Promise<void> {
   );
 }
 
-function printUsage(engine: Engine, outputs: Outputs): void {
+async function printUsage(engine: Engine, outputs: Outputs): Promise<void> {
   const { OrdersUrl, ...others } = outputs;
   const rows = [
     ...(OrdersUrl ? [['OrdersUrl', reachableUrl(engine.endpoint, OrdersUrl)] as const] : []),
@@ -36,12 +37,7 @@ function printUsage(engine: Engine, outputs: Outputs): void {
     // The rest of it only silences a warning.
     if (!name.startsWith('AWS_SDK_')) console.log(`  export ${name}=${value}`);
   }
-  if (engine.startedHere) {
-    const option = engine.port === DEFAULT_PORT ? '' : ` -- --port ${engine.port}`;
-    console.log(`\nIt keeps running. To stop it: npm run local:stop${option}`);
-  } else {
-    console.log('\nThe engine was there already and is left as it is.');
-  }
+  console.log(`\n${await howToStop(engine)}`);
 }
 
 function say(line: string): void {

@@ -44,6 +44,8 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
     leaseMs: 60_000,
     visibilityTimeoutMs: 180_000,
     maxAttempts: 5,
+    retryFirstMs: 2_000,
+    retryLongestMs: 900_000,
     inboxRetentionDays: 35,
   }),
   ...encodeRelayConfig({

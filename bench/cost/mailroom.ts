@@ -12,8 +12,8 @@ import {
   transactional,
 } from '../../lambdas/runtime/index.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
-import { OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import { inboxHistoryKey, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/table.ts';
 import {
   consumerConfig,
   eventBridgeMessage,
@@ -99,6 +99,17 @@ export async function publishedRow(payloadBytes: number): Promise<Item> {
   throw new Error('The event was not published');
 }
 
+/** The table without the read unit of the inbox's history: that is the cost of a function's start and not of an event. */
+function ofRunningConsumer(table: Table, consumer: string): Table {
+  const key = inboxHistoryKey(consumer);
+  const retentions = [{ days: CONSUMER_CONFIG.inboxRetentionDays, since: 0 }];
+  return {
+    ...table,
+    get: async (asked, options) =>
+      asked.PK === key.PK ? { ...key, schema: SCHEMA, retentions, changedAt: 0 } : table.get(asked, options),
+  };
+}
+
 /** The parts of one run, and what is between them in AWS. */
 function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
   const { clock } = aws;
@@ -113,6 +124,7 @@ function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
     const queue = memoryQueue({ clock, visibilityTimeoutMs: CONSUMER_CONFIG.visibilityTimeoutMs });
     const handle = createConsumer({
       ...parts,
+      table: ofRunningConsumer(table, consumer),
       config: { ...CONSUMER_CONFIG, consumer },
       queue: {
         changeVisibility: (receiptHandle, seconds) => {

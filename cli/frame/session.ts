@@ -32,6 +32,8 @@ export interface Session {
   /** Aborted when the user asks the command to stop. */
   readonly signal: AbortSignal;
   readonly region: string;
+  /** Whether it is an engine on this machine, and not AWS. */
+  readonly isLocal: boolean;
   readonly directory: Directory;
   readonly table: Table;
   readonly queues: Queues;
@@ -87,12 +89,14 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     options,
     `${target.endpoint === undefined ? '' : `${target.endpoint}, `}${region}`,
   );
-  const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: target.endpoint === undefined });
+  // The host of a queue's URL would pass over an endpoint that was chosen (AWS_ENDPOINT_URL, FIPS).
+  const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
   let operator: Promise<string> | undefined;
   return {
     output,
     signal: io.signal,
     region,
+    isLocal: target.endpoint !== undefined && LOOPBACK.test(target.endpoint),
     directory,
     table: dynamoTable({ client: new DynamoDBClient(settings), tableName: directory.mailroom.table }),
     queues: sqsQueues(sqs),

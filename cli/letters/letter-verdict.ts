@@ -1,8 +1,15 @@
 import type { Check } from '../../lambdas/runtime/consume/check-messages.ts';
 import { TOO_OLD } from '../../lambdas/runtime/consume/inbox-conditions.ts';
+import { shortestRetentionDays } from '../../lambdas/runtime/consume/inbox-history.ts';
 import { eventIdTime, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
-import { asRow, type InboxRow, type OutboxRow } from '../../lambdas/runtime/rows.ts';
+import {
+  asRow,
+  type InboxHistory,
+  type InboxRow,
+  inboxHistoryKey,
+  type OutboxRow,
+} from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import type { DeadItem, DeathPlace } from './letters.ts';
@@ -48,12 +55,15 @@ export async function judgeLetters(
     consumer,
     open.map(({ received }) => received?.body ?? ''),
   );
+  const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
   return letters.map((letter): JudgedLetter => {
     const verdict = doneOrBusy(letter.row, deps.now);
     if (verdict !== undefined) return { ...letter, verdict };
     const check = checks[open.indexOf(letter)];
     if (check?.ok === false) return { ...letter, verdict: 'fails', code: check.code, message: check.message };
-    const tooOld = isTooOld(letter, consumer.inboxRetentionDays, deps.now);
+    const daysSince = (mintedAt: number) =>
+      shortestRetentionDays(history && asRow<InboxHistory>(history), mintedAt, consumer.inboxRetentionDays);
+    const tooOld = isTooOld(letter, daysSince, deps.now);
     return tooOld ? { ...letter, verdict: 'too-old', code: TOO_OLD } : { ...letter, verdict: 'runs' };
   });
 }
@@ -68,9 +78,15 @@ export function doneOrBusy(row: InboxRow | undefined, now: number): 'handled' | 
 }
 
 /** As `judge` in inbox-conditions.ts: the consumer itself would reject it. */
-function isTooOld({ row, eventId }: DeadItem, retentionDays: number, now: number): boolean {
+function isTooOld(
+  { row, eventId }: DeadItem,
+  retentionDaysSince: (mintedAt: number) => number,
+  now: number,
+): boolean {
   if (row !== undefined) return row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
-  return eventId !== undefined && now - eventIdTime(eventId) > retentionDays * DAY_MS;
+  if (eventId === undefined) return false;
+  const mintedAt = eventIdTime(eventId);
+  return now - mintedAt > retentionDaysSince(mintedAt) * DAY_MS;
 }
 
 async function judgeDead(table: Table, letter: DeadItem): Promise<JudgedLetter> {

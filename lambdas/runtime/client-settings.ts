@@ -12,6 +12,8 @@ export interface ClientSettings {
     readonly requestTimeout: number;
     readonly throwOnRequestTimeout: boolean;
   };
+  /** Whether the SQS client sends to the host of a queue's URL instead of its own endpoint. */
+  readonly useQueueUrlAsEndpoint: boolean;
 }
 
 const silent = () => {};
@@ -41,4 +43,7 @@ export const clientSettings: ClientSettings = {
   maxAttempts: 3,
   logger,
   requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
+  // All queues are in the function's own region. The host of their URLs would pass over an endpoint that was chosen
+  // (AWS_ENDPOINT_URL, FIPS), and the SDK would warn of that in each call.
+  useQueueUrlAsEndpoint: false,
 };

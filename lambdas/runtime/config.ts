@@ -1,3 +1,4 @@
+import { DELAY_MAX_MS } from './consume/retry-schedule.ts';
 import { MailroomError } from './errors.ts';
 
 /**
@@ -87,6 +88,10 @@ export interface ConsumerConfig extends ProducerConfig {
   readonly visibilityTimeoutMs: number;
   /** After how many attempts a message is rejected. */
   readonly maxAttempts: number;
+  /** The longest delay before the second attempt, milliseconds; each further delay is four times as long. */
+  readonly retryFirstMs: number;
+  /** The longest delay between two attempts, milliseconds. */
+  readonly retryLongestMs: number;
   /** How long a processed inbox row is kept before TTL may delete it, days. */
   readonly inboxRetentionDays: number;
 }
@@ -123,6 +128,8 @@ const consumerFields: Fields<ConsumerConfig> = {
   leaseMs: integer('MAILROOM_LEASE_MS', 1_000, 43_200_000),
   visibilityTimeoutMs: integer('MAILROOM_VISIBILITY_TIMEOUT_MS', 0, 43_200_000),
   maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
+  retryFirstMs: integer('MAILROOM_RETRY_FIRST_MS', 0, DELAY_MAX_MS),
+  retryLongestMs: integer('MAILROOM_RETRY_LONGEST_MS', 0, DELAY_MAX_MS),
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, 3_650),
 };
 

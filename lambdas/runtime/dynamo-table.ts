@@ -16,6 +16,7 @@ import {
 import { convertToAttr, unmarshall } from '@aws-sdk/util-dynamodb';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from './errors.ts';
 import { READ_NUMBERS } from './item-numbers.ts';
+import { tryOnce } from './one-try.ts';
 import type {
   EachResult,
   EachUpdate,
@@ -27,14 +28,17 @@ import type {
   TransactAction,
   Write,
 } from './table.ts';
-import { type Action, assertEachUpdates, soleAction } from './table-checks.ts';
+import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
 /** How values are written. */
 const WRITE_VALUES = { removeUndefinedValues: true };
 
 /** What {@link dynamoTable} is made of. */
 export interface DynamoTableDeps {
-  /** The caller's client: its region, endpoint, retries and timeouts are the caller's choice. */
+  /**
+   * The caller's client: its region, endpoint, retries and timeouts are the caller's choice. Its retries do not apply to
+   * transactions, each of which is sent once.
+   */
   readonly client: DynamoDBClient;
   /** The Mailroom table. */
   readonly tableName: string;
@@ -68,7 +72,7 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
   }
 
   async function write(write: Write): Promise<Item | undefined> {
-    const action = soleAction(write);
+    const action = checkedAction(write);
     try {
       return await send(action);
     } catch (error) {
@@ -99,12 +103,13 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
   }
 
   async function transact(actions: readonly TransactAction[], token?: string): Promise<void> {
-    const TransactItems = actions.map((action) => {
-      const { kind, request } = soleAction(action);
-      return { [kind]: { ...request, TableName: request.TableName ?? tableName } };
-    });
+    const TransactItems = checkedActions(actions).map(({ kind, request }) => ({
+      [kind]: { ...request, TableName: request.TableName ?? tableName },
+    }));
+    const command = new TransactWriteCommand({ TransactItems, ClientRequestToken: token });
+    tryOnce(command); // the refusal of a retry does not say that the try before it wrote nothing
     try {
-      await documents.send(new TransactWriteCommand({ TransactItems, ClientRequestToken: token }));
+      await documents.send(command);
     } catch (error) {
       throw refused(error);
     }

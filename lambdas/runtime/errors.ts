@@ -1,3 +1,4 @@
+import { DELAY_MAX_MS } from './consume/retry-schedule.ts';
 import type { Item } from './table.ts';
 
 /**
@@ -52,6 +53,55 @@ export class AlreadyProcessed extends MailroomError {
     super('ALREADY_PROCESSED', message, options);
     this.name = 'AlreadyProcessed';
   }
+}
+
+/** A delay, as {@link RetryLater} takes it: the members are added up. */
+export interface RetryDelay {
+  /** @default 0 */
+  readonly seconds?: number | undefined;
+  /** @default 0 */
+  readonly minutes?: number | undefined;
+  /** @default 0 */
+  readonly hours?: number | undefined;
+}
+
+/**
+ * Thrown by a consumer's handler: try this message again after a delay of the handler's choice, such as the one that a
+ * provider asked for. It counts as an attempt; only the delay differs from that of any other error.
+ *
+ * @example
+ * ```ts
+ * if (response.status === 429) throw new RetryLater({ seconds: Number(response.headers.get('retry-after')) }, 'rate limited');
+ * ```
+ */
+export class RetryLater extends MailroomError {
+  /** The delay, milliseconds. */
+  readonly afterMs: number;
+
+  /**
+   * @param after - milliseconds, or hours, minutes and seconds; 11 hours at most
+   * @param cause - why: an error or a text; it is stored and logged in place of this one
+   * @throws `BAD_DELAY` when the delay is not a number from 0 to 11 hours
+   */
+  constructor(after: number | RetryDelay, cause?: unknown) {
+    const afterMs = delayMs(after);
+    if (!(afterMs >= 0 && afterMs <= DELAY_MAX_MS)) {
+      throw new MailroomError(
+        'BAD_DELAY',
+        `RetryLater was given a delay of ${afterMs} ms; allowed are 0 to ${DELAY_MAX_MS} (11 hours). SQS hides a message for 12 hours at most.`,
+        { cause },
+      );
+    }
+    super('RETRY_LATER', cause === undefined ? `Retry in ${afterMs} ms` : errorMessage(cause), { cause });
+    this.name = 'RetryLater';
+    this.afterMs = afterMs;
+  }
+}
+
+function delayMs(after: number | RetryDelay): number {
+  if (typeof after === 'number') return after;
+  const { seconds = 0, minutes = 0, hours = 0 } = after ?? { seconds: Number.NaN };
+  return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
 }
 
 /** A single conditional write was refused. `item` is the row as it stood, absent when there was none. */
@@ -158,6 +208,11 @@ export function isPoison(error: unknown): boolean {
 /** Whether an error is an {@link AlreadyProcessed}. A downstream 409 is not one. */
 export function isAlreadyProcessed(error: unknown): boolean {
   return error instanceof Error && error.name === 'AlreadyProcessed';
+}
+
+/** Whether an error is a {@link RetryLater}. */
+export function isRetryLater(error: unknown): error is RetryLater {
+  return error instanceof Error && error.name === 'RetryLater';
 }
 
 /**

@@ -21,6 +21,7 @@ export {
   type TransactionalHandler,
   transactional,
 } from './consume/handler.ts';
+export type { JsonOf } from './consume/json-of.ts';
 export type { Queue } from './consume/queue.ts';
 export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
 export { type DynamoTableDeps, dynamoTable } from './dynamo-table.ts';
@@ -34,6 +35,8 @@ export {
   isTransactionCancelled,
   MailroomError,
   PoisonMessage,
+  type RetryDelay,
+  RetryLater,
   TransactionCancelled,
 } from './errors.ts';
 export {
@@ -69,6 +72,8 @@ export type {
   Page,
   Put,
   Query,
+  Storable,
+  StorableItem,
   Table,
   TransactAction,
   Update,

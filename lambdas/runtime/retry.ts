@@ -15,24 +15,30 @@ export function backoffMs(attempt: number, baseMs: number, capMs: number, random
   return Math.round(ceiling / 2 + (ceiling / 2) * fraction(random));
 }
 
-function fraction(random: RandomBytes): number {
+/** A random number from 0 to just below 1, for jitter. */
+export function fraction(random: RandomBytes): number {
   return (random(1)[0] ?? 0) / 256;
 }
 
-/** How often a transaction that met another one is tried again at once. */
-const CONFLICT_TRIES = 6;
-
-/** How often a call whose answer is lost is made, beside the SDK's own retries. */
-const LOST_ANSWER_TRIES = 2;
+/** How a try failed that may be followed by another one: how many tries that allows in all, and the pause before the next. */
+const RETRIES = {
+  /** It met another transaction: normal on a hot row, and over in milliseconds. */
+  conflict: { tries: 6, baseMs: 25, capMs: 400 },
+  /** It was turned away before it was looked at, mostly by a throttle. Tries and pauses are those of the SDK for a throttle. */
+  unread: { tries: 3, baseMs: 500, capMs: 1_000 },
+  /** It may have happened: a time-out, a lost connection, a 5xx, or a try under this token that is still in progress. */
+  lost: { tries: 3, baseMs: 100, capMs: 400 },
+} as const;
 
 /**
- * Makes a transaction, and makes it again where that is safe and useful: at once with jitter when it only met
- * another transaction (normal on a hot row), and when its answer was lost. Every try carries the same token, so it
- * happens once, also when an earlier try was only late. A transaction of which any action was refused, or throttled,
- * is for the caller to judge; but once an answer was lost, a refusal proves nothing, and the loss is what is thrown.
+ * Makes a transaction, and makes it again where that is safe and useful: when it only met another transaction, when it was
+ * throttled, and when its answer was lost. The table sends each try once, so every decision to try again is made here. Every
+ * try carries the same token, so the transaction happens once, also when an earlier try was only late. A transaction of which
+ * any action was refused, or throttled, is for the caller to judge; but once an answer was lost, a refusal proves nothing, and
+ * the loss is what is thrown.
  *
- * @throws {@link TransactionCancelled} when a condition was not met or the table throttled: nothing was written
- * @throws any other error when it is open whether it was
+ * @throws {@link TransactionCancelled} when a condition was not met or an action was throttled: nothing was written
+ * @throws any other error when the request was refused as a whole, or when it is unknown whether it was written
  */
 export async function transactWithRetry(
   deps: { readonly table: Table; readonly clock: Clock; readonly random: RandomBytes },
@@ -40,21 +46,37 @@ export async function transactWithRetry(
 ): Promise<void> {
   const { table, clock, random } = deps;
   const token = mintToken(random);
-  const lost: unknown[] = [];
-  for (let conflicts = 0; ; ) {
+  const failures = { conflict: 0, unread: 0, lost: 0 };
+  let loss: { readonly error: unknown } | undefined;
+  for (;;) {
     try {
       await table.transact(actions, token);
       return;
     } catch (error) {
-      const conflict = isTransactionCancelled(error) ? isConflictOnly(error) : isConflict(error);
-      if (conflict) conflicts += 1;
-      else if (isTransactionCancelled(error)) throw lost[0] ?? error;
-      else if (mayHaveHappened(error)) lost.push(error);
-      else throw lost[0] ?? error;
-      if (conflicts >= CONFLICT_TRIES || lost.length >= LOST_ANSWER_TRIES) throw lost[0] ?? error;
-      await clock.sleep(backoffMs(conflicts + lost.length, 25, 400, random));
+      const kind = failureOf(error);
+      if (kind === 'lost') loss ??= { error };
+      if (kind === 'refused') throw (loss ?? { error }).error;
+      failures[kind] += 1;
+      const { tries, baseMs, capMs } = RETRIES[kind];
+      if (failures[kind] >= tries) throw (loss ?? { error }).error;
+      await clock.sleep(backoffMs(failures[kind], baseMs, capMs, random));
     }
   }
+}
+
+/** The server turned the request away unread. A wrong signature is one of a wrong clock, which the SDK has corrected by now. */
+const UNREAD = /^(\w*Throttl\w*|ProvisionedThroughputExceeded\w*|RequestLimitExceeded|InvalidSignature\w*)$/;
+
+/** Nothing was done, and trying again does not help: the server refused the request, or the table did not send it. */
+const REFUSED =
+  /^(ValidationException|AccessDenied\w*|UnrecognizedClient\w*|ExpiredToken\w*|ResourceNotFound\w*|IdempotentParameterMismatch\w*|BAD_\w+)$/;
+
+function failureOf(error: unknown): keyof typeof RETRIES | 'refused' {
+  if (isTransactionCancelled(error)) return isConflictOnly(error) ? 'conflict' : 'refused';
+  const code = errorCode(error);
+  if (code === 'TransactionConflictException') return 'conflict';
+  if (UNREAD.test(code)) return 'unread';
+  return REFUSED.test(code) ? 'refused' : 'lost';
 }
 
 /** Whether every action that was not fine only met another transaction. */
@@ -64,17 +86,4 @@ function isConflictOnly(error: TransactionCancelled): boolean {
     codes.includes('TransactionConflict') &&
     codes.every((code) => code === 'None' || code === 'TransactionConflict')
   );
-}
-
-function isConflict(error: unknown): boolean {
-  return errorCode(error) === 'TransactionConflictException';
-}
-
-/** Errors after which the server has certainly done nothing: it answered, and it refused the request. */
-const CERTAINLY_REFUSED =
-  /^(ValidationException|AccessDenied\w*|UnrecognizedClient\w*|ExpiredToken\w*|ResourceNotFound\w*|IdempotentParameterMismatch\w*|\w*Throttl\w*|ProvisionedThroughputExceeded\w*|RequestLimitExceeded)$/;
-
-/** Whether a call that failed like this may have happened all the same: a time-out, a lost connection, a 5xx. */
-function mayHaveHappened(error: unknown): boolean {
-  return !CERTAINLY_REFUSED.test(errorCode(error));
 }

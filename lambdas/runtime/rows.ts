@@ -16,6 +16,7 @@ export const OUTBOX_PREFIX = 'OUTBOX#';
 /** How the partition keys of inbox rows, and of their effects, begin. */
 export const INBOX_PREFIX = 'INBOX#';
 const EFFECT_PREFIX = 'EFFECT#';
+const HISTORY = 'HISTORY';
 
 const DAY_S = 86_400;
 
@@ -111,8 +112,12 @@ export interface InboxRow extends Key {
   readonly leaseUntil?: number | undefined;
   /** When the function that claimed it is stopped at the latest. */
   readonly endsBy?: number | undefined;
-  /** Claims so far, since the last redrive. */
+  /** The number of the attempt that runs, or ran last, since the last redrive. */
   readonly attempts: number;
+  /** How many claims in a row ended without a result: the function died, or its time was up. Absent: none. */
+  readonly unfinished?: number | undefined;
+  /** Whether the claim that holds the message ran out of time. Absent: no. */
+  readonly outOfTime?: boolean | undefined;
   readonly type?: string | undefined;
   readonly claimedAt?: number | undefined;
   readonly processedAt?: number | undefined;
@@ -143,6 +148,22 @@ export interface InboxRow extends Key {
   readonly discardedAt?: number | undefined;
   readonly discardedReason?: string | undefined;
   readonly expiresAt?: number | undefined;
+}
+
+/**
+ * How long a consumer's inbox has kept its rows, and since when: `INBOX#<consumer>#HISTORY` / `HISTORY`. One item a consumer,
+ * which never expires; event ids are UUIDs, so that no message has its key.
+ */
+export interface InboxHistory extends Key {
+  readonly schema: number;
+  /** Oldest first; each was in force until the next one. */
+  readonly retentions: readonly {
+    readonly days: number;
+    /** Epoch milliseconds. */
+    readonly since: number;
+  }[];
+  /** When it was last written, epoch milliseconds. Only grows: a write demands the value that was read. */
+  readonly changedAt: number;
 }
 
 /** Points at a REJECTED inbox row: `REJECTED#<consumer>` / `<eventId>`. Written and removed together with that state. */
@@ -225,6 +246,11 @@ export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
 /** The key of a message's inbox row. */
 export function inboxKey(consumer: string, eventId: string): Key {
   return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: 'MESSAGE' };
+}
+
+/** The key of the history of a consumer's inbox. */
+export function inboxHistoryKey(consumer: string): Key {
+  return { PK: `${INBOX_PREFIX}${consumer}#${HISTORY}`, SK: HISTORY };
 }
 
 /** The key of a rejected message's pointer. */

@@ -1,4 +1,5 @@
 import { MailroomError } from './errors.ts';
+import { valueProblem } from './item-values.ts';
 import type { EachUpdate, TransactAction } from './table.ts';
 import { UPDATE_EACH_MAX } from './table.ts';
 
@@ -32,10 +33,40 @@ export function soleAction(action: TransactAction): Action {
 }
 
 /**
+ * The members of some actions, each of which can be sent as it is. The table and its in-memory stand-in both begin with this, and
+ * so does a commit, which then names the action as its caller counts it.
+ *
+ * @throws `BAD_WRITE` for an action without exactly one member, and `BAD_ITEM` for a value that cannot be stored, naming the action
+ * (from 1), the way to the value, and its kind
+ */
+export function checkedActions(actions: readonly TransactAction[]): Action[] {
+  return actions.map((action, index) => checkedAction(action, index + 1, actions.length));
+}
+
+/** One of {@link checkedActions}. @param number - which it is, from 1 @param count - of how many */
+export function checkedAction(action: TransactAction, number = 1, count = 1): Action {
+  const sole = soleAction(action);
+  const { kind, request } = sole;
+  const at = `Action ${number} of ${count} (${kind})`;
+  if (kind === 'Put') assertStorable(at, 'Item', request.Item);
+  else assertStorable(at, 'Key', request.Key);
+  assertStorable(at, 'ExpressionAttributeValues', request.ExpressionAttributeValues);
+  return sole;
+}
+
+function assertStorable(at: string, part: string, attributes: unknown): void {
+  const problem = valueProblem(attributes);
+  if (problem === undefined) return;
+  const { path, kind, remedy } = problem;
+  const where = part === 'Item' && path !== '' ? path : [path, `its ${part}`].filter(Boolean).join(' of ');
+  throw new MailroomError('BAD_ITEM', `${at}: ${where} is ${kind}, which cannot be stored. ${remedy}`);
+}
+
+/**
  * What the table and its in-memory stand-in both refuse before they make a batch of updates. Each of these would
  * otherwise fail as a whole in DynamoDB, or change what a statement means.
  *
- * @throws `BAD_UPDATE`, naming the item and the attribute
+ * @throws `BAD_UPDATE`, naming the item and the attribute; `BAD_ITEM` for a value that cannot be stored
  */
 export function assertEachUpdates(updates: readonly EachUpdate[]): void {
   if (updates.length > UPDATE_EACH_MAX) {
@@ -44,7 +75,7 @@ export function assertEachUpdates(updates: readonly EachUpdate[]): void {
     );
   }
   const keys = new Set<string>();
-  for (const update of updates) {
+  for (const [index, update] of updates.entries()) {
     const { PK, SK } = update.key;
     const at = `the update of ${PK} / ${SK}`;
     if (!PK || !SK) throw refusal(`${at} has an empty key; both PK and SK must be texts that are not empty.`);
@@ -53,6 +84,10 @@ export function assertEachUpdates(updates: readonly EachUpdate[]): void {
       throw refusal(`${at} is there twice; one call updates an item once. Merge them, or split.`);
     keys.add(key);
     assertUpdate(update, at);
+    const nth = `Update ${index + 1} of ${updates.length}`;
+    assertStorable(nth, 'key', update.key);
+    assertStorable(nth, 'Item', update.set);
+    assertStorable(nth, '"when"', update.when);
   }
 }
 

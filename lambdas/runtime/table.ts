@@ -1,7 +1,35 @@
-import type { NativeAttributeValue } from '@aws-sdk/util-dynamodb';
+import type { NativeAttributeValue, NumberValueImpl as NumberValue } from '@aws-sdk/util-dynamodb';
 
 /** One DynamoDB item as plain JavaScript values (the shape of the document client). */
 export type Item = Record<string, NativeAttributeValue>;
+
+/**
+ * A value that DynamoDB stores as it is, in the shape of the document client. The compiler refuses a `Date`, a promise, a function,
+ * and whatever else has the symbols of one; any other mistake is refused when it is written (`BAD_ITEM`).
+ */
+export type Storable =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | undefined
+  | Uint8Array
+  | NumberValue
+  | readonly Storable[]
+  | ReadonlySet<string | number | bigint | NumberValue | Uint8Array>
+  | ReadonlyMap<string, Storable>
+  | { readonly [name: string]: Storable }
+  // An interface, which has no index signature.
+  | (object & {
+      readonly [Symbol.iterator]?: never;
+      readonly [Symbol.toPrimitive]?: never;
+      readonly [Symbol.toStringTag]?: never;
+      readonly [Symbol.hasInstance]?: never;
+    });
+
+/** An item, a key, or the values of an expression, to be written. Spread a row whose type is an interface: `{ ...row }`. */
+export type StorableItem = { readonly [name: string]: Storable };
 
 /** The primary key of an item of the Mailroom table. */
 export interface Key {
@@ -16,7 +44,7 @@ export interface Expression {
   /** What each `#name` of the expressions stands for. @default none */
   readonly ExpressionAttributeNames?: Record<string, string> | undefined;
   /** What each `:value` of the expressions stands for. @default none */
-  readonly ExpressionAttributeValues?: Item | undefined;
+  readonly ExpressionAttributeValues?: StorableItem | undefined;
   /** `ALL_OLD` hands the row as it stood to whoever reads the refusal. */
   readonly ReturnValuesOnConditionCheckFailure?: 'ALL_OLD' | 'NONE' | undefined;
   /** @default the Mailroom table */
@@ -26,7 +54,7 @@ export interface Expression {
 /** Write a whole item, as in the document client's `TransactWriteCommand`. */
 export interface Put extends Expression {
   /** The whole item, its key too. */
-  readonly Item: Item | undefined;
+  readonly Item: StorableItem | undefined;
   /** What must be true of the item as it stands, e.g. `attribute_not_exists(PK)`. @default nothing: it is replaced */
   readonly ConditionExpression?: string | undefined;
 }
@@ -34,7 +62,7 @@ export interface Put extends Expression {
 /** Change an item in place, as in the document client's `TransactWriteCommand`. */
 export interface Update extends Expression {
   /** The key of the item. */
-  readonly Key: Item | undefined;
+  readonly Key: StorableItem | undefined;
   /** What changes, e.g. `SET available = available - :one`. */
   readonly UpdateExpression: string | undefined;
   /** What must be true of the item as it stands. @default nothing */
@@ -44,7 +72,7 @@ export interface Update extends Expression {
 /** Delete an item, as in the document client's `TransactWriteCommand`. */
 export interface Delete extends Expression {
   /** The key of the item. */
-  readonly Key: Item | undefined;
+  readonly Key: StorableItem | undefined;
   /** What must be true of the item as it stands. @default nothing */
   readonly ConditionExpression?: string | undefined;
 }
@@ -52,7 +80,7 @@ export interface Delete extends Expression {
 /** Test an item without writing it, as in the document client's `TransactWriteCommand`. */
 export interface ConditionCheck extends Expression {
   /** The key of the item. */
-  readonly Key: Item | undefined;
+  readonly Key: StorableItem | undefined;
   /** What must be true of the item, or the whole transaction is refused. */
   readonly ConditionExpression: string | undefined;
 }
@@ -105,11 +133,11 @@ export interface EachUpdate {
   /** The key of the item. */
   readonly key: Key;
   /** Attributes to set. At least one. */
-  readonly set: Item;
+  readonly set: StorableItem;
   /** Attributes to remove. */
   readonly remove?: readonly string[] | undefined;
   /** The item must exist and these attributes must have these values. */
-  readonly when: Item;
+  readonly when: StorableItem;
 }
 
 /** What became of one {@link EachUpdate}. */
@@ -150,16 +178,23 @@ export interface Table {
   /**
    * Makes one write. An `Update` returns the item as it stands after it; `Put` and `Delete` return nothing.
    *
+   * The client's own retries apply, so the write that is refused may be a retry, and what refuses it may be the row that the
+   * try before it wrote. Give a condition that this matters to a token of the call, and look for it in the row of the refusal.
+   *
    * @throws {@link ConditionFailed} when its condition is not met, with the row as it stood
+   * @throws `BAD_ITEM` when it has a value that DynamoDB does not store; nothing was sent
    */
   write(write: Write): Promise<Item | undefined>;
 
   /**
-   * Makes all writes or none.
+   * Makes all writes or none. Each call sends one request, whatever retries the client is configured to make, so a refusal says
+   * that nothing was written by this call. When there was no answer, call again with the same token; until that succeeds, the
+   * first call may still have happened.
    *
    * @param token - a call with the same token and actions within 10 minutes of one that succeeded changes
    * nothing and succeeds (DynamoDB's `ClientRequestToken`, at most 36 characters)
    * @throws {@link TransactionCancelled} when any action is refused, with a reason for each
+   * @throws `BAD_ITEM` when it has a value that DynamoDB does not store; nothing was sent
    */
   transact(actions: readonly TransactAction[], token?: string): Promise<void>;
 

@@ -20,6 +20,8 @@ export class InventoryStack extends Stack {
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],
       maxConcurrency: stage.maxConcurrency,
+      retry: stage.retry,
+      outageTolerance: stage.outageTolerance,
       removalPolicy: stage.removalPolicy,
     });
     consumerOutputs(this, 'Inventory', inventory);

@@ -20,6 +20,8 @@ export class NotificationsStack extends Stack {
       entry: lambdaEntry('example/notifications/handler'),
       domainKeys: ['NOTIFICATION#*'],
       maxConcurrency: stage.maxConcurrency,
+      retry: stage.retry,
+      outageTolerance: stage.outageTolerance,
       removalPolicy: stage.removalPolicy,
     });
     consumerOutputs(this, 'Notifications', notifications);

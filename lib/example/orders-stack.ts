@@ -46,6 +46,8 @@ export class OrdersStack extends Stack {
       entry: lambdaEntry('example/orders/status.handler'),
       domainKeys: ['ORDER#*'],
       maxConcurrency: stage.maxConcurrency,
+      retry: stage.retry,
+      outageTolerance: stage.outageTolerance,
       removalPolicy: stage.removalPolicy,
     });
 

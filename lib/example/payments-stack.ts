@@ -24,6 +24,8 @@ export class PaymentsStack extends Stack {
       environment: { BANK_FUNCTION_NAME: bank.functionName },
       slo: { latency: Duration.seconds(30), critical: true },
       maxConcurrency: stage.maxConcurrency,
+      retry: stage.retry,
+      outageTolerance: stage.outageTolerance,
       removalPolicy: stage.removalPolicy,
     });
     payments.function.addToRolePolicy(

@@ -1,6 +1,7 @@
 import { Duration, type Environment, RemovalPolicy, type StackProps } from 'aws-cdk-lib';
 import { FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import type { RetryOptions } from '../inbox-consumer.ts';
 
 /** The settings in which the stages of the order system differ. */
 export interface Stage {
@@ -16,6 +17,10 @@ export interface Stage {
   readonly archive?: Duration;
   /** The most invocations of one consumer at a time. Absent: as many as Lambda allows. */
   readonly maxConcurrency?: number;
+  /** The retry schedule of every consumer. Absent: the library's. */
+  readonly retry?: RetryOptions;
+  /** The longest outage that a message survives. Absent: the library's. */
+  readonly outageTolerance?: Duration;
   /** Whether there are composite alarms: MiniStack has none, and no metric math. */
   readonly compositeAlarms: boolean;
 }
@@ -56,6 +61,9 @@ export function readStage(name: string | undefined, env: Env): Stage {
         sweepEvery: Duration.seconds(5),
         // On a laptop each invocation that runs at the same time is a process of its own.
         maxConcurrency: 2,
+        // On a laptop, nobody waits half an hour for a message to be rejected, nor for the receives of a long outage.
+        retry: { attempts: 5, longest: Duration.seconds(8) },
+        outageTolerance: Duration.minutes(5),
         compositeAlarms: false,
       };
     case 'dev':

@@ -80,21 +80,13 @@ function adapted(env: Env, proxyUrl: string): Env {
     MAILROOM_LEASE_MS: String(CONSUMER_TIMINGS.leaseMs),
     MAILROOM_VISIBILITY_TIMEOUT_MS: String(CONSUMER_TIMINGS.visibilityTimeoutS * 1_000),
   };
-  const { MAILROOM_QUEUE_URL: queueUrl, NODE_OPTIONS: options = '', ...others } = env;
+  const { NODE_OPTIONS: options = '', ...others } = env;
   const kept = Object.fromEntries(Object.entries(others).map(([key, value]) => [key, shorter[key] ?? value]));
-  return { ...kept, NODE_OPTIONS: `${options} ${preload(proxyUrl, queueUrl)}` };
+  return { ...kept, NODE_OPTIONS: `${options} ${preload(proxyUrl)}` };
 }
 
-/**
- * Node runs this before the function. Only there is the process id known, which tells the proxy whom to kill. The
- * SQS client goes where the queue's URL says, so that is led through the proxy too; the engine goes by its last
- * two parts. (It is set here only: the engine sets the function's own variables once more, after this.)
- */
-function preload(proxyUrl: string, queueUrl: string | undefined): string {
-  const lines = [
-    `const url = '${proxyUrl}' + process.pid;`,
-    'process.env.AWS_ENDPOINT_URL = url;',
-    queueUrl && `process.env.MAILROOM_QUEUE_URL = url + '${new URL(queueUrl).pathname}';`,
-  ];
-  return `--import=data:text/javascript,${encodeURIComponent(lines.filter(Boolean).join(' '))}`;
+/** Node runs this before the function. Only there is the process id known, which tells the proxy whom to kill. */
+function preload(proxyUrl: string): string {
+  const line = `process.env.AWS_ENDPOINT_URL = '${proxyUrl}' + process.pid;`;
+  return `--import=data:text/javascript,${encodeURIComponent(line)}`;
 }

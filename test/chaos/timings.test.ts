@@ -15,8 +15,8 @@ const relay = {
 };
 
 const consumer = {
-  maxAttempts: 5,
-  maxReceiveCount: 8,
+  retry: { attempts: 10, first: Duration.seconds(2), longest: Duration.minutes(15) },
+  outageTolerance: Duration.minutes(5),
   batchSize: BATCH_SIZE_MAX,
   queueRetention: QUEUE_RETENTION_MAX,
   deadLetterRetention: QUEUE_RETENTION_MAX,

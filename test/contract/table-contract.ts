@@ -6,6 +6,7 @@ import { refusalCases } from './table-refusals.ts';
 import { transactionCases } from './table-transactions.ts';
 import { updateEachCases } from './table-update-each.ts';
 import { updateCases } from './table-updates.ts';
+import { valueCases } from './table-values.ts';
 import { writeCases } from './table-writes.ts';
 
 /** The suite that every implementation of the table port must pass. */
@@ -19,6 +20,7 @@ export function describeTable(
     ...conditionCases,
     ...updateCases,
     ...refusalCases,
+    ...valueCases,
     ...queryCases,
     ...transactionCases,
     ...updateEachCases,

@@ -3,6 +3,8 @@ import {
   type Scenario,
   type Violation,
 } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { BATCH_HOLES } from './batch-holes.ts';
+import { batchScenarios } from './batch-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { type Hole, RELAY_HOLES } from './relay-holes.ts';
@@ -23,6 +25,7 @@ const DEVIATIONS_MAX = 4;
 export const HOLES: readonly PlantedHole[] = [
   ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...INBOX_HOLES.map((hole) => planted('inbox', hole, inboxScenarios)),
+  ...BATCH_HOLES.map((hole) => planted('inbox', hole, batchScenarios)),
 ];
 
 function planted<T>(

@@ -39,10 +39,14 @@ export function outboxRules(): OutboxRules {
     const id = key.SK;
     if (is === undefined) return was === undefined ? undefined : 'An outbox row was deleted';
     const after = asRow<OutboxRow>(is);
+    const endsEarly =
+      after.expiresAt !== undefined && after.status !== 'PUBLISHED'
+        ? `TTL may delete an event that is ${after.status}`
+        : undefined;
     if (was === undefined) {
       bornLeases.set(id, after.leaseUntil);
       writtenAt.set(id, now);
-      return undefined;
+      return endsEarly;
     }
     const before = asRow<OutboxRow>(was);
     if (before.status === 'PUBLISHED') {
@@ -52,8 +56,7 @@ export function outboxRules(): OutboxRules {
         ? `The row of a published event was changed to ${after.status}`
         : undefined;
     }
-    if (after.expiresAt !== undefined && after.status !== 'PUBLISHED')
-      return `TTL may delete an event that is ${after.status}`;
+    if (endsEarly !== undefined) return endsEarly;
     if (before.status !== 'PENDING' || after.status === 'PUBLISHED') return undefined;
     const same =
       after.status === before.status &&

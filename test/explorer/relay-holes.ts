@@ -130,6 +130,38 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     found: /is stuck: PENDING, and no sweep comes to it/,
   },
   {
+    rule: 'a minute that could not be read is unsettled',
+    where: 'an old minute and a newer one',
+    budget: { faults: 1, stalls: 0 },
+    tamper: {
+      table: (real) => ({
+        ...real,
+        query: (query) =>
+          real.query(query).catch((error: unknown) => {
+            if (query.pk.startsWith('OUTBOX#') && query.consistent !== true) return { items: [] };
+            throw error;
+          }),
+      }),
+    },
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
+    rule: 'the state stays before a minute that has no pointer',
+    where: 'sweeps at the last age',
+    budget: { faults: 2, stalls: 0 },
+    tamper: {
+      table: (real) => ({
+        ...real,
+        write: (write) =>
+          real.write(write).catch((error: unknown) => {
+            if (write.Put?.Item?.PK === 'SWEEP#00') return undefined;
+            throw error;
+          }),
+      }),
+    },
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
     rule: 'a fresh record is published without a claim only while its lease lasts',
     where: 'a producer whose clock',
     budget: { faults: 0, stalls: 0 },

@@ -72,6 +72,12 @@ const SETTINGS: readonly Setting[] = [
     actors: [sweep('sweep 1'), sweep('sweep 2', SKEW_MS), sweep('sweep 3', -SKEW_MS)],
   },
   {
+    name: 'an old minute and a newer one',
+    world: { events: [{ ageMs: LAST_AGE_MS }, { ageMs: FIRST_AGE_MS }] },
+    // A second sweep would only repeat "sweeps at the last age".
+    actors: [sweep('sweep')],
+  },
+  {
     name: 'a minute that comes to its last age',
     world: { events: [{ ageMs: COMING_AGE_MS }] },
     actors: [sweep('sweep 1'), sweep('sweep 2')],

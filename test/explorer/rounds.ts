@@ -1,4 +1,5 @@
 import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { batchScenarios } from './batch-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 
@@ -20,7 +21,7 @@ export const ROUNDS: readonly Round[] = [
 
 /** Every scenario within some bounds. */
 export function scenariosOf(bounds: Bounds): Scenario[] {
-  return [...relayScenarios(bounds), ...inboxScenarios(bounds)];
+  return [...relayScenarios(bounds), ...inboxScenarios(bounds), ...batchScenarios(bounds)];
 }
 
 /** A round in words. */

@@ -77,6 +77,11 @@ describe('the alarms of the order system', () => {
     ],
     ['the sweep dies', 'SweepErrors', { ...over(0), ...metric('AWS/Lambda', 'Errors'), ...times(3) }],
     [
+      'steps of the sweep fail for 15 minutes',
+      'SweepFailures',
+      { ...over(0), ...metric('Mailroom', 'SweepFailures'), ...times(3) },
+    ],
+    [
       'the stream function dies',
       'StreamErrors',
       { ...over(0), ...metric('AWS/Lambda', 'Errors'), ...times(3) },

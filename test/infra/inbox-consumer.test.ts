@@ -63,7 +63,7 @@ describe('a consumer of the example', () => {
     const deadLetters = queueOf(template, 'PaymentsDeadLetters');
     expect(queue.RedrivePolicy).toEqual({
       deadLetterTargetArn: { 'Fn::GetAtt': [expect.stringMatching(/^PaymentsDeadLetters/), 'Arn'] },
-      maxReceiveCount: 8,
+      maxReceiveCount: 105,
     });
     expect(deadLetters.RedriveAllowPolicy.redrivePermission).toBe('byQueue');
     expect(deadLetters.RedriveAllowPolicy.sourceQueueArns).toHaveLength(1);
@@ -98,7 +98,9 @@ describe('a consumer of the example', () => {
       queueUrl: 'url',
       leaseMs: 30_000,
       visibilityTimeoutMs: 180_000,
-      maxAttempts: 5,
+      maxAttempts: 10,
+      retryFirstMs: 2_000,
+      retryLongestMs: 900_000,
       // Two queues of 14 days each, and an archive of 30.
       inboxRetentionDays: 58,
     });
@@ -124,20 +126,31 @@ describe('a consumer of the example', () => {
 });
 
 describe('defaults that follow what is set', () => {
-  test('6 times the timeout hides a message, and a lease never outlasts that', () => {
-    const queue = queueOf(consumerTemplate({ timeout: Duration.seconds(4) }), 'ConsumerQueue');
-    expect(queue.VisibilityTimeout).toBe(24);
-    const variables = only(
-      consumerTemplate({ timeout: Duration.seconds(4) }),
-      'AWS::Lambda::Function',
-      /^Consumer/,
-    ).Properties.Environment.Variables;
-    expect(variables.MAILROOM_LEASE_MS).toBe('24000');
+  test('6 times the timeout hides a message, and 3 minutes at least', () => {
+    const visibility = (timeout: Duration) =>
+      queueOf(consumerTemplate({ timeout }), 'ConsumerQueue').VisibilityTimeout;
+    expect(visibility(Duration.seconds(40))).toBe(240);
+    expect(visibility(Duration.seconds(4))).toBe(180);
   });
 
-  test('the receive count follows the attempts', () => {
-    const queue = queueOf(consumerTemplate({ maxAttempts: 9 }), 'ConsumerQueue');
-    expect(queue.RedrivePolicy.maxReceiveCount).toBe(12);
+  test('a lease never outlasts the visibility timeout', () => {
+    const settings = { timeout: Duration.seconds(4), visibilityTimeout: Duration.seconds(24) };
+    const fn = only(
+      consumerTemplate({ ...settings, outageTolerance: Duration.hours(1) }),
+      'AWS::Lambda::Function',
+      /^Consumer/,
+    );
+    expect(fn.Properties.Environment.Variables.MAILROOM_LEASE_MS).toBe('24000');
+  });
+
+  test('the receive count follows the attempts and the outage that a message must survive', () => {
+    const receives = (props: Partial<InboxConsumerProps>) =>
+      queueOf(consumerTemplate(props), 'ConsumerQueue').RedrivePolicy.maxReceiveCount;
+    expect(receives({ retry: { attempts: 9 } })).toBe(104);
+    expect(receives({ outageTolerance: Duration.minutes(0) })).toBe(25);
+    expect(receives({ outageTolerance: Duration.hours(8) })).toBe(185);
+    // The table's own outage, by backoffs of up to 15 minutes, where the visibility timeout is longer than those.
+    expect(receives({ timeout: Duration.minutes(15) })).toBe(48);
   });
 
   test('inbox rows outlast the archive of the bus', () => {
@@ -208,9 +221,9 @@ describe('a consumer is refused', () => {
     ],
     ['a domain key of Mailroom', { domainKeys: ['INBOX#*'] }, '"INBOX#*" reaches Mailroom\'s own rows'],
     [
-      'too few receives',
-      { maxReceiveCount: 7 },
-      'maxReceiveCount is 7, but must be at least maxAttempts + 3 = 8',
+      'more receives than SQS counts',
+      { visibilityTimeout: Duration.seconds(30), outageTolerance: Duration.hours(12) },
+      'outageTolerance is 12 hours and visibilityTimeout 30 seconds, which takes 1465 receives; SQS counts 1000 at most',
     ],
   ];
 

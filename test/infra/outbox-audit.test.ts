@@ -62,6 +62,11 @@ describe('the scheduled audit', () => {
     });
   });
 
+  test('is started with an input that is not empty', () => {
+    const rule = resource(audited({}).core, 'AWS::Events::Rule', 'MailroomAudit');
+    expect(Object.keys(JSON.parse(rule.Targets[0].Input))).not.toEqual([]);
+  });
+
   test('looks as far back as it must for two runs to see each event', () => {
     const { core } = audited({ every: Duration.hours(2) });
     const audit = resource(core, 'AWS::Lambda::Function', 'MailroomAudit');

@@ -1,6 +1,7 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
+import { rangeToSweep } from '../../lambdas/runtime/relay/sweep-range.ts';
 import { Mailroom, type MailroomProps, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, synthStage, testApp } from './synth.ts';
@@ -41,6 +42,13 @@ describe('the relay', () => {
     const [invoke] = Object.values(resources(template, 'AWS::Lambda::EventInvokeConfig'));
     expect(invoke?.Properties.MaximumRetryAttempts).toBe(0);
     expect(sweep(template)?.Properties.Timeout).toBe(55);
+  });
+
+  test('starts the sweep with an input that is not empty, and that the sweep takes for an ordinary pass', () => {
+    const [rule] = Object.values(resources(template, 'AWS::Events::Rule'));
+    const input = JSON.parse(rule?.Properties.Targets[0].Input);
+    expect(Object.keys(input)).not.toEqual([]);
+    expect(rangeToSweep(input, Date.now())).toBeUndefined();
   });
 
   test('sweeps less often when told to, for as much longer', () => {

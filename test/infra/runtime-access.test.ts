@@ -206,6 +206,7 @@ describe('what a consumer calls is what its role may do:', () => {
     expect(kinds(made.recorded)).toEqual([
       'ConditionCheckItem INBOX',
       'DeleteItem FAILED',
+      'GetItem INBOX',
       'PartiQLUpdate INBOX',
       'PutItem FAILED',
       'PutItem OUTBOX',

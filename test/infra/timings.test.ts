@@ -25,8 +25,8 @@ const consumer: ConsumerSettings = {
   lease: seconds(30),
   timeout: seconds(30),
   visibilityTimeout: minutes(3),
-  maxAttempts: 5,
-  maxReceiveCount: 8,
+  retry: { attempts: 10, first: seconds(2), longest: minutes(15) },
+  outageTolerance: hours(4),
   batchSize: 10,
   queueRetention: days(14),
   deadLetterRetention: days(14),
@@ -104,16 +104,22 @@ describe("a consumer's settings", () => {
 
   const wrong: [string, Partial<ConsumerSettings>, string][] = [
     [
-      'too few receives',
-      { maxReceiveCount: 5 },
-      'maxReceiveCount is 5, but must be at least maxAttempts + 3 = 8: SQS also counts the receives that found the ' +
-        'message leased by another worker. With fewer, a healthy message would reach the dead-letter queue before its ' +
-        'attempts are spent. Raise maxReceiveCount or lower maxAttempts.',
+      'a last delay before the first',
+      { retry: { attempts: 10, first: minutes(2), longest: minutes(1) } },
+      'retry.longest is 1 minute, but must be from 2 minutes to 11 hours. It starts at retry.first, and SQS hides',
     ],
     [
-      'more receives than SQS counts',
-      { maxReceiveCount: 1_001 },
-      'maxReceiveCount is 1001, but must be a whole number',
+      'a delay that SQS cannot hide a message for',
+      { retry: { attempts: 2, first: seconds(2), longest: hours(12) } },
+      'retry.longest is 12 hours, but must be from 2 seconds to 11 hours. It starts at retry.first, and SQS hides a ' +
+        'message for 12 hours at most, of which the function may use some.',
+    ],
+    [
+      'a queue that deletes a message before its attempts are over',
+      { queueRetention: days(5) },
+      'queueRetention is 5 days, but must be at least 5 days 13 hours, the time that a message may ' +
+        'spend in the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes what is older, and it would never reach the ' +
+        'dead-letter queue.',
     ],
     [
       'a visibility timeout under the timeout',
@@ -124,7 +130,7 @@ describe("a consumer's settings", () => {
     ],
     [
       'a visibility timeout beyond SQS',
-      { visibilityTimeout: hours(13) },
+      { visibilityTimeout: hours(13), outageTolerance: hours(0), retry: { ...consumer.retry, attempts: 1 } },
       "visibilityTimeout is 13 hours, but must be from 1 second to 12 hours. It is SQS's range.",
     ],
     [
@@ -138,7 +144,7 @@ describe("a consumer's settings", () => {
       'a lease over the visibility timeout',
       { lease: seconds(181) },
       'lease is 3 minutes 1 second, but must be at most the visibility timeout, 3 minutes: else, after a crash, the ' +
-        'message comes back while its lease still stands, and each such receive counts towards maxReceiveCount. Lower ' +
+        'message comes back while its lease still stands, and each such receive is spent for nothing. Lower ' +
         'lease or raise visibilityTimeout.',
     ],
     [
@@ -159,10 +165,9 @@ describe("a consumer's settings", () => {
     [
       'a dead-letter queue that expires on arrival',
       { deadLetterRetention: days(1) },
-      "deadLetterRetention is 1 day, but must be at least 3 days 2 hours: SQS counts a message's age from its first " +
-        'send, it may spend 2 hours in the queue (maxReceiveCount times the visibility timeout or the longest ' +
-        'backoff), and somebody needs 3 days to look at it. Raise deadLetterRetention, or lower maxReceiveCount or ' +
-        'visibilityTimeout.',
+      "deadLetterRetention is 1 day, but must be at least 8 days 13 hours: SQS counts a message's age from its first send, " +
+        'it may spend 5 days 13 hours in the queue, and an operator needs 3 days to look at it. Raise deadLetterRetention, ' +
+        'or lower retry.attempts, outageTolerance or visibilityTimeout.',
     ],
     [
       'a queue that keeps too long',
@@ -174,7 +179,11 @@ describe("a consumer's settings", () => {
       { timeout: minutes(16), visibilityTimeout: hours(2) },
       'timeout is 16 minutes, but',
     ],
-    ['no attempt', { maxAttempts: 0 }, 'maxAttempts is 0, but must be a whole number from 1 to 1000.'],
+    [
+      'no attempt',
+      { retry: { attempts: 0, first: seconds(2), longest: minutes(15) } },
+      'retry.attempts is 0, but must be a whole number from 1 to 100.',
+    ],
     [
       'a batch beyond one receive',
       { batchSize: 11 },
@@ -186,6 +195,19 @@ describe("a consumer's settings", () => {
     expect(consumerProblems({ ...consumer, ...change })).toEqual([expect.stringContaining(message)]);
   });
 
+  test('do not work with more receives than SQS counts', () => {
+    const problems = consumerProblems({
+      ...consumer,
+      visibilityTimeout: seconds(30),
+      outageTolerance: hours(9),
+    });
+    expect(problems).toContain(
+      'outageTolerance is 9 hours and visibilityTimeout 30 seconds, which takes 1105 receives; SQS counts 1000 at most, ' +
+        'and each visibility timeout of an outage spends one. Raise visibilityTimeout, or lower outageTolerance or ' +
+        'retry.attempts.',
+    );
+  });
+
   test('work at their limits', () => {
     const edge = {
       lease: minutes(3),
@@ -194,7 +216,7 @@ describe("a consumer's settings", () => {
       deadLetterRetention: days(14),
     };
     expect(consumerProblems({ ...consumer, ...edge })).toEqual([]);
-    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(74) })).toEqual([]);
+    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(206) })).toEqual([]);
     expect(consumerProblems({ ...consumer, archive: days(7) })).toEqual([]);
   });
 });
@@ -211,7 +233,7 @@ describe('the retention of an inbox, when nobody says,', () => {
 
   test('always works', () => {
     for (const archive of [undefined, days(1), days(30), days(400)]) {
-      const retentions = { queueRetention: hours(30), deadLetterRetention: hours(80), archive };
+      const retentions = { queueRetention: hours(140), deadLetterRetention: hours(210), archive };
       const inboxRetention = defaultInboxRetention(retentions);
       expect(consumerProblems({ ...consumer, ...retentions, inboxRetention })).toEqual([]);
     }

@@ -101,6 +101,8 @@ describe('an audit of a Mailroom', () => {
         leaseMs: 30_000,
         visibilityTimeoutMs: 60_000,
         maxAttempts: 5,
+        retryFirstMs: 2_000,
+        retryLongestMs: 900_000,
         inboxRetentionDays: 35,
       },
       table: small.table,

@@ -123,7 +123,8 @@ it('an engine without move tasks is told from one that fails', async () => {
   const [from, to] = await Promise.all(
     [deadLetterQueue, queue].map(async (url) => (await queues.depth(url)).arn),
   );
-  expect(await startMove(sqs, { from: from ?? '', to: to ?? '', ratePerS: 10 })).toBe(false);
+  const engine = { sqs, isLocal: false };
+  expect(await startMove(engine, { from: from ?? '', to: to ?? '', ratePerS: 10 })).toBe(false);
 });
 
 it.each([

@@ -5,7 +5,6 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, inject, it, vi } from 'vitest';
-import { reachableUrl } from '../../localstack/deploy.ts';
 import { parsePort, startEngine } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
 import { identify } from '../../localstack/health.ts';
@@ -164,19 +163,5 @@ describe("the engine's Python environment", () => {
   it('is made with a Python that is there and recent enough', async () => {
     expect(await findPython(['no-such-python'])).toBeUndefined();
     expect(await findPython(['no-such-python', await python()])).toBe(await python());
-  });
-});
-
-describe('reachableUrl', () => {
-  const endpoint = 'http://127.0.0.1:4566';
-
-  it('turns a function URL of the form that AWS uses into one that resolves', () => {
-    const url = 'https://abc123.lambda-url.us-east-1.on.aws/orders?a=1';
-    expect(reachableUrl(endpoint, url)).toBe(`${endpoint}/_aws/lambda-url/abc123/orders?a=1`);
-  });
-
-  it('leaves a function URL that resolves as it is', () => {
-    const url = 'http://abc123.lambda-url.us-east-1.localhost.localstack.cloud:4566/';
-    expect(reachableUrl(endpoint, url)).toBe(url);
   });
 });

@@ -40,6 +40,8 @@ const consumer = {
   leaseMs: whole(1_000, 43_200_000),
   visibilityTimeoutMs: whole(0, 43_200_000),
   maxAttempts: whole(1, 1_000),
+  retryFirstMs: whole(0, 39_600_000),
+  retryLongestMs: whole(0, 39_600_000),
   inboxRetentionDays: whole(1, 3_650),
 };
 
@@ -71,6 +73,8 @@ const LIMITS: Readonly<Record<string, readonly [number, number]>> = {
   MAILROOM_CLAIM_LEASE_MS: [1_000, 900_000],
   MAILROOM_PUBLISH_TIMEOUT_MS: [100, 60_000],
   MAILROOM_MAX_ATTEMPTS: [1, 1_000],
+  MAILROOM_RETRY_FIRST_MS: [0, 39_600_000],
+  MAILROOM_RETRY_LONGEST_MS: [0, 39_600_000],
   MAILROOM_PUBLISHED_RETENTION_DAYS: [1, 3_650],
   MAILROOM_SWEEP_EVERY_MS: [1_000, DAY_MS],
   MAILROOM_LEASE_MS: [1_000, 43_200_000],

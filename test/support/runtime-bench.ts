@@ -44,12 +44,19 @@ export const consumerConfig: ConsumerConfig = {
   leaseMs: 30_000,
   visibilityTimeoutMs: 60_000,
   maxAttempts: 3,
+  retryFirstMs: 2_000,
+  retryLongestMs: 900_000,
   inboxRetentionDays: 35,
 };
 
 /** Everything that a test of the runtime puts on its bench: the parts in memory, on one clock. */
 export function bench(
-  options: { readonly bus?: MemoryBusOptions; readonly wrap?: (table: MemoryTable) => Table } = {},
+  options: {
+    readonly bus?: MemoryBusOptions;
+    readonly wrap?: (table: MemoryTable) => Table;
+    readonly maxReceiveCount?: number;
+    readonly draw?: () => number;
+  } = {},
 ) {
   const clock = manualClock();
   const memory = memoryTable({ clock });
@@ -58,7 +65,8 @@ export function bench(
   const queue = memoryQueue({
     clock,
     visibilityTimeoutMs: consumerConfig.visibilityTimeoutMs,
-    maxReceiveCount: 6,
+    maxReceiveCount: options.maxReceiveCount ?? 6,
+    draw: options.draw,
   });
   const telemetry = memoryTelemetry();
   const outbox = createOutbox({ config: consumerConfig, table: memory, clock });

@@ -1,11 +1,12 @@
 import pMap from 'p-map';
 import type { Clock } from '../clock.ts';
+import { shortestRetentionDays } from '../consume/inbox-history.ts';
 import { errorCode } from '../errors.ts';
 import { eventIdTime } from '../event-id.ts';
 import { deliveredEventId } from '../operate/delivered-event.ts';
 import type { ConsumerEntry } from '../operate/directory.ts';
 import type { QueueDepth, Queues } from '../operate/queues.ts';
-import { asRow, type InboxRow, inboxKey } from '../rows.ts';
+import { asRow, type InboxHistory, type InboxRow, inboxHistoryKey, inboxKey } from '../rows.ts';
 import type { Table } from '../table.ts';
 import type { Ledger, PublishedEvent } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
@@ -58,7 +59,15 @@ export async function judgeUndecided(
   const letters = await lettersOf(queues, consumer);
   const empty = before === 0 && (await held(queues, consumer.queue)) === 0;
   const oldestAt = empty ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
+  const history = await table.get(inboxHistoryKey(consumer.name), { consistent: true });
   let unjudged = 0;
+
+  /** Whether an inbox row may have been deleted by TTL: then its absence says nothing. */
+  function isExpired({ eventId }: PublishedEvent): boolean {
+    const mintedAt = eventIdTime(eventId);
+    const kept = history && asRow<InboxHistory>(history);
+    return mintedAt + shortestRetentionDays(kept, mintedAt, consumer.inboxRetentionDays) * DAY_MS <= lookedAt;
+  }
 
   /** It may be handed out still: then it stands as its row says. */
   function leave(event: PublishedEvent): void {
@@ -86,7 +95,7 @@ export async function judgeUndecided(
       const gone = empty && isOverdue(row, lookedAt - deps.graceMs);
       return gone ? ledger.judge(consumer.name, event, 'missing') : ledger.row(consumer.name, row);
     }
-    const proven = !isExpired(consumer, event, lookedAt) && (deps.earlier || isDeclared(consumer, event));
+    const proven = !isExpired(event) && (deps.earlier || isDeclared(consumer, event));
     ledger.judge(consumer.name, event, proven ? 'missing' : 'unproven');
   }
 
@@ -109,11 +118,6 @@ export async function judgeUndecided(
 export function isOverdue({ status, retryAt, leaseUntil, endsBy }: InboxRow, at: number): boolean {
   if (status === 'FAILED') return retryAt !== undefined && retryAt < at;
   return status === 'PROCESSING' && leaseUntil !== undefined && Math.max(leaseUntil, endsBy ?? 0) < at;
-}
-
-/** Whether an inbox row may have been deleted by TTL: then its absence says nothing. */
-function isExpired({ inboxRetentionDays }: ConsumerEntry, { eventId }: PublishedEvent, now: number): boolean {
-  return eventIdTime(eventId) + inboxRetentionDays * DAY_MS <= now;
 }
 
 /** Whether what the directory says now held already when the event was published. */

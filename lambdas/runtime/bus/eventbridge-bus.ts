@@ -4,6 +4,7 @@ import {
   type PutEventsResultEntry,
 } from '@aws-sdk/client-eventbridge';
 import { MailroomError } from '../errors.ts';
+import { tryOnce } from '../one-try.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
 /** What {@link eventBridgeBus} is made of. */
@@ -36,7 +37,7 @@ export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
           TraceHeader: entry.traceHeader,
         })),
       });
-      tryOnce(command);
+      tryOnce(command); // a retry would make the call outlast the time that its caller planned for it
       const answer = await within(timeoutMs, (signal) => client.send(command, { abortSignal: signal }));
       return entries.map((entry, index) => result(entry, answer.Entries?.[index]));
     },
@@ -51,44 +52,6 @@ function result(entry: BusEntry, answer: PutEventsResultEntry | undefined): BusR
     code: 'NoAnswer',
     message: `EventBridge did not answer for this ${entry.detailType} entry`,
   };
-}
-
-/** An error as the retry strategies of the SDK do not know it, so that they do not retry it. */
-class OneTry extends Error {
-  readonly inner: unknown;
-
-  constructor(inner: unknown) {
-    super('The one try failed');
-    this.inner = inner;
-  }
-}
-
-/**
- * Keeps the client from retrying this one command, whatever it is configured to do: a retry would make a call
- * outlast the time that its caller planned for it. The first middleware runs inside the SDK's retry loop and
- * disguises what failed; the second, outside of it, takes the disguise off.
- */
-function tryOnce(command: PutEventsCommand): void {
-  command.middlewareStack.add(
-    (next) => async (args) => {
-      try {
-        return await next(args);
-      } catch (error) {
-        throw new OneTry(error);
-      }
-    },
-    { name: 'mailroomDisguiseFailure', step: 'deserialize', priority: 'high' },
-  );
-  command.middlewareStack.add(
-    (next) => async (args) => {
-      try {
-        return await next(args);
-      } catch (error) {
-        throw error instanceof OneTry ? error.inner : error;
-      }
-    },
-    { name: 'mailroomUncoverFailure', step: 'initialize', priority: 'high' },
-  );
 }
 
 async function within<T>(timeoutMs: number, call: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -1,16 +1,19 @@
 import type { ConsumerConfig } from '../config.ts';
-import { isAlreadyProcessed, isPoison } from '../errors.ts';
+import { isAlreadyProcessed, isPoison, isRetryLater } from '../errors.ts';
 import type { Envelope } from '../event.ts';
 import type { RandomBytes } from '../event-id.ts';
+import { backoffMs } from '../retry.ts';
 import type { Table } from '../table.ts';
 import type { Delivery } from './delivery.ts';
 import type { EffectInProgress } from './effect-persistence.ts';
 import type { FailedHints } from './failed-hints.ts';
 import type { LeasedHandler } from './handler.ts';
-import type { Claim } from './inbox-conditions.ts';
-import { type LeasedRunDeps, runLeased } from './leased-run.ts';
-import { again, attemptsSpent, type Outcome, type Outcomes, outOfTime } from './message-outcome.ts';
+import { ALONE_FROM, type Claim } from './inbox-conditions.ts';
+import { type LeasedRunDeps, outOfTime, RESPONSE_MARGIN_MS, runLeased } from './leased-run.ts';
+import { readEvent } from './message.ts';
+import { again, attemptsSpent, type Outcome, type Outcomes } from './message-outcome.ts';
 import { createEffects, type Effects } from './once.ts';
+import { isOutage } from './outage.ts';
 
 /** What claiming messages and running their handlers needs. */
 export interface ClaimedRunDeps extends LeasedRunDeps {
@@ -24,42 +27,44 @@ export interface ClaimedRunDeps extends LeasedRunDeps {
 /**
  * Claims a message, runs its handler under the claim, and writes what became of it on the inbox row.
  *
- * @param takeOver - whether it may be taken from a worker whose lease has passed
+ * @param alone - whether no other message runs in this invocation
  * @param unclaimedRuns - how many of its runs were, or would have been, without a claim: these are not counted @default 0
+ * @throws what the table throws: the message's row says what was written so far
  */
 export type ClaimedRun = (
   handler: LeasedHandler,
-  event: Envelope,
+  envelope: Envelope,
   delivery: Delivery,
-  takeOver: boolean,
+  alone: boolean,
   unclaimedRuns?: number,
 ) => Promise<Outcome>;
 
 /** A message that is claimed more often than this is one that somebody should look at before its attempts are spent. */
 const ATTEMPTS_UNNOTICED = 3;
 
+/** For how long at most the end of a claim is written again and again: the others of the batch wait for their answer. */
+const SETTLE_MAX_MS = 20_000;
+
 /** Makes the claimed run of one consumer. */
 export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
   const { config, clock, telemetry, inbox, hints, outcomes } = deps;
 
-  return async (handler, event, delivery, takeOver, unclaimedRuns = 0) => {
+  return async (handler, envelope, delivery, alone, unclaimedRuns = 0) => {
     const { message, endsBy, receives } = delivery;
     const firstReceive = receives <= 1 + unclaimedRuns;
-    const verdict = await inbox.claim(message, { takeOver, endsBy, firstReceive });
+    const verdict = await inbox.claim(message, { alone, endsBy, firstReceive });
     if (verdict.status !== 'claimed') return outcomes.refused(delivery, verdict);
     const { claim } = verdict;
-    if (takeOver) telemetry.count('LeasesExpired');
+    if (claim.takenOver) telemetry.count('LeasesExpired');
     if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
     if (claim.attempt > config.maxAttempts) {
-      // Its last attempt never came to an end: the process died, or lost its lease.
-      return reject(
-        delivery,
-        claim,
-        attemptsSpent(config.maxAttempts, claim.lastError ?? 'the function died'),
-      );
+      // Its last attempt ended without a result, as its row says.
+      return reject(delivery, claim, attemptsSpent(config.maxAttempts, claim.lastError));
     }
+    const event = await readClaimed(handler, envelope);
+    if ('problem' in event) return reject(delivery, claim, event.problem);
     const effects = createEffects({ ...deps, ...config }, claim);
-    const run = await runLeased(deps, handler, event, claim, effects, delivery.receiptHandle);
+    const run = await runLeased(deps, handler, event, claim, effects, delivery);
     switch (run.kind) {
       case 'committed':
         return processed(delivery, claim, effects);
@@ -67,11 +72,17 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
         return complete(delivery, claim, effects, run.result);
       case 'blocked':
         return release(delivery, claim, run.error);
+      case 'outage':
+        return interrupted(delivery, claim, run.error);
+      case 'cut-off':
+        return cutOff(delivery, claim, run.error);
       case 'out-of-time': {
         // The handler still runs: its lease stays, and nobody tries before the function is stopped for certain.
         const error = outOfTime();
+        const stoppedMs = outcomes.untilMs(claim.endsBy);
+        if (run.robbed) return again(Math.max(stoppedMs, outcomes.outage(delivery, error).afterMs), error);
         outcomes.logFailure('A handler ran out of time', delivery, error);
-        return again(outcomes.untilMs(claim.endsBy), error);
+        return again(Math.max(stoppedMs, unfinishedAfterMs(claim)), error);
       }
       case 'threw':
         return threw(delivery, claim, effects, run.error);
@@ -81,23 +92,68 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
   async function threw(delivery: Delivery, claim: Claim, effects: Effects, error: unknown): Promise<Outcome> {
     if (isAlreadyProcessed(error)) return complete(delivery, claim, effects, undefined);
     if (isPoison(error)) return reject(delivery, claim, error);
+    const cause = isRetryLater(error) ? (error.cause ?? error) : error;
     if (claim.attempt >= config.maxAttempts)
-      return reject(delivery, claim, attemptsSpent(claim.attempt, error));
-    const afterMs = outcomes.retryAfterMs(claim.attempt);
+      return reject(delivery, claim, attemptsSpent(claim.attempt, cause));
+    const afterMs = outcomes.retryAfterMs(claim.attempt, error);
     const retryAt = clock.now() + afterMs;
-    const refusal = await inbox.fail(claim, error, retryAt);
+    const refusal = await settle(claim, () => inbox.fail(claim, cause, retryAt));
+    if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
+    await hints.put(claim.message.eventId, retryAt, claim.endsBy);
+    return outcomes.comeAgain(delivery, afterMs, cause);
+  }
+
+  /** It ended because the time was up: tried again like any failure, but counted only if it ran alone. */
+  async function cutOff(delivery: Delivery, claim: Claim, error: unknown): Promise<Outcome> {
+    if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)
+      return reject(delivery, claim, attemptsSpent(claim.attempt, error));
+    const afterMs = unfinishedAfterMs(claim);
+    const retryAt = clock.now() + afterMs;
+    const refusal = await settle(claim, () => inbox.cutOff(claim, error, retryAt));
     if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
     await hints.put(claim.message.eventId, retryAt, claim.endsBy);
     return outcomes.comeAgain(delivery, afterMs, error);
   }
 
+  /** Attempts that are not counted spread over the same schedule, or a hanging provider would spend them in minutes. */
+  function unfinishedAfterMs({ attempt, unfinished }: Claim): number {
+    return outcomes.retryAfterMs(attempt + Math.min(unfinished, ALONE_FROM));
+  }
+
+  /** The table could not be reached while the handler ran. Where that cannot be written either, the next claim takes over. */
+  async function interrupted(delivery: Delivery, claim: Claim, error: unknown): Promise<Outcome> {
+    const outcome = outcomes.outage(delivery, error);
+    const retryAt = clock.now() + outcome.afterMs;
+    const refusal = await settle(claim, () => inbox.release(claim, retryAt, error));
+    if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
+    await hints.put(claim.message.eventId, retryAt, claim.endsBy);
+    return outcome;
+  }
+
   /** An effect may still be running elsewhere: the message waits until that must be over. */
   async function release(delivery: Delivery, claim: Claim, error: EffectInProgress): Promise<Outcome> {
     const afterMs = outcomes.untilMs(error.until);
-    const refusal = await inbox.release(claim, clock.now() + afterMs);
+    const refusal = await settle(claim, () => inbox.release(claim, clock.now() + afterMs));
     if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
     telemetry.count('MessagesLeased');
     return again(afterMs, error);
+  }
+
+  /**
+   * Writes how a claim ended; again and again while the table cannot be reached and there is time. What is never written looks
+   * like a function that died.
+   */
+  async function settle<T>(claim: Claim, write: () => Promise<T>): Promise<T> {
+    const lastTryAt = Math.min(clock.now() + SETTLE_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await write();
+      } catch (error) {
+        const pauseMs = backoffMs(attempt, 200, 2_000, deps.random);
+        if (!isOutage(error) || clock.now() + pauseMs > lastTryAt) throw error;
+        await clock.sleep(pauseMs);
+      }
+    }
   }
 
   async function complete(
@@ -106,13 +162,13 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
     effects: Effects,
     result: unknown,
   ): Promise<Outcome> {
-    const refusal = await inbox.complete(claim, result);
+    const refusal = await settle(claim, () => inbox.complete(claim, result));
     if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
     return processed(delivery, claim, effects);
   }
 
   async function reject(delivery: Delivery, claim: Claim, error: unknown): Promise<Outcome> {
-    const refusal = await inbox.reject(claim, error);
+    const refusal = await settle(claim, () => inbox.reject(claim, error));
     if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
     if (failedBefore(claim)) await hints.remove(claim.message.eventId, claim.endsBy);
     return outcomes.rejected(delivery, error);
@@ -128,6 +184,18 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
     const outcome = outcomes.processed(delivery);
     if (failedBefore(claim)) await hints.remove(claim.message.eventId, claim.endsBy);
     return outcome;
+  }
+}
+
+/** Today's version of the event, read under the claim: a schema that kills its process leaves a claim without a result. */
+async function readClaimed(
+  handler: LeasedHandler,
+  envelope: Envelope,
+): Promise<Envelope | { readonly problem: unknown }> {
+  try {
+    return await readEvent(handler.definition, envelope);
+  } catch (problem) {
+    return { problem };
   }
 }
 

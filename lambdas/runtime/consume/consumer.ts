@@ -1,21 +1,20 @@
-import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
-import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { type Clock, systemClock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
-import { asMailroomError, MailroomError } from '../errors.ts';
+import { MailroomError } from '../errors.ts';
 import { type RandomBytes, systemRandomBytes } from '../event-id.ts';
 import type { Table } from '../table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { createOutbox } from '../write/outbox.ts';
+import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
 import { createClaimedRun } from './claimed-run.ts';
-import { hasMessageId, unreadDelivery } from './delivery.ts';
+import { type Delivery, hasMessageId, readDelivery } from './delivery.ts';
 import { createFailedHints } from './failed-hints.ts';
 import type { Handler } from './handler.ts';
 import { createInbox } from './inbox.ts';
-import { lastLane } from './last-lane.ts';
-import { handlerOf, readEnvelope, readEvent } from './message.ts';
-import { again, createOutcomes, type Outcome } from './message-outcome.ts';
+import { handlerOf } from './message.ts';
+import { createOutcomes, type Outcome } from './message-outcome.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
 import { asLeased, createUnclaimedRun } from './transactional-run.ts';
 
@@ -53,7 +52,8 @@ const START_MIN_MS = 2_000;
  * - A return value (200), or {@link AlreadyProcessed} (409): processed.
  * - {@link PoisonMessage} (422), an unreadable message, an unknown type or version, a payload that fails its schema,
  *   attempts spent: rejected. The row says why, and the message goes to the DLQ by SQS's own route.
- * - Anything else (5xx): FAILED; the message is shown again after a backoff.
+ * - {@link RetryLater}, or anything else (5xx): FAILED, and tried again after its delay, or by the retry schedule.
+ * - Mailroom cannot reach its own table: no attempt counts, and the message is shown again a minute to 15 minutes later.
  *
  * @throws `BAD_CONSUMER` at once when something is no handler, or two take the same event type
  *
@@ -84,94 +84,72 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     const bodies = bodiesToCheck(event);
     if (bodies !== undefined) return checkMessages(handlers, config.consumer, bodies);
     const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
-    const endsBy = clock.now() + context.getRemainingTimeInMillis();
+    const beganAt = clock.now();
+    const endsBy = beganAt + context.getRemainingTimeInMillis();
     telemetry.count('MessagesReceived', records.length);
-    const response = await processPartialResponse(
-      { Records: records },
-      workOf(records.length, endsBy),
-      new BatchProcessor(EventType.SQS, quiet),
-      { context, throwOnFullBatchFailure: false },
-    );
+    const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }));
+    const { now, later } = await batchTurn(inbox, outcomes, deliveries);
+    // What runs may kill the process: the others leave first, for another invocation.
+    await Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome)));
+    const ends = await Promise.all(now.map((delivery) => work(delivery, now.length === 1)));
     telemetry.flush();
     // A message that comes twice in a batch is named once.
-    const failed = new Set(response.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
+    const failed = new Set([
+      ...later.map(({ delivery }) => delivery.message.messageId),
+      ...now.filter((_, i) => ends[i]?.kind === 'again').map(({ message }) => message.messageId),
+    ]);
     return { batchItemFailures: [...failed].map((itemIdentifier) => ({ itemIdentifier })) };
   };
 
-  /**
-   * What is done with each record of one batch: it throws what Powertools reports to SQS as a failure.
-   *
-   * @param size - how many records the batch has
-   * @param endsBy - when the function is stopped, epoch milliseconds
-   */
-  function workOf(size: number, endsBy: number): (record: SQSRecord) => Promise<void> {
-    const lane = lastLane(size);
-    return async (record) => {
-      let arrived = true;
-      const first = await receive(record, endsBy, false)
-        .then((outcome) => {
-          arrived = outcome.kind !== 'abandoned';
-          return outcome;
-        })
-        .finally(() => {
-          if (arrived) lane.arrive();
-        });
-      const last =
-        first.kind === 'abandoned'
-          ? await lane.runLast(first.attempts, () => receive(record, endsBy, true))
-          : first;
-      if (last.kind === 'done') return;
-      const failure =
-        last.kind === 'again' ? last : again(1_000, new MailroomError('LEASED', 'Somebody else was quicker'));
-      await hide(record, failure.afterMs);
-      throw asMailroomError(failure.error); // Powertools wants an Error, and a handler may throw anything
-    };
+  async function work(delivery: Delivery, alone: boolean): Promise<Outcome> {
+    const outcome = await receive(delivery, alone);
+    if (outcome.kind === 'again') await hide(delivery, outcome);
+    return outcome;
   }
 
-  /** Everything that happens to one record. It never throws: what fails, fails alone. */
-  async function receive(record: SQSRecord, endsBy: number, takeOver: boolean): Promise<Outcome> {
-    let delivery = unreadDelivery(record, endsBy);
+  /** Everything that happens to one message. It never throws: what fails, fails alone. */
+  async function receive(delivery: Delivery, alone: boolean): Promise<Outcome> {
+    if (delivery.endsBy - clock.now() < START_MIN_MS) return outcomes.tooLate(delivery);
     try {
-      if (endsBy - clock.now() < START_MIN_MS) {
-        // Apart from the neighbours that have used the time up.
-        return again(
-          outcomes.retryAfterMs(delivery.receives),
-          new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
-        );
-      }
-      const envelope = readEnvelope(record);
-      const { eventId, type } = envelope;
-      delivery = { ...delivery, message: { ...delivery.message, eventId, type } };
-      const handler = handlerOf(handlers, config.consumer, type);
-      const event = await readEvent(handler.definition, envelope);
-      if (handler.kind === 'leased') return await claimAndRun(handler, event, delivery, takeOver);
+      await inbox.open();
+      const read = readHandler(delivery);
+      if ('problem' in read) return await outcomes.failedUnclaimed(delivery, read.problem);
+      const { handler, envelope } = read;
+      if (handler.kind === 'leased') return await claimAndRun(handler, envelope, delivery, alone);
       // A message that comes again may be one that kills its process: then its attempts must be counted.
       const claimFirst = delivery.receives > 1 || inbox.tooOld(delivery.message);
-      const outcome = claimFirst ? undefined : await runUnclaimed(handler, event, delivery);
+      const outcome = claimFirst ? undefined : await runUnclaimed(handler, envelope, delivery);
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, without a claim: it is not counted.
-      return await claimAndRun(asLeased(handler, { clock, random }), event, delivery, takeOver, 1);
+      return await claimAndRun(asLeased(handler, { clock, random }), envelope, delivery, alone, 1);
     } catch (error) {
-      return outcomes.failedUnclaimed(delivery, error);
+      return outcomes.outage(delivery, error); // handlers are caught where they are run: this was a call of our own
+    }
+  }
+
+  function readHandler({ content }: Delivery) {
+    if ('problem' in content) return content;
+    const { envelope } = content;
+    try {
+      return { envelope, handler: handlerOf(handlers, config.consumer, envelope.type) };
+    } catch (problem) {
+      return { problem };
     }
   }
 
   /** Says when SQS shows the message again; where that fails, the queue's visibility timeout says it. */
-  async function hide(record: SQSRecord, afterMs: number): Promise<void> {
+  async function hide({ message, receiptHandle }: Delivery, { afterMs }: { afterMs: number }): Promise<void> {
     const seconds = Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)));
     try {
-      await queue.changeVisibility(record.receiptHandle, seconds);
+      await queue.changeVisibility(receiptHandle, seconds);
     } catch (error) {
       telemetry.log.warn('The visibility of a message could not be changed', {
-        messageId: record.messageId,
+        messageId: message.messageId,
         error: error as Error,
       });
     }
   }
 }
-
-/** What failed is logged by the consumer itself. */
-const quiet = { logger: { debug: () => {}, warn: () => {}, error: () => {} } };
 
 function handlersByType(handlers: readonly Handler[]): ReadonlyMap<string, Handler> {
   const byType = new Map<string, Handler>();

@@ -1,5 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
+import type { Envelope } from '../event.ts';
 import type { Message } from './inbox-conditions.ts';
+import { readEnvelope } from './message.ts';
 
 /** One receive of a message. */
 export interface Delivery {
@@ -7,8 +9,12 @@ export interface Delivery {
   readonly receiptHandle: string;
   /** How often SQS has handed it out, this time included. */
   readonly receives: number;
+  /** When this invocation began, epoch milliseconds. */
+  readonly beganAt: number;
   /** When this invocation is stopped, epoch milliseconds. */
   readonly endsBy: number;
+  /** What it says; or why it cannot be read. */
+  readonly content: { readonly envelope: Envelope } | { readonly problem: unknown };
 }
 
 /** Whether a record can be answered for: a batch response names its failures by this id. */
@@ -17,18 +23,25 @@ export function hasMessageId(record: SQSRecord): boolean {
 }
 
 /**
- * A record as it was received, before its body is read: its event id stands for a body that cannot be.
+ * A record as it was received. Where its body cannot be read, an event id made of the message's stands for the one inside.
  *
- * @param endsBy - when this invocation is stopped, epoch milliseconds
+ * @param invocation - when it began, and when it is stopped, epoch milliseconds
  */
-export function unreadDelivery(record: SQSRecord, endsBy: number): Delivery {
+export function readDelivery(record: SQSRecord, invocation: Pick<Delivery, 'beganAt' | 'endsBy'>): Delivery {
   const { messageId, receiptHandle } = record;
-  return {
-    message: { eventId: `unreadable-${messageId}`, messageId, sentAt: sentAtOf(record) },
-    receiptHandle,
-    receives: receivesOf(record),
-    endsBy,
-  };
+  const common = { ...invocation, receiptHandle, receives: receivesOf(record) };
+  const message = { messageId, sentAt: sentAtOf(record) };
+  try {
+    const envelope = readEnvelope(record);
+    const { eventId, type } = envelope;
+    return { ...common, message: { ...message, eventId, type }, content: { envelope } };
+  } catch (problem) {
+    return {
+      ...common,
+      message: { ...message, eventId: `unreadable-${messageId}` },
+      content: { problem },
+    };
+  }
 }
 
 /** How often SQS has handed it out. Where it does not say, it may be a repeat: then attempts are counted on. */

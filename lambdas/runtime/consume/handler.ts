@@ -1,5 +1,6 @@
 import type { AnyEventDefinition, EventOf } from '../event.ts';
 import type { Commit } from '../write/outbox.ts';
+import type { JsonOf } from './json-of.ts';
 
 /** What a leased handler is given beside its event. */
 export interface LeasedContext {
@@ -16,7 +17,7 @@ export interface LeasedContext {
    *
    * @param name - names the effect within the handler, another name for each; 1 to 64 letters, digits, dots, dashes, underscores; never
    * rename it
-   * @param effect - its result is stored as JSON (at most 100,000 characters) and handed back as JSON reads
+   * @param effect - its result is stored as JSON (at most 100,000 characters) and handed back as JSON reads: a `Date` as a string
    * @throws what `effect` throws: the effect is then released and the next attempt runs it again
    * @throws `EFFECT_REPEATED` when an effect of this name has succeeded in this run: in a loop, put the item into the name
    * @throws `EFFECT_IN_PROGRESS`, `FENCE_LOST` - let them through; the message comes again by itself
@@ -26,13 +27,17 @@ export interface LeasedContext {
    * const charge = await ctx.once('charge', (idempotencyKey) => bank.charge({ amountCents, idempotencyKey }));
    * ```
    */
-  once<T>(name: string, effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>): Promise<T>;
+  once<T>(
+    name: string,
+    effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>,
+  ): Promise<JsonOf<T>>;
   /**
    * Makes domain writes, writes new events and sets this message PROCESSED, in one transaction: the effect and its
    * record cannot part. The events inherit correlation and causation. At most once per message, and the last
    * thing that a handler does; what it throws after that is logged.
    *
    * @throws `TRANSACTION_CANCELLED` when one of `writes` was refused: nothing was written, the handler failed
+   * @throws `BAD_ITEM` when `writes` has a value that DynamoDB does not store, such as a `Date`: nothing was sent
    * @throws `FENCE_LOST` when the message is not this worker's any more: nothing was written
    *
    * @example

@@ -84,7 +84,7 @@ export function createCompletion(
   function processed(now: number) {
     return {
       set: '#status = :PROCESSED, processedAt = :processedAt, #expiresAt = :expiresAt',
-      remove: 'leaseUntil, endsBy, retryAt, reason, rejectedAt',
+      remove: 'leaseUntil, endsBy, retryAt, reason, rejectedAt, unfinished, outOfTime',
       names: { '#status': 'status', '#expiresAt': 'expiresAt' },
       values: {
         ':PROCESSED': 'PROCESSED',

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
-import { eventIdTime, isEventId } from '../event-id.ts';
 import { asRow, type InboxRow } from '../rows.ts';
 import type { Item, Key, TransactAction } from '../table.ts';
+import type { InboxMemory } from './inbox-history.ts';
 
 /** A message as it was received. */
 export interface Message {
@@ -23,6 +23,8 @@ export interface Claim {
   readonly endsBy: number;
   /** Whether another worker held it before, and its lease passed. */
   readonly takenOver: boolean;
+  /** How many claims before this one, in a row, ended without a result. */
+  readonly unfinished: number;
   /** The error of the attempt before, where there was one. */
   readonly lastError?: string | undefined;
 }
@@ -32,84 +34,147 @@ export type Verdict =
   | { readonly status: 'claimed'; readonly claim: Claim }
   /** Somebody else holds it. */
   | { readonly status: 'leased'; readonly until: number; readonly endsBy: number }
-  /** Its worker's lease has passed: it may be taken over, alone and last. */
-  | { readonly status: 'abandoned'; readonly attempts: number }
+  /** Its last claims ended without a result: it may have killed its process, so it runs only when it is alone. */
+  | { readonly status: 'suspect' }
   | { readonly status: 'processed'; readonly result: string | undefined }
   | { readonly status: 'rejected'; readonly reason: string }
-  /** No row, and the event is older than the inbox retention: its row may have expired, so it must not run. */
-  | { readonly status: 'too-old' };
+  /** Its row has a status that this version does not know. */
+  | { readonly status: 'unreadable' }
+  /** No row, and the inbox may have forgotten the event: its row may have expired, so it must not run. */
+  | { readonly status: 'too-old'; readonly why: string };
 
 /** Every verdict but that the message is ours. */
 export type Refusal = Exclude<Verdict, { status: 'claimed' }>;
 
-/** What a row means before anything is tried: refused, or open to a claim, or to one that readmits a rejected message. */
-type Judgement = Refusal | { readonly status: 'open' | 'readmit' };
+/**
+ * What a row means before anything is tried: refused, or open to a claim, to one that takes it over from a worker whose lease
+ * has passed, or to one that readmits a rejected message.
+ */
+type Judgement = Refusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
 
 /** Whether a judgement is a refusal. */
 function isRefusal(judgement: Judgement): judgement is Refusal {
-  return judgement.status !== 'open' && judgement.status !== 'readmit';
+  return judgement.status !== 'open' && judgement.status !== 'abandoned' && judgement.status !== 'readmit';
+}
+
+/**
+ * From this many claims in a row that ended without a result, a message runs alone: a claim that ends so may have been killed
+ * by a neighbour in its batch, or robbed of its time. Only one that ran alone counts as an attempt: see ADR 19.
+ */
+export const ALONE_FROM = 2;
+
+/** How many claims of a message in a row ended without a result. */
+export function unfinishedOf({ unfinished }: InboxRow): number {
+  return unfinished ?? 0;
 }
 
 /** Why a message that is older than the inbox retention, and has no row, is rejected. */
 export const TOO_OLD = 'EVENT_TOO_OLD';
 
-const DAY_MS = 86_400_000;
+/** Its worker's lease has passed, or there is none. */
+const LEASE_PASSED = '#status = :held AND NOT leaseUntil >= :now';
+
+/** The message was not rejected under the SQS message id that it came with: another id is a redrive. */
+const NOT_REJECTED = 'NOT contains(rejectedIds, :messageId)';
+
+/** The row is in the very state in which it was read: a fence is new with each claim. A strange row may have none. */
+function fencedBy({ fence }: InboxRow): string {
+  return fence === undefined ? 'attribute_not_exists(fence)' : 'fence = :heldFence';
+}
+
+function fenceOf({ fence }: InboxRow): Item {
+  return fence === undefined ? {} : { ':heldFence': fence };
+}
+
+/** Whether the next claim of a message nobody holds must be made alone. A takeover is one more claim without a result. */
+export function mustRunAlone(row: InboxRow): boolean {
+  return unfinishedOf(row) + (row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM;
+}
 
 /** A condition on the inbox row, and the values in it. */
-interface Condition {
+export interface Condition {
   readonly condition: string;
   readonly values: Item;
 }
 
 /** Who may have a message: the conditions of the inbox, and what a row that refused one means. */
 export interface Conditions {
-  /** Whether the event is older than the inbox retention: without a row it must not run, because the row may have expired. */
+  /** Whether the inbox may have forgotten the event: without a row it must not run, because the row may have expired. */
   tooOld(message: Message): boolean;
   /**
-   * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed, or its
-   * worker's lease has passed; and it was not rejected under this very SQS message id.
+   * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed and need not run
+   * alone; and it was not rejected under this very SQS message id.
    */
-  claimable(message: Message, takeOver: boolean, now: number): Condition;
+  claimable(message: Message, alone: boolean): Condition;
+  /** A row whose worker's lease has passed, in this very state. One without a lease is free at once. */
+  abandoned(message: Message, row: InboxRow): Condition;
+  /** Whatever nobody holds: for a rejection that needs no claim. */
+  rejectable(message: Message): Condition;
   /** A REJECTED row that a redrive may open again: this very state, under another message id. */
   readmissible(message: Message, row: InboxRow): Condition;
   /** What the row means for this message, when it is not ours. The order of the tests matters: PROCESSED answers first. */
   judge(message: Message, row: InboxRow | undefined): Judgement;
-  /** As `judge`, for a transition that found the row neither ours nor claimable by now: somebody was quicker. */
+  /** As `judge`, for a transition that was refused although nobody holds the row: another worker was quicker, or it must run alone. */
   refusalOf(message: Message, item: Item | undefined): Refusal;
 }
 
 /** Makes the conditions of one consumer's inbox. */
-export function createConditions(clock: Clock, inboxRetentionDays: number): Conditions {
-  function tooOld(message: Message): boolean {
-    if (!isEventId(message.eventId)) return false;
-    return clock.now() - eventIdTime(message.eventId) > inboxRetentionDays * DAY_MS;
-  }
+export function createConditions(clock: Clock, memory: InboxMemory): Conditions {
+  const tooOld = (message: Message) => memory.forgotten(message.eventId) !== undefined;
 
-  function claimable(message: Message, takeOver: boolean, now: number) {
-    const clauses = [
-      ...(tooOld(message) ? [] : ['attribute_not_exists(PK)']),
-      '#status = :FAILED',
-      ...(takeOver ? ['(#status = :PROCESSING AND leaseUntil < :now)'] : []),
-    ];
+  function claimable(message: Message, alone: boolean) {
+    const failed = alone ? '#status = :FAILED' : '(#status = :FAILED AND NOT unfinished >= :aloneFrom)';
     return {
-      condition: `(${clauses.join(' OR ')}) AND NOT contains(rejectedIds, :messageId)`,
+      condition: `(${[...unknown(message), failed].join(' OR ')}) AND ${NOT_REJECTED}`,
       values: {
         ':FAILED': 'FAILED',
         ':messageId': message.messageId,
-        ...(takeOver ? { ':PROCESSING': 'PROCESSING', ':now': now } : {}),
+        ...(alone ? {} : { ':aloneFrom': ALONE_FROM }),
       },
     };
   }
 
+  function abandoned(message: Message, row: InboxRow) {
+    return {
+      condition: `${LEASE_PASSED} AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
+      values: {
+        ':held': 'PROCESSING',
+        ':now': clock.now(),
+        ':messageId': message.messageId,
+        ...fenceOf(row),
+      },
+    };
+  }
+
+  function rejectable(message: Message) {
+    return {
+      condition: `(${[...unknown(message), '#status = :FAILED', `(${LEASE_PASSED})`].join(' OR ')}) AND ${NOT_REJECTED}`,
+      values: {
+        ':FAILED': 'FAILED',
+        ':held': 'PROCESSING',
+        ':now': clock.now(),
+        ':messageId': message.messageId,
+      },
+    };
+  }
+
+  /** A message without a row may be claimed, unless its row may have expired. */
+  function unknown(message: Message): string[] {
+    return tooOld(message) ? [] : ['attribute_not_exists(PK)'];
+  }
+
   function readmissible(message: Message, row: InboxRow) {
     return {
-      condition: '#status = :REJECTED AND fence = :heldFence AND NOT contains(rejectedIds, :messageId)',
-      values: { ':REJECTED': 'REJECTED', ':heldFence': row.fence, ':messageId': message.messageId },
+      condition: `#status = :REJECTED AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
+      values: { ':REJECTED': 'REJECTED', ':messageId': message.messageId, ...fenceOf(row) },
     };
   }
 
   function judge(message: Message, row: InboxRow | undefined): Judgement {
-    if (row === undefined) return tooOld(message) ? { status: 'too-old' } : { status: 'open' };
+    if (row === undefined) {
+      const why = memory.forgotten(message.eventId);
+      return why === undefined ? { status: 'open' } : { status: 'too-old', why };
+    }
     if (row.status === 'PROCESSED' || row.status === 'DISCARDED')
       return { status: 'processed', result: row.result };
     const reason = row.reason ?? 'UNKNOWN';
@@ -118,19 +183,23 @@ export function createConditions(clock: Clock, inboxRetentionDays: number): Cond
       return reason === TOO_OLD && !row.runAnyway ? { status: 'rejected', reason } : { status: 'readmit' };
     }
     if (row.status === 'FAILED') return { status: 'open' };
-    const until = row.leaseUntil ?? 0;
-    if (until < clock.now()) return { status: 'abandoned', attempts: row.attempts };
+    // Written by a newer version, or by hand: whoever does not know what it means leaves it alone.
+    if (row.status !== 'PROCESSING') return { status: 'unreadable' };
+    const until = typeof row.leaseUntil === 'number' ? row.leaseUntil : 0;
+    if (until < clock.now()) return { status: 'abandoned' };
     return { status: 'leased', until, endsBy: row.endsBy ?? until };
   }
 
   function refusalOf(message: Message, item: Item | undefined): Refusal {
-    const judgement = judge(message, rowOf(item));
+    const row = rowOf(item);
+    const judgement = judge(message, row);
     if (isRefusal(judgement)) return judgement;
+    if (row !== undefined && mustRunAlone(row)) return { status: 'suspect' };
     const now = clock.now();
     return { status: 'leased', until: now, endsBy: now };
   }
 
-  return { tooOld, claimable, readmissible, judge, refusalOf };
+  return { tooOld, claimable, abandoned, rejectable, readmissible, judge, refusalOf };
 }
 
 /** The condition of every transition but the claim. */

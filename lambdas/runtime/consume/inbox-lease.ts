@@ -1,12 +1,19 @@
 import { errorMessage, fingerprint } from '../errors.ts';
 import type { Inbox } from './inbox.ts';
+import { ALONE_FROM } from './inbox-conditions.ts';
 import { fenceLost, type InboxDeps, type InboxRows } from './inbox-row.ts';
 
 /** Makes what a claim does with its lease: keep it (PROCESSING), or let go of the message (FAILED). */
 export function createLeasing(
   { clock, consumer, leaseMs }: InboxDeps,
   rows: InboxRows,
-): Pick<Inbox, 'renew' | 'fail' | 'release'> {
+): Pick<Inbox, 'renew' | 'fail' | 'release' | 'cutOff' | 'markOutOfTime'> {
+  const isFailed = (row: { readonly status: string }) => row.status === 'FAILED';
+  const cause = (error: unknown) => ({
+    ':lastError': errorMessage(error),
+    ':fingerprint': `${consumer} ${fingerprint(error)}`,
+  });
+
   return {
     renew: async (current) => {
       const leaseUntil = Math.min(clock.now() + leaseMs, current.endsBy);
@@ -22,22 +29,45 @@ export function createLeasing(
     fail: (current, error, retryAt) =>
       rows.underFence(
         current,
-        'SET #status = :FAILED, lastError = :lastError, fingerprint = :fingerprint, retryAt = :retryAt ' +
-          'REMOVE leaseUntil, endsBy',
+        `${FAILED}, ${CAUSE} REMOVE leaseUntil, endsBy, unfinished, outOfTime`,
+        { ':FAILED': 'FAILED', ':retryAt': retryAt, ...cause(error) },
+        isFailed,
+      ),
+    // How many claims ended without a result stays: a message that kills its process must not hide behind a release.
+    release: (current, retryAt, error) =>
+      rows.underFence(
+        current,
+        `${FAILED}, attempts = attempts - :one${error === undefined ? '' : `, ${CAUSE}`} REMOVE leaseUntil, endsBy, outOfTime`,
         {
           ':FAILED': 'FAILED',
           ':retryAt': retryAt,
-          ':lastError': errorMessage(error),
-          ':fingerprint': `${consumer} ${fingerprint(error)}`,
+          ':one': 1,
+          ...(error === undefined ? {} : cause(error)),
         },
-        (row) => row.status === 'FAILED',
+        isFailed,
       ),
-    release: (current, retryAt) =>
+    cutOff: (current, error, retryAt) =>
       rows.underFence(
         current,
-        'SET #status = :FAILED, attempts = attempts - :one, retryAt = :retryAt REMOVE leaseUntil, endsBy',
-        { ':FAILED': 'FAILED', ':one': 1, ':retryAt': retryAt },
-        (row) => row.status === 'FAILED',
+        `${FAILED}, ${CAUSE}, unfinished = :unfinished, attempts = attempts - :uncounted REMOVE leaseUntil, endsBy, outOfTime`,
+        {
+          ':FAILED': 'FAILED',
+          ':retryAt': retryAt,
+          ':unfinished': current.unfinished + 1,
+          ':uncounted': current.unfinished >= ALONE_FROM ? 0 : 1,
+          ...cause(error),
+        },
+        isFailed,
+      ),
+    markOutOfTime: (current, error, robbed) =>
+      rows.underFence(
+        current,
+        `SET outOfTime = :true, ${CAUSE}${robbed ? ' REMOVE unfinished' : ''}`,
+        { ':true': true, ...cause(error) },
+        (row) => row.outOfTime === true,
       ),
   };
 }
+
+const FAILED = 'SET #status = :FAILED, retryAt = :retryAt';
+const CAUSE = 'lastError = :lastError, fingerprint = :fingerprint';

@@ -10,7 +10,7 @@ import type { InboxDeps, InboxRows } from './inbox-row.ts';
 export function createRejection(
   { clock, random, consumer }: InboxDeps,
   rows: InboxRows,
-  { claimable, readmissible, judge, refusalOf }: Conditions,
+  { rejectable, readmissible, judge, refusalOf }: Conditions,
 ): Pick<Inbox, 'reject' | 'rejectUnclaimed'> {
   function rejection(message: Message, error: unknown, now: number) {
     const reason = errorCode(error);
@@ -27,7 +27,7 @@ export function createRejection(
       update: {
         UpdateExpression:
           'SET #status = :REJECTED, #schema = :schema, #type = :type, reason = :reason, rejectedAt = :rejectedAt, ' +
-          'lastError = :lastError, fingerprint = :fingerprint ADD rejectedIds :rejectedId REMOVE leaseUntil, endsBy, retryAt',
+          'lastError = :lastError, fingerprint = :fingerprint ADD rejectedIds :rejectedId REMOVE leaseUntil, endsBy, retryAt, unfinished, outOfTime',
         ExpressionAttributeNames: { '#status': 'status', '#schema': 'schema', '#type': 'type' },
         ExpressionAttributeValues: {
           ':REJECTED': 'REJECTED',
@@ -62,7 +62,7 @@ export function createRejection(
     const { update, pointer } = rejection(message, error, now);
     const reason = errorCode(error);
     const rejected = { status: 'rejected', reason } as const;
-    const { condition, values } = claimable(message, true, now);
+    const { condition, values } = rejectable(message);
     const fenced = withFence(update);
     const refused = await rows.transact(
       message,

@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts';
+import type { ConsumerConfig } from '../config.ts';
 import { isErrorWithCode, isTransactionCancelled, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
+import type { TransactAction } from '../table.ts';
 import type { Telemetry } from '../telemetry.ts';
 import type { Commit, Outbox } from '../write/outbox.ts';
 import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
@@ -8,11 +10,14 @@ import type { EffectInProgress } from './effect-persistence.ts';
 import type { LeasedContext } from './handler.ts';
 import type { Inbox } from './inbox.ts';
 import type { Claim } from './inbox-conditions.ts';
+import type { JsonOf } from './json-of.ts';
 import { Listened } from './listened.ts';
 import type { Effects } from './once.ts';
+import { isOutage, isOutageOf } from './outage.ts';
 
 /** What the context of a leased handler needs. */
 export interface LeasedContextDeps {
+  readonly config: Pick<ConsumerConfig, 'tableName'>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly inbox: Inbox;
@@ -28,6 +33,10 @@ interface ContextState {
   /** The commit that is under way; it never rejects. */
   committing: Promise<void>;
   blocked: EffectInProgress | undefined;
+  /** The last call that failed because the table could not be reached: no attempt counts then. */
+  outage: { readonly error: unknown } | undefined;
+  /** How many calls to the table the handler waits for. */
+  waiting: number;
   /** What failed of the calls that the handler made, and of what it chained to them. */
   readonly failures: { readonly call: Listened<unknown>; readonly error: unknown }[];
   /** Whether the handler is over: what it left behind may begin nothing more. */
@@ -46,11 +55,13 @@ export function createLeasedContext(
   effects: Effects,
   signal: AbortSignal,
 ): { readonly ctx: LeasedContext; readonly state: ContextState } {
-  const { clock, telemetry, inbox, outbox } = deps;
+  const { config, clock, telemetry, inbox, outbox } = deps;
   const state: ContextState = {
     commit: { kind: 'none' },
     committing: Promise.resolve(),
     blocked: undefined,
+    outage: undefined,
+    waiting: 0,
     failures: [],
     ended: false,
   };
@@ -68,15 +79,31 @@ export function createLeasedContext(
   async function once<T>(
     name: string,
     effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  ): Promise<JsonOf<T>> {
     refuseWhenEnded(`ctx.once("${name}")`);
     if (state.commit.kind !== 'none') throw afterCommit(`ctx.once("${name}")`);
     signal.throwIfAborted();
+    let thrown: { readonly error: unknown } | undefined;
+    const watched = async (idempotencyKey: string) => {
+      state.waiting -= 1;
+      try {
+        return await effect(idempotencyKey, signal);
+      } catch (error) {
+        thrown = { error }; // the provider's failure, however much it looks like one of the table
+        throw error;
+      } finally {
+        state.waiting += 1;
+      }
+    };
+    state.waiting += 1;
     try {
-      return await effects.once(name, (idempotencyKey) => effect(idempotencyKey, signal));
+      return await effects.once(name, watched);
     } catch (error) {
       if (isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) state.blocked = error as EffectInProgress;
+      else if (thrown?.error !== error && isOutage(error)) state.outage = { error };
       throw error;
+    } finally {
+      state.waiting -= 1;
     }
   }
 
@@ -87,10 +114,12 @@ export function createLeasedContext(
     signal.throwIfAborted();
     state.commit = { kind: 'running' }; // before the first await: two at once must not both pass
     let sent = false;
+    let actions: TransactAction[] = [];
     try {
-      const actions = [...writes, ...(await outbox.entries(events, event))];
+      actions = [...writes, ...(await outbox.entries(events, event))];
       checkTransaction(actions, clock.now(), 1);
       sent = true;
+      state.waiting += 1;
       await inbox.commit(claim, actions);
       state.commit = { kind: 'done' };
       telemetry.count('EventsCommitted', eventCount(actions));
@@ -98,7 +127,10 @@ export function createLeasedContext(
       // Only a refusal says that nothing was written, and so lets the handler commit something else.
       const refused = !sent || isTransactionCancelled(error) || isErrorWithCode(error, 'FENCE_LOST');
       state.commit = refused ? { kind: 'none' } : { kind: 'unknown', error };
+      if (sent && isOutageOf(actions, config.tableName, error)) state.outage = { error };
       throw error;
+    } finally {
+      if (sent) state.waiting -= 1;
     }
   }
 

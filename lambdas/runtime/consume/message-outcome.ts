@@ -1,22 +1,28 @@
 import type { Clock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
-import { errorCode, errorMessage, isErrorWithCode, isPoison, MailroomError } from '../errors.ts';
+import {
+  errorCode,
+  errorMessage,
+  isErrorWithCode,
+  isPoison,
+  isRetryLater,
+  MailroomError,
+} from '../errors.ts';
 import { eventIdTime, isEventId, type RandomBytes } from '../event-id.ts';
-import { backoffMs } from '../retry.ts';
+import { fraction } from '../retry.ts';
 import type { Telemetry } from '../telemetry.ts';
 import type { Delivery } from './delivery.ts';
 import type { FailedHints } from './failed-hints.ts';
 import type { Inbox } from './inbox.ts';
 import { type Refusal, TOO_OLD } from './inbox-conditions.ts';
 import { poison } from './message.ts';
+import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
 
 /** What becomes of a message in this invocation. */
 export type Outcome =
   | { readonly kind: 'done' }
   /** Failed for SQS: shown again after `afterMs`, or moved to the DLQ when its receives are spent. */
-  | { readonly kind: 'again'; readonly afterMs: number; readonly error: unknown }
-  /** Its worker's lease has passed: it is taken over last, and alone. */
-  | { readonly kind: 'abandoned'; readonly attempts: number };
+  | { readonly kind: 'again'; readonly afterMs: number; readonly error: unknown };
 
 /** An outcome for SQS: failed, and shown again after `afterMs`. */
 export function again(afterMs: number, error: unknown): Outcome & { kind: 'again' } {
@@ -41,23 +47,28 @@ export interface Outcomes {
   rejected(delivery: Delivery, error: unknown): Outcome;
   /** It failed, and is shown again after `afterMs`. */
   comeAgain(delivery: Delivery, afterMs: number, error: unknown): Outcome;
-  /** It failed outside any claim. */
+  /** It failed outside any claim. @throws what the table throws when it cannot be rejected */
   failedUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome>;
+  /** Mailroom could not reach its table: no attempt counts, and it is shown again once the outage may be over. */
+  outage(delivery: Delivery, error: unknown): Outcome & { kind: 'again' };
+  /** It must run alone and cannot now: shown again at a time that others of its kind do not share. */
+  suspect(delivery: Delivery): Outcome & { kind: 'again' };
+  /** The function has too little time left to begin with it. */
+  tooLate(delivery: Delivery): Outcome & { kind: 'again' };
   /** It is not ours to work on. */
   refused(delivery: Delivery, refusal: Refusal): Promise<Outcome>;
   /** It is not ours any more, and what we wanted to write was refused. */
   fenceRefused(delivery: Delivery, refusal: Refusal): Promise<Outcome>;
-  /** The backoff of a failed message, in whole seconds as SQS counts, so that its row can say when it is shown again. */
-  retryAfterMs(attempt: number): number;
+  /**
+   * The delay before a failed message is shown again: the handler's own where it asked for one. In whole seconds as SQS counts,
+   * so that its row can say when that is.
+   */
+  retryAfterMs(attempt: number, error?: unknown): number;
   /** Milliseconds until one second after a time, for a message that waits for it. */
   untilMs(time: number): number;
   /** Says in the log what failed with this message. */
   logFailure(what: string, delivery: Delivery, error: unknown): void;
 }
-
-/** Backoff of a message whose handler failed: from 2 s to 15 min. */
-const RETRY_BASE_MS = 2_000;
-const RETRY_CAP_MS = 900_000;
 
 /** Makes the outcomes of one consumer. */
 export function createOutcomes(deps: OutcomeDeps): Outcomes {
@@ -83,14 +94,14 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
   }
 
   async function failedUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome> {
-    if (isPoison(error)) {
-      try {
-        return await rejectUnclaimed(delivery, error);
-      } catch (writeError) {
-        return comeAgain(delivery, retryAfterMs(delivery.receives), writeError);
-      }
-    }
-    return comeAgain(delivery, retryAfterMs(delivery.receives), error);
+    if (isPoison(error)) return rejectUnclaimed(delivery, error);
+    return comeAgain(delivery, retryAfterMs(delivery.receives, error), error);
+  }
+
+  function outage(delivery: Delivery, error: unknown) {
+    telemetry.count('TableFailures');
+    logFailure('Mailroom could not reach its table; no attempt of the message is counted', delivery, error);
+    return again(wholeSeconds(outageDelayMs(delivery.receives, fraction(random))), error);
   }
 
   async function rejectUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome> {
@@ -101,6 +112,17 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
     return rejected(delivery, error);
   }
 
+  function suspect({ receives }: Delivery) {
+    return again(wholeSeconds(suspectDelayMs(receives, fraction(random))), madeRoom());
+  }
+
+  function tooLate({ receives }: Delivery) {
+    return again(
+      wholeSeconds(outageDelayMs(receives, fraction(random))),
+      new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
+    );
+  }
+
   async function refused(delivery: Delivery, refusal: Refusal): Promise<Outcome> {
     switch (refusal.status) {
       case 'processed':
@@ -108,8 +130,16 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
         return { kind: 'done' };
       case 'rejected':
         return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
-      case 'abandoned':
-        return { kind: 'abandoned', attempts: refusal.attempts };
+      case 'suspect':
+        return suspect(delivery);
+      case 'unreadable':
+        return outage(
+          delivery,
+          new MailroomError(
+            'UNREADABLE_ROW',
+            'The inbox row has a status that this version of Mailroom does not know; it is left alone',
+          ),
+        );
       case 'leased': {
         telemetry.count('MessagesLeased');
         // Once for the rest of the lease; when it is held still, its worker is alive: until the worker is stopped.
@@ -117,14 +147,7 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
         return again(untilMs(until), new MailroomError('LEASED', 'Another worker holds the message'));
       }
       case 'too-old':
-        return rejectUnclaimed(
-          delivery,
-          poison(
-            TOO_OLD,
-            `The event is older than the inbox retention of ${config.inboxRetentionDays} days and has no row: it may have been ` +
-              'processed before. Only an operator can let it run.',
-          ),
-        );
+        return rejectUnclaimed(delivery, poison(TOO_OLD, refusal.why));
     }
   }
 
@@ -140,12 +163,13 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
     return refused(delivery, refusal);
   }
 
-  function retryAfterMs(attempt: number): number {
-    return Math.ceil(backoffMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS, random) / 1_000) * 1_000;
+  function retryAfterMs(attempt: number, error?: unknown): number {
+    if (isRetryLater(error)) return wholeSeconds(error.afterMs);
+    return wholeSeconds(retryDelayMs(attempt, config, fraction(random)));
   }
 
   function untilMs(time: number): number {
-    return Math.ceil(Math.max(0, time - clock.now()) / 1_000) * 1_000 + 1_000;
+    return wholeSeconds(Math.max(0, time - clock.now())) + 1_000;
   }
 
   function logFailure(what: string, { message, receives }: Delivery, error: unknown): void {
@@ -164,6 +188,9 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
     rejected,
     comeAgain,
     failedUnclaimed,
+    outage,
+    suspect,
+    tooLate,
     refused,
     fenceRefused,
     retryAfterMs,
@@ -172,15 +199,26 @@ export function createOutcomes(deps: OutcomeDeps): Outcomes {
   };
 }
 
+/** A message that makes room for one that must run alone: shown again at once, for another invocation. */
+export function putBack(): Outcome & { kind: 'again' } {
+  return again(0, madeRoom());
+}
+
+function madeRoom(): MailroomError {
+  return new MailroomError(
+    'PUT_BACK',
+    'The message makes room for others of its batch; no attempt is counted',
+  );
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.ceil(ms / 1_000) * 1_000;
+}
+
 /** The poison of a message that has failed too often. */
 export function attemptsSpent(attempts: number, error: unknown): MailroomError {
   const last = isErrorWithCode(error, 'UNKNOWN')
     ? errorMessage(error)
     : `${errorCode(error)}: ${errorMessage(error)}`;
-  return poison('ATTEMPTS_SPENT', `Given up after ${attempts} attempts. ${last}`);
-}
-
-/** The error of a message whose handler was not done when the batch had to be answered. */
-export function outOfTime(): MailroomError {
-  return new MailroomError('OUT_OF_TIME', "The handler was still running when the function's time was up");
+  return poison('ATTEMPTS_SPENT', `Rejected after ${attempts} attempts. ${last}`);
 }

@@ -5,6 +5,7 @@ import { effectKey, expiresAt, SCHEMA } from '../rows.ts';
 import { type Item, UPDATE_EACH_MAX } from '../table.ts';
 import { type EffectDeps, EffectPersistence } from './effect-persistence.ts';
 import type { Claim } from './inbox-conditions.ts';
+import type { JsonOf } from './json-of.ts';
 
 /** The longest stored result of an effect, in characters of JSON: it shares its item's 400 KB with little else. */
 const EFFECT_RESULT_MAX_CHARS = 100_000;
@@ -14,7 +15,7 @@ const EFFECT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** The side effects of one claim. */
 export interface Effects {
   /** Runs a side effect under its own key, unless its result is stored already. */
-  once<T>(name: string, effect: (idempotencyKey: string) => Promise<T>): Promise<T>;
+  once<T>(name: string, effect: (idempotencyKey: string) => Promise<T>): Promise<JsonOf<T>>;
   /** Resolves when none of them is running any more. */
   idle(): Promise<void>;
   /** Whether one of them is running. */

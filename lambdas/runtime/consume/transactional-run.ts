@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
-import { isAlreadyProcessed, isPoison, isTransactionCancelled, MailroomError } from '../errors.ts';
+import { isAlreadyProcessed, isTransactionCancelled, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
 import type { RandomBytes } from '../event-id.ts';
 import { backoffMs } from '../retry.ts';
@@ -11,12 +11,14 @@ import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
 import type { Delivery } from './delivery.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import type { Inbox } from './inbox.ts';
-import { RESPONSE_MARGIN_MS } from './leased-run.ts';
-import { attemptsSpent, type Outcome, type Outcomes, outOfTime } from './message-outcome.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
+import { readEvent } from './message.ts';
+import type { Outcome, Outcomes } from './message-outcome.ts';
+import { isOutageOf } from './outage.ts';
 
 /** What running transactional handlers without a claim needs. */
 export interface UnclaimedRunDeps extends FreshReadDeps {
-  readonly config: ConsumerConfig;
+  readonly config: Pick<ConsumerConfig, 'tableName'>;
   readonly telemetry: Telemetry;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
@@ -28,11 +30,11 @@ export interface UnclaimedRunDeps extends FreshReadDeps {
  * transaction, on condition that there is no row.
  *
  * @returns `undefined` when there is one, and the message has to be claimed
- * @throws what the handler threw, or `ATTEMPTS_SPENT` when that was its last attempt
+ * @throws what the table throws when its message cannot be rejected
  */
 export type UnclaimedRun = (
   handler: TransactionalHandler,
-  event: Envelope,
+  envelope: Envelope,
   delivery: Delivery,
 ) => Promise<Outcome | undefined>;
 
@@ -52,25 +54,30 @@ interface FreshReadDeps {
 export function createUnclaimedRun(deps: UnclaimedRunDeps): UnclaimedRun {
   const { config, clock, random, telemetry, inbox, outbox, outcomes } = deps;
 
-  return async (handler, event, delivery) => {
+  return async (handler, envelope, delivery) => {
     const { message, receives, endsBy } = delivery;
     const commit = async (actions: readonly TransactAction[]) => {
-      const refusal = await inbox.commitUnclaimed(message, actions, receives);
-      if (refusal === undefined) {
-        telemetry.count('EventsCommitted', eventCount(actions));
-        return outcomes.processed(delivery);
+      try {
+        const refusal = await inbox.commitUnclaimed(message, actions, receives);
+        if (refusal === undefined) {
+          telemetry.count('EventsCommitted', eventCount(actions));
+          return outcomes.processed(delivery);
+        }
+        return refusal.status === 'open' ? undefined : await outcomes.refused(delivery, refusal);
+      } catch (error) {
+        if (isOutageOf(actions, config.tableName, error)) return outcomes.outage(delivery, error);
+        throw error;
       }
-      return refusal.status === 'open' ? undefined : outcomes.refused(delivery, refusal);
     };
     const remainingMs = () => Math.max(0, endsBy - clock.now());
     try {
+      const event = await readEvent(handler.definition, envelope);
       return await onFreshReads({ clock, random, remainingMs }, async () =>
         commit(await actionsOf(handler, event, { attempt: receives, remainingMs })),
       );
     } catch (error) {
       if (isAlreadyProcessed(error)) return commit([]);
-      if (isPoison(error) || receives < config.maxAttempts) throw error;
-      throw attemptsSpent(receives, error);
+      return outcomes.failedUnclaimed(delivery, error);
     }
   };
 

@@ -19,9 +19,9 @@ export interface SweepReport {
   readonly oldestPendingMs: number;
   /** For how long the row that was served least recently has been nobody's, milliseconds; 0 when somebody holds each of them. */
   readonly oldestLeaseMs: number;
-  /** DEAD events, in all shards. */
-  readonly dead: number;
-  /** Whether the pass came to its end: every page and pointer of its range was read, and the bus took what it was given. */
+  /** DEAD events, in all shards; absent when they could not be counted. */
+  readonly dead?: number | undefined;
+  /** Whether the pass came to its end: none of its steps failed, there was time for all of them, and the bus took what it was given. */
   readonly complete: boolean;
 }
 

@@ -2,16 +2,17 @@ import pMap from 'p-map';
 import type { UnsettledPointer } from '../rows.ts';
 import { createPartitionSweep, type SweepDeps } from './partition-sweep.ts';
 import { createRelay, type Relay, type RelayHandlerDeps } from './relay.ts';
-import { goesOn, type Tally } from './sweep-tally.ts';
+import { goesOn, stepFailed, type Tally } from './sweep-tally.ts';
 import { createUnsettledMinutes } from './unsettled-minutes.ts';
 
 /** Sweeps all shards: some of them in parallel, each in order, and each with its own share of the calls. */
 export interface ShardSweep {
   /**
-   * Sweeps minutes in all shards. True when all of it was read whole.
+   * Sweeps minutes in all shards. One that fails does not hold up those after it.
    *
    * @param minutes - as they stand in keys, in the order in which they are read
-   * @param how.pointers - whether a minute that is left unsettled gets a pointer
+   * @param how.pointers - whether a minute that is left unsettled, or could not be read, gets a pointer
+   * @returns whether each of them, in every shard, was read whole or has a pointer: only then may the state move past them
    */
   minutes(
     shards: number,
@@ -19,8 +20,8 @@ export interface ShardSweep {
     how: { readonly consistent: boolean; readonly pointers: boolean },
     tally: Tally,
   ): Promise<boolean>;
-  /** The pointers to unsettled minutes, by shard. */
-  pointers(shards: number): Promise<UnsettledPointer[][]>;
+  /** The pointers to unsettled minutes, by shard; none of a shard whose pointers cannot be read. */
+  pointers(shards: number, tally: Tally): Promise<UnsettledPointer[][]>;
   /**
    * Sweeps the minutes that have a pointer, strongly consistently, after the pointer's token was read. A pointer goes only
    * when its minute is clean, and only under that token. True when all of it was done.
@@ -47,35 +48,38 @@ export function createShardSweep(
   const sweepPartition = createPartitionSweep(deps, (shard) => relays[shard % relays.length] as Relay);
   const unsettledMinutes = createUnsettledMinutes(deps);
 
-  /** Does the work of every shard. True when all of it was done. */
+  /** Does the work of every shard. @param work - true when nothing of it is left to be done again */
   async function eachShard<T>(
     shards: readonly (readonly T[])[],
     tally: Tally,
-    work: (item: T) => Promise<void>,
+    work: (item: T) => Promise<boolean>,
   ): Promise<boolean> {
-    let whole = true;
+    let done = true;
     await pMap(
       shards,
       async (items) => {
         for (const item of items) {
           if (!goesOn(tally, clock.now())) {
-            whole = false;
+            done = false;
             return;
           }
-          try {
-            await work(item);
-          } catch (error) {
-            whole = false;
-            telemetry.log.error('A minute could not be swept; the next pass reads it again', {
-              error: error as Error,
-            });
-            return;
-          }
+          if (!(await work(item))) done = false;
         }
       },
       { concurrency: shardsAtOnce },
     );
-    return whole && goesOn(tally, clock.now());
+    return done && goesOn(tally, clock.now());
+  }
+
+  /** Does one step. True unless it failed. */
+  async function attempt(step: string, tally: Tally, work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      stepFailed(telemetry, tally, step, error);
+      return false;
+    }
   }
 
   async function sweepUnsettled(pointer: UnsettledPointer, tally: Tally): Promise<void> {
@@ -91,12 +95,31 @@ export function createShardSweep(
     minutes: (shards, minutes, { consistent, pointers }, tally) => {
       const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
       return eachShard(work, tally, async ({ shard, minute }) => {
-        const { left } = await sweepPartition(shard, minute, consistent, tally);
-        if (pointers && left > 0) await unsettledMinutes.put(shard, minute);
+        const at = `${minute} of shard ${shard}`;
+        let clean = false;
+        const read = await attempt(`sweep ${at}`, tally, async () => {
+          clean = (await sweepPartition(shard, minute, consistent, tally)).left === 0;
+        });
+        if (clean || !pointers) return read;
+        return attempt(`leave ${at} unsettled`, tally, () => unsettledMinutes.put(shard, minute));
       });
     },
-    pointers: (shards) => unsettledMinutes.list(shards, shardsAtOnce),
-    unsettled: (pointers, tally) => eachShard(pointers, tally, (pointer) => sweepUnsettled(pointer, tally)),
+    pointers: (shards, tally) =>
+      pMap(
+        Array.from({ length: shards }, (_, shard) => shard),
+        async (shard) => {
+          let pointers: UnsettledPointer[] = [];
+          await attempt(`list the unsettled minutes of shard ${shard}`, tally, async () => {
+            pointers = await unsettledMinutes.list(shard);
+          });
+          return pointers;
+        },
+        { concurrency: shardsAtOnce },
+      ),
+    unsettled: (pointers, tally) =>
+      eachShard(pointers, tally, (pointer) =>
+        attempt(`sweep ${pointer.SK} of ${pointer.PK} again`, tally, () => sweepUnsettled(pointer, tally)),
+      ),
   };
 }
 

@@ -5,7 +5,7 @@ import type { SweepReport } from './relay-sweep.ts';
 import type { ShardSweep } from './shard-sweep.ts';
 import { MINUTE_MS, minutesToSweep } from './sweep-minutes.ts';
 import { type SweepStart, startSweep } from './sweep-state.ts';
-import { newTally, type Tally } from './sweep-tally.ts';
+import { goesOn, newTally, stepFailed, type Tally } from './sweep-tally.ts';
 
 /**
  * One whole pass, and how many shards it read.
@@ -33,35 +33,53 @@ export function createSweepPass(deps: SweepDeps, shardSweep: ShardSweep): SweepP
     const { shards } = start;
 
     // Pointers that this pass puts are for the next one.
-    const pointers = await shardSweep.pointers(shards);
+    const pointers = await shardSweep.pointers(shards, tally);
     tally.endsBy = startedAt + (endsBy - startedAt) * RANGE_SHARE;
     const swept = await sweepAges(start, startedAt, tally);
     tally.endsBy = endsBy;
     const settled = await shardSweep.unsettled(pointers, tally);
 
-    const report = await reportOf(tally, shards, swept && settled);
+    const dead = await countDead(shards, tally);
+    const report = reportOf(tally, dead, swept && settled && tally.failures === 0);
     telemetry.gauge('PendingEvents', report.pending);
     telemetry.duration('OldestPendingAge', report.oldestPendingMs);
     telemetry.duration('OldestLeaseAge', report.oldestLeaseMs);
-    telemetry.gauge('DeadEvents', report.dead);
+    if (dead !== undefined) telemetry.gauge('DeadEvents', dead);
     telemetry.log.info('Swept', { ...report });
     return { report, shards };
   };
 
-  /** Every minute whose age was passed since the last pass, step by step; true when all of them were read whole. */
+  /**
+   * Every minute whose age was passed since the last pass, step by step. The state moves past a step only when each of its
+   * minutes was read whole or has a pointer, in every shard, and past no step after one that it stays before: so whatever was
+   * not read is read by the next pass, and a step that fails does not hold up the newer ones.
+   *
+   * @returns false when there was no time for all of it, or the bus takes nothing
+   */
   async function sweepAges(start: SweepStart, startedAt: number, tally: Tally): Promise<boolean> {
+    let moves = true;
     for (let from = start.since; from < startedAt; ) {
       const to = Math.min(startedAt, from + STEP_MS);
       const how = { consistent: false, pointers: true };
-      const whole = await shardSweep.minutes(start.shards, minutesToSweep(from, to), how, tally);
-      if (!whole) return false;
-      await start.moveTo(to);
+      const settled = await shardSweep.minutes(start.shards, minutesToSweep(from, to), how, tally);
+      moves = moves && settled && (await moved(start, to, tally));
+      if (!settled && !goesOn(tally, clock.now())) return false;
       from = to;
     }
     return true;
   }
 
-  async function reportOf(tally: Tally, shards: number, complete: boolean): Promise<SweepReport> {
+  async function moved(start: SweepStart, to: number, tally: Tally): Promise<boolean> {
+    try {
+      await start.moveTo(to);
+      return true;
+    } catch (error) {
+      stepFailed(telemetry, tally, 'store how far the sweep came', error);
+      return false;
+    }
+  }
+
+  function reportOf(tally: Tally, dead: number | undefined, complete: boolean): SweepReport {
     const left = [...tally.left.values()];
     const since = (times: readonly number[]) => Math.max(0, clock.now() - Math.min(...times));
     return {
@@ -69,21 +87,27 @@ export function createSweepPass(deps: SweepDeps, shardSweep: ShardSweep): SweepP
       pending: left.reduce((sum, { rows }) => sum + rows, 0),
       oldestPendingMs: since(left.map(({ oldest }) => oldest)),
       oldestLeaseMs: since(left.map(({ leaseUntil }) => leaseUntil)),
-      dead: await countDead(shards),
+      dead,
       complete,
     };
   }
 
-  async function countDead(shards: number): Promise<number> {
-    let dead = 0;
-    for (let shard = 0; shard < shards; shard += 1) {
-      let cursor: Item | undefined;
-      do {
-        const page = await table.query({ pk: deadKey(shard, '').PK, cursor });
-        dead += page.items.length;
-        cursor = page.cursor;
-      } while (cursor !== undefined);
+  /** How many events are DEAD; `undefined` when that cannot be read. */
+  async function countDead(shards: number, tally: Tally): Promise<number | undefined> {
+    try {
+      let dead = 0;
+      for (let shard = 0; shard < shards; shard += 1) {
+        let cursor: Item | undefined;
+        do {
+          const page = await table.query({ pk: deadKey(shard, '').PK, cursor });
+          dead += page.items.length;
+          cursor = page.cursor;
+        } while (cursor !== undefined);
+      }
+      return dead;
+    } catch (error) {
+      stepFailed(telemetry, tally, 'count the DEAD events', error);
+      return undefined;
     }
-    return dead;
   }
 }

@@ -69,8 +69,9 @@ export async function sweepRange(
   let sweptTo = range.since;
   let pending = 0;
   for (const { minute, to } of rangeSteps(range)) {
-    const whole = await shardSweep.minutes(shards, [minute], { consistent: true, pointers: true }, tally);
-    if (!whole) break; // the next call reads this step again, and counts what it leaves
+    const settled = await shardSweep.minutes(shards, [minute], { consistent: true, pointers: true }, tally);
+    // The next call reads this step again, and counts what it leaves: a pointer alone tells the operator nothing.
+    if (!settled || tally.failures > 0) break;
     for (const { rows } of tally.left.values()) pending += rows;
     tally.left.clear();
     sweptTo = to;

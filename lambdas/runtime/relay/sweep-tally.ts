@@ -1,3 +1,4 @@
+import type { Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 
 /** What one partition was left with. */
@@ -13,6 +14,8 @@ interface Left {
 /** What one pass counts as it goes. */
 export interface Tally {
   published: number;
+  /** Steps that failed, and that the next pass repeats. */
+  failures: number;
   /** By partition, where there is something left: one that is read twice counts once. */
   readonly left: Map<string, Left>;
   readonly breaker: BusBreaker;
@@ -37,6 +40,7 @@ const MARK_MS = 3_000;
 export function newTally(endsBy: number, publishTimeoutMs: number): Tally {
   return {
     published: 0,
+    failures: 0,
     left: new Map(),
     breaker: createBusBreaker(),
     endsBy,
@@ -47,4 +51,14 @@ export function newTally(endsBy: number, publishTimeoutMs: number): Tally {
 /** Whether there is time for more, and a bus that takes it. */
 export function goesOn(tally: Tally, now: number): boolean {
   return !tally.breaker.isGivenUp() && now < tally.endsBy - END_MARGIN_MS;
+}
+
+/** Reports a step that failed. The pass goes on with the next step, so that newer minutes are not held up. */
+export function stepFailed(telemetry: Telemetry, tally: Tally, step: string, error: unknown): void {
+  tally.failures += 1;
+  telemetry.count('SweepFailures');
+  telemetry.log.error('A step of the sweep failed; the next pass repeats it', {
+    step,
+    error: error as Error,
+  });
 }

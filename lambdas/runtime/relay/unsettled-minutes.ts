@@ -1,4 +1,3 @@
-import pMap from 'p-map';
 import { isConditionFailed } from '../errors.ts';
 import { mintToken, type RandomBytes } from '../event-id.ts';
 import { asRow, SCHEMA, type UnsettledPointer, unsettledKey } from '../rows.ts';
@@ -8,13 +7,8 @@ import type { Item, Table } from '../table.ts';
 export interface UnsettledMinutes {
   /** Says that a minute of a shard is unsettled, under a new token. */
   put(shard: number, minute: string): Promise<void>;
-  /**
-   * All pointers, by shard.
-   *
-   * @param shards - how many shards there are
-   * @param atOnce - how many of them are read at once
-   */
-  list(shards: number, atOnce: number): Promise<UnsettledPointer[][]>;
+  /** All pointers of a shard. */
+  list(shard: number): Promise<UnsettledPointer[]>;
   /** Takes a pointer out, unless somebody put it anew since it was read: whoever did knows of more. */
   remove(pointer: UnsettledPointer): Promise<void>;
 }
@@ -26,17 +20,6 @@ export function createUnsettledMinutes(deps: {
 }): UnsettledMinutes {
   const { table, random } = deps;
 
-  async function ofShard(pk: string): Promise<UnsettledPointer[]> {
-    const pointers: UnsettledPointer[] = [];
-    let cursor: Item | undefined;
-    do {
-      const page = await table.query({ pk, cursor });
-      pointers.push(...page.items.map((item) => asRow<UnsettledPointer>(item)));
-      cursor = page.cursor;
-    } while (cursor !== undefined);
-    return pointers;
-  }
-
   return {
     put: async (shard, minute) => {
       const pointer: UnsettledPointer = {
@@ -46,12 +29,16 @@ export function createUnsettledMinutes(deps: {
       };
       await table.write({ Put: { Item: { ...pointer } } });
     },
-    list: (shards, atOnce) =>
-      pMap(
-        Array.from({ length: shards }, (_, shard) => unsettledKey(shard, '').PK),
-        ofShard,
-        { concurrency: atOnce },
-      ),
+    list: async (shard) => {
+      const pointers: UnsettledPointer[] = [];
+      let cursor: Item | undefined;
+      do {
+        const page = await table.query({ pk: unsettledKey(shard, '').PK, cursor });
+        pointers.push(...page.items.map((item) => asRow<UnsettledPointer>(item)));
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      return pointers;
+    },
     remove: async ({ PK, SK, token }) => {
       try {
         await table.write({

@@ -28,7 +28,9 @@ export function consumerConfig(settings: Partial<ConsumerConfig> = {}): Consumer
     queueUrl: 'memory',
     leaseMs: 30_000,
     visibilityTimeoutMs: 180_000,
-    maxAttempts: 5,
+    maxAttempts: 10,
+    retryFirstMs: 2_000,
+    retryLongestMs: 900_000,
     inboxRetentionDays: 35,
     ...settings,
   };

@@ -22,6 +22,8 @@ export interface MemoryQueueOptions {
   readonly visibilityTimeoutMs?: number | undefined;
   /** After how many receives a message goes to the dead-letter queue. @default never */
   readonly maxReceiveCount?: number | undefined;
+  /** Draws from 0 to just below 1: a receive then takes any of the visible messages, as SQS does. @default the oldest first */
+  readonly draw?: (() => number) | undefined;
 }
 
 /** One message as it stands. */
@@ -96,6 +98,7 @@ export function memoryQueue(options: MemoryQueueOptions = {}): MemoryQueue {
     name = 'memory',
     visibilityTimeoutMs = 30_000,
     maxReceiveCount = Infinity,
+    draw,
   } = options;
   let waiting: Stored[] = [];
   let dead: Stored[] = [];
@@ -138,10 +141,11 @@ export function memoryQueue(options: MemoryQueueOptions = {}): MemoryQueue {
     const spent = visible.filter(({ receiveCount }) => receiveCount >= maxReceiveCount);
     waiting = waiting.filter((message) => !spent.includes(message));
     dead.push(...spent);
-    return visible
-      .filter((message) => !spent.includes(message))
-      .slice(0, max)
-      .map(receiveOne);
+    const left = visible.filter((message) => !spent.includes(message));
+    const taken: Stored[] = [];
+    while (taken.length < max && left.length > 0)
+      taken.push(...left.splice(draw === undefined ? 0 : Math.floor(draw() * left.length), 1));
+    return taken.map(receiveOne);
   }
 
   function remove(receiptHandle: string): void {

@@ -13,7 +13,7 @@ import type {
   TransactAction,
   Write,
 } from '../table.ts';
-import { assertEachUpdates, soleAction } from '../table-checks.ts';
+import { assertEachUpdates, checkedAction, checkedActions } from '../table-checks.ts';
 import { type Attributes, byteOrder, equal } from './attribute-values.ts';
 import { assertItemBytes, judge, type Outcome, prepare } from './memory-action.ts';
 import { createStore, type KeyNames, type Store, toAttributes, toItem } from './memory-store.ts';
@@ -127,7 +127,7 @@ export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
   }
 
   async function write(write: Write): Promise<Item | undefined> {
-    const { kind } = soleAction(write);
+    const { kind } = checkedAction(write);
     if (kind === 'ConditionCheck') {
       throw new MailroomError('BAD_WRITE', 'A ConditionCheck writes nothing; it belongs in a transaction.');
     }
@@ -143,6 +143,7 @@ export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
   }
 
   async function transact(actions: readonly TransactAction[], token?: string): Promise<void> {
+    checkedActions(actions);
     const prepared = prepareAll(actions, storeOf);
     const request = token === undefined ? '' : fingerprint(actions);
     if (token !== undefined && isReplay(token, request)) return;

@@ -40,8 +40,9 @@ export interface Outbox {
    *
    * @returns the envelopes as they will be published, in the order of `events`
    * @throws `TRANSACTION_CANCELLED` when a condition was not met; its `reasons` begin with those of `writes`, in order
-   * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT` or
-   * `STALE_ENTRY` before anything is sent
+   * @throws `BAD_ITEM` when `writes` has a value that DynamoDB does not store, such as a `Date`, a promise or an instance of a class
+   * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT`, `BAD_WRITE` or
+   * `STALE_ENTRY`, like `BAD_ITEM`, before anything is sent
    *
    * @example
    * ```ts
@@ -155,7 +156,9 @@ export function createOutbox(deps: OutboxDeps): Outbox {
           `at most ${bytesMax} fit. Store the large part elsewhere (S3) and put its address into the event.`,
       );
     }
-    return { Put: { TableName: table.name, Item: row, ConditionExpression: 'attribute_not_exists(PK)' } };
+    return {
+      Put: { TableName: table.name, Item: { ...row }, ConditionExpression: 'attribute_not_exists(PK)' },
+    };
   }
 
   return {

@@ -3,6 +3,7 @@ import { eventIdTime, isEventId } from '../event-id.ts';
 import { itemBytes } from '../item-size.ts';
 import { OUTBOX_PREFIX } from '../rows.ts';
 import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../table.ts';
+import { checkedActions } from '../table-checks.ts';
 
 /**
  * Entries this old are refused by `commit`: used again after their PUBLISHED row has been deleted by TTL, they
@@ -11,11 +12,11 @@ import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } f
 const ENTRY_AGE_MAX_MS = 5 * 60_000;
 
 /**
- * Refuses a transaction that DynamoDB would refuse, with an error that says what to do, and entries that were
- * made too long ago.
+ * Refuses a transaction that DynamoDB would refuse, or that cannot be sent as it is, with an error that says what to do, and
+ * entries that were made too long ago.
  *
  * @param ownActions - how many actions Mailroom adds: a consumer's inbox row @default 0
- * @throws `EMPTY_COMMIT`, `TRANSACTION_TOO_LARGE`, `STALE_ENTRY`
+ * @throws `EMPTY_COMMIT`, `TRANSACTION_TOO_LARGE`, `BAD_WRITE`, `BAD_ITEM`, `STALE_ENTRY`
  */
 export function checkTransaction(actions: readonly TransactAction[], now: number, ownActions = 0): void {
   const count = actions.length + ownActions;
@@ -29,6 +30,7 @@ export function checkTransaction(actions: readonly TransactAction[], now: number
         `at most ${TRANSACTION_ACTIONS_MAX}. Split the work into several commits.`,
     );
   }
+  checkedActions(actions); // before their size: that walk has no end where an item contains itself
   const bytes = actions.reduce((sum, action) => sum + (action.Put?.Item ? itemBytes(action.Put.Item) : 0), 0);
   if (bytes > TRANSACTION_BYTES_MAX) {
     throw new MailroomError(

@@ -21,7 +21,7 @@ import {
   type RejectedPointer,
   rejectedKey,
 } from '../../../lambdas/runtime/rows.ts';
-import { reachableUrl } from '../../../localstack/deploy.ts';
+import { callFunctionUrl, type FunctionUrlRequest } from '../../../localstack/function-url.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { eventually } from './eventually.ts';
 
@@ -33,7 +33,7 @@ export const documents = DynamoDBDocumentClient.from(dynamoClient(endpoint));
 /** The Mailroom table. */
 export const tableName = required(outputs, 'TableName');
 const bankTableName = required(outputs, 'BankTableName');
-const apiUrl = reachableUrl(endpoint, required(outputs, 'OrdersUrl'));
+const apiUrl = required(outputs, 'OrdersUrl');
 
 /** What the API answered. */
 export interface Answer {
@@ -44,10 +44,12 @@ export interface Answer {
 }
 
 /** Sends a request to the orders API. */
-export async function request(method: string, path: string, init: RequestInit = {}): Promise<Answer> {
-  const response = await fetch(new URL(path, apiUrl), { method, ...init });
-  const text = await response.text();
-  return { status: response.status, text, location: response.headers.get('location') };
+export async function request(method: string, path: string, init: FunctionUrlRequest = {}): Promise<Answer> {
+  const { status, headers, text } = await callFunctionUrl(endpoint, new URL(path, apiUrl), {
+    method,
+    ...init,
+  });
+  return { status, text, location: headers.location ?? null };
 }
 
 /** Sends `POST /orders`. */

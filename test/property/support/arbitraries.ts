@@ -20,7 +20,7 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
 );
 
 /** Numbers that JSON, JavaScript and DynamoDB do not agree on, and plain ones. */
-const anyNumber: fc.Arbitrary<number> = fc.oneof(
+export const anyNumber: fc.Arbitrary<number> = fc.oneof(
   fc.integer(),
   fc.double(),
   fc.maxSafeInteger(),

@@ -5,7 +5,7 @@ import { rangeOf } from '../../../cli/letters/stream-letter.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operate/directory.ts';
-import type { InboxRow } from '../../../lambdas/runtime/rows.ts';
+import { type InboxRow, inboxHistoryKey } from '../../../lambdas/runtime/rows.ts';
 import { memoryTable } from '../../../lambdas/runtime/testing.ts';
 
 const NOW = Date.UTC(2026, 5, 1);
@@ -32,11 +32,11 @@ function letter(row: Partial<InboxRow> | undefined, { ageDays = 1, body = 'reada
 }
 
 /** Judges letters with a consumer that can read all but one body. */
-async function judge(letters: readonly DeadItem[]) {
+async function judge(letters: readonly DeadItem[], table = memoryTable()) {
   const asked: string[] = [];
   const judged = await judgeLetters(
     {
-      table: memoryTable(),
+      table,
       now: NOW,
       check: async (_, bodies) => {
         asked.push(...bodies);
@@ -75,6 +75,26 @@ describe('a letter', () => {
   ])('%s', async (_, row, verdict, ageDays = 1) => {
     const { judged } = await judge([letter(row, { ageDays })]);
     expect(judged).toMatchObject([{ verdict }]);
+  });
+
+  test('without a row is too old by the shortest retention since its event was written', async () => {
+    const table = memoryTable();
+    const retentions = [
+      { days: 10, since: NOW - 60 * DAY_MS },
+      { days: 35, since: NOW - 20 * DAY_MS },
+    ];
+    const history = {
+      ...inboxHistoryKey('payments'),
+      schema: 1,
+      retentions,
+      changedAt: retentions[1]?.since,
+    };
+    await table.write({ Put: { Item: history } });
+    const { judged } = await judge(
+      [25, 18].map((ageDays) => letter(undefined, { ageDays })),
+      table,
+    );
+    expect(judged).toMatchObject([{ verdict: 'too-old' }, { verdict: 'runs' }]);
   });
 
   test('that today’s code cannot read still fails, and says why; one that is handled is not even asked about', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { type InboxRow, inboxHistoryKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { auditRig, consumerEntry, DAY_MS, MINUTE_MS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;
@@ -195,5 +195,18 @@ describe('an event without an inbox row', () => {
     await rig.event(2 * DAY_MS - 1);
     const range = { since: now - 2 * DAY_MS, until: now - 2 * DAY_MS + MINUTE_MS, earlier: true };
     expect((await rig.run(range)).consumers.payments).toMatchObject({ unproven: 1, missing: 1 });
+  });
+
+  test('is unproven when its row may have expired under a shorter retention than today’s', async () => {
+    const rig = auditRig([consumerEntry('payments', { inboxRetentionDays: 35 })]);
+    const now = rig.clock.now();
+    const retentions = [
+      { days: 2, since: 0 },
+      { days: 35, since: now - DAY_MS },
+    ];
+    await rig.table.write({ Put: { Item: { ...inboxHistoryKey('payments'), retentions } } });
+    await rig.event(3 * DAY_MS);
+    const range = { since: now - 4 * DAY_MS, until: now - 2 * DAY_MS };
+    expect((await rig.run(range)).consumers.payments).toMatchObject({ unproven: 1, missing: 0 });
   });
 });

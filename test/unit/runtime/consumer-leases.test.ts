@@ -14,7 +14,7 @@ describe('a leased handler', () => {
     const table = {
       ...parts.memory,
       write: async (write: Parameters<typeof parts.memory.write>[0]) => {
-        writes += 1;
+        if (write.Update?.Key?.SK === 'MESSAGE') writes += 1;
         if (writes === 2) await parts.clock.sleep(18_000); // the renewal
         return parts.memory.write(write);
       },
@@ -99,7 +99,7 @@ describe('a leased handler', () => {
 });
 
 describe('a message that somebody else holds', () => {
-  const held = (parts: Parts, event: Envelope, leaseMs: number, attempts = 1) =>
+  const held = (parts: Parts, event: Envelope, leaseMs: number, attempts = 1, more: object = {}) =>
     parts.memory.write({
       Put: {
         Item: {
@@ -110,6 +110,7 @@ describe('a message that somebody else holds', () => {
           attempts,
           leaseUntil: parts.clock.now() + leaseMs,
           endsBy: parts.clock.now() + leaseMs + 60_000,
+          ...more,
         },
       },
     });
@@ -139,30 +140,40 @@ describe('a message that somebody else holds', () => {
     expect(inboxRow(parts, event)).toMatchObject({ attempts: 1, fence: 'other' });
   });
 
-  test('is taken over when its lease has passed: last, alone, fewest attempts first', async () => {
+  test('is taken over when its lease has passed: at once, beside the others of its batch', async () => {
     const parts = bench();
-    const order: string[] = [];
-    let running = 0;
-    const [killer, victim, fresh] = [
-      send(parts, { aggregateId: 'killer' }),
-      send(parts, { aggregateId: 'victim' }),
-      send(parts, { aggregateId: 'fresh' }),
-    ];
-    if (!killer || !victim || !fresh) throw new Error('unreachable');
+    const started: string[] = [];
+    const [left, fresh] = [send(parts, { aggregateId: 'left' }), send(parts, { aggregateId: 'fresh' })];
+    if (!left || !fresh) throw new Error('unreachable');
     await receivedBefore(parts);
-    await held(parts, killer, -1, 2);
-    await held(parts, victim, -1, 1);
+    await held(parts, left, -1, 2);
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (event, ctx) => {
-        running += 1;
-        order.push(`${event.aggregateId} ${ctx.attempt} with ${running}`);
-        await parts.clock.sleep(3_000);
-        running -= 1;
+        started.push(`${event.aggregateId}, attempt ${ctx.attempt}, ${ctx.remainingMs() / 1_000} s left`);
+        await parts.clock.sleep(20_000);
       }),
     ]);
     await deliver();
-    expect(order).toEqual(['fresh 1 with 1', 'victim 2 with 1', 'killer 3 with 1']);
-    expect(parts.telemetry.counted('LeasesExpired')).toBe(2);
+    expect(started.sort()).toEqual(['fresh, attempt 1, 30 s left', 'left, attempt 2, 30 s left']);
+    expect(parts.telemetry.counted('LeasesExpired')).toBe(1);
+    expect(inboxRow(parts, left)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('is claimed at once where its row has no lease: it is never stuck', async () => {
+    const parts = bench();
+    const event = send(parts);
+    await receivedBefore(parts);
+    await held(parts, event, -1);
+    await parts.memory.write({
+      Update: {
+        Key: { ...inboxKey(CONSUMER, event.eventId) },
+        UpdateExpression: 'REMOVE leaseUntil, endsBy',
+      },
+    });
+    const handle = vi.fn();
+    await consumer(parts, [leased(ThingHappened, handle)]).deliver();
+    expect(handle).toHaveBeenCalledTimes(1);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
   test('that is received for the first time is run, whatever was counted under other messages', async () => {
@@ -196,14 +207,18 @@ describe('a message that somebody else holds', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('past its attempts is rejected without being run: its process died each time', async () => {
+  test('past its attempts is rejected without being run: its process died each time, also when it ran alone', async () => {
     const parts = bench();
     const handle = vi.fn();
     const event = send(parts);
     await receivedBefore(parts);
-    await held(parts, event, -1, 3);
+    await held(parts, event, -1, 3, { unfinished: 2 });
     await consumer(parts, [leased(ThingHappened, handle)]).deliver();
     expect(handle).not.toHaveBeenCalled();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'REJECTED',
+      reason: 'ATTEMPTS_SPENT',
+      lastError: expect.stringContaining('The function ended before its handler did'),
+    });
   });
 });

@@ -3,7 +3,7 @@ import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext, type QueueHandler } from '../../../lambdas/runtime/testing.ts';
 import { type bench, consumerConfig, runThrough } from '../../support/runtime-bench.ts';
 
 /** What {@link bench} puts on a consumer's bench. */
@@ -33,6 +33,92 @@ export function consumer(
         const next = Math.min(...queue.messages().map((message) => message.visibleAt));
         if (Number.isFinite(next)) await clock.advance(Math.max(1, next - clock.now()));
       }
+    },
+  };
+}
+
+/**
+ * Lambda with functions that can die: every invocation is a process of its own. After a kill nothing that it does has an
+ * effect, and the whole batch is shown again when its visibility timeout has passed.
+ *
+ * @param handlersOf - makes the handlers of one process, with what kills it
+ */
+export function mortal(
+  parts: Parts,
+  handlersOf: (process: { kill(): Promise<never> }) => readonly Handler[],
+  change: Partial<typeof consumerConfig> = {},
+) {
+  const { queue, clock } = parts;
+  const timeoutMs = 30_000;
+
+  function invocation(): QueueHandler {
+    let dead = false;
+    const never = () => new Promise<never>(() => {});
+    const living = <T extends object>(port: T): T =>
+      new Proxy(port, {
+        get: (target, name) => {
+          const call: unknown = Reflect.get(target, name);
+          if (typeof call !== 'function') return call;
+          return (...args: unknown[]) => (dead ? never() : Reflect.apply(call, target, args));
+        },
+      });
+    const { handle } = consumer(
+      { ...parts, queue: living(queue) },
+      handlersOf({
+        kill: () => {
+          dead = true;
+          return never();
+        },
+      }),
+      living(parts.memory),
+      change,
+    );
+    return (event, context) => {
+      const stopped = clock.sleep(timeoutMs).then(() => {
+        dead = true;
+        throw new Error('the process is gone');
+      });
+      return Promise.race([handle(event, context), stopped]);
+    };
+  }
+
+  /** One batch of what is visible. */
+  const deliver = (batchSize = 10) =>
+    runThrough(clock, queue.deliver(invocation(), batchSize, lambdaContext({ clock, timeoutMs })));
+
+  return {
+    deliver,
+    /**
+     * Several pollers at a time, until the queue is empty or the time is over.
+     *
+     * @param every - called each second, before the pollers look
+     */
+    async poll(pollers: number, forMs: number, every: () => void = () => {}): Promise<void> {
+      let busy = 0;
+      for (const end = clock.now() + forMs; clock.now() < end && queue.messages().length > 0; ) {
+        every();
+        const now = clock.now();
+        if (queue.messages().some(({ visibleAt }) => visibleAt <= now)) {
+          for (; busy < pollers; busy += 1) {
+            const context = lambdaContext({ clock, timeoutMs });
+            void queue.deliver(invocation(), 10, context).finally(() => {
+              busy -= 1;
+            });
+          }
+        }
+        await clock.advance(1_000);
+      }
+    },
+    /** Delivers until the queue is empty. @returns how many batches that took */
+    async drain(roundsMax = 2_000, batchSize = 10, before: () => void = () => {}): Promise<number> {
+      for (let round = 0; round < roundsMax; round += 1) {
+        before();
+        if (queue.messages().length === 0) return round;
+        await deliver(batchSize);
+        const next = Math.min(...queue.messages().map((message) => message.visibleAt));
+        if (Number.isFinite(next)) await clock.advance(Math.max(1, next - clock.now()));
+      }
+      return roundsMax;
     },
   };
 }

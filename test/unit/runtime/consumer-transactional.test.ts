@@ -1,24 +1,28 @@
 import { describe, expect, test, vi } from 'vitest';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { lambdaContext, type QueueHandler } from '../../../lambdas/runtime/testing.ts';
-import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
-import { body, consumer, domainRow, inboxRow, pointer, send } from './consumer-rig.ts';
+import { inboxHistoryKey } from '../../../lambdas/runtime/rows.ts';
+import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
+import { body, CONSUMER, consumer, domainRow, inboxRow, mortal, pointer, send } from './consumer-rig.ts';
 
 describe('a transactional handler', () => {
   test('writes, and is processed, in one call', async () => {
     const parts = bench();
     const transact = vi.fn(parts.memory.transact);
-    const others = { write: vi.fn(), get: vi.fn(), query: vi.fn(), updateEach: vi.fn() };
+    const history = { ...inboxHistoryKey(CONSUMER), retentions: [{ days: 35, since: 0 }], changedAt: 0 };
+    await parts.memory.write({ Put: { Item: history } });
+    const get = vi.fn(parts.memory.get);
+    const others = { write: vi.fn(), query: vi.fn(), updateEach: vi.fn() };
     const { deliver } = consumer(
       parts,
       [transactional(ThingHappened, async () => ({ writes: [domainRow], events: [parts.happened(9)] }))],
-      { ...parts.memory, ...others, transact },
+      { ...parts.memory, ...others, get, transact },
     );
     const event = send(parts);
     await deliver();
     expect(transact).toHaveBeenCalledTimes(1);
     for (const call of Object.values(others)) expect(call).not.toHaveBeenCalled();
+    expect(get.mock.calls.map(([key]) => key)).toEqual([inboxHistoryKey(CONSUMER)]); // once for each start
     expect(inboxRow(parts, event)).toMatchObject({
       status: 'PROCESSED',
       attempts: 1,
@@ -118,35 +122,18 @@ describe('a transactional handler', () => {
   });
 
   test('that kills its process does not take its batch along', async () => {
-    const parts = bench();
+    const parts = bench({ maxReceiveCount: 40 });
     const killer = send(parts, { aggregateId: 'killer' });
     const siblings = Array.from({ length: 9 }, (_, n) => send(parts, { aggregateId: `sibling-${n}` }));
-    /** A process that ends in the middle of the killer's handler: from then on nothing happens, and nobody is answered. */
-    const mortal = (): QueueHandler => {
-      let dead = false;
-      const table = new Proxy(parts.memory, {
-        get: (target, name) => {
-          const call = Reflect.get(target, name) as (...args: unknown[]) => unknown;
-          return (...args: unknown[]) => (dead ? new Promise(() => {}) : call(...args));
-        },
-      });
-      const handler = transactional(ThingHappened, async (event) => {
+    await mortal(parts, ({ kill }) => [
+      transactional(ThingHappened, async (event) => {
         await parts.clock.sleep(100);
-        if (event.aggregateId === 'killer') dead = true;
-        if (dead) await new Promise(() => {});
+        if (event.aggregateId === 'killer') await kill();
         return {};
-      });
-      const { handle } = consumer(parts, [handler], table);
-      const killed = () => Promise.reject(new Error('the process is gone'));
-      return (event, context) =>
-        Promise.race([handle(event, context), parts.clock.sleep(31_000).then(killed)]);
-    };
-    for (let round = 0; round < 20 && parts.queue.messages().length > 0; round += 1) {
-      await runThrough(parts.clock, parts.queue.deliver(mortal(), 10, lambdaContext({ clock: parts.clock })));
-      const next = Math.min(...parts.queue.messages().map((message) => message.visibleAt));
-      if (Number.isFinite(next)) await parts.clock.advance(Math.max(1, next - parts.clock.now()));
-    }
-    for (const sibling of siblings) expect(inboxRow(parts, sibling)).toMatchObject({ status: 'PROCESSED' });
+      }),
+    ]).drain();
+    for (const sibling of siblings)
+      expect(inboxRow(parts, sibling)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
     expect(inboxRow(parts, killer)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
+import { MailroomError, TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
 import { backoffMs, transactWithRetry } from '../../../lambdas/runtime/retry.ts';
 import type { TransactAction } from '../../../lambdas/runtime/table.ts';
 import { bench, runThrough } from '../../support/runtime-bench.ts';
@@ -63,8 +63,8 @@ test.each([
   ['a refused condition among conflicts', cancelled('TransactionConflict', 'ConditionalCheckFailed')],
   ['a throttle among conflicts', cancelled('TransactionConflict', 'ThrottlingError')],
   ['an invalid request', named('ValidationException')],
-  ['a throttled request', named('ProvisionedThroughputExceededException')],
   ['a missing right', named('AccessDeniedException')],
+  ['an item that cannot be stored', new MailroomError('BAD_ITEM', 'a Date')],
 ])('%s is for the caller to judge, at once', async (_what, failure) => {
   const { result, tokens } = await tried([failure]);
   expect(result).toBe(failure.name);
@@ -78,6 +78,40 @@ test('once an answer was lost, a refusal proves nothing: the loss is what the ca
     cancelled('ConditionalCheckFailed'),
   ]);
   expect(lost.result).toBe('TimeoutError');
+});
+
+test.each(['ThrottlingException', 'ProvisionedThroughputExceededException', 'RequestLimitExceeded'])(
+  'a request that is turned away by %s is made again under its token, after a longer pause',
+  async (name) => {
+    const { result, tokens, count } = await tried([named(name), named(name)]);
+    expect(result).toBe('done');
+    expect(new Set(tokens).size).toBe(1);
+    expect(count).toBe(1);
+    const refused = await tried([named(name), cancelled('ConditionalCheckFailed')]);
+    expect(refused.result).toBe('TransactionCancelled'); // nothing was written before either
+  },
+);
+
+test.each(['ThrottlingException', 'InternalServerError', 'TransactionInProgressException'])(
+  '%s without end is thrown after three tries',
+  async (name) => {
+    const { result, tokens } = await tried(Array(20).fill(named(name)));
+    expect(result).toBe(name);
+    expect(tokens).toHaveLength(3);
+  },
+);
+
+test('an earlier try that is still in progress may happen yet: a refusal after it proves nothing', async () => {
+  const { result } = await tried([
+    named('TransactionInProgressException'),
+    cancelled('ConditionalCheckFailed'),
+  ]);
+  expect(result).toBe('TransactionInProgressException');
+});
+
+test('a throttle after a lost answer does not take the place of the loss', async () => {
+  const { result } = await tried([named('TimeoutError'), ...Array(20).fill(named('ThrottlingException'))]);
+  expect(result).toBe('TimeoutError');
 });
 
 test('conflicts without end are given up', async () => {

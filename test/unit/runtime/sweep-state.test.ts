@@ -3,7 +3,7 @@ import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts'
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
-import { pointers, state, sweeper } from './relay-sweep-rig.ts';
+import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
 
 test('without a state the sweep reads from the table’s creation', async () => {
   const parts = bench();
@@ -13,7 +13,7 @@ test('without a state the sweep reads from the table’s creation', async () => 
   expect(state(parts)).toMatchObject({ shards: 2, schema: 1 });
 });
 
-test('the state is the time that the pass started with, and only moves when all was read', async () => {
+test('the state is the time that the pass started with, and moves only past what was read or has a pointer', async () => {
   const parts = bench();
   await sweeper(parts).pass();
   await parts.clock.advance(5 * MINUTE_MS);
@@ -37,8 +37,15 @@ test('the state is the time that the pass started with, and only moves when all 
       return parts.memory.query(query);
     },
   };
-  await expect(sweeper({ ...parts, table: broken }).pass()).resolves.toMatchObject({ complete: false });
+  const { broken: pointersToo, table } = breaking({ ...parts, memory: broken }, { write: isPointer });
+  await expect(sweeper({ ...parts, table }).pass()).resolves.toMatchObject({ complete: false });
   expect(state(parts)?.sweptTo).toBe(startedAt);
+
+  pointersToo.is = false;
+  const startedAgainAt = parts.clock.now();
+  await expect(sweeper({ ...parts, table }).pass()).resolves.toMatchObject({ complete: false });
+  expect(state(parts)?.sweptTo).toBe(startedAgainAt);
+  expect(pointers(parts).length).toBeGreaterThan(0);
 });
 
 test('a state in the future is a wrong clock’s: the last 1024 minutes are read, and it is put right', async () => {

@@ -81,6 +81,7 @@ export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'Inbox row: REJECTED': async () => inboxRow(await delivered(refuses())),
   'REJECTED pointer': async () => (await delivered(refuses())).item('REJECTED#'),
   'Inbox row: REJECTED as too old, allowed': async () => inboxRow(await tooOldAndAllowed()),
+  'Inbox history': async () => (await delivered(captures())).item('INBOX#payments#HISTORY'),
   'Inbox row: PROCESSED, resolved': async () => {
     const bench = await delivered(fails());
     await resolveMessage(bench, decision);

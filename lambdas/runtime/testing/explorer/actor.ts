@@ -20,6 +20,8 @@ export interface Actor {
   invocation(): number;
   /** Runs a function's invocation: it may crash at any of its calls, and is stopped when its time is over. */
   invoke<T>(timeoutMs: number, work: () => Promise<T>): Promise<Invocation<T>>;
+  /** Ends the process of its invocation at once, as its handler may do. It never resolves. */
+  die(): Promise<never>;
   /** Puts the actor's clock right, or wrong. @param ms - ahead of the true time */
   skewBy(ms: number): void;
 }

@@ -4,7 +4,7 @@ import { createConsumer } from '../../consume/consumer.ts';
 import type { Handler } from '../../consume/handler.ts';
 import type { Queue } from '../../consume/queue.ts';
 import type { EventDraft } from '../../event.ts';
-import { INBOX_PREFIX, type InboxRow, inboxKey, rejectedKey } from '../../rows.ts';
+import { INBOX_PREFIX, type InboxRow, inboxHistoryKey, inboxKey, rejectedKey, SCHEMA } from '../../rows.ts';
 import type { Item, Table } from '../../table.ts';
 import { createOutbox, type OutboxEntry } from '../../write/outbox.ts';
 import { lambdaContext } from '../lambda-context.ts';
@@ -14,6 +14,7 @@ import type { KeyNames } from '../memory-store.ts';
 import { type MemoryTable, memoryTable } from '../memory-table.ts';
 import { memoryTelemetry } from '../memory-telemetry.ts';
 import type { Actor, Scheduler, World } from './actor.ts';
+import { named } from './call-outcomes.ts';
 import { digest } from './digest.ts';
 import { inboxViolation } from './inbox-rules.ts';
 import { type HandlerLog, observed } from './observed-handler.ts';
@@ -28,8 +29,14 @@ export interface ExploredParts {
 
 /** How a consumer's world is set up. */
 export interface ConsumerWorldOptions {
-  readonly handler: (parts: ExploredParts) => Handler;
+  readonly handler: (parts: ExploredParts, process: Pick<Actor, 'die'>) => Handler;
   readonly event: EventDraft;
+  /** Other events, each with one message. @default none */
+  readonly others?: readonly EventDraft[] | undefined;
+  /** The most messages of one batch. @default 1 */
+  readonly batchSize?: number | undefined;
+  /** For how long from the start the table throttles all transactions, milliseconds. @default not at all */
+  readonly outageMs?: number | undefined;
   /** Items that are there before. @default none */
   readonly items?: ((eventId: string) => readonly Item[]) | undefined;
   readonly otherTables?: Readonly<Record<string, KeyNames>> | undefined;
@@ -52,6 +59,8 @@ export interface ConsumerWorld extends World {
   readonly queue: MemoryQueue;
   readonly config: ConsumerConfig;
   readonly eventId: string;
+  /** The event's id, and those of the others in their order. */
+  readonly eventIds: readonly string[];
   readonly log: HandlerLog;
   /** The table as an actor sees it. */
   tableOf(actor: Actor): Table;
@@ -76,6 +85,8 @@ const DEFAULTS: ConsumerConfig = {
   leaseMs: 30_000,
   visibilityTimeoutMs: 60_000,
   maxAttempts: 3,
+  retryFirstMs: 2_000,
+  retryLongestMs: 900_000,
   inboxRetentionDays: 35,
 };
 
@@ -103,28 +114,40 @@ export async function consumerWorld(
     wrong ??= what;
   };
 
-  const entry = await eventEntry();
-  const eventId = entry.SK.slice('EVENT#'.length);
+  const historyKey = inboxHistoryKey(config.consumer);
+  const retentions = [{ days: config.inboxRetentionDays, since: clock.now() }];
+  const history = { ...historyKey, schema: SCHEMA, retentions, changedAt: clock.now() };
+  await memory.write({ Put: { Item: history } });
+  const entries = await eventEntries();
+  const eventIds = entries.map(({ SK }) => SK.slice('EVENT#'.length));
+  const [eventId = ''] = eventIds;
+  const outageEnds = clock.now() + (options.outageMs ?? 0);
   for (const Item of options.items?.(eventId) ?? []) await memory.write({ Put: { Item } });
-  const body = eventBridgeMessage({
-    id: 'explored',
-    publishedAt: clock.now(),
-    source: config.service,
-    detailType: entry.type,
-    detail: entry.envelope,
-  });
-  for (let copy = 0; copy < (options.copies ?? 1); copy += 1) queue.send(body);
+  for (const [index, { type, envelope }] of entries.entries()) {
+    const body = eventBridgeMessage({
+      id: 'explored',
+      publishedAt: clock.now(),
+      source: config.service,
+      detailType: type,
+      detail: envelope,
+    });
+    for (let copy = 0; copy < (index === 0 ? (options.copies ?? 1) : 1); copy += 1) queue.send(body);
+  }
 
-  async function eventEntry(): Promise<OutboxEntry['Put']['Item']> {
+  async function eventEntries(): Promise<OutboxEntry['Put']['Item'][]> {
+    let minted = 0xee; // each event has an id of its own, the same in every schedule
     const outbox = createOutbox({
       config,
       table: memory,
       clock,
-      random: (count) => Buffer.alloc(count, 0xee),
+      random: (count) => Buffer.alloc(count, minted),
     });
-    const [made] = await outbox.entries([options.event]);
-    if (made === undefined) throw new Error('No outbox entry was made');
-    return made.Put.Item;
+    const made: OutboxEntry['Put']['Item'][] = [];
+    for (const event of [options.event, ...(options.others ?? [])]) {
+      for (const { Put } of await outbox.entries([event])) made.push(Put.Item);
+      minted -= 1;
+    }
+    return made;
   }
 
   function tableOf(actor: Actor): Table {
@@ -136,11 +159,23 @@ export async function consumerWorld(
       if (broken !== undefined) violate(broken);
       if (isUnsettledEffect(change)) violate('TTL may delete an effect before its message is PROCESSED');
     });
-    const table = scheduledTable(actor, watched);
+    // The inbox's history is only read: when, makes no difference.
+    const table = scheduledTable(actor, reachable(watched), (pk) => pk !== historyKey.PK);
     return options.tamperTable?.(table, actor) ?? table;
   }
 
-  const message = () => memory.item(inboxKey(config.consumer, eventId));
+  /** The table and its outage, which is not a fault of a schedule and does not end before its time. */
+  function reachable(table: MemoryTable): MemoryTable {
+    return {
+      ...table,
+      transact: async (actions, token) => {
+        if (scheduler.now() < outageEnds) throw named('ThrottlingException', 'Rate exceeded');
+        await table.transact(actions, token);
+      },
+    };
+  }
+
+  const messageOf = (id: string) => memory.item(inboxKey(config.consumer, id));
 
   function isUnsettledEffect({ key, after }: Change): boolean {
     return (
@@ -152,18 +187,33 @@ export async function consumerWorld(
   }
 
   function pointersDiffer(): boolean {
-    const pointer = itemsNow().some(({ PK }) => PK === rejectedKey(config.consumer, eventId).PK);
-    return pointer !== (message()?.status === 'REJECTED');
+    return eventIds.some((id) => {
+      const { PK, SK } = rejectedKey(config.consumer, id);
+      const pointer = itemsNow().some((item) => item.PK === PK && item.SK === SK);
+      return pointer !== (messageOf(id)?.status === 'REJECTED');
+    });
+  }
+
+  /** What is not as it should be with one event when all is over. */
+  function unrestOf(id: string): string | undefined {
+    const { status, expiresAt } = messageOf(id) ?? { status: 'without a row' };
+    // Only an operator discards.
+    if (status !== 'PROCESSED' && status !== 'DISCARDED')
+      return `The message is stuck: it is ${String(status)}`;
+    return expiresAt === undefined ? 'The row of a processed message never expires' : undefined;
   }
 
   async function work(actor: Actor, invocationsMax: number): Promise<void> {
     for (let invocations = 0; invocations < invocationsMax; invocations += 1) {
-      const record = await nextMessage(actor);
-      if (record === undefined) return;
-      const end = await actor.invoke(FUNCTION_TIMEOUT_MS, () => invocation(actor, record));
+      const records = await nextMessages(actor);
+      if (records.length === 0) return;
+      const end = await actor.invoke(FUNCTION_TIMEOUT_MS, () => invocation(actor, records));
       if (end.kind === 'threw') violate(`The consumer threw: ${String(end.error)}`);
-      if (end.kind === 'returned' && end.value.batchItemFailures.length === 0) {
-        await actor.step('delete the message', () => queue.delete(record.receiptHandle), {
+      if (end.kind !== 'returned') continue;
+      const failed = new Set(end.value.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
+      for (const { messageId, receiptHandle } of records) {
+        if (failed.has(messageId)) continue;
+        await actor.step('delete the message', () => queue.delete(receiptHandle), {
           local: true,
           lost: 'the message is not deleted',
         });
@@ -171,24 +221,23 @@ export async function consumerWorld(
     }
   }
 
-  async function nextMessage(actor: Actor): Promise<SQSRecord | undefined> {
+  async function nextMessages(actor: Actor): Promise<SQSRecord[]> {
     for (;;) {
-      const [record] = await actor.step('receive', () => queue.receive(1));
-      if (record !== undefined) return record;
+      const records = await actor.step('receive', () => queue.receive(options.batchSize ?? 1));
       const shown = queue.messages().map(({ visibleAt }) => visibleAt);
-      if (shown.length === 0) return undefined;
+      if (records.length > 0 || shown.length === 0) return records;
       await actor.clock.sleep(Math.max(1, Math.min(...shown) - clock.now()));
     }
   }
 
-  function invocation(actor: Actor, record: SQSRecord) {
+  function invocation(actor: Actor, records: SQSRecord[]) {
     const table = tableOf(actor);
     const scheduled = scheduledQueue(actor, queue);
-    const handler = observed(options.handler({ table }), {
+    const handler = observed(options.handler({ table }, actor), {
       actor,
       memory,
       consumer: config.consumer,
-      messageId: record.messageId,
+      messageIds: new Map(records.map(({ body, messageId }) => [eventIdOf(body), messageId])),
       log,
       violate,
     });
@@ -201,7 +250,7 @@ export async function consumerWorld(
       random: actor.random,
       telemetry: memoryTelemetry(),
     });
-    return consume({ Records: [record] }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
+    return consume({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
   }
 
   return {
@@ -209,17 +258,15 @@ export async function consumerWorld(
     queue,
     config,
     eventId,
+    eventIds,
     log,
     tableOf,
     work,
     violate,
     unrest: () => {
       if (queue.deadLetters().length > 0) return 'A healthy message is in the dead-letter queue';
-      const { status, expiresAt } = message() ?? { status: 'without a row' };
-      // Only an operator discards.
-      if (status !== 'PROCESSED' && status !== 'DISCARDED')
-        return `The message is stuck: it is ${String(status)}`;
-      if (expiresAt === undefined) return 'The row of a processed message never expires';
+      const unrest = eventIds.map(unrestOf).find((what) => what !== undefined);
+      if (unrest !== undefined) return unrest;
       return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
     },
     state: () =>
@@ -241,4 +288,9 @@ export async function consumerWorld(
     },
     violation: () => wrong ?? (pointersDiffer() ? 'A REJECTED row and its pointer differ' : undefined),
   };
+}
+
+/** The event that a message of this world carries. */
+function eventIdOf(body: string): string {
+  return (JSON.parse(body) as { readonly detail: { readonly eventId: string } }).detail.eventId;
 }

@@ -20,8 +20,8 @@ export interface ObservedDeps {
   readonly actor: Actor;
   readonly memory: MemoryTable;
   readonly consumer: string;
-  /** The SQS message id under which the handler is run. */
-  readonly messageId: string;
+  /** The SQS message id under which the handler of each event is run. */
+  readonly messageIds: ReadonlyMap<string, string>;
   readonly log: HandlerLog;
   readonly violate: (what: string) => void;
 }
@@ -31,12 +31,13 @@ export interface ObservedDeps {
  * never happen: a rejected message that runs again, an effect that runs although its result is stored, or twice at once.
  */
 export function observed(handler: Handler, deps: ObservedDeps): Handler {
-  const { memory, consumer, messageId, log, violate } = deps;
+  const { memory, consumer, messageIds, log, violate } = deps;
 
   function checkStart(event: Envelope): void {
     const item = memory.item(inboxKey(consumer, event.eventId));
     const row = item && asRow<InboxRow>(item);
-    if (log.rejectedIds.has(messageId)) violate('A message that was rejected is run again');
+    if (log.rejectedIds.has(messageIds.get(event.eventId) ?? ''))
+      violate('A message that was rejected is run again');
     if (row?.status === 'PROCESSED' && handler.kind === 'leased') violate('A processed message is run again');
   }
 

@@ -16,16 +16,19 @@ export function scheduledTable(
   memory: MemoryTable,
   shared: (pk: string) => boolean = () => true,
 ): Table {
+  const throttledTokens = new Set<string | undefined>();
   return {
     name: memory.name,
     createdAt: () => memory.createdAt(),
-    get: (key, options) =>
-      actor.call({
+    get: (key, options) => {
+      if (!shared(key.PK)) return memory.get(key, options);
+      return actor.call({
         label: `get ${shortKey(key)}`,
         perform: () => memory.get(key, options),
         effect: false,
         failures: [throttled()],
-      }),
+      });
+    },
     query: (query) => {
       if (!shared(query.pk)) return memory.query(query);
       return actor.call({
@@ -42,14 +45,25 @@ export function scheduledTable(
         return actor.call({ ...call, effect: false, local: true, failures: [throttled()] });
       return actor.call({ ...call, effect: true, resends: true, failures: [throttled(), conflict()] });
     },
-    transact: (actions, token) =>
-      actor.call({
+    transact: async (actions, token) => {
+      if (throttledTokens.has(token)) throw throttle();
+      await actor.call({
         label: `transact ${actions.map(describeWrite).join(', ')}`,
         perform: () => memory.transact(actions, token),
-        effect: true,
-        resends: true,
-        failures: [throttled(), ...cancellations(memory, actions, token)],
-      }),
+        effect: true, // sent once: `dynamoTable` leaves every retry of a transaction to its caller
+        failures: [
+          {
+            // One throttle alone is followed by the same transaction, as a conflict is.
+            label: 'throttled, however often it is tried',
+            perform: async () => {
+              throttledTokens.add(token);
+              throw throttle();
+            },
+          },
+          ...cancellations(memory, actions, token),
+        ],
+      });
+    },
     updateEach: (updates) => {
       if (updates.length === 0) return memory.updateEach(updates);
       return actor.call({
@@ -102,10 +116,11 @@ export function scheduledQueue(actor: Actor, memory: MemoryQueue): Queue {
 }
 
 function throttled(): CallFault<never> {
-  return {
-    label: 'throttled',
-    error: () => named('ThrottlingException', 'Rate exceeded'),
-  };
+  return { label: 'throttled', error: throttle };
+}
+
+function throttle(): Error {
+  return named('ThrottlingException', 'Rate exceeded');
 }
 
 function conflict(): CallFault<never> {

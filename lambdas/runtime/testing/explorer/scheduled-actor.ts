@@ -58,6 +58,10 @@ export function addActor(schedule: Schedule, name: string): Actor {
       ),
     invocation: () => state.invocation?.number ?? 0,
     invoke: (timeoutMs, work) => invoke(schedule, state, timeoutMs, work),
+    die: () => {
+      state.invocation?.crash();
+      return new Promise<never>(() => {});
+    },
     skewBy: (ms) => {
       state.skewMs = ms;
     },

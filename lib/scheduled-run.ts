@@ -1,0 +1,28 @@
+import type { Duration } from 'aws-cdk-lib';
+import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
+import type { Construct } from 'constructs';
+import type { ServiceFunction } from './service-function.ts';
+
+/** The input of every scheduled run. No handler reads it; it is not `{}`, because LocalStack drops a run whose input is empty. */
+const INPUT = RuleTargetInput.fromObject({ scheduled: true });
+
+/** When a function runs on a schedule. */
+interface ScheduledRun {
+  /** The description of the rule. */
+  readonly description: string;
+  readonly every: Duration;
+  /** A run that has not started by then is dropped. */
+  readonly maxEventAge: Duration;
+}
+
+/** Runs a function on a schedule. A run that failed is not repeated: the next one does its work. */
+export function scheduleRuns(scope: Construct, scheduled: ServiceFunction, run: ScheduledRun): void {
+  const noRepeat = { retryAttempts: 0, maxEventAge: run.maxEventAge };
+  scheduled.configureAsyncInvoke(noRepeat);
+  new Rule(scope, 'Schedule', {
+    description: run.description,
+    schedule: Schedule.rate(run.every),
+    targets: [new LambdaFunction(scheduled, { ...noRepeat, event: INPUT })],
+  });
+}

@@ -1,0 +1,49 @@
+import type { Update } from '../../lambdas/runtime/table.ts';
+import type { InboxTamper } from './inbox-scenarios.ts';
+import type { Hole } from './relay-holes.ts';
+import { tamperedTable } from './tampered-table.ts';
+
+function updates(update: (update: Update) => Update): InboxTamper {
+  return { tamperTable: (real) => tamperedTable(real, { update }) };
+}
+
+/** A takeover with another value. */
+function takeover(name: string, changed: (value: number) => number): InboxTamper {
+  return updates((update) => {
+    const values = update.ExpressionAttributeValues;
+    if (values?.[':unfinished'] === undefined || !update.UpdateExpression?.includes(':attempts'))
+      return update;
+    return {
+      ...update,
+      ExpressionAttributeValues: { ...values, [name]: changed(Number(values[name])) },
+    };
+  });
+}
+
+/** The rules by which a message dies only of its own failures, one by one. */
+export const BATCH_HOLES: readonly Hole<InboxTamper>[] = [
+  {
+    rule: 'a claim without a result counts only when it ran alone',
+    where: 'a killer and its neighbour',
+    budget: { faults: 0, stalls: 0 },
+    tamper: takeover(':attempts', (attempts) => attempts + 1),
+    found: /The neighbour of a killer is REJECTED/,
+  },
+  {
+    rule: 'claims without a result are counted',
+    where: 'a killer and its neighbour',
+    budget: { faults: 0, stalls: 0 },
+    tamper: takeover(':unfinished', () => 1),
+    found: /A message that kills its process is PROCESSING/,
+  },
+  {
+    rule: 'an outage takes the attempt of its claim back',
+    where: 'a long outage',
+    budget: { faults: 0, stalls: 0 },
+    tamper: updates((update) => ({
+      ...update,
+      UpdateExpression: update.UpdateExpression?.replace('attempts - :one', 'attempts - :one + :one'),
+    })),
+    found: /A healthy message is in the dead-letter queue/,
+  },
+];

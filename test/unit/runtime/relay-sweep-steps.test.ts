@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest';
+import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import type { Write } from '../../../lambdas/runtime/table.ts';
+import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
+import { bench, consumerConfig } from '../../support/runtime-bench.ts';
+import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
+
+const SHARDS = { shards: 1 };
+
+/** One event in an old minute and one in a newer one, both in shard 0 and both due in the next pass. */
+async function twoMinutes() {
+  const parts = bench();
+  const { memory: table, clock } = parts;
+  const outbox = createOutbox({ config: { ...consumerConfig, ...SHARDS }, table, clock });
+  await clock.advance(MINUTE_MS);
+  await sweeper(parts, SHARDS).pass();
+  await outbox.commit({ events: [parts.happened(1)] });
+  const oldMinute = minuteOf(parts.clock.now());
+  await parts.clock.advance(3 * MINUTE_MS);
+  await outbox.commit({ events: [parts.happened(2)] });
+  const newMinute = minuteOf(parts.clock.now());
+  await parts.clock.advance(2 * MINUTE_MS);
+  const [oldEvent, newEvent] = parts.rows().map(({ SK }) => SK.slice('EVENT#'.length));
+  return { ...parts, oldMinute, newMinute, oldEvent, newEvent };
+}
+
+describe('a step of the sweep that fails does not hold up the newer minutes:', () => {
+  test('a minute that cannot be read gets a pointer, and those after it are swept in the same pass', async () => {
+    const parts = await twoMinutes();
+    const { broken, table } = breaking(parts, { query: ({ pk }) => pk.includes(parts.oldMinute) });
+    const sweep = sweeper({ ...parts, table }, SHARDS);
+    const startedAt = parts.clock.now();
+    await expect(sweep.pass()).resolves.toMatchObject({ published: 1, complete: false });
+    expect(parts.publishedIds()).toEqual([parts.newEvent]);
+    expect(pointers(parts)).toMatchObject([{ SK: parts.oldMinute }]);
+    expect(state(parts)?.sweptTo).toBe(startedAt);
+    expect(parts.telemetry.counted('SweepFailures')).toBeGreaterThan(0);
+
+    broken.is = false;
+    await parts.clock.advance(MINUTE_MS);
+    await expect(sweep.pass()).resolves.toMatchObject({ published: 1, complete: true });
+    expect(parts.publishedIds()).toEqual([parts.newEvent, parts.oldEvent]);
+    await sweep.pass();
+    expect(pointers(parts)).toEqual([]);
+  });
+
+  test('where the pointer cannot be written either, the state stays before that minute', async () => {
+    const parts = await twoMinutes();
+    const before = state(parts)?.sweptTo;
+    const { broken, table } = breaking(parts, {
+      query: ({ pk }) => pk.includes(parts.oldMinute),
+      write: isPointer,
+    });
+    const sweep = sweeper({ ...parts, table }, SHARDS);
+    await expect(sweep.pass()).resolves.toMatchObject({ published: 1, complete: false });
+    expect(parts.publishedIds()).toEqual([parts.newEvent]);
+    const sweptTo = Number(state(parts)?.sweptTo);
+    expect(sweptTo).toBeGreaterThanOrEqual(Number(before));
+    // The minute comes to its first age a minute after its end.
+    expect(minuteOf(sweptTo - 2 * MINUTE_MS) < parts.oldMinute).toBe(true);
+
+    broken.is = false;
+    await parts.clock.advance(MINUTE_MS);
+    const startedAt = parts.clock.now();
+    await expect(sweep.pass()).resolves.toMatchObject({ published: 1, complete: true });
+    expect(state(parts)?.sweptTo).toBe(startedAt);
+  });
+
+  test('a row left behind whose pointer cannot be written keeps the state before its minute', async () => {
+    const parts = await twoMinutes();
+    const before = Number(state(parts)?.sweptTo);
+    const leaseUntil = parts.clock.now() + 10 * MINUTE_MS;
+    const [row] = parts.rows();
+    const key = { PK: row?.PK ?? '', SK: row?.SK ?? '' };
+    await parts.memory.updateEach([{ key, set: { leaseUntil }, when: { status: 'PENDING' } }]);
+    const { table } = breaking(parts, { write: isPointer });
+    await expect(sweeper({ ...parts, table }, SHARDS).pass()).resolves.toMatchObject({
+      published: 1,
+      complete: false,
+    });
+    expect(minuteOf(Number(state(parts)?.sweptTo) - 2 * MINUTE_MS) < parts.oldMinute).toBe(true);
+    expect(Number(state(parts)?.sweptTo)).toBeGreaterThanOrEqual(before);
+  });
+
+  test('a state that cannot be stored ends no pass', async () => {
+    const parts = await twoMinutes();
+    const before = state(parts)?.sweptTo;
+    const isState = (write: Write) => write.Update?.Key?.PK === SWEEP_STATE_KEY.PK;
+    const { table } = breaking(parts, { write: isState });
+    await expect(sweeper({ ...parts, table }, SHARDS).pass()).resolves.toMatchObject({
+      published: 2,
+      complete: false,
+    });
+    expect(state(parts)?.sweptTo).toBe(before);
+  });
+
+  test('an unsettled minute that cannot be read keeps its pointer, and those after it have their turn', async () => {
+    const parts = await twoMinutes();
+    for (const SK of [parts.oldMinute, parts.newMinute])
+      await parts.memory.write({ Put: { Item: { PK: 'SWEEP#00', SK, schema: 1, token: SK } } });
+    const { table } = breaking(parts, {
+      query: ({ pk, consistent }) =>
+        pk.startsWith('OUTBOX#') && (!consistent || pk.includes(parts.oldMinute)),
+      write: isPointer,
+    });
+    await expect(sweeper({ ...parts, table }, SHARDS).pass()).resolves.toMatchObject({
+      published: 1,
+      complete: false,
+    });
+    expect(parts.publishedIds()).toEqual([parts.newEvent]);
+    expect(pointers(parts)).toMatchObject([{ SK: parts.oldMinute }, { SK: parts.newMinute }]);
+  });
+
+  test('pointers that cannot be listed hold up nothing else', async () => {
+    const parts = await twoMinutes();
+    const { table } = breaking(parts, { query: ({ pk }) => pk === 'SWEEP#00' });
+    await expect(sweeper({ ...parts, table }, SHARDS).pass()).resolves.toMatchObject({
+      published: 2,
+      complete: false,
+    });
+  });
+
+  test('DEAD events that cannot be counted are not reported as none', async () => {
+    const parts = await twoMinutes();
+    const { table } = breaking(parts, { query: ({ pk }) => pk.startsWith('DEAD#') });
+    parts.telemetry.gauge('DeadEvents', 7);
+    const { dead, ...report } = await sweeper({ ...parts, table }, SHARDS).pass();
+    expect(report).toMatchObject({ published: 2, complete: false });
+    expect(dead).toBeUndefined();
+    expect(parts.telemetry.counted('DeadEvents')).toBe(7);
+  });
+});
