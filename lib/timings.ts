@@ -1,5 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
-import { FRESH_MS, LEASE_MARGIN_MS } from '../lambdas/runtime/relay/relay-timings.ts';
+import { CLOCK_SKEW_MS } from '../lambdas/runtime/clock.ts';
+import { FRESH_MS } from '../lambdas/runtime/relay/relay-timings.ts';
 import { receiveProblems } from './receives.ts';
 import { between, say, unless, wholeDays, wholeNumber } from './refusal.ts';
 import { plus, type Retentions, retentionProblems } from './retentions.ts';
@@ -14,7 +15,7 @@ import { plus, type Retentions, retentionProblems } from './retentions.ts';
 const FRESH_MAX = Duration.millis(FRESH_MS);
 
 /** What a lease must outlast the publish timeout by, so that clocks that differ a little cannot overlap. */
-const PUBLISH_MARGIN = Duration.millis(LEASE_MARGIN_MS);
+const PUBLISH_MARGIN = Duration.millis(CLOCK_SKEW_MS);
 
 /** The shortest lease of a message: a third of it, one second, is how often it is renewed. */
 const LEASE_MIN = Duration.seconds(3);

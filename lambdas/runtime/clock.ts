@@ -16,6 +16,12 @@ export interface Clock {
 }
 
 /**
+ * How far the clocks of two machines may differ, milliseconds. A time that another machine wrote has passed for certain only
+ * this much later by one's own clock.
+ */
+export const CLOCK_SKEW_MS = 2_000;
+
+/**
  * The clock of the machine.
  *
  * @example

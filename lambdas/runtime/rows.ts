@@ -211,6 +211,8 @@ export interface EffectRow extends Key {
   readonly status: EffectStatus;
   /** The fence of the claim that started it. */
   readonly fence: string;
+  /** Which `ctx.once` call of that claim started it, from 1. With the fence it names one call: only that call may finish it. */
+  readonly run: number;
   /** When the function that started it is stopped at the latest: until then it may still be running. */
   readonly endsBy: number;
   readonly startedAt: number;

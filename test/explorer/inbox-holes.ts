@@ -1,4 +1,5 @@
-import type { Item, Table, Update } from '../../lambdas/runtime/table.ts';
+import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
+import type { Table, Update } from '../../lambdas/runtime/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 import { setsStatus, type TableTamper, tamperedTable, withCondition } from './tampered-table.ts';
@@ -10,6 +11,9 @@ function table(tamper: TableTamper): InboxTamper {
 function replaced(update: Update, from: string | RegExp, to: string): Update {
   return { ...update, UpdateExpression: (update.UpdateExpression ?? '').replace(from, to) };
 }
+
+/** Two workers run one effect at the same time; or the slower one cannot store its result, which is found sooner. */
+const AT_ONCE = /is run by two workers at once|is refused while its worker runs/;
 
 /** The rules of the inbox, one by one. */
 export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
@@ -82,19 +86,34 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'an effect that may still run elsewhere is waited for',
     where: 'an effect, delivered',
     budget: { faults: 0, stalls: 1 },
+    tamper: table({ update: startsAfter(() => Number.MAX_SAFE_INTEGER) }),
+    found: AT_ONCE,
+  },
+  {
+    rule: 'an effect is waited for as long as clocks may differ, by a worker whose clock is ahead',
+    where: 'a clock that is ahead',
+    budget: { faults: 0, stalls: 1 },
+    tamper: table({ update: startsAfter((stopped) => stopped + CLOCK_SKEW_MS) }),
+    found: AT_ONCE,
+  },
+  {
+    rule: 'an effect is waited for as long as clocks may differ, after a worker whose clock is behind',
+    where: 'a clock that is behind',
+    budget: { faults: 0, stalls: 1 },
+    tamper: table({ update: startsAfter((stopped) => stopped + CLOCK_SKEW_MS) }),
+    found: AT_ONCE,
+  },
+  {
+    rule: 'only the call that started an effect finishes it',
+    where: 'an effect that is tried again',
+    budget: { faults: 1, stalls: 0 },
     tamper: table({
-      action: ({ Update, ...others }) =>
-        Update?.ConditionExpression?.includes('#endsBy < :now')
-          ? {
-              Update: {
-                ...Update,
-                ConditionExpression: Update.ConditionExpression.replace('#endsBy < :now', '#endsBy > :zero'),
-                ExpressionAttributeValues: { ...withoutNow(Update.ExpressionAttributeValues), ':zero': 0 },
-              },
-            }
-          : { Update, ...others },
+      update: (update) =>
+        setsStatus(update, 'status') && update.ConditionExpression?.includes('#run = :run')
+          ? withCondition(update, '#status = :IN_PROGRESS AND fence = :fence')
+          : update,
     }),
-    found: /is run by two workers at once/,
+    found: /The result of the effect "charge" is refused while its worker runs/,
   },
   {
     rule: 'a busy message waits until its lease has passed',
@@ -166,8 +185,14 @@ function pointersStay(real: Table): Table {
   };
 }
 
-function withoutNow({ ':now': _now, ...values }: Item = {}): Item {
-  return values;
+/** The start of an effect, by a worker that thinks otherwise about when another one has stopped. */
+function startsAfter(stoppedBy: (stopped: number) => number): (update: Update) => Update {
+  return (update) => {
+    const { ':stopped': stopped, ...values } = update.ExpressionAttributeValues ?? {};
+    return typeof stopped === 'number'
+      ? { ...update, ExpressionAttributeValues: { ...values, ':stopped': stoppedBy(stopped) } }
+      : update;
+  };
 }
 
 /** Whatever the row says, our fence on it is taken for our commit. */

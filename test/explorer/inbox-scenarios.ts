@@ -4,7 +4,7 @@ import {
   leased,
   transactional,
 } from '../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
+import { isErrorWithCode, PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import {
   discardMessage,
   type Resolution,
@@ -82,6 +82,16 @@ async function charge(ctx: LeasedContext): Promise<void> {
   if (result?.charged !== true) throw new Error('The result of the effect was lost');
 }
 
+/** An effect that its handler tries again at once when it failed; the first try in a handler always does. */
+const chargeAgain = leased(ThingHappened, async (_event, ctx) => {
+  try {
+    await ctx.once(CHARGE, async () => Promise.reject(new Error('The provider is busy')));
+  } catch (error) {
+    if (isErrorWithCode(error, 'FENCE_LOST') || isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) throw error;
+    await charge(ctx);
+  }
+});
+
 const commitOnly = leased(ThingHappened, async (_event, ctx) => {
   await ctx.commit(ADD_ONE);
 });
@@ -114,9 +124,22 @@ const SETTINGS: readonly Setting[] = [
     world: { copies: 2 },
     applied: [0],
   },
+  { name: 'an effect that is tried again', handler: () => chargeAgain, charges: true, applied: [0] },
   { name: 'a transactional handler', handler: () => write, world: { copies: 2 } },
-  { name: 'a clock that is ahead', handler: () => chargeAndCommit, charges: true, skewMs: 1_900 },
-  { name: 'a clock that is behind', handler: () => chargeAndCommit, charges: true, skewMs: -1_900 },
+  {
+    name: 'a clock that is ahead',
+    handler: () => chargeAndCommit,
+    charges: true,
+    world: { copies: 2 },
+    skewMs: 1_900,
+  },
+  {
+    name: 'a clock that is behind',
+    handler: () => chargeAndCommit,
+    charges: true,
+    world: { copies: 2 },
+    skewMs: -1_900,
+  },
   {
     name: 'poison, mended and redriven',
     handler: ({ mended }) =>

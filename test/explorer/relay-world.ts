@@ -1,12 +1,12 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
+import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import { isTransactionCancelled } from '../../lambdas/runtime/errors.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import { requeueDead } from '../../lambdas/runtime/operate/operations.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { LEASE_MARGIN_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
 import {
   asRow,
   deadKey,
@@ -251,7 +251,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     requeue,
     state: () => digest([itemsNow(), published().sort(), rules.state()]),
     deadlines: () => [
-      ...rows().map(({ leaseUntil }) => leaseUntil + LEASE_MARGIN_MS + 1),
+      ...rows().map(({ leaseUntil }) => leaseUntil + CLOCK_SKEW_MS + 1),
       // When a sweep that starts now would read another minute.
       Math.ceil((scheduler.now() + 1) / MINUTE_MS) * MINUTE_MS + 1,
     ],

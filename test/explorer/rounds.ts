@@ -12,6 +12,9 @@ export interface Round extends Bounds {
 /** Every order of two actors' calls, with anything that may go wrong once. */
 export const ONE_FAULT: Round = { actors: 2, budget: { faults: 1, stalls: 0 } };
 
+/** Two actors, while time passes once in the middle of a call: a lease runs out, a function is stopped. */
+export const ONE_STALL: Round = { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: 3 };
+
 /** What `npm run explore` walks. */
 export const ROUNDS: readonly Round[] = [
   ONE_FAULT,

@@ -3,7 +3,7 @@ import {
   IdempotencyRecordStatus,
 } from '@aws-lambda-powertools/idempotency';
 import { BasePersistenceLayer, IdempotencyRecord } from '@aws-lambda-powertools/idempotency/persistence';
-import type { Clock } from '../clock.ts';
+import { CLOCK_SKEW_MS, type Clock } from '../clock.ts';
 import { errorCode, FenceLost, isConditionFailed, isTransactionCancelled, MailroomError } from '../errors.ts';
 import type { RandomBytes } from '../event-id.ts';
 import { backoffMs, transactWithRetry } from '../retry.ts';
@@ -40,27 +40,45 @@ export interface EffectDeps {
 }
 
 /**
- * Powertools Idempotency on our rows. What Powertools' own DynamoDB layer does unconditionally is conditional
- * here: an effect starts only while the message is ours, in one transaction; its completion and its release are
- * updates under this claim's fence. Nothing is ever deleted, and nothing expires before the message is PROCESSED.
+ * Powertools Idempotency on our rows. What Powertools' own DynamoDB layer does unconditionally is conditional here.
+ * Nothing is ever deleted, and nothing expires before the message is PROCESSED.
+ *
+ *     start              finish                      another worker may start
+ *       |---- IN_PROGRESS --|---- ... ----| endsBy ----|
+ *       |        run        |             | the function is stopped: CLOCK_SKEW_MS later for every clock
+ *
+ * One instance is one call of `ctx.once`, named by the claim's fence and the call's number, `run`. An effect starts only
+ * while the message is ours. Its COMPLETED or RELEASED is conditional on that very call, because a write that timed out
+ * may land late: after the handler has tried the effect again under the same claim. It is not conditional on the
+ * message: what has happened is stored even when the lease is lost.
  */
 export class EffectPersistence extends BasePersistenceLayer {
   readonly #deps: EffectDeps;
   readonly #claim: Claim;
   readonly #name: string;
+  readonly #run: number;
 
-  constructor(deps: EffectDeps, claim: Claim, name: string) {
+  /** @param run - which call of `ctx.once` under this claim it is, from 1 */
+  constructor(deps: EffectDeps, claim: Claim, name: string, run: number) {
     super();
     this.#deps = deps;
     this.#claim = claim;
     this.#name = name;
+    this.#run = run;
   }
 
   get #key() {
     return effectKey(this.#deps.consumer, this.#claim.message.eventId, this.#name);
   }
 
-  /** IN_PROGRESS: absent before, or released, or its function is stopped for certain, or ours already. */
+  /**
+   * IN_PROGRESS, where one of these holds:
+   *
+   * - there is no row, or the effect failed and was released;
+   * - it was started by an earlier call of this claim, which is over: calls of one effect follow one another. A start that
+   *   lands late must not take the place of a later call, whose result could then not be stored;
+   * - the function that started it is stopped for certain, by every clock.
+   */
   protected async _putRecord(record: IdempotencyRecord): Promise<void> {
     const { clock, consumer } = this.#deps;
     const now = clock.now();
@@ -68,10 +86,11 @@ export class EffectPersistence extends BasePersistenceLayer {
       schema: SCHEMA,
       status: 'IN_PROGRESS',
       fence: this.#claim.fence,
+      run: this.#run,
       endsBy: this.#claim.endsBy,
       startedAt: now,
     };
-    const names = ['schema', 'status', 'fence', 'endsBy', 'startedAt'] as const;
+    const names = ['schema', 'status', 'fence', 'run', 'endsBy', 'startedAt'] as const;
     try {
       await transactWithRetry(this.#deps, [
         heldBy(this.#claim, inboxKey(consumer, this.#claim.message.eventId)),
@@ -83,13 +102,13 @@ export class EffectPersistence extends BasePersistenceLayer {
             UpdateExpression: `SET ${names.map((name) => `#${name} = :${name}`).join(', ')} REMOVE expiresAt`,
             ConditionExpression:
               'attribute_not_exists(PK) OR #status = :RELEASED OR ' +
-              '(#status = :IN_PROGRESS AND (#fence = :fence OR #endsBy < :now))',
+              '(#status = :IN_PROGRESS AND ((#fence = :fence AND #run <= :run) OR #endsBy < :stopped))',
             ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
             ExpressionAttributeValues: {
               ...Object.fromEntries(names.map((name) => [`:${name}`, row[name]])),
               ':RELEASED': 'RELEASED',
               ':IN_PROGRESS': 'IN_PROGRESS',
-              ':now': now,
+              ':stopped': now - CLOCK_SKEW_MS,
             },
             ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
           },
@@ -101,7 +120,8 @@ export class EffectPersistence extends BasePersistenceLayer {
       if (held?.code === 'ConditionalCheckFailed') throw this.#fenceLost('was not started');
       if (started?.code !== 'ConditionalCheckFailed' || started.item === undefined) throw error;
       const existing = asRow<EffectRow>(started.item);
-      if (existing.status !== 'COMPLETED') throw new EffectInProgress(this.#name, existing.endsBy);
+      if (existing.status !== 'COMPLETED')
+        throw new EffectInProgress(this.#name, existing.endsBy + CLOCK_SKEW_MS);
       throw new IdempotencyItemAlreadyExistsError(
         `Effect ${this.#name} is completed`,
         this.#record(record.idempotencyKey, existing),
@@ -156,15 +176,17 @@ export class EffectPersistence extends BasePersistenceLayer {
         Update: {
           Key: { ...this.#key },
           UpdateExpression: `SET #status = :status${names.map((name) => `, #${name} = :${name}`).join('')}`,
-          ConditionExpression: '#status = :IN_PROGRESS AND fence = :fence',
+          ConditionExpression: '#status = :IN_PROGRESS AND fence = :fence AND #run = :run',
           ExpressionAttributeNames: {
             '#status': 'status',
+            '#run': 'run',
             ...Object.fromEntries(names.map((name) => [`#${name}`, name])),
           },
           ExpressionAttributeValues: {
             ':status': status,
             ':IN_PROGRESS': 'IN_PROGRESS',
             ':fence': this.#claim.fence,
+            ':run': this.#run,
             ...Object.fromEntries(names.map((name) => [`:${name}`, set[name]])),
           },
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
@@ -173,7 +195,8 @@ export class EffectPersistence extends BasePersistenceLayer {
     } catch (error) {
       if (!isConditionFailed(error)) throw error;
       const row = error.item === undefined ? undefined : asRow<EffectRow>(error.item);
-      if (row?.fence === this.#claim.fence && row.status === status) return; // it was us, the answer was lost
+      const ours = row?.fence === this.#claim.fence && row.run === this.#run;
+      if (ours && row.status === status) return; // it was us, the answer was lost
       throw this.#fenceLost('ran, but its result cannot be stored');
     }
   }

@@ -31,6 +31,7 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
   const used = new Set<string>();
   const succeeded = new Set<string>();
   const running = new Map<string, Promise<unknown>>();
+  let runs = 0;
 
   return {
     once: async (name, effect) => {
@@ -62,9 +63,10 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
           'POWERTOOLS_IDEMPOTENCY_DISABLED is set: no side effect is run unprotected. Remove the variable from this function.',
         );
       }
+      runs += 1;
       const idempotencyKey = `${consumer}:${eventId}:${name}`;
       const run = makeIdempotent(async (key: string) => plainJson(name, await effect(key)), {
-        persistenceStore: new EffectPersistence(deps, claim, name),
+        persistenceStore: new EffectPersistence(deps, claim, name, runs),
         config,
       });
       used.add(name);

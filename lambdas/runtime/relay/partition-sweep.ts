@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { CLOCK_SKEW_MS, type Clock } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import { eventIdTime, type RandomBytes } from '../event-id.ts';
 import { backoffMs } from '../retry.ts';
@@ -7,7 +7,6 @@ import type { Item, Table } from '../table.ts';
 import type { Telemetry } from '../telemetry.ts';
 import { type PendingRow, pendingRow } from './pending-row.ts';
 import { GROUP_ROWS, type Relay } from './relay.ts';
-import { LEASE_MARGIN_MS } from './relay-timings.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { goesOn, type Tally } from './sweep-tally.ts';
 
@@ -65,7 +64,7 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
       found += unreadable;
       left += unreadable;
       const now = clock.now();
-      const due = rows.filter((row) => row.leaseUntil + LEASE_MARGIN_MS < now);
+      const due = rows.filter((row) => row.leaseUntil + CLOCK_SKEW_MS < now);
       const { settled, served } = await publishDue(relayOf(shard), due, tally);
       for (const row of rows) {
         found += 1;

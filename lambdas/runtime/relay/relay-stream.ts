@@ -2,7 +2,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import pMap from 'p-map';
 import { PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
-import { systemClock } from '../clock.ts';
+import { CLOCK_SKEW_MS, systemClock } from '../clock.ts';
 import { eventIdTime, systemRandomBytes } from '../event-id.ts';
 import { READ_NUMBERS } from '../item-numbers.ts';
 import type { Item } from '../table.ts';
@@ -11,7 +11,7 @@ import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { groupsOf } from './entry-batches.ts';
 import { type PendingRow, pendingRow } from './pending-row.ts';
 import { CONCURRENCY, createRelay, GROUP_ROWS, type RelayHandlerDeps } from './relay.ts';
-import { FRESH_MS, HAND_BACK_MS, LEASE_MARGIN_MS } from './relay-timings.ts';
+import { FRESH_MS, HAND_BACK_MS } from './relay-timings.ts';
 
 /** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000;
@@ -85,7 +85,7 @@ export function createRelayStream(
       keep([...report.failed.map(({ row }) => row), ...report.skipped]);
     });
     // Not a claim's time for each group: the function's own time is made for one, and a mark must not be cut off.
-    const lastPublishAt = clock.now() + config.claimLeaseMs - config.publishTimeoutMs - LEASE_MARGIN_MS;
+    const lastPublishAt = clock.now() + config.claimLeaseMs - config.publishTimeoutMs - CLOCK_SKEW_MS;
     await inGroups(rowsOf(late), async (group) => {
       keep(await publishLate(group, breaker, () => clock.now() < lastPublishAt));
     });
@@ -120,7 +120,7 @@ export function createRelayStream(
    */
   function untilNoLongerFresh(youngest: number): number {
     // recordedAt is cut to the second, and the next delivery may be read under another clock.
-    const longest = 1_000 + FRESH_MS + LEASE_MARGIN_MS;
+    const longest = 1_000 + FRESH_MS + CLOCK_SKEW_MS;
     return Math.min(longest, youngest + longest - clock.now());
   }
 }

@@ -6,6 +6,3 @@ export const FRESH_MS = 5_000;
 
 /** A batch is handed back after this at the soonest: the mapping brings it again at once, and counts how often. */
 export const HAND_BACK_MS = 5_000;
-
-/** How long before the end of a lease the last publish may be over, against clocks that differ. */
-export const LEASE_MARGIN_MS = 2_000;

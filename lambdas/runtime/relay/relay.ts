@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { Bus } from '../bus/event-bus.ts';
-import type { Clock } from '../clock.ts';
+import { CLOCK_SKEW_MS, type Clock } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import { asMailroomError, MailroomError } from '../errors.ts';
 import type { RandomBytes } from '../event-id.ts';
@@ -17,7 +17,6 @@ import {
 } from './outbox-transitions.ts';
 import type { PendingRow } from './pending-row.ts';
 import { faultOfCall, faultOfEntry } from './publish-fault.ts';
-import { LEASE_MARGIN_MS } from './relay-timings.ts';
 
 /**
  * The core of the relay, used by both of its paths: claim, publish, mark, and what becomes of a failure.
@@ -123,7 +122,7 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
   const limited = pLimit(deps.concurrency);
 
   const outlastsPublish = (row: PendingRow) =>
-    row.leaseUntil - clock.now() > config.publishTimeoutMs + LEASE_MARGIN_MS;
+    row.leaseUntil - clock.now() > config.publishTimeoutMs + CLOCK_SKEW_MS;
 
   async function publish<R extends PendingRow>(
     rows: readonly R[],

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Bus } from '../../../lambdas/runtime/bus/event-bus.ts';
+import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/clock.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
-import { FRESH_MS, LEASE_MARGIN_MS } from '../../../lambdas/runtime/relay/relay-timings.ts';
+import { FRESH_MS } from '../../../lambdas/runtime/relay/relay-timings.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
 import type { MemoryBusOptions } from '../../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
@@ -47,7 +48,7 @@ async function waitingRelay({ events, callsMs = [0], bornLeaseMs = 30_000, ...op
       const age = clock.now() - writtenAt;
       if (lease === born.get(key.SK) && age >= FRESH_MS) wrong.push(`not claimed at ${age} ms`);
       const left = lease - clock.now();
-      if (left <= timeoutMs + LEASE_MARGIN_MS) wrong.push(`${left} ms before its lease ends`);
+      if (left <= timeoutMs + CLOCK_SKEW_MS) wrong.push(`${left} ms before its lease ends`);
     }
     const callMs = callsMs[Math.min(calledAt.length, callsMs.length - 1)] ?? 0;
     calledAt.push(clock.now());

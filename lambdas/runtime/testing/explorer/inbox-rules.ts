@@ -1,8 +1,6 @@
+import { CLOCK_SKEW_MS } from '../../clock.ts';
 import { asRow, type EffectRow, INBOX_PREFIX, type InboxRow } from '../../rows.ts';
 import type { Change } from './watched-table.ts';
-
-/** How far clocks may differ without anybody being wrong, milliseconds. */
-const CLOCK_MARGIN_MS = 2_000;
 
 /**
  * What may never happen to an inbox row, whoever does it and whenever: one sentence when it did.
@@ -46,7 +44,7 @@ export function inboxViolation(
       : `A worker changed a message that another one holds: ${before.status} to ${after.status}`;
   }
   const forced = mayForce && after.resolvedBy !== undefined;
-  return !forced && (before.leaseUntil ?? 0) > now + CLOCK_MARGIN_MS
+  return !forced && (before.leaseUntil ?? 0) > now + CLOCK_SKEW_MS
     ? 'A message was taken over while its lease lasts'
     : undefined;
 }

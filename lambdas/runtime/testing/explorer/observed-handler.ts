@@ -1,4 +1,5 @@
 import type { Handler, LeasedContext, TransactionalContext } from '../../consume/handler.ts';
+import { isErrorWithCode } from '../../errors.ts';
 import type { Envelope } from '../../event.ts';
 import { asRow, type EffectRow, effectKey, type InboxRow, inboxKey } from '../../rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
@@ -61,8 +62,9 @@ export function observed(handler: Handler, deps: ObservedDeps): Handler {
 
 function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): LeasedContext['once'] {
   const { actor, memory, consumer, log, violate } = deps;
-  return (name, effect) =>
-    ctx.once(name, async (idempotencyKey, signal) => {
+  return async (name, effect) => {
+    let done = false;
+    const result = ctx.once(name, async (idempotencyKey, signal) => {
       const item = memory.item(effectKey(consumer, event.eventId, name));
       if (item !== undefined && asRow<EffectRow>(item).status === 'COMPLETED')
         violate(`The effect "${name}" is run although its result is stored`);
@@ -71,7 +73,7 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
         violate(`The effect "${name}" is run by two workers at once`);
       log.running.set(idempotencyKey, { actor, invocation: actor.invocation() });
       try {
-        return await actor.call({
+        const value = await actor.call({
           label: `effect "${name}"`,
           perform: async () => {
             log.happened.set(idempotencyKey, (log.happened.get(idempotencyKey) ?? 0) + 1);
@@ -80,8 +82,16 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
           effect: true,
           failures: [{ label: 'it fails', error: () => named('ProviderError', 'The provider is down') }],
         });
+        done = true;
+        return value;
       } finally {
         log.running.delete(idempotencyKey);
       }
     });
+    return result.catch((error: unknown) => {
+      if (done && isErrorWithCode(error, 'FENCE_LOST'))
+        violate(`The result of the effect "${name}" is refused while its worker runs`);
+      throw error;
+    });
+  };
 }
