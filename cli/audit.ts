@@ -3,6 +3,7 @@ import { type AuditReport, createAudit } from '../lambdas/runtime/audit/audit.ts
 import { cloudWatchQueueAges } from '../lambdas/runtime/audit/audit-queue-age.ts';
 import { repairMissing } from '../lambdas/runtime/audit/audit-repair.ts';
 import { eventBridgeRules } from '../lambdas/runtime/bus/eventbridge-rules.ts';
+import { readEntryVersions } from '../lambdas/runtime/operate/ssm-directory.ts';
 import { auditText } from './audit-text.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
@@ -59,6 +60,7 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
     queues,
     rules: eventBridgeRules(session.events),
     ages: cloudWatchQueueAges(session),
+    versions: ({ name }) => readEntryVersions(session.ssm, directory.mailroom.table, name),
   }).run({
     since: until - options.since,
     until,

@@ -130,6 +130,9 @@ export class OutboxAudit extends Construct {
       arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
     });
     grant(['ssm:GetParametersByPath'], [directory]);
+    // A right to a path covers what is below it for GetParametersByPath only (Systems Manager user guide, "Restricting access").
+    const entries = `${directory}/consumers/*`;
+    grant(['ssm:GetParameterHistory'], [entries]);
     const rules = stack.formatArn({
       service: 'events',
       resource: 'rule',
@@ -137,6 +140,7 @@ export class OutboxAudit extends Construct {
     });
     grant(['events:DescribeRule', 'events:ListTargetsByRule'], [rules]);
     grant(['cloudwatch:GetMetricData'], ['*']);
+    this.explain(entries, 'The entries of the directory are written by consumers, after this role.');
     this.explain(rules, 'The rules of the bus are made by consumers, after this role.');
     this.explain('*', 'cloudwatch:GetMetricData knows no resources (service authorization reference).');
   }

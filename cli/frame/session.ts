@@ -38,6 +38,7 @@ export interface Session {
   readonly table: Table;
   readonly queues: Queues;
   readonly sqs: SQSClient;
+  readonly ssm: SSMClient;
   readonly lambda: LambdaClient;
   readonly events: EventBridgeClient;
   readonly cloudwatch: CloudWatchClient;
@@ -101,6 +102,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     table: dynamoTable({ client: new DynamoDBClient(settings), tableName: directory.mailroom.table }),
     queues: sqsQueues(sqs),
     sqs,
+    ssm,
     lambda: new LambdaClient({ ...settings, maxAttempts: 1, requestHandler: INVOKE_LIMITS }),
     events: new EventBridgeClient(settings),
     cloudwatch: new CloudWatchClient(settings),

@@ -10,7 +10,7 @@ import { clientSettings } from '../runtime/client-settings.ts';
 import { readAuditConfig } from '../runtime/config.ts';
 import { dynamoTable } from '../runtime/dynamo-table.ts';
 import { sqsQueues } from '../runtime/operate/sqs-queues.ts';
-import { readDirectory } from '../runtime/operate/ssm-directory.ts';
+import { readDirectory, readEntryVersions } from '../runtime/operate/ssm-directory.ts';
 
 const config = readAuditConfig(process.env);
 const sqs = new SQSClient(clientSettings);
@@ -23,5 +23,6 @@ export const { handler } = createAuditHandler({
   queues: sqsQueues(sqs),
   rules: eventBridgeRules(new EventBridgeClient(clientSettings)),
   ages: cloudWatchQueueAges({ cloudwatch: new CloudWatchClient(clientSettings), sqs }),
+  versions: ({ name }) => readEntryVersions(ssm, config.tableName, name),
   directory: () => readDirectory(ssm, config.tableName),
 });

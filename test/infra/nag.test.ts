@@ -21,6 +21,9 @@ describe('cdk-nag (AwsSolutions)', () => {
       expect.stringMatching(
         /^Mailroom\/Mailroom\/Audit: Annotation::AwsSolutions-IAM5\[Resource::arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:rule\/<MailroomBus\w+>\/\*\]$/,
       ),
+      expect.stringMatching(
+        /^Mailroom\/Mailroom\/Audit: Annotation::AwsSolutions-IAM5\[Resource::arn:<AWS::Partition>:ssm:<AWS::Region>:<AWS::AccountId>:parameter\/mailroom\/<MailroomTable\w+>\/consumers\/\*\]$/,
+      ),
       'Mailroom/Mailroom/Relay/Failures: Annotation::AwsSolutions-SQS3',
       'Notifications/Notifications/Undelivered: Annotation::AwsSolutions-SQS3',
       'Orders/OrderStatus/Undelivered: Annotation::AwsSolutions-SQS3',

@@ -91,7 +91,7 @@ describe('the scheduled audit', () => {
     expect(() => audited(options)).toThrow(message);
   });
 
-  test('is clean by cdk-nag, but for the rules of its bus and an action that knows no resources', () => {
+  test('is clean by cdk-nag, but for the entries of consumers, the rules of its bus and an action that knows no resources', () => {
     const { app } = audited({});
     const { violations } = new AwsSolutionsChecks(app).validateScope(app);
     expect(violations).toEqual([]);
@@ -102,6 +102,9 @@ describe('the scheduled audit', () => {
       .filter(({ type }) => type === Validations.ACKNOWLEDGED_RULES_METADATA_KEY)
       .flatMap(({ data }) => Object.keys(data));
     expect(overlooked).toEqual([
+      expect.stringMatching(
+        /IAM5\[Resource::arn:<AWS::Partition>:ssm:.*:parameter\/mailroom\/<MailroomTable\w+>\/consumers\/\*\]$/,
+      ),
       expect.stringMatching(/IAM5\[Resource::arn:<AWS::Partition>:events:.*:rule\/<MailroomBus\w+>\/\*\]$/),
       expect.stringMatching(/IAM5\[Resource::\*\]$/),
     ]);
@@ -122,6 +125,7 @@ describe('the role of the audit', () => {
       'dynamodb:Query',
       'events:DescribeRule',
       'events:ListTargetsByRule',
+      'ssm:GetParameterHistory',
       'ssm:GetParametersByPath',
     ]);
     expect(statements.every(({ Effect }) => Effect === 'Allow')).toBe(true);

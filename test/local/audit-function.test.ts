@@ -1,8 +1,11 @@
 import { InvokeCommand, LambdaClient, paginateListFunctions } from '@aws-sdk/client-lambda';
+import { SSMClient } from '@aws-sdk/client-ssm';
 import { expect, test } from 'vitest';
 import { CONSUMERS_OF, type Consumer } from '../../demo/readings.ts';
 import type { AuditSummary } from '../../lambdas/runtime/audit/audit-handler.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { declaredSince } from '../../lambdas/runtime/operate/directory.ts';
+import { readEntryVersions } from '../../lambdas/runtime/operate/ssm-directory.ts';
 import { inboxKey } from '../../lambdas/runtime/rows.ts';
 import { message, only, placeOrder, put, settled, tableName } from './support/order-system.ts';
 
@@ -29,6 +32,14 @@ test('the deployed audit accounts for an order that was placed a while ago, and 
       table: tableName,
     }),
   );
+});
+
+test('the versions of a consumer’s directory entry date what it subscribes to', async () => {
+  const versions = await readEntryVersions(new SSMClient({}), tableName, 'payments');
+  const declared = (type: string) => declaredSince(versions, { source: 'orders', type });
+  expect(declared('OrderPlaced')).toBeGreaterThan(Date.now() - 86_400_000);
+  expect(declared('OrderPlaced')).toBeLessThanOrEqual(Date.now() + 60_000);
+  expect(declared('OrderCancelled')).toBeUndefined();
 });
 
 /** The name of the one function that audits. */

@@ -35,6 +35,7 @@ export interface MissingEvent {
 
 /** A published event, as far as the audit remembers it. */
 export interface PublishedEvent extends Omit<MissingEvent, 'consumer'> {
+  readonly source: string;
   /** When it was sent to its consumers last, epoch milliseconds: later than it was published where an operator sent it again. */
   readonly sentAt: number;
   /** The consumer's inbox row as the walk saw it, where it waits for a message that is overdue. */

@@ -8,6 +8,7 @@ import type { ConsumerEntry } from '../operate/directory.ts';
 import type { QueueDepth, Queues } from '../operate/queues.ts';
 import { asRow, type InboxHistory, type InboxRow, inboxHistoryKey, inboxKey } from '../rows.ts';
 import type { Table } from '../table.ts';
+import { declarationOf, type EntryVersions } from './audit-declaration.ts';
 import type { Ledger, PublishedEvent } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
 
@@ -17,9 +18,6 @@ const LETTERS_HIDE_S = 60;
 
 /** How many calls are made at once. */
 const AT_ONCE = 16;
-
-/** A rule that was changed does not match at once (EventBridge API reference, PutRule: "allow a short period of time"). */
-const RULE_DELAY_MS = 60_000;
 
 /** Clocks differ: a message may bear a time a little before its event was marked published. */
 const CLOCK_MARGIN_MS = 60_000;
@@ -31,6 +29,7 @@ interface Judging {
   readonly table: Pick<Table, 'get'>;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly ages?: QueueAges | undefined;
+  readonly versions?: EntryVersions | undefined;
   readonly clock: Clock;
   readonly graceMs: number;
   readonly earlier: boolean;
@@ -60,6 +59,7 @@ export async function judgeUndecided(
   const empty = before === 0 && (await held(queues, consumer.queue)) === 0;
   const oldestAt = empty ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
   const history = await table.get(inboxHistoryKey(consumer.name), { consistent: true });
+  const declaration = await declarationOf(consumer, open, deps.earlier ? undefined : deps.versions);
   let unjudged = 0;
 
   /** Whether an inbox row may have been deleted by TTL: then its absence says nothing. */
@@ -95,12 +95,13 @@ export async function judgeUndecided(
       const gone = empty && isOverdue(row, lookedAt - deps.graceMs);
       return gone ? ledger.judge(consumer.name, event, 'missing') : ledger.row(consumer.name, row);
     }
-    const proven = !isExpired(event) && (deps.earlier || isDeclared(consumer, event));
+    const proven = !isExpired(event) && (deps.earlier || declaration.covers(event));
     ledger.judge(consumer.name, event, proven ? 'missing' : 'unproven');
   }
 
   await pMap(open, judge, { concurrency: AT_ONCE });
   return [
+    ...declaration.unread,
     ...(letters.complete
       ? []
       : [
@@ -118,11 +119,6 @@ export async function judgeUndecided(
 export function isOverdue({ status, retryAt, leaseUntil, endsBy }: InboxRow, at: number): boolean {
   if (status === 'FAILED') return retryAt !== undefined && retryAt < at;
   return status === 'PROCESSING' && leaseUntil !== undefined && Math.max(leaseUntil, endsBy ?? 0) < at;
-}
-
-/** Whether what the directory says now held already when the event was published. */
-function isDeclared({ changedAt }: ConsumerEntry, { publishedAt }: PublishedEvent): boolean {
-  return changedAt === undefined || publishedAt >= changedAt + RULE_DELAY_MS;
 }
 
 interface Letters {

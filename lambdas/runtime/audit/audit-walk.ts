@@ -73,7 +73,7 @@ export async function walkOutbox(
     if (row.status !== 'PUBLISHED') return;
     const publishedAt = row.publishedAt ?? eventIdTime(eventId);
     const sentAt = Math.max(publishedAt, row.resentAt ?? 0);
-    const event = { eventId, type: row.type, publishedAt, sentAt };
+    const event = { eventId, source: row.source, type: row.type, publishedAt, sentAt };
     for (const { name } of consumersOf(directory, row)) await enterAt(name, event);
   }
 

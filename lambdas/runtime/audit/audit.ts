@@ -4,6 +4,7 @@ import { minuteOf } from '../event-id.ts';
 import type { Directory } from '../operate/directory.ts';
 import type { Queues } from '../operate/queues.ts';
 import type { Table } from '../table.ts';
+import type { EntryVersions } from './audit-declaration.ts';
 import { createDoubles, type DoubledEvent } from './audit-doubles.ts';
 import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
 import { type ConsumerLedger, createLedger, type MissingEvent } from './audit-ledger.ts';
@@ -20,6 +21,11 @@ export interface AuditDeps {
   readonly rules: DeployedRules;
   /** Without it, an event of a queue that is never empty counts as waiting for as long. @default none */
   readonly ages?: QueueAges | undefined;
+  /**
+   * Dates each subscription of a consumer. Without it, or where it fails, any change of a consumer's entry makes every event
+   * before it unproven. @default none
+   */
+  readonly versions?: EntryVersions | undefined;
   /** @default the machine's */
   readonly clock?: Clock | undefined;
 }
@@ -33,8 +39,8 @@ export interface AuditRange {
   /** An event published less than this ago may still be on its way. @default 5 minutes */
   readonly graceMs?: number | undefined;
   /**
-   * Also expects of each consumer what was published before its entry in the directory last changed: for a consumer that
-   * shall have the past as well, or after a wrong declaration was mended. @default false
+   * Also expects of each consumer what was published before it was declared to see it: for a consumer that needs the past as
+   * well, or after a wrong declaration was fixed. @default false
    */
   readonly earlier?: boolean | undefined;
   /** The audit ends before this and says what it did not get to. @default it takes the time it needs */

@@ -51,6 +51,14 @@ export interface ConsumerEntry {
   readonly changedAt?: number | undefined;
 }
 
+/** A consumer's entry as it stood from some time on: Parameter Store keeps the last 100 versions of a parameter. */
+export interface EntryVersion {
+  /** The entry, as JSON. */
+  readonly value: string;
+  /** When it was written, epoch milliseconds. */
+  readonly changedAt: number;
+}
+
 /** Where all directories begin. */
 export const DIRECTORY_ROOT = '/mailroom';
 
@@ -117,12 +125,36 @@ function entry<E>({ name, value }: DirectoryParameter, required: keyof E & strin
   );
 }
 
+/** What a consumer subscribes to. */
+interface Subscription {
+  readonly source: string;
+  readonly type: string;
+}
+
 /** The consumers that must see an event. */
-export function consumersOf(
-  directory: Directory,
-  event: { readonly source: string; readonly type: string },
-): ConsumerEntry[] {
-  return directory.consumers.filter(
-    ({ from, events }) => from.includes(event.source) && events.includes(event.type),
-  );
+export function consumersOf(directory: Directory, event: Subscription): ConsumerEntry[] {
+  return directory.consumers.filter((consumer) => subscribes(consumer, event));
+}
+
+/**
+ * Since when a consumer has been declared to see an event, without a break, epoch milliseconds.
+ *
+ * @param versions - of its entry, oldest first
+ * @returns `undefined` when the last of them does not declare it
+ */
+export function declaredSince(versions: readonly EntryVersion[], event: Subscription): number | undefined {
+  const firstWithout = versions.findLastIndex(({ value }) => !declares(value, event));
+  return versions[firstWithout + 1]?.changedAt;
+}
+
+function declares(value: string, event: Subscription): boolean {
+  try {
+    return subscribes(JSON.parse(value) as ConsumerEntry, event);
+  } catch {
+    return false; // changed by hand
+  }
+}
+
+function subscribes({ from, events }: ConsumerEntry, { source, type }: Subscription): boolean {
+  return from.includes(source) && events.includes(type);
 }

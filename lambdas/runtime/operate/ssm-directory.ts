@@ -1,10 +1,16 @@
-import { paginateGetParametersByPath, type SSMClient } from '@aws-sdk/client-ssm';
+import {
+  paginateGetParameterHistory,
+  paginateGetParametersByPath,
+  type SSMClient,
+} from '@aws-sdk/client-ssm';
 import { MailroomError } from '../errors.ts';
 import {
+  consumerEntryName,
   DIRECTORY_ROOT,
   type Directory,
   type DirectoryParameter,
   directoryPath,
+  type EntryVersion,
   readDirectories,
 } from './directory.ts';
 
@@ -35,6 +41,23 @@ export async function readDirectory(client: SSMClient, table: string): Promise<D
     `There is no parameter ${directoryPath(table)}/mailroom: the table is not one of a Mailroom, or was deployed by an older ` +
       'version. Deploy its stack again.',
   );
+}
+
+/** Reads the versions of a consumer's entry, oldest first. */
+export async function readEntryVersions(
+  client: SSMClient,
+  table: string,
+  consumer: string,
+): Promise<EntryVersion[]> {
+  const versions: (EntryVersion & { readonly version: number })[] = [];
+  const Name = consumerEntryName(table, consumer);
+  for await (const page of paginateGetParameterHistory({ client }, { Name })) {
+    for (const { Value, LastModifiedDate, Version = 0 } of page.Parameters ?? []) {
+      if (Value !== undefined && LastModifiedDate !== undefined)
+        versions.push({ value: Value, changedAt: LastModifiedDate.getTime(), version: Version });
+    }
+  }
+  return versions.sort((a, b) => a.version - b.version);
 }
 
 async function parametersUnder(client: SSMClient, path: string): Promise<DirectoryParameter[]> {

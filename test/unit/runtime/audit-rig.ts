@@ -4,7 +4,7 @@ import { repairMissing } from '../../../lambdas/runtime/audit/audit-repair.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operate/delivered-event.ts';
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operate/directory.ts';
+import type { ConsumerEntry, Directory, EntryVersion } from '../../../lambdas/runtime/operate/directory.ts';
 import type { Letter, Queues } from '../../../lambdas/runtime/operate/queues.ts';
 import { type InboxRow, inboxKey, type OutboxRow, SCHEMA } from '../../../lambdas/runtime/rows.ts';
 import { manualClock, memoryTable } from '../../../lambdas/runtime/testing.ts';
@@ -185,9 +185,16 @@ export function auditRig(
     return made;
   }
 
+  const versions = new Map<string, EntryVersion[]>();
+
   const deps = {
     table,
     directory,
+    versions: async ({ name }: ConsumerEntry) => {
+      const found = versions.get(name);
+      if (found === undefined) throw Object.assign(new Error('no'), { name: 'AccessDeniedException' });
+      return found;
+    },
     queues,
     clock,
     rules: {
@@ -213,6 +220,8 @@ export function auditRig(
     deps,
     /** The deployed rules, by name. */
     rules,
+    /** The versions of a consumer's entry, oldest first, by its name; one without any may not be read. */
+    versions,
     /** From when the oldest message of a queue is, by its URL. */
     ages,
     /** For how long nothing can be known of a message, by its queue's URL. */

@@ -26,9 +26,10 @@ async function deliver(parts: Parts, to: { drain(): Promise<void> }, event: Enve
   await to.drain();
 }
 
-const history = (parts: Parts) => parts.memory.item(inboxHistoryKey(CONSUMER));
-const retentions = (parts: Parts) =>
-  ((history(parts)?.retentions ?? []) as { days: number }[]).map(({ days }) => days);
+const retentions = (parts: Parts) => {
+  const { retentions } = parts.memory.item(inboxHistoryKey(CONSUMER)) ?? {};
+  return (retentions as { days: number }[]).map(({ days }) => days);
+};
 
 async function passDays(parts: Parts, days: number): Promise<void> {
   await parts.clock.advance(days * DAY_MS);
