@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { localEnvironment, projectRoot, withoutAws } from '../../localstack/workspace.ts';
 
-vi.setConfig({ testTimeout: 300_000 });
+vi.setConfig({ testTimeout: 900_000 });
 
 const STACKS = ['Bank', 'Inventory', 'Mailroom', 'Notifications', 'Operations', 'Orders', 'Payments'];
 

@@ -12,6 +12,9 @@ import { logFile } from '../../localstack/ministack.ts';
 import { ensureEnvironment, environmentDir, findPython } from '../../localstack/python-environment.ts';
 import { projectRoot } from '../../localstack/workspace.ts';
 
+// Python environments are made anew here: that takes as long as the machine takes.
+vi.setConfig({ testTimeout: 600_000 });
+
 const cleanups: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {
