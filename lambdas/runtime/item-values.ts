@@ -33,7 +33,8 @@ export function valueProblem(attributes: unknown): ValueProblem | undefined {
   try {
     if (attributes === undefined) return undefined;
     const object = typeof attributes === 'object' && attributes !== null ? attributes : undefined;
-    const fault = object && isPlain(object) ? entriesFault(object, 0) : (faultOf(attributes, 0) ?? NOT_NAMED);
+    const fault =
+      object && isPlain(object) ? entriesFault(object, 0) : (faultOf(attributes, 0) ?? NO_ATTRIBUTES);
     return fault && { ...fault, path: pathText(fault.path) };
   } catch {
     return {
@@ -44,7 +45,7 @@ export function valueProblem(attributes: unknown): ValueProblem | undefined {
   }
 }
 
-const NOT_NAMED = faulty('a single value', 'Give an object of attributes by name.');
+const NO_ATTRIBUTES = faulty('a list or a single value', 'Give an object with the attributes.');
 
 function faultOf(value: unknown, level: number): Fault | undefined {
   switch (typeof value) {
