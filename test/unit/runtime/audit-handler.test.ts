@@ -16,7 +16,7 @@ function scheduled() {
   });
   const run = () => handler({}, lambdaContext());
   const warnings = () => telemetry.lines().filter(({ level }) => level === 'warn');
-  return { rig, telemetry, run, warnings };
+  return { rig, telemetry, handler, run, warnings };
 }
 
 test('a scheduled audit emits how many are missing and doubled, and names them', async () => {
@@ -90,6 +90,16 @@ test('it names 50 of a long list, and how many there are', async () => {
   const [{ extra } = { extra: undefined }] = warnings();
   expect(extra).toMatchObject({ count: 60 });
   expect((extra as { missing: unknown[] }).missing).toHaveLength(50);
+});
+
+test('it ends 10 s before its function is stopped, so that what it found is still sent', async () => {
+  const { handler } = scheduled();
+  await expect(handler({}, { getRemainingTimeInMillis: () => 10_000 })).resolves.toMatchObject({
+    incomplete: 1,
+  });
+  await expect(handler({}, { getRemainingTimeInMillis: () => 10_001 })).resolves.toMatchObject({
+    incomplete: 0,
+  });
 });
 
 test('it fails loudly when the audit fails, and emits nothing', async () => {

@@ -143,6 +143,36 @@ describe('an event without an inbox row', () => {
     expect(report.incomplete).toEqual([expect.stringContaining('Some letters of payments')]);
   });
 
+  test('is waiting when it may be the oldest message of the queue, by clocks that differ', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    rig.queues.holds.set('payments-queue', 1);
+    rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO + 30_000);
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO + 90_000);
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 0, missing: 1 });
+  });
+
+  test('is waiting while somebody has received a message of the queue', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    const { depth } = rig.queues;
+    rig.queues.depth = async (url) => ({ ...(await depth(url)), inFlight: url === 'payments-queue' ? 1 : 0 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+  });
+
+  test('is waiting when it became a dead letter after the letters were looked at', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const event = await rig.event(LONG_AGO);
+    rig.queues.holds.set('payments-queue', 1);
+    rig.queues.onDepth = async (url) => {
+      if (url !== 'payments-undelivered') return;
+      rig.queues.holds.clear();
+      rig.letter('payments-dead', event);
+    };
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+  });
+
   test('is what its row says when that came in between', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     const { eventId } = await rig.event(LONG_AGO);
@@ -181,11 +211,12 @@ describe('an event without an inbox row', () => {
   test('is unproven when the consumer was declared otherwise at the time', async () => {
     const rig = auditRig([consumerEntry('payments', { changedAt: Date.UTC(2026, 0, 1, 11, 45) })]);
     await rig.event(LONG_AGO);
+    await rig.event(15 * MINUTE_MS - 59_999); // a rule that was changed matches after a minute
     const late = await rig.event(10 * MINUTE_MS);
     const report = await rig.run();
-    expect(report.consumers.payments).toMatchObject({ unproven: 1, missing: 1 });
+    expect(report.consumers.payments).toMatchObject({ unproven: 2, missing: 1 });
     expect(report.missing.map(({ eventId }) => eventId)).toEqual([late.eventId]);
-    expect((await rig.run({ earlier: true })).consumers.payments).toMatchObject({ unproven: 0, missing: 2 });
+    expect((await rig.run({ earlier: true })).consumers.payments).toMatchObject({ unproven: 0, missing: 3 });
   });
 
   test('is unproven when its row may have expired, also when earlier ones are asked for', async () => {

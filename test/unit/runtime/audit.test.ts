@@ -119,6 +119,24 @@ describe('the time of an audit', () => {
     ]);
   });
 
+  test('is shared: the walk leaves enough to judge what it has found', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const { eventId } = await rig.event(55 * MINUTE_MS);
+    const { query } = rig.table;
+    rig.deps.table = {
+      ...rig.table,
+      query: (...args) => {
+        rig.clock.jumpTo(rig.clock.now() + 1_000);
+        return query(...args);
+      },
+    };
+    const report = await rig.run({ endsBy: rig.clock.now() + 100_000 });
+    expect(report.missing).toMatchObject([{ eventId }]);
+    expect(report.incomplete).toEqual([
+      expect.stringContaining('There was no time for all of what was committed'),
+    ]);
+  });
+
   test('is over when it is told to stop', async () => {
     const rig = auditRig();
     await rig.event(MINUTE_MS);
@@ -141,9 +159,8 @@ describe('events that were written twice for one cause', () => {
   });
 
   test.each([
-    ['another cause', {}, { causationId: 'another' }],
-    ['no cause', {}, { causationId: undefined }],
-    ['another aggregate', {}, { causationId: cause, aggregateId: 'order-2' }],
+    ['another cause', {}, { causationId: 'another', data: { total: 1 } }],
+    ['another aggregate', {}, { causationId: cause, aggregateId: 'order-2', data: { total: 1 } }],
     ['other data', {}, { causationId: cause, data: { total: 2 } }],
     ['another sequence', {}, { causationId: cause, data: { total: 1 }, sequence: 2 }],
     ['another type', { type: 'OrderSeen' }, { causationId: cause, data: { total: 1 } }],
@@ -152,6 +169,12 @@ describe('events that were written twice for one cause', () => {
     const rig = auditRig([]);
     await rig.event(LONG_AGO, {}, { causationId: cause, data: { total: 1 } });
     await rig.event(LONG_AGO, row, envelope);
+    expect((await rig.run()).doubled).toEqual([]);
+  });
+
+  test('are not those that nothing caused', async () => {
+    const rig = auditRig([]);
+    for (const _ of [1, 2]) await rig.event(LONG_AGO, {}, { data: { total: 1 } });
     expect((await rig.run()).doubled).toEqual([]);
   });
 });

@@ -42,6 +42,25 @@ describe('a leased handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1 });
   });
 
+  test('has room for 99 writes beside its message', async () => {
+    const parts = bench();
+    const errors: unknown[] = [];
+    const put = (n: number) => ({ Put: { Item: { PK: `THING#${n}`, SK: 'THING', schema: 1 } } });
+    const writes = Array.from({ length: 100 }, (_, n) => put(n));
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        await ctx.commit({ writes }).catch((error: unknown) => errors.push(error));
+        await ctx.commit({ writes: writes.slice(1) });
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(errors).toMatchObject([
+      { code: 'TRANSACTION_TOO_LARGE', message: expect.stringContaining('101 actions') },
+    ]);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
   test('commits once, and runs no effect after that; what it throws then is logged', async () => {
     const parts = bench();
     const codes: string[] = [];

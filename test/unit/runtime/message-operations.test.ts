@@ -9,6 +9,7 @@ import {
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
 import { eventBridgeMessage } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
+import { staleReads } from '../../support/stale-reads.ts';
 
 const { consumer } = consumerConfig;
 
@@ -44,6 +45,9 @@ async function message(handle: () => Promise<void>, ageDays = 0) {
     ...parts,
     row: () => parts.memory.item(key),
     pointer: () => parts.memory.item(rejectedKey(consumer, event.eventId)),
+    key,
+    stale: { ...deps, table: staleReads(parts.memory) },
+    eventId: event.eventId,
     deliver: () => runThrough(parts.clock, parts.queue.deliver(consume)),
     redrive: () => parts.queue.redrive(),
     resolve: (force = false) => resolveMessage(deps, { ...note, consumer, eventId: event.eventId, force }),
@@ -80,6 +84,24 @@ describe('to resolve a message', () => {
     await deliver();
     expect(runs).toBe(0);
     expect(queue.messages()).toEqual([]);
+  });
+
+  test.each([
+    ['that failed', { status: 'FAILED' }, false],
+    ['whose worker’s lease has long ended', { status: 'PROCESSING', leaseUntil: 1, endsBy: 1 }, false],
+    ['that has not come yet, by force', undefined, true],
+  ])('sets one PROCESSED %s', async (_which, found, force) => {
+    const { memory, key, resolve, row } = await message(async () => {});
+    const item = { ...key, schema: 1, fence: 'one', attempts: 1, ...found };
+    if (found !== undefined) await memory.write({ Put: { Item: item } });
+    expect(await resolve(force)).toEqual({ status: 'resolved' });
+    expect(row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada' });
+  });
+
+  test('says what it is already, also where only a strongly consistent read sees that', async () => {
+    const { deliver, stale, eventId } = await message(async () => {});
+    await deliver();
+    expect(await resolveMessage(stale, { ...note, consumer, eventId })).toEqual({ status: 'processed' });
   });
 
   test('is refused while a worker holds it, and says until when', async () => {
@@ -180,7 +202,7 @@ describe('to allow a message that is too old', () => {
   });
 
   test('is refused for any other, and says what it is', async () => {
-    const { deliver, allow, row } = await message(async () => {
+    const { deliver, allow, row, stale, eventId } = await message(async () => {
       throw new Error('never');
     });
     await expect(allow()).rejects.toMatchObject({
@@ -192,6 +214,9 @@ describe('to allow a message that is too old', () => {
       code: 'NOT_TOO_OLD',
       message: expect.stringContaining('REJECTED, ATTEMPTS_SPENT'),
     });
+    await expect(allowTooOld(stale, { ...note, consumer, eventId })).rejects.toThrow(
+      'REJECTED, ATTEMPTS_SPENT',
+    );
     expect(row()).not.toHaveProperty('runAnyway');
   });
 });

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { deadKey, unsettledKey } from '../../../lambdas/runtime/rows.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
+import { staleReads } from '../../support/stale-reads.ts';
 
 type Parts = ReturnType<typeof bench>;
 
@@ -59,10 +61,32 @@ describe('to requeue a DEAD event', () => {
       requeuedBy: 'ada',
       requeuedAt: clock.now(),
       requeuedReason: 'the bus is back',
+      leaseUntil: clock.now(), // due at once, whoever held it last
     });
     await clock.advance(1_000);
     expect(await requeueDead(parts, eventId, { ...note, by: 'bob' })).toBe(false);
     expect(memory.item(outboxKeyOf(eventId))).toEqual(requeued);
+  });
+
+  test('makes its minute unsettled under another token each time', async () => {
+    const parts = await deadEvent(() => true);
+    const { memory, eventId } = parts;
+    const key = unsettledKey(eventIdShard(eventId), minuteOf(eventIdTime(eventId)));
+    await requeueDead(parts, eventId);
+    const first = memory.item(key);
+    await parts.clock.advance(60_000);
+    await sweep(parts);
+    expect(await requeueDead(parts, eventId)).toBe(true);
+    expect(memory.item(key)?.token).not.toBe(first?.token);
+  });
+
+  test('is not taken for refused when the table only throttles', async () => {
+    const parts = await deadEvent(() => true);
+    const transact = async () => {
+      throw new TransactionCancelled([{ code: 'ThrottlingError' }, { code: 'None' }, { code: 'None' }]);
+    };
+    const requeued = requeueDead({ ...parts, table: { ...parts.memory, transact } }, parts.eventId);
+    await expect(requeued).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
   });
 
   test('leaves an event that is not DEAD as it is', async () => {
@@ -70,6 +94,8 @@ describe('to requeue a DEAD event', () => {
     const before = parts.memory.items();
     expect(await requeueDead(parts, parts.eventId)).toBe(false);
     expect(parts.memory.items()).toEqual(before);
+    // Also where only a strongly consistent read sees that it is there.
+    expect(await requeueDead({ ...parts, table: staleReads(parts.memory) }, parts.eventId)).toBe(false);
   });
 
   test('says so when there is no such event, or no such id', async () => {

@@ -30,6 +30,26 @@ test('a commit writes the domain rows and the events in one transaction', async 
   expect(rows()[0]).not.toHaveProperty('expiresAt');
 });
 
+test('events inherit the correlation of the event that caused them, name it, and carry its trace where that fits', async () => {
+  const { outbox, happened } = bench();
+  const [cause] = await outbox.commit({ events: [{ ...happened(1), correlationId: 'chain' }] });
+  if (cause === undefined) throw new Error('unreachable');
+  const inherited = async (traceId: string) => {
+    const [entry] = await outbox.entries([happened(2)], { ...cause, traceId });
+    return { row: entry?.Put.Item, envelope: JSON.parse(entry?.Put.Item.envelope ?? '') as object };
+  };
+  const fits = await inherited('Root=1');
+  expect(fits.envelope).toMatchObject({
+    correlationId: 'chain',
+    causationId: cause.eventId,
+    traceId: 'Root=1',
+  });
+  expect(fits.row).toMatchObject({ traceId: 'Root=1' });
+  const tooLong = await inherited('x'.repeat(501));
+  expect(tooLong.envelope).not.toHaveProperty('traceId');
+  expect(tooLong.row).not.toHaveProperty('traceId');
+});
+
 test('a refused domain condition writes nothing, and its reason comes first', async () => {
   const { outbox, rows, happened } = bench();
   await outbox.commit({ writes: [put], events: [happened(1)] });

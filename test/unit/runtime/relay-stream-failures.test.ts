@@ -3,6 +3,9 @@ import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { bench, consumerConfig } from '../../support/runtime-bench.ts';
 import { stream } from './relay-stream-rig.ts';
 
+const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
+const invalid = Object.assign(new Error('1 validation error detected'), { name: 'ValidationException' });
+
 test('a refused entry is DEAD with its error and a pointer; its neighbours are published', async () => {
   const parts = bench({
     bus: {
@@ -41,7 +44,6 @@ test('a failing entry of unknown cause counts an attempt and waits its backoff',
 });
 
 test('a whole call refused as invalid is made once per entry, and what fails alone is DEAD', async () => {
-  const invalid = Object.assign(new Error('1 validation error detected'), { name: 'ValidationException' });
   const parts = bench({
     bus: {
       failCall: (call) =>
@@ -81,6 +83,24 @@ test.each([
     ]);
   },
 );
+
+test.each([
+  ['as a whole', 1, () => denied],
+  ['entry by entry', 3, (entries: number) => (entries > 1 ? invalid : denied)],
+])('a call that is not allowed, %s, is not made again at once', async (_what, calls, errorOf) => {
+  const parts = bench({ bus: { failCall: ({ entries }) => ({ error: errorOf(entries.length) }) } });
+  await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
+  expect((await stream(parts)()).batchItemFailures).toHaveLength(2);
+  expect(parts.bus.calls()).toHaveLength(calls);
+});
+
+test('entries for which the bus has no result are not taken for published', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
+  const bus = { ...parts.bus, put: async () => [] };
+  expect((await stream({ ...parts, bus })()).batchItemFailures).toHaveLength(2);
+  expect(parts.rows()).toMatchObject([{ status: 'PENDING' }, { status: 'PENDING' }]);
+});
 
 test('what went back comes again, and is published once the bus is well', async () => {
   let down = true;

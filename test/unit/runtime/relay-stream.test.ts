@@ -145,7 +145,16 @@ test('a record of an age that is fresh is not fresh when its lease is nearly ove
 });
 
 test('a producer whose clock is off is noticed', async () => {
-  const parts = bench();
+  let claims = 0;
+  const parts = bench({
+    wrap: (memory) => ({
+      ...memory,
+      updateEach: async (updates) => {
+        if (updates.some(({ set }) => 'leaseUntil' in set)) claims += 1;
+        return memory.updateEach(updates);
+      },
+    }),
+  });
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const event = parts.streamEvent();
   Object.assign(event.Records[0]?.dynamodb ?? {}, {
@@ -153,5 +162,21 @@ test('a producer whose clock is off is noticed', async () => {
   });
   await stream(parts)(event);
   expect(parts.telemetry.durations('ClockDifference')).toEqual([120_000]);
-  expect(parts.rows()).toMatchObject([{ status: 'PUBLISHED' }]); // claimed first, since its age cannot be believed
+  expect(parts.rows()).toMatchObject([{ status: 'PUBLISHED' }]);
+  expect(claims).toBe(1); // since its age cannot be believed
+});
+
+test.each([
+  ['that was written as PUBLISHED, as a restored table has it', { status: { S: 'PUBLISHED' } }, 'INSERT'],
+  ['that has changed', {}, 'MODIFY'],
+])('a row %s is not published', async (_what, change, eventName) => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const event = parts.streamEvent();
+  for (const record of event.Records) {
+    Object.assign(record, { eventName });
+    Object.assign(record.dynamodb?.NewImage ?? {}, change);
+  }
+  await expect(stream(parts)(event)).resolves.toEqual({ batchItemFailures: [] });
+  expect(parts.publishedIds()).toEqual([]);
 });

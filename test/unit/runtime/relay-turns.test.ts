@@ -55,6 +55,13 @@ async function waitingRelay({ events, callsMs = [0], bornLeaseMs = 30_000, ...op
     await clock.sleep(callMs);
     return parts.bus.put(entries, timeoutMs);
   };
+  const counted = (updateEach = memory.updateEach): Table => ({
+    ...memory,
+    updateEach: (updates) => {
+      if (updates.some(({ set }) => !('status' in set))) leaseWrites += 1;
+      return updateEach(updates);
+    },
+  });
   const deps = { config: { ...relayConfig, shards: 1 }, bus: { put }, clock, telemetry, concurrency: 1 };
   return {
     ...parts,
@@ -64,15 +71,10 @@ async function waitingRelay({ events, callsMs = [0], bornLeaseMs = 30_000, ...op
     calledAt,
     /** How many calls of the table changed leases: claims, and what was let go of. */
     leaseWrites: () => leaseWrites,
-    stream: (updateEach: Table['updateEach'] = memory.updateEach) => {
-      const counted: Table['updateEach'] = (updates) => {
-        if (updates.some(({ set }) => !('status' in set))) leaseWrites += 1;
-        return updateEach(updates);
-      };
-      const table = { ...memory, updateEach: counted };
-      return runThrough(clock, createRelayStream({ ...deps, table })(parts.streamEvent()));
-    },
-    sweep: (endsBy: number) => runThrough(clock, createRelaySweep({ ...deps, table: memory }).pass(endsBy)),
+    stream: (updateEach?: Table['updateEach']) =>
+      runThrough(clock, createRelayStream({ ...deps, table: counted(updateEach) })(parts.streamEvent())),
+    sweep: (endsBy: number) =>
+      runThrough(clock, createRelaySweep({ ...deps, table: counted() }).pass(endsBy)),
   };
 }
 
@@ -108,10 +110,11 @@ describe('right before each call of the bus it is asked whether the row may stil
   });
 
   test.each([
-    ['its claim', 300_000],
-    ['the invocation', 25_000],
-  ])('in the sweep, which may end with %s', async (_what, forMs) => {
-    const relay = await waitingRelay({ events: 100, callsMs: [4_000] });
+    ['its claim', 300_000, 4_000],
+    ['the invocation', 25_000, 4_000],
+    ['the mark in the invocation', 25_000, 3_600],
+  ])('in the sweep, which may end with %s', async (_what, forMs, callMs) => {
+    const relay = await waitingRelay({ events: 100, callsMs: [callMs] });
     await relay.clock.advance(150_000);
     const endsBy = relay.clock.now() + forMs;
     await relay.sweep(endsBy);
@@ -119,7 +122,17 @@ describe('right before each call of the bus it is asked whether the row may stil
     expect(relay.calledAt.length).toBeGreaterThan(4);
     expect(relay.calledAt.filter((at) => at + relayConfig.publishTimeoutMs + 3_000 > endsBy)).toEqual([]);
     expect(new Set(relay.publishedIds()).size).toBe(10 * relay.calledAt.length);
+    // What it could not publish is free at once.
+    expect(pending(relay).filter(({ leaseUntil }) => leaseUntil > relay.clock.now())).toEqual([]);
   });
+});
+
+test('a sweep claims no rows for which it has no time', async () => {
+  const relay = await waitingRelay({ events: 250, callsMs: [4_000] });
+  await relay.clock.advance(150_000);
+  await relay.sweep(relay.clock.now() + 25_000);
+  expect(relay.publishedIds()).toHaveLength(50);
+  expect(relay.leaseWrites()).toBe(6); // 100 rows are claimed, and 50 of them let go of
 });
 
 test('late records of a batch have the time of one claim, however many they are; the others are handed back', async () => {

@@ -61,6 +61,7 @@ test('a transaction whose answer was lost is asked for again under its token, an
 test.each([
   ['a refused condition', cancelled('ConditionalCheckFailed')],
   ['a refused condition among conflicts', cancelled('TransactionConflict', 'ConditionalCheckFailed')],
+  ['a cancellation that gives no reason', cancelled('None', 'None')],
   ['a throttle among conflicts', cancelled('TransactionConflict', 'ThrottlingError')],
   ['an invalid request', named('ValidationException')],
   ['a missing right', named('AccessDeniedException')],
@@ -78,6 +79,8 @@ test('once an answer was lost, a refusal proves nothing: the loss is what the ca
     cancelled('ConditionalCheckFailed'),
   ]);
   expect(lost.result).toBe('TimeoutError');
+  const refused = await tried([named('TimeoutError'), named('ValidationException')]);
+  expect(refused.result).toBe('TimeoutError');
 });
 
 test.each(['ThrottlingException', 'ProvisionedThroughputExceededException', 'RequestLimitExceeded'])(

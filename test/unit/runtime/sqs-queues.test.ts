@@ -11,7 +11,7 @@ function queueOf(...receives: (readonly string[])[]) {
     const ids = receives[Math.min(request, receives.length) - 1] ?? [];
     const Messages = ids.map((id) => ({
       MessageId: id,
-      ReceiptHandle: `receipt of ${id}`,
+      ReceiptHandle: `receipt ${request} of ${id}`,
       Body: '{}',
       Attributes: { SentTimestamp: id.replace(/\D/g, '') },
     }));
@@ -48,6 +48,20 @@ test('an empty queue is asked three times, because a short receive asks only som
   const { queues, requests } = queueOf([]);
   await expect(queues.receive(URL, { limit: 5 })).resolves.toEqual([]);
   expect(requests).toHaveLength(3);
+});
+
+test('what somebody has received, and what is delayed, is in the queue', async () => {
+  const Attributes = {
+    QueueArn: 'arn:aws:sqs:eu-west-1:000000000000:letters',
+    MessageRetentionPeriod: '60',
+    ApproximateNumberOfMessages: '1',
+    ApproximateNumberOfMessagesNotVisible: '2',
+    ApproximateNumberOfMessagesDelayed: '4',
+  };
+  const requestHandler = stubHandler(() => ({ status: 200, body: { Attributes } }));
+  const queues = sqsQueues(new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never }));
+  const expected = { arn: Attributes.QueueArn, waiting: 1, inFlight: 6, retentionMs: 60_000 };
+  await expect(queues.depth(URL)).resolves.toEqual(expected);
 });
 
 test.each([

@@ -1,18 +1,23 @@
 import { expect, test } from 'vitest';
 import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
-import {
-  MINUTE_MS,
-  minutesToSweep,
-  SWEEP_AGES_MINUTES,
-  youngestMinutes,
-} from '../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS, minutesToSweep, youngestMinutes } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12);
 
-test('a pass each minute reads six minutes, one of each age', () => {
-  expect(minutesToSweep(NOON, NOON + MINUTE_MS)).toEqual(
-    SWEEP_AGES_MINUTES.map((age) => minuteOf(NOON - age * MINUTE_MS)).sort(),
-  );
+test('a pass each minute reads six minutes, aged 1, 4, 16, 64, 256 and 1024 minutes', () => {
+  expect(minutesToSweep(NOON, NOON + MINUTE_MS)).toEqual([
+    '2026-11-20T18:56',
+    '2026-11-21T07:44',
+    '2026-11-21T10:56',
+    '2026-11-21T11:44',
+    '2026-11-21T11:56',
+    '2026-11-21T11:59',
+  ]);
+});
+
+test('an age that is passed at the very end of a pass is of that pass, and not of the next one', () => {
+  expect(minutesToSweep(NOON - 1, NOON)).toHaveLength(6);
+  expect(minutesToSweep(NOON, NOON + 1)).toEqual([]);
 });
 
 test('no time passed, no minute; a clock that went back, no minute', () => {

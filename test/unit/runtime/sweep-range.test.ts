@@ -5,6 +5,7 @@ import type { SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-rang
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
+import { staleReads } from '../../support/stale-reads.ts';
 
 const HOUR_MS = 60 * MINUTE_MS;
 
@@ -46,6 +47,22 @@ describe('the sweep of a range', () => {
     expect(rows().map(({ status }) => status)).toEqual(['PUBLISHED', 'PUBLISHED', 'PENDING']);
     expect(memory.item(SWEEP_STATE_KEY)).toEqual(state);
     expect(await call(parts, range)).toMatchObject({ published: 0, complete: true });
+  });
+
+  test('begins with the minute in which its first moment is', async () => {
+    const parts = await forgotten();
+    const range = { since: parts.from + 59_999, until: parts.from + 50 * MINUTE_MS };
+    expect(await call(parts, range)).toMatchObject({ published: 2 });
+  });
+
+  test('reads strongly consistently: it reads once, and says that nothing is left', async () => {
+    const parts = await forgotten();
+    const table = staleReads(parts.memory);
+    const { handler } = createRelaySweep({ ...parts, table, config: { ...relayConfig, shards: 1 } });
+    const event = { since: parts.from, until: parts.from + 2 * HOUR_MS };
+    const report = await runThrough(parts.clock, handler(event, lambdaContext(parts)));
+    expect(report).toMatchObject({ published: 3, pending: 0 });
+    expect(parts.rows().map(({ status }) => status)).toEqual(['PUBLISHED', 'PUBLISHED', 'PUBLISHED']);
   });
 
   test('reads up to now where no end is said, and counts what is somebody’s still', async () => {

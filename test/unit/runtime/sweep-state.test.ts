@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { startSweep } from '../../../lambdas/runtime/relay/sweep-state.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
@@ -105,4 +106,37 @@ test('a pass that runs out of time leaves its range to the next one', async () =
   });
   expect(state(parts)?.sweptTo).toBeUndefined();
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1 });
+});
+
+test('a pass that was overtaken by another one does not move the state back', async () => {
+  const parts = bench();
+  const deps = { ...parts, config: relayConfig };
+  const first = parts.clock.now();
+  const slow = await startSweep(deps, first);
+  await parts.clock.advance(MINUTE_MS);
+  await (await startSweep(deps, parts.clock.now())).moveTo(parts.clock.now());
+  await slow.moveTo(first);
+  expect(state(parts)?.sweptTo).toBe(first + MINUTE_MS);
+});
+
+test('a state in the future is put right only while it is the one that the pass has read', async () => {
+  const parts = bench();
+  const item = (sweptTo: number) => ({
+    Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 2, sweptTo } },
+  });
+  const now = parts.clock.now();
+  await parts.memory.write(item(now + 10 * MINUTE_MS));
+  const pass = await startSweep({ ...parts, config: relayConfig }, now);
+  await parts.memory.write(item(now + 20 * MINUTE_MS));
+  await pass.moveTo(now);
+  expect(state(parts)?.sweptTo).toBe(now + 20 * MINUTE_MS);
+});
+
+test('a higher number of shards that another sweep wrote meanwhile stays, and is read', async () => {
+  const parts = bench();
+  await parts.memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 8 } } });
+  const table = { ...parts.memory, get: async () => undefined };
+  const { shards } = await startSweep({ ...parts, table, config: relayConfig }, parts.clock.now());
+  expect(shards).toBe(8);
+  expect(state(parts)).toMatchObject({ shards: 8 });
 });

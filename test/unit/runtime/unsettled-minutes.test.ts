@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
 import { bench } from '../../support/runtime-bench.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';
 
@@ -30,25 +31,87 @@ test('a row under a lease is left, and its minute is unsettled until it is clean
   expect(pointers(parts)).toEqual([]);
 });
 
-test('an unsettled pointer that was put anew is not removed', async () => {
+test.each([
+  ['a token', { token: 'old' }],
+  ['no token, which was put by hand', {}],
+])('an unsettled pointer with %s that was put anew is not removed', async (_what, old) => {
   const parts = bench();
-  await parts.memory.write({
-    Put: { Item: { PK: 'SWEEP#00', SK: '2025-12-31T23:00', schema: 1, token: 'old' } },
-  });
+  const key = { PK: 'SWEEP#00', SK: '2025-12-31T23:00' };
+  await parts.memory.write({ Put: { Item: { ...key, schema: 1, ...old } } });
   const table = {
     ...parts.memory,
     query: async (query: Parameters<typeof parts.memory.query>[0]) => {
       const page = await parts.memory.query(query);
-      if (query.consistent) {
-        await parts.memory.write({
-          Put: { Item: { PK: 'SWEEP#00', SK: '2025-12-31T23:00', schema: 1, token: 'new' } },
-        });
-      }
+      if (query.consistent) await parts.memory.write({ Put: { Item: { ...key, schema: 1, token: 'new' } } });
       return page;
     },
   };
   await sweeper({ ...parts, table }).pass();
   expect(pointers(parts)).toMatchObject([{ token: 'new' }]);
+  await sweeper(parts).pass();
+  expect(pointers(parts)).toEqual([]);
+});
+
+test('every page of a minute, of the pointers and of the DEAD events is read', async () => {
+  let refused = true;
+  const parts = bench({
+    bus: { failEntry: () => (refused ? { code: 'InvalidArgument', message: 'no' } : undefined) },
+    wrap: (memory) => ({ ...memory, query: (query) => memory.query({ limit: 1, ...query }) }),
+  });
+  const sweep = sweeper(parts);
+  const commitTen = () =>
+    parts.outbox.commit({ events: Array.from({ length: 10 }, (_, n) => parts.happened(n)) });
+  await commitTen();
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ dead: 10 });
+  refused = false;
+  await commitTen();
+  for (const minute of [10, 11, 12, 13])
+    for (const shard of [0, 1])
+      await parts.memory.write({
+        Put: { Item: { PK: `SWEEP#0${shard}`, SK: `2025-12-31T23:${minute}`, schema: 1 } },
+      });
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ published: 10, dead: 10 });
+  expect(pointers(parts)).toEqual([]);
+});
+
+test('a pass that cannot read an unsettled minute is not complete', async () => {
+  const parts = bench();
+  const pointer = { PK: 'SWEEP#00', SK: '2025-12-31T23:00', schema: 1, token: 'one' };
+  await parts.memory.write({ Put: { Item: pointer } });
+  const table = {
+    ...parts.memory,
+    query: async (query: Parameters<typeof parts.memory.query>[0]) => {
+      if (query.consistent) throw new Error('ProvisionedThroughputExceeded');
+      return parts.memory.query(query);
+    },
+  };
+  await expect(sweeper({ ...parts, table }).pass()).resolves.toMatchObject({ complete: false });
+  expect(pointers(parts)).toEqual([pointer]);
+});
+
+test('the unsettled minutes have their turn also when there is more to read than a pass has time for', async () => {
+  const parts = bench();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const [row] = parts.rows();
+  const [, SK, shard] = row?.PK.split('#') ?? [];
+  await parts.memory.write({ Put: { Item: { PK: `SWEEP#${shard}`, SK, schema: 1, token: 'one' } } });
+  // A pass that was away for two days has other minutes to read than that of the event.
+  const sweptTo = parts.clock.now() + 3 * 1024 * MINUTE_MS;
+  await parts.memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 2, sweptTo } } });
+  await parts.clock.advance(6 * 1024 * MINUTE_MS);
+  const slow = {
+    ...parts.memory,
+    query: async (query: Parameters<typeof parts.memory.query>[0]) => {
+      if (query.pk.startsWith('OUTBOX#')) await parts.clock.sleep(500);
+      return parts.memory.query(query);
+    },
+  };
+  await expect(sweeper({ ...parts, table: slow }).pass()).resolves.toMatchObject({
+    published: 1,
+    complete: false,
+  });
 });
 
 test('a row that was published but could not be marked keeps its minute unsettled', async () => {

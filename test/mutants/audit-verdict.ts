@@ -1,0 +1,129 @@
+import { type Mutant, mutantsOf, unit } from './mutant.ts';
+
+/** The audit: what it calls missing. */
+export const auditVerdictMutants: readonly Mutant[] = [
+  ...mutantsOf('audit/audit-verdict.ts', unit('audit-verdict'), [
+    {
+      rule: 'an event with a dead letter is not missing',
+      from: 'if (letters.eventIds.has(event.eventId)) return',
+      to: 'if (false) return',
+    },
+    {
+      rule: 'an event within the grace may still be on its way',
+      from: 'event.sentAt + deps.graceMs > lookedAt ||',
+      to: '',
+    },
+    {
+      rule: 'an event may be among the letters that could not be looked at',
+      from: '!letters.complete ||',
+      to: '',
+    },
+    {
+      rule: 'while the queue is not empty and its age is unknown, an event may be in it',
+      from: 'oldestAt === undefined ||',
+      to: '',
+    },
+    {
+      rule: 'an event younger than the oldest message may be in the queue',
+      from: 'event.sentAt + CLOCK_MARGIN_MS >= oldestAt ||',
+      to: '',
+    },
+    {
+      rule: 'a message may bear a time a clock margin before its publish',
+      from: 'event.sentAt + CLOCK_MARGIN_MS >= oldestAt',
+      to: 'event.sentAt >= oldestAt',
+    },
+    {
+      rule: 'a message that has a row is gone only when the queue is empty',
+      from: '(event.row !== undefined && !empty)',
+      to: 'false',
+      equivalent: 'The verdict on a message that has a row asks once more whether the queue is empty.',
+    },
+    {
+      rule: 'how full the queue is is looked at before the letters are',
+      from: 'const before = await held(queues, consumer.queue); const letters = await lettersOf(queues, consumer);',
+      to: 'const letters = await lettersOf(queues, consumer); const before = await held(queues, consumer.queue);',
+    },
+    {
+      rule: 'how full the queue is is looked at once more after the letters were',
+      from: 'before === 0 && (await held(queues, consumer.queue)) === 0',
+      to: 'before === 0',
+    },
+    {
+      rule: 'an event is missing only by a strongly consistent read',
+      from: 'event.eventId), { consistent: true })',
+      to: 'event.eventId))',
+    },
+    {
+      rule: 'a row that came since says where its event is',
+      from: 'return gone ?',
+      to: 'return true ?',
+    },
+    {
+      rule: 'a message that was claimed since is not missing',
+      from: 'empty && isOverdue(row, lookedAt - deps.graceMs)',
+      to: 'empty',
+    },
+    {
+      rule: 'an event whose inbox row may have expired is unproven',
+      from: '!isExpired(consumer, event, lookedAt) &&',
+      to: '',
+    },
+    {
+      rule: 'an event from before the declaration is unproven',
+      from: '(deps.earlier || isDeclared(consumer, event))',
+      to: 'true',
+    },
+    {
+      rule: 'an event from before the declaration is expected where it is asked for',
+      from: '(deps.earlier || isDeclared(consumer, event))',
+      to: 'isDeclared(consumer, event)',
+    },
+    {
+      rule: 'a rule that was changed matches only a minute later',
+      from: 'changedAt + RULE_DELAY_MS',
+      to: 'changedAt',
+    },
+    {
+      rule: 'a letter that was looked at is shown again',
+      from: 'await pMap(letters, (letter) => queues.show(url, letter), { concurrency: AT_ONCE });',
+      to: '',
+    },
+    {
+      rule: 'the letters of the dead-letter queue are looked at',
+      from: '[consumer.deadLetterQueue, consumer.undeliveredQueue]',
+      to: '[consumer.undeliveredQueue]',
+    },
+    {
+      rule: 'the letters of the undelivered queue are looked at',
+      from: '[consumer.deadLetterQueue, consumer.undeliveredQueue]',
+      to: '[consumer.deadLetterQueue]',
+    },
+    {
+      rule: 'letters that were not received make the look incomplete',
+      from: 'if (letters.length < count) complete = false;',
+      to: '',
+    },
+    {
+      rule: 'messages that somebody has received are in the queue',
+      from: 'depth.waiting + depth.inFlight',
+      to: 'depth.waiting',
+    },
+    {
+      rule: 'a worker may work until its function is stopped',
+      from: 'Math.max(leaseUntil, endsBy ?? 0) < at',
+      to: 'leaseUntil < at',
+    },
+    {
+      rule: 'a failed message is overdue when it was to be shown long ago',
+      from: 'return retryAt !== undefined && retryAt < at;',
+      to: 'return false;',
+    },
+    {
+      rule: 'an event that there was no time to judge is not missing',
+      from: 'if (!goesOn()) {',
+      to: 'if (false) {',
+      killers: unit('audit'),
+    },
+  ]),
+];

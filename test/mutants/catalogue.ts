@@ -1,0 +1,31 @@
+import { auditMutants } from './audit.ts';
+import { auditVerdictMutants } from './audit-verdict.ts';
+import { consumeClaimMutants } from './consume-claims.ts';
+import { consumeEffectMutants } from './consume-effects.ts';
+import { consumeRunMutants } from './consume-runs.ts';
+import { consumeTransitionMutants } from './consume-transitions.ts';
+import type { Mutant } from './mutant.ts';
+import { operateMutants } from './operate.ts';
+import { relayPublishMutants } from './relay-publish.ts';
+import { relayRowMutants } from './relay-rows.ts';
+import { relayStreamMutants } from './relay-stream.ts';
+import { relaySweepMutants } from './relay-sweep.ts';
+import { relaySweepPassMutants } from './relay-sweep-pass.ts';
+import { writeMutants } from './write.ts';
+
+/** Every rule that is taken away, in the order in which an event meets them. */
+export const MUTANTS: readonly Mutant[] = [
+  ...writeMutants,
+  ...relayRowMutants,
+  ...relayPublishMutants,
+  ...relayStreamMutants,
+  ...relaySweepMutants,
+  ...relaySweepPassMutants,
+  ...consumeClaimMutants,
+  ...consumeTransitionMutants,
+  ...consumeRunMutants,
+  ...consumeEffectMutants,
+  ...auditMutants,
+  ...auditVerdictMutants,
+  ...operateMutants,
+];

@@ -1,0 +1,174 @@
+import { readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { MUTANTS } from './catalogue.ts';
+import { type Mutant, problemOf, ROOT } from './mutant.ts';
+import type { FailedTest } from './trial.ts';
+import { createTrialWorkers, type TrialOutcome } from './trial-workers.ts';
+
+interface Options {
+  readonly only: string;
+  readonly jobs: number;
+  readonly search: boolean;
+  readonly list: boolean;
+  readonly json: boolean;
+}
+
+/** What became of a mutant. The last three fail the run. */
+type Fate = 'killed' | 'timed out' | 'equivalent' | 'SURVIVED' | 'NOT EQUIVALENT' | 'BROKEN';
+
+interface Result {
+  readonly mutant: Mutant;
+  readonly fate: Fate;
+  /** The tests that failed: the first, or with `--search` all. */
+  readonly failed: readonly FailedTest[];
+  /** Why it could not be tried. */
+  readonly why?: string;
+}
+
+/** Where `--search` looks for tests: what needs nothing but Node, and seconds. */
+const SEARCHED = ['test/unit/runtime', 'test/unit/stored-shape'];
+
+async function run(options: Options): Promise<void> {
+  const chosen = chosenBy(options.only);
+  if (options.list) {
+    for (const { rule } of chosen) print(rule);
+    return;
+  }
+  const startedAt = Date.now();
+  const say = options.json ? complain : print;
+  const results = await tryAll(chosen, options, (result) => say(lineOf(result)));
+  const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
+  report(results, seconds, say);
+  if (options.json) print(JSON.stringify(summaryOf(results, seconds)));
+  if (results.some(isFailure)) process.exitCode = 1;
+}
+
+async function tryAll(
+  mutants: readonly Mutant[],
+  { jobs, search }: Options,
+  onResult: (result: Result) => void,
+): Promise<Result[]> {
+  const problems = mutants.map(problemOf).filter((problem) => problem !== undefined);
+  if (problems.length > 0) throw new MailroomError('BAD_MUTANT', problems.join('\n'));
+  const searched = SEARCHED.flatMap(testsIn);
+  const killersOf = ({ killers }: Mutant) => (search ? searched : killers);
+  const workers = createTrialWorkers(jobs);
+  try {
+    // A test that fails anyway kills nothing.
+    const tests = [...new Set(mutants.flatMap(killersOf))];
+    const asItIs = await workers.tryOut({ tests, bail: true });
+    if (asItIs.kind !== 'tried' || asItIs.failed.length > 0)
+      throw new MailroomError('RED_BEFORE', `The tests fail without any mutant: ${textOf(asItIs)}`);
+    return await Promise.all(
+      mutants.map(async (mutant) => {
+        const outcome = await workers.tryOut({ mutant, tests: killersOf(mutant), bail: !search });
+        const result = resultOf(mutant, outcome);
+        onResult(result);
+        return result;
+      }),
+    );
+  } finally {
+    workers.end();
+  }
+}
+
+function resultOf(mutant: Mutant, outcome: TrialOutcome): Result {
+  if (outcome.kind === 'timed out') return { mutant, fate: 'timed out', failed: [] };
+  if (outcome.kind === 'broken') return { mutant, fate: 'BROKEN', failed: [], why: outcome.why };
+  const { failed } = outcome;
+  const survived = failed.length === 0;
+  if (mutant.equivalent === undefined) return { mutant, fate: survived ? 'SURVIVED' : 'killed', failed };
+  return { mutant, fate: survived ? 'equivalent' : 'NOT EQUIVALENT', failed };
+}
+
+function isFailure({ fate }: Result): boolean {
+  return fate === 'SURVIVED' || fate === 'NOT EQUIVALENT' || fate === 'BROKEN';
+}
+
+function summaryOf(results: readonly Result[], seconds: number) {
+  const rules = (...fates: readonly Fate[]) =>
+    results.filter(({ fate }) => fates.includes(fate)).map(({ mutant }) => mutant.rule);
+  return {
+    mutants: results.length,
+    killed: rules('killed', 'timed out').length,
+    equivalent: rules('equivalent').length,
+    timedOut: rules('timed out'),
+    survived: rules('SURVIVED'),
+    notEquivalent: rules('NOT EQUIVALENT'),
+    broken: rules('BROKEN'),
+    seconds,
+  };
+}
+
+function report(results: readonly Result[], seconds: number, say: (line: string) => void): void {
+  const { mutants, killed, equivalent } = summaryOf(results, seconds);
+  const failures = results.filter(isFailure);
+  say(
+    `\n${mutants} mutants: ${killed} killed, ${equivalent} equivalent, ${failures.length} to look at, ${seconds} s`,
+  );
+  for (const failure of failures) say(lineOf(failure));
+}
+
+function lineOf({ mutant, fate, failed, why }: Result): string {
+  const file = mutant.file.replace('lambdas/runtime/', '');
+  const more = why ?? mutant.equivalent ?? failed.map(testText).join('\n           ');
+  return `${fate.padEnd(10)} ${file}: ${mutant.rule}${more === '' ? '' : `\n           ${more}`}`;
+}
+
+function textOf(outcome: TrialOutcome): string {
+  if (outcome.kind === 'tried') return outcome.failed.map(testText).join(', ');
+  return outcome.kind === 'broken' ? outcome.why : outcome.kind;
+}
+
+function testText({ file, name }: FailedTest): string {
+  return `${file} > ${name}`;
+}
+
+function chosenBy(text: string): readonly Mutant[] {
+  const chosen = MUTANTS.filter(({ rule, file }) => rule.includes(text) || file.includes(text));
+  if (chosen.length > 0) return chosen;
+  throw new MailroomError(
+    'NO_SUCH_MUTANT',
+    `No mutant has "${text}" in its rule or in its file; --list shows all.`,
+  );
+}
+
+function testsIn(folder: string): string[] {
+  const files = readdirSync(join(ROOT, folder)).filter((file) => file.endsWith('.test.ts'));
+  return files.sort().map((file) => `${folder}/${file}`);
+}
+
+function whole(text: string): number {
+  const number = Number(text);
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  throw new InvalidArgumentError('It must be a whole number from 1.');
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function complain(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+const program = new Command('npm run mutants --')
+  .description(
+    'Takes the rules of the protocol away, one at a time, and runs the tests that must notice. No file is changed.',
+  )
+  .option('--only <text>', 'only the mutants with this text in their rule or in their file', '')
+  .option('--jobs <number>', 'how many are tried at once', whole, availableParallelism())
+  .option('--search', 'run all unit tests of the runtime against each, and show every test that fails', false)
+  .option('--list', 'list the rules', false)
+  .option('--json', 'print { mutants, killed, equivalent, …, seconds } as the last line', false)
+  .action(run);
+
+program.parseAsync().catch((error: unknown) => {
+  complain(
+    error instanceof MailroomError ? error.message : `The mutation run failed: ${errorMessage(error)}`,
+  );
+  process.exitCode = 1;
+});

@@ -1,0 +1,208 @@
+import { type Mutant, mutantsOf, unit } from './mutant.ts';
+
+/** Publishing, which both relays share. */
+export const relayPublishMutants: readonly Mutant[] = [
+  ...mutantsOf('relay/relay.ts', unit('relay-stream-failures', 'relay-stream', 'relay-turns'), [
+    {
+      rule: 'an event is published first and marked second',
+      from: 'batchEntries(rows).map(async (batch) => {',
+      to: 'batchEntries(rows).map(async (batch) => { await mark(batch);',
+    },
+    {
+      rule: 'everything that is published is marked',
+      from: 'report.unmarked.push(...(await mark(waiting)));',
+      to: '',
+    },
+    {
+      rule: 'a row is published only while its relay still may',
+      from: 'mayPublish(row) && outlastsPublish(row)',
+      to: 'outlastsPublish(row)',
+    },
+    {
+      rule: 'a row is published only while its lease outlasts the publish',
+      from: 'mayPublish(row) && outlastsPublish(row)',
+      to: 'mayPublish(row)',
+    },
+    {
+      rule: 'a publish ends a clock margin before its lease does',
+      from: 'config.publishTimeoutMs + LEASE_MARGIN_MS',
+      to: 'config.publishTimeoutMs',
+    },
+    {
+      rule: 'a call may take as long as its timeout under the lease',
+      from: 'config.publishTimeoutMs + LEASE_MARGIN_MS',
+      to: 'LEASE_MARGIN_MS',
+    },
+    {
+      rule: 'right before each call, each row is asked whether it may still be published',
+      from: 'const sent = rows.filter(ours);',
+      to: 'const sent = rows;',
+    },
+    {
+      rule: 'a row that may not be published any more is reported',
+      from: 'report.leaseTooShort.push(...rows.filter((row) => !sent.includes(row)));',
+      to: '',
+    },
+    {
+      rule: 'a row that is skipped is reported',
+      from: 'report.skipped.push(...batch.filter((row) => breaker.isOpen(row.entry.source)));',
+      to: '',
+    },
+    {
+      rule: 'nothing is sent for a source that the bus does not take at the moment',
+      from: 'let rows = batch.filter((row) => !breaker.isOpen(row.entry.source));',
+      to: 'let rows = [...batch];',
+    },
+    {
+      rule: 'only the entries that failed are sent again',
+      from: 'rows = left.map(({ row }) => row);',
+      to: '',
+    },
+    {
+      rule: 'a call that failed for the bus is made again',
+      from: 'attempt >= PUBLISH_TRIES',
+      to: 'attempt >= 1',
+    },
+    {
+      rule: 'a call that is not allowed is not made again at once',
+      from: 'if (left.length === 0 || answer.final || attempt',
+      to: 'if (left.length === 0 || attempt',
+    },
+    {
+      rule: 'an entry that is not allowed ends the tries',
+      from: "answer.final ||= fault === 'access';",
+      to: '',
+    },
+    {
+      rule: 'a call that is not allowed as a whole ends the tries',
+      from: "answer.final = fault === 'access';",
+      to: '',
+    },
+    {
+      rule: 'an entry that is not allowed ends the tries also when it was sent alone',
+      from: 'whole.final ||= one.final;',
+      to: '',
+    },
+    {
+      rule: 'a row that the bus did not take is reported',
+      from: 'report.failed.push(...left);',
+      to: '',
+    },
+    {
+      rule: 'the breaker is told how each call ended',
+      from: 'breaker.record({ took: sources(published), failed: sources(left.map(({ row }) => row)) });',
+      to: '',
+    },
+    {
+      rule: "every entry's own result is read",
+      from: 'if (result.ok) {',
+      to: 'if (true) {',
+    },
+    {
+      rule: 'an entry without a result is not published',
+      from: 'results[i] ?? { ok: false,',
+      to: 'results[i] ?? { ok: true,',
+    },
+    {
+      rule: 'a failure of the bus counts no attempt',
+      from: 'else answer.busFailed.push(failed);',
+      to: 'else answer.failed.push(failed);',
+    },
+    {
+      rule: 'a failure of unknown cause counts an attempt',
+      from: "else if (fault === 'unknown') answer.failed.push(failed);",
+      to: '',
+    },
+    {
+      rule: 'a failure of unknown cause does not make an event DEAD at once',
+      from: "else if (fault === 'unknown') answer.failed.push(failed);",
+      to: "else if (fault === 'unknown') answer.refused.push(failed);",
+    },
+    {
+      rule: 'a call that is refused as invalid is made once for each entry',
+      from: "if (fault === 'event' && rows.length > 1) return oneByOne(rows, ours);",
+      to: '',
+    },
+    {
+      rule: 'a call that fails as a whole makes no event DEAD unless it is refused as invalid',
+      from: "(fault === 'event' ? answer.refused : answer.busFailed)",
+      to: 'answer.refused',
+    },
+    {
+      rule: 'entries that are sent one by one are each asked whether they may still be published',
+      from: 'if (!ours(row)) {',
+      to: 'if (false) {',
+    },
+  ]),
+  ...mutantsOf('relay/entry-batches.ts', unit('entry-batches'), [
+    {
+      rule: 'a call has at most ten entries',
+      from: 'last.length >= PUT_EVENTS_ENTRIES_MAX ||',
+      to: '',
+    },
+    {
+      rule: 'a call is below its limit of bytes',
+      from: '|| bytes > bytesLeft',
+      to: '',
+    },
+  ]),
+  ...mutantsOf('relay/bus-breaker.ts', unit('bus-breaker'), [
+    {
+      rule: 'a source that fails again and again is left alone',
+      from: '>= SOURCE_FAILURES_MAX,',
+      to: '> 1_000_000,',
+    },
+    {
+      rule: 'when the bus is given up, no source is tried',
+      from: 'isOpen: (source) => isGivenUp() ||',
+      to: 'isOpen: (source) =>',
+    },
+    {
+      rule: 'what the bus takes of a source clears its failures',
+      from: 'for (const source of took) failures.delete(source);',
+      to: '',
+    },
+    {
+      rule: 'a source of which something was taken has not failed',
+      from: 'if (!took.has(source)) failures.set',
+      to: 'failures.set',
+    },
+    {
+      rule: 'one call that is taken clears the failures in a row',
+      from: 'if (took.size > 0) inARow = 0; else if (news)',
+      to: 'if (took.size === 0 && news)',
+    },
+    {
+      rule: 'a source that is left alone does not bring the others down',
+      from: 'else if (news) inARow += 1;',
+      to: 'else inARow += 1;',
+    },
+  ]),
+  ...mutantsOf('relay/publish-fault.ts', unit('relay-stream-failures', 'relay-sweep-failures'), [
+    {
+      rule: 'an entry that is refused for what it is is the event’s fault',
+      from: "if (EVENT_CODES.test(code)) return 'event';",
+      to: '',
+    },
+    {
+      rule: 'an entry that is not allowed is not the event’s fault',
+      from: "if (ACCESS_CODES.test(code)) return 'access';",
+      to: '',
+    },
+    {
+      rule: 'an entry that is throttled is not the event’s fault',
+      from: "return BUS_CODES.test(code) ? 'bus' : 'unknown';",
+      to: "return 'unknown';",
+    },
+    {
+      rule: 'an entry that fails for an unknown reason is not the fault of the bus',
+      from: "return BUS_CODES.test(code) ? 'bus' : 'unknown';",
+      to: "return 'bus';",
+    },
+    {
+      rule: 'a call that is not allowed is the fault of the configuration',
+      from: "return ACCESS_CODES.test(code) ? 'access' : 'bus';",
+      to: "return 'bus';",
+    },
+  ]),
+];

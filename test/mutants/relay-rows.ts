@@ -1,0 +1,166 @@
+import { type Mutant, mutantsOf, unit } from './mutant.ts';
+
+/** The transitions of an outbox row, and what counts as one. */
+export const relayRowMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'relay/outbox-transitions.ts',
+    unit('outbox-transitions', 'relay-stream', 'relay-stream-failures'),
+    [
+      {
+        rule: 'a claim compares with the lease that was read',
+        from: "set: { leaseUntil }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
+        to: "set: { leaseUntil }, when: { status: 'PENDING' },",
+      },
+      {
+        rule: 'a claim needs a PENDING row',
+        from: "set: { leaseUntil }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
+        to: 'set: { leaseUntil }, when: { leaseUntil: row.leaseUntil },',
+      },
+      {
+        rule: 'a refused claim is final: somebody else has the row',
+        from: 'else if (!result?.refused) failed.push(row);',
+        to: 'else failed.push(row);',
+      },
+      {
+        rule: 'a claim whose outcome is unknown is reported',
+        from: 'else if (!result?.refused) failed.push(row);',
+        to: '',
+        killers: unit('relay-turns'),
+      },
+      {
+        rule: 'a lease begins when the claim is made, not when it is queued',
+        from: 'await inBatches(rows, async (batch) => { const leaseUntil = clock.now() + config.claimLeaseMs;',
+        to: 'const leaseUntil = clock.now() + config.claimLeaseMs; await inBatches(rows, async (batch) => {',
+        killers: unit('relay-turns'),
+      },
+      {
+        rule: 'a claimed row is held under its new lease',
+        from: 'claimed.push({ ...row, leaseUntil })',
+        to: 'claimed.push(row)',
+      },
+      {
+        rule: 'nothing that is still to be published may expire',
+        from: "set: { leaseUntil }, when: { status: 'PENDING'",
+        to: "set: { leaseUntil, expiresAt: 1 }, when: { status: 'PENDING'",
+      },
+      {
+        rule: 'a mark needs a PENDING row',
+        from: "({ key, set, when: { status: 'PENDING' } })",
+        to: '({ key, set, when: {} })',
+      },
+      {
+        rule: 'a mark that fails is made again',
+        from: 'attempt <= MARK_TRIES',
+        to: 'attempt <= 1',
+      },
+      {
+        rule: 'only the marks that failed are made again',
+        from: 'left = again;',
+        to: 'left = again.length > 0 ? batch : again;',
+      },
+      {
+        rule: 'a row that could not be marked is reported',
+        from: 'if (!settled) again.push(row);',
+        to: '',
+        killers: unit('unsettled-minutes'),
+      },
+      {
+        rule: 'a DEAD event that was published after all becomes PUBLISHED',
+        from: '(!wasDead(result) || (await markDead(row, set)))',
+        to: 'true',
+      },
+      {
+        rule: 'a DEAD event becomes PUBLISHED only while it is DEAD',
+        from: "ConditionExpression: '#status = :DEAD'",
+        to: "ConditionExpression: 'attribute_exists(PK) OR #status = :DEAD'",
+      },
+      {
+        rule: 'the pointer of a DEAD event goes when the event is published after all',
+        from: '{ Delete: { Key: { ...deadKey(eventIdShard(row.eventId), row.eventId) } } },',
+        to: '',
+      },
+      {
+        rule: 'a DEAD event that could not be marked is not settled',
+        from: "return isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed';",
+        to: 'return true;',
+      },
+      {
+        rule: 'a failure is written only under the lease that is held',
+        from: "random), }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
+        to: "random), }, when: { status: 'PENDING' },",
+      },
+      {
+        rule: 'a failure needs a PENDING row',
+        from: "random), }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
+        to: 'random), }, when: { leaseUntil: row.leaseUntil },',
+      },
+      {
+        rule: 'a failed event waits for its backoff',
+        from: 'leaseUntil: now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random)',
+        to: 'leaseUntil: now',
+      },
+      {
+        rule: "an event's own failure counts as an attempt",
+        from: 'const attempts = row.attempts + 1;',
+        to: 'const attempts = row.attempts;',
+      },
+      {
+        rule: 'an event whose attempts are exhausted is DEAD',
+        from: 'refused || attempts >= config.maxAttempts',
+        to: 'refused',
+      },
+      {
+        rule: 'an event has all of its attempts',
+        from: 'attempts >= config.maxAttempts',
+        to: 'attempts >= config.maxAttempts - 1',
+      },
+      {
+        rule: 'an event that the bus refuses is DEAD at once',
+        from: 'refused || attempts >= config.maxAttempts',
+        to: 'attempts >= config.maxAttempts',
+      },
+      {
+        rule: 'an event becomes DEAD only under the lease that is held',
+        from: "'#status = :PENDING AND leaseUntil = :held'",
+        to: "'#status = :PENDING AND (attribute_exists(PK) OR leaseUntil = :held)'",
+      },
+      {
+        rule: 'an event becomes DEAD only while it is PENDING',
+        from: "'#status = :PENDING AND leaseUntil = :held'",
+        to: "'(attribute_exists(PK) OR #status = :PENDING) AND leaseUntil = :held'",
+      },
+      {
+        rule: 'an event becomes DEAD together with the pointer that lists it',
+        from: '{ Put: { Item: { ...pointer } } },',
+        to: '',
+      },
+      {
+        rule: 'a row is released only under the lease that is held',
+        from: "causeOf(error)) }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
+        to: "causeOf(error)) }, when: { status: 'PENDING' },",
+      },
+      {
+        rule: 'only a PENDING row is released',
+        from: "causeOf(error)) }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
+        to: 'causeOf(error)) }, when: { leaseUntil: row.leaseUntil },',
+      },
+      {
+        rule: 'a batch of updates that fails as a whole is answered row by row',
+        from: 'return updates.map(() => ({ ok: false, refused: false, code, message }));',
+        to: 'throw error;',
+      },
+    ],
+  ),
+  ...mutantsOf('relay/pending-row.ts', unit('relay-stream', 'relay-sweep'), [
+    {
+      rule: 'a copy of a row in another partition is not the event',
+      from: 'if (row.PK !== PK || row.SK !== SK) return undefined;',
+      to: '',
+    },
+    {
+      rule: 'only a PENDING row is published',
+      from: "row.status !== 'PENDING' ||",
+      to: '',
+    },
+  ]),
+];

@@ -1,0 +1,124 @@
+import { type Mutant, mutantsOf, unit } from './mutant.ts';
+
+/** The stream relay. */
+export const relayStreamMutants: readonly Mutant[] = [
+  ...mutantsOf('relay/relay-stream.ts', unit('relay-stream', 'relay-stream-failures', 'relay-turns'), [
+    {
+      rule: 'a record is published without a claim only while it is fresh',
+      from: '< FRESH_MS;',
+      to: '< Number.POSITIVE_INFINITY;',
+    },
+    {
+      rule: 'a record from the future is not fresh',
+      from: 'Math.abs(clock.now() - row.recordedAt)',
+      to: '(clock.now() - row.recordedAt)',
+    },
+    {
+      rule: 'a record that ages while it waits is claimed first',
+      from: 'relay.publish(group, breaker, fresh)',
+      to: 'relay.publish(group, breaker)',
+    },
+    {
+      rule: 'a fresh record whose lease is nearly over is claimed',
+      from: 'late.push(...report.leaseTooShort.map(({ record }) => record));',
+      to: '',
+    },
+    {
+      rule: 'a fresh record that the bus did not take is handed back',
+      from: 'keep([...report.failed.map(({ row }) => row), ...report.skipped]);',
+      to: 'keep(report.skipped);',
+    },
+    {
+      rule: 'a fresh record that was skipped is handed back',
+      from: 'keep([...report.failed.map(({ row }) => row), ...report.skipped]);',
+      to: 'keep(report.failed.map(({ row }) => row));',
+    },
+    {
+      rule: 'late records have the time of one claim',
+      from: 'publishLate(group, breaker, () => clock.now() < lastPublishAt)',
+      to: 'publishLate(group, breaker, () => true)',
+    },
+    {
+      rule: 'a late record is claimed before it is published',
+      from: 'const { claimed, failed } = await relay.claim(rows.filter((row) => !left.includes(row)));',
+      to: 'const failed = []; const claimed = rows.filter((row) => !left.includes(row));',
+    },
+    {
+      rule: 'a late record whose turn does not come is not claimed',
+      from: '|| !inTime());',
+      to: ');',
+    },
+    {
+      rule: 'a late record of a source that the bus does not take is not claimed',
+      from: 'rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime())',
+      to: 'rows.filter(() => !inTime())',
+    },
+    {
+      rule: 'a record is handed back only while its born lease lasts',
+      from: 'bornLeaseUntil > clock.now()',
+      to: 'true',
+    },
+    {
+      rule: 'a record that comes again finds the lease of its image',
+      from: 'await relay.release(back.map((row) => ({ row, leaseUntil: row.bornLeaseUntil })));',
+      to: '',
+    },
+    {
+      rule: 'a late record that the bus did not take is handed back',
+      from: 'const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.leaseTooShort];',
+      to: 'const back = [...report.skipped, ...report.leaseTooShort];',
+    },
+    {
+      rule: 'a late record that was skipped is handed back',
+      from: '...report.skipped, ...report.leaseTooShort];',
+      to: '...report.leaseTooShort];',
+    },
+    {
+      rule: 'a late record whose lease ran short is handed back',
+      from: '...report.skipped, ...report.leaseTooShort];',
+      to: '...report.skipped];',
+    },
+    {
+      rule: 'a late record whose turn did not come is handed back',
+      from: 'return [...left, ...failed, ...back];',
+      to: 'return [...failed, ...back];',
+    },
+    {
+      rule: 'a late record whose claim has an unknown outcome is handed back',
+      from: 'return [...left, ...failed, ...back];',
+      to: 'return [...left, ...back];',
+    },
+    {
+      rule: 'a batch is handed back only after a pause: the mapping counts how often it brings it',
+      from: 'Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest))',
+      to: 'untilNoLongerFresh(youngest)',
+    },
+    {
+      rule: 'a batch is handed back only when none of its records is fresh any more',
+      from: 'Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest))',
+      to: 'HAND_BACK_MS',
+    },
+    {
+      rule: "a record's time, which is cut to the second, is taken for the latest that it may be",
+      from: '1_000 + FRESH_MS + LEASE_MARGIN_MS',
+      to: 'FRESH_MS + LEASE_MARGIN_MS',
+      equivalent:
+        'Whether a record is fresh when it comes again is judged by the same time, cut to the same second.',
+    },
+    {
+      rule: 'a batch is handed back a clock margin after its records were fresh',
+      from: '1_000 + FRESH_MS + LEASE_MARGIN_MS',
+      to: '1_000 + FRESH_MS',
+    },
+    {
+      rule: 'a row that comes twice in a batch is published once',
+      from: 'if (seen.has(row.key.SK)) continue;',
+      to: '',
+    },
+    {
+      rule: 'only the birth of a row is published',
+      from: "record?.eventName !== 'INSERT' ||",
+      to: '',
+    },
+  ]),
+];

@@ -1,0 +1,166 @@
+import { type Mutant, mutantsOf, unit } from './mutant.ts';
+
+/** The sweep relay: what it does with a minute. */
+export const relaySweepMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'relay/partition-sweep.ts',
+    unit('relay-sweep', 'relay-sweep-failures', 'unsettled-minutes', 'relay-turns'),
+    [
+      {
+        rule: 'a row under a lease is left alone',
+        from: 'row.leaseUntil + LEASE_MARGIN_MS < now',
+        to: 'true',
+      },
+      {
+        rule: 'a row is due a clock margin after its lease has ended',
+        from: 'row.leaseUntil + LEASE_MARGIN_MS < now',
+        to: 'row.leaseUntil < now',
+      },
+      {
+        rule: 'a row that is due is claimed before it is published',
+        from: 'const { claimed, failed } = await relay.claim(group);',
+        to: 'const [claimed, failed] = [group, []];',
+      },
+      {
+        rule: 'a row that could not be marked is left PENDING',
+        from: 'if (!report.unmarked.includes(row)) settled.add(row.eventId);',
+        to: 'settled.add(row.eventId);',
+      },
+      {
+        rule: 'a row that cannot be read keeps its minute unsettled',
+        from: 'left += unreadable;',
+        to: '',
+      },
+      {
+        rule: 'a row that cannot be read keeps the pointer of its minute',
+        from: 'found += unreadable;',
+        to: '',
+        equivalent:
+          'Where something is left, the pointer was just put under a fresh token, and is not removed under the one before.',
+      },
+      {
+        rule: 'a row under a lease keeps its minute unsettled',
+        from: 'if (settled.has(row.eventId)) continue; left += 1;',
+        to: 'if (settled.has(row.eventId) || !due.includes(row)) continue; left += 1;',
+      },
+      {
+        rule: 'a minute is clean only when no PENDING row was found in it',
+        from: 'found += 1;',
+        to: '',
+        equivalent:
+          'Where something is left, the pointer has a fresh token; where everything was marked, the minute is clean one pass earlier.',
+      },
+      {
+        rule: 'a minute is read as consistently as its reader needs',
+        from: 'consistent, cursor,',
+        to: 'cursor,',
+      },
+      {
+        rule: 'every page of a minute is read',
+        from: 'cursor = page.cursor;',
+        to: 'cursor = undefined;',
+        killers: unit('unsettled-minutes'),
+      },
+      {
+        rule: 'a row that the bus did not take is due again after a backoff',
+        from: 'leaseUntil: now + backoffMs(1, backoff, backoff, random)',
+        to: 'leaseUntil: now',
+      },
+      {
+        rule: 'a row that the bus did not take is released',
+        from: '...report.failed.map(({ row, error })',
+        to: '...report.failed.slice(0, 0).map(({ row, error })',
+      },
+      {
+        rule: 'a row that was skipped does not keep its claim',
+        from: '[...report.skipped, ...report.leaseTooShort]',
+        to: '[...report.leaseTooShort]',
+        killers: unit('relay-sweep-breaker'),
+      },
+      {
+        rule: 'a row whose lease ran short does not keep its claim',
+        from: '[...report.skipped, ...report.leaseTooShort]',
+        to: '[...report.skipped]',
+      },
+      {
+        rule: 'no publish begins when it could outlive the invocation',
+        from: '() => clock.now() < tally.lastPublishAt',
+        to: '() => true',
+      },
+      {
+        rule: 'no group is claimed when there is no time for it',
+        from: 'i < due.length && goesOn(tally, clock.now())',
+        to: 'i < due.length',
+      },
+      {
+        rule: 'a row of a source that the bus does not take is not claimed',
+        from: '.filter((row) => !breaker.isOpen(row.entry.source))',
+        to: '',
+        killers: unit('relay-sweep-breaker'),
+      },
+    ],
+  ),
+  ...mutantsOf('relay/shard-sweep.ts', unit('unsettled-minutes', 'relay-sweep', 'sweep-state'), [
+    {
+      rule: 'a minute with something left gets a pointer',
+      from: 'if (pointers && left > 0) await unsettledMinutes.put(shard, minute);',
+      to: '',
+    },
+    {
+      rule: 'a minute that is unsettled still gets a fresh token',
+      from: 'if (left > 0) await unsettledMinutes.put(shard, minute); if (found',
+      to: 'if (found',
+    },
+    {
+      rule: 'a pointer goes only when its minute is clean',
+      from: 'if (found > 0) return;',
+      to: '',
+      equivalent:
+        'Where something is left, the pointer has a fresh token; where everything was marked, the minute is clean one pass earlier.',
+    },
+    {
+      rule: 'a minute is found clean only by a strongly consistent read',
+      from: 'sweepPartition(shard, minute, true, tally)',
+      to: 'sweepPartition(shard, minute, false, tally)',
+    },
+    {
+      rule: 'a minute that could not be swept makes the pass incomplete',
+      from: 'catch (error) { whole = false;',
+      to: 'catch (error) {',
+    },
+    {
+      rule: 'a minute for which there was no time makes the pass incomplete',
+      from: 'if (!goesOn(tally, clock.now())) { whole = false;',
+      to: 'if (!goesOn(tally, clock.now())) {',
+      killers: unit('relay-sweep-breaker'),
+    },
+    {
+      rule: 'a pass in which the bus was given up or the time ran out is incomplete',
+      from: 'return whole && goesOn(tally, clock.now());',
+      to: 'return whole;',
+      killers: unit('relay-sweep-breaker'),
+    },
+  ]),
+  ...mutantsOf('relay/unsettled-minutes.ts', unit('unsettled-minutes'), [
+    {
+      rule: 'a pointer is removed only under the token that was read',
+      from: "'#token = :token'",
+      to: "'attribute_exists(PK) OR #token = :token'",
+    },
+    {
+      rule: 'a pointer without a token is removed only while it has none',
+      from: "'attribute_not_exists(#token)'",
+      to: "'attribute_exists(PK) OR attribute_not_exists(#token)'",
+    },
+    {
+      rule: 'a pointer gets a fresh token each time it is put',
+      from: 'token: mintToken(random)',
+      to: "token: 'the same'",
+    },
+    {
+      rule: 'every page of the pointers is read',
+      from: 'cursor = page.cursor;',
+      to: 'cursor = undefined;',
+    },
+  ]),
+];

@@ -1,0 +1,10 @@
+import type { Table } from '../../lambdas/runtime/table.ts';
+
+/** A table of which an eventually consistent read sees nothing: what was written is not everywhere yet. */
+export function staleReads<T extends Table>(table: T): T {
+  return {
+    ...table,
+    get: async (key, options) => (options?.consistent ? table.get(key, options) : undefined),
+    query: async (query) => (query.consistent ? table.query(query) : { items: [] }),
+  };
+}
