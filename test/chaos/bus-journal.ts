@@ -5,13 +5,13 @@ import type { BusEntryInput } from './faults.ts';
 export interface BusJournal {
   /** Looks at a call that the engine answered. */
   note(call: Call, answer: Answer): void;
-  /** How often the bus took an event. */
-  timesPublished(eventId: string): number;
+  /** How often the bus took an event. @param by - from this caller only. @default from anybody */
+  timesPublished(eventId: string, by?: string): number;
 }
 
 /** Makes an empty journal. */
 export function createBusJournal(): BusJournal {
-  const times = new Map<string, number>();
+  const publishers = new Map<string, string[]>();
   return {
     note: (call, answer) => {
       if (call.action !== 'PutEvents' || answer.status !== 200) return;
@@ -20,9 +20,10 @@ export function createBusJournal(): BusJournal {
       entries.forEach(({ Detail = '{}' }, i) => {
         const { eventId } = JSON.parse(Detail) as { eventId?: string };
         if (eventId === undefined || results[i]?.EventId === undefined) return;
-        times.set(eventId, (times.get(eventId) ?? 0) + 1);
+        publishers.set(eventId, [...(publishers.get(eventId) ?? []), call.from]);
       });
     },
-    timesPublished: (eventId) => times.get(eventId) ?? 0,
+    timesPublished: (eventId, by) =>
+      (publishers.get(eventId) ?? []).filter((from) => by === undefined || from === by).length,
   };
 }

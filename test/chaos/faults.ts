@@ -1,15 +1,20 @@
 import { pause } from '../../demo/shop.ts';
 import type { Act, Answer } from './fault-proxy.ts';
-import { CONSUMER_TIMINGS } from './timings.ts';
 
 /** How often a call that is kept back looks whether it may go on. */
 const HOLD_LOOK_MS = 50;
+
+/** A call is kept back no longer: longer than any scenario runs. */
+const HOLD_MAX_MS = 3_600_000;
 
 /** An error as AWS answers it. */
 export interface Refusal {
   readonly status: number;
   readonly code: string;
 }
+
+/** How AWS refuses a call for now. */
+export const THROTTLED: Refusal = { status: 400, code: 'ThrottlingException' };
 
 /** Refuses the call: the engine never hears of it. */
 export function refuse({ status, code }: Refusal): Act {
@@ -67,7 +72,7 @@ export function answerLate(ms: number): Act {
   };
 }
 
-/** Lets the engine do it, and keeps the answer back until it may come, or the calling function is stopped for certain. */
+/** Lets the engine do it, and keeps the answer back until it may come. */
 export function answerWhen(mayCome: () => boolean): Act {
   return async (_call, forward) => {
     const answer = await forward();
@@ -88,8 +93,8 @@ export function forwardWhen(mayCome: () => boolean): Act {
 export const cut: Act = async () => undefined;
 
 async function waitFor(mayCome: () => boolean): Promise<void> {
-  const giveUpAt = Date.now() + CONSUMER_TIMINGS.timeoutS * 1_000;
-  while (!mayCome() && Date.now() < giveUpAt) await pause(HOLD_LOOK_MS);
+  const endsAt = Date.now() + HOLD_MAX_MS;
+  while (!mayCome() && Date.now() < endsAt) await pause(HOLD_LOOK_MS);
 }
 
 function jsonAnswer(status: number, body: object): Answer {

@@ -19,6 +19,8 @@ export interface ClaimTry {
   readonly fence: string;
   /** Until when it was to hold. */
   readonly leaseUntil: number;
+  /** When the worker's function is stopped at the latest. */
+  readonly endsBy: number;
   readonly granted: boolean;
 }
 
@@ -45,6 +47,7 @@ export function watchClaims(
       at: Date.now(),
       fence: values[':fence']?.S ?? '',
       leaseUntil: Number(values[':leaseUntil']?.N),
+      endsBy: Number(values[':endsBy']?.N),
     };
     const answer = await act(call, forward);
     tries.push({ ...seen, granted: answer?.status === 200 });

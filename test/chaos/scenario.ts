@@ -6,7 +6,7 @@ export interface Scenario {
   readonly name: string;
   /** What fails, in a few words. */
   readonly title: string;
-  /** How long it may take, milliseconds. @default 60 s, twice what each takes on a laptop */
+  /** How long it may take, milliseconds. @default 20 minutes: only one that hangs takes as long */
   readonly limitMs?: number | undefined;
   /**
    * Breaks something, waits until the system has come to rest, and counts. What it broke through the stage is put

@@ -14,6 +14,7 @@ import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Caller, FunctionName } from './deployed-functions.ts';
 import type { Act, CallPattern, Fault } from './fault-proxy.ts';
+import { refuse, THROTTLED } from './faults.ts';
 import { createNaive, type Naive } from './naive.ts';
 import type { OrderSystem } from './order-system.ts';
 import { placeInRush } from './rush.ts';
@@ -62,6 +63,8 @@ interface Orders {
 interface Faults {
   /** Puts a fault in force, until it is removed or the scenario ends. */
   fault(pattern: CallPattern<Caller>, act: Act): Fault;
+  /** Keeps the sweep from the table: what the stream does not publish waits. @returns how to let it go on */
+  holdSweep(): () => void;
   /** Disables the mapping that feeds a function. @returns how to enable it again; the end of the scenario does so too */
   pauseMapping(of: FunctionName): Promise<() => Promise<void>>;
   /** Sets how long a consumer's queue hides a message that it hands out, seconds; the end of the scenario puts it back. */
@@ -169,19 +172,21 @@ function ordersOf({ system, runId, signal }: StageDeps): Orders {
 
 function faultsOf({ system, cleanup, signal, onProblem }: StageDeps): Faults {
   const { lambda, proxy, functions, outputs, sqs } = system;
+  const fault: Faults['fault'] = (pattern, act) => {
+    signal.throwIfAborted();
+    return proxy.inject(pattern, async (call, forward) => {
+      try {
+        return await act(call, forward);
+      } catch (error) {
+        // A fault that did not come about (a process that was not killed) would make the scenario prove nothing.
+        onProblem(`The fault in ${call.action} of ${call.from} failed: ${errorMessage(error)}`);
+        throw error;
+      }
+    });
+  };
   return {
-    fault: (pattern, act) => {
-      signal.throwIfAborted();
-      return proxy.inject(pattern, async (call, forward) => {
-        try {
-          return await act(call, forward);
-        } catch (error) {
-          // A fault that did not come about (a process that was not killed) would make the scenario prove nothing.
-          onProblem(`The fault in ${call.action} of ${call.from} failed: ${errorMessage(error)}`);
-          throw error;
-        }
-      });
-    },
+    fault,
+    holdSweep: () => fault({ from: 'relay-sweep' }, refuse(THROTTLED)).remove,
     pauseMapping: async (of) => {
       signal.throwIfAborted();
       const { EventSourceMappings: [mapping] = [] } = await lambda.send(

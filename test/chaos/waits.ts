@@ -20,6 +20,8 @@ export interface Waits {
    * @returns what it read last, to be counted
    */
   settle(placed: number, setAside?: ReadonlySet<string>): Promise<Readings>;
+  /** Whether there is time for another wait. */
+  isTimeLeft(): boolean;
   /** The same with a look of one's own at what was read, of all orders or of some. */
   settleWhen(isDone: (readings: Readings) => boolean, wave?: string): Promise<Readings>;
 }
@@ -37,7 +39,7 @@ export interface WaitsDeps {
 const LOOK_EVERY_MS = 250;
 
 /** Waiting ends this long before the scenario's time is up, so that what was lost is counted and not only timed out. */
-const COUNT_MS = 5_000;
+const COUNT_MS = 120_000;
 
 /** Makes the waits of one scenario. */
 export function createWaits({ endsAt, signal, read }: WaitsDeps): Waits {
@@ -60,6 +62,7 @@ export function createWaits({ endsAt, signal, read }: WaitsDeps): Waits {
         await pause(LOOK_EVERY_MS);
       }
     },
+    isTimeLeft: () => !isOver(),
     settleWhen,
     settle: (placed, setAside) =>
       settleWhen((readings) => countOrders(readings, placed, setAside).lost === 0 && readings.queued === 0),

@@ -9,7 +9,7 @@ export interface BusSubject {
   bodies(): Promise<readonly string[]>;
 }
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 120_000;
 
 const entry = (source: string, n: number, rest: Partial<BusEntry> = {}): BusEntry => ({
   source,
@@ -108,6 +108,6 @@ async function received(subject: BusSubject, source: string, count: number): Pro
       expect(ours).toHaveLength(count);
       return ours.sort((a, b) => a.detail.n - b.detail.n);
     },
-    { timeout: 15_000, interval: 100 },
+    { timeout: TIMEOUT_MS, interval: 100 },
   );
 }

@@ -8,7 +8,7 @@ import { mailroom } from './support/mailroom.ts';
 import { get } from './support/order-system.ts';
 import { deadEvent, forgottenEvent } from './support/stuck-events.ts';
 
-vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+vi.setConfig({ maxConcurrency: 10 });
 
 describe.concurrent('DEAD events', () => {
   it('are listed, redriven, and published', async () => {
@@ -22,7 +22,8 @@ describe.concurrent('DEAD events', () => {
       fingerprint: 'relay MalformedDetail: The entry is malformed.',
     });
     const run = await mailroom(
-      ...['dlq', 'redrive', 'dead', '--letter', eventId, '--apply', '--reason', 'mended', '--json'],
+      ...['dlq', 'redrive', 'dead', '--letter', eventId, '--wait', '15m', '--apply'],
+      ...['--reason', 'mended', '--json'],
     );
     expect(run.code, run.err).toBe(0);
     expect(run.json().letters).toMatchObject([{ verdict: 'runs', outcome: 'processed' }]);

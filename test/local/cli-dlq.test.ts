@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { orderKey, orderRow } from '../../lambdas/example/orders/order.ts';
 import { mintEventId } from '../../lambdas/runtime/event-id.ts';
+import { inboxKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
 import { eventually } from './support/eventually.ts';
 import { byId, delivered, die, paymentCaptured, seeing } from './support/letters.ts';
 import { mailroom } from './support/mailroom.ts';
@@ -10,7 +11,13 @@ import { documents, emails, get, message, partition, put, tableName } from './su
 import { paperOrder } from './support/paper-order.ts';
 import { send } from './support/queues.ts';
 
-vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+vi.setConfig({ maxConcurrency: 10 });
+
+/** For how long a message is held that must stay so while a test looks at it. */
+const HELD_MS = 3_600_000;
+
+/** A redrive that waits as long as this engine takes. */
+const PATIENTLY = ['--wait', '15m'];
 
 describe.concurrent('letters of a consumer', () => {
   it('are listed with event, cause and when they are deleted for ever, and stay', async () => {
@@ -80,7 +87,7 @@ describe.concurrent('letters of a consumer', () => {
       expect(await message('notifications', runs.eventId)).toBeUndefined();
     }
 
-    const applied = await seeing(...argv, '--apply', '--reason', 'the provider is back');
+    const applied = await seeing(...argv, ...PATIENTLY, '--apply', '--reason', 'the provider is back');
     expect(applied.code, applied.err).toBe(1); // three letters are dead still
     const letters = byId(applied.json().letters);
     expect(letters[ids.runs]).toMatchObject({ verdict: 'runs', outcome: 'processed' });
@@ -124,8 +131,8 @@ describe.concurrent('letters of a consumer', () => {
     const envelopes = await Promise.all(Array.from({ length: 13 }, () => paymentCaptured()));
     const ids: string[] = [];
     for (const envelope of envelopes) ids.push(await die('consumer:notifications', delivered(envelope)));
-    const argv = ['dlq', 'redrive', 'consumer:notifications', '--rate', '100/s', '--apply', '--json'];
-    const { code, err, json } = await seeing(...argv, '--letter', ...ids);
+    const redrive = ['dlq', 'redrive', 'consumer:notifications', '--rate', '100/s', '--apply', '--json'];
+    const { code, err, json } = await seeing(...redrive, ...PATIENTLY, '--letter', ...ids);
     expect(code, err).toBe(0);
     expect(json()).toMatchObject({ processed: 13, stopped: false });
     for (const { aggregateId } of envelopes) expect(await emails(aggregateId)).toHaveLength(1);
@@ -145,7 +152,7 @@ describe.concurrent('letters of a consumer', () => {
       { verdict: 'runs', fingerprint },
     ]);
 
-    const stopped = await seeing(...argv, '--apply');
+    const stopped = await seeing(...argv, ...PATIENTLY, '--apply');
     expect(stopped.code, stopped.err).toBe(1);
     expect(stopped.json()).toMatchObject({ stopped: true, processed: 0 });
     const outcomes = stopped.json().letters.map(({ outcome }: { outcome: string }) => outcome);
@@ -154,7 +161,16 @@ describe.concurrent('letters of a consumer', () => {
     await put(orderRow(order));
     const rest = stopped.json().letters.filter(({ outcome }: { outcome: string }) => outcome === 'untried');
     const mended = await seeing(
-      ...['dlq', 'redrive', 'consumer:order-status', '--json', '--apply', '--letter', rest[0].id],
+      ...[
+        'dlq',
+        'redrive',
+        'consumer:order-status',
+        '--json',
+        ...PATIENTLY,
+        '--apply',
+        '--letter',
+        rest[0].id,
+      ],
     );
     expect(mended.code, mended.err).toBe(0);
     expect(await get(orderKey(orderId))).toMatchObject({ payment: 'captured' });
@@ -179,7 +195,7 @@ describe.concurrent('letters of a consumer', () => {
 
     const allow = ['message', 'allow', 'notifications', eventId, '--json', '--reason', 'never sent before'];
     for (let twice = 0; twice < 2; twice += 1) expect(await mailroom(...allow)).toMatchObject({ code: 0 });
-    expect((await seeing(...argv, '--apply')).code).toBe(0);
+    expect((await seeing(...argv, ...PATIENTLY, '--apply')).code).toBe(0);
     expect(await message('notifications', eventId)).toMatchObject({
       status: 'PROCESSED',
       allowedReason: 'never sent before',
@@ -188,10 +204,18 @@ describe.concurrent('letters of a consumer', () => {
   });
 
   it('are not discarded while a worker holds their message', async () => {
-    const { envelope } = await paperOrder('slow-20000');
-    await send('payments', [asDelivered('orders', envelope)]);
-    await eventually(async () => {
-      expect(await message('payments', envelope.eventId)).toMatchObject({ status: 'PROCESSING' });
+    const { envelope } = await paperOrder();
+    const leaseUntil = Date.now() + HELD_MS;
+    await put({
+      ...inboxKey('payments', envelope.eventId),
+      schema: SCHEMA,
+      status: 'PROCESSING',
+      fence: 'of-a-worker-that-takes-its-time',
+      leaseUntil,
+      endsBy: leaseUntil,
+      attempts: 1,
+      type: 'OrderPlaced',
+      claimedAt: Date.now(),
     });
     const letter = await die('rule:payments', asDelivered('orders', envelope));
     const plan = await seeing('dlq', 'redrive', 'rule:payments', '--json', '--letter', letter);
@@ -228,7 +252,8 @@ describe.concurrent('letters of a rule', () => {
   it('go to the consumer that never got them', async () => {
     const envelope = await paymentCaptured();
     const letter = await die('rule:notifications', delivered(envelope));
-    const run = await seeing(...['dlq', 'redrive', 'rule:notifications', '--apply', '--letter', letter]);
+    const redrive = ['dlq', 'redrive', 'rule:notifications', ...PATIENTLY, '--apply', '--letter', letter];
+    const run = await seeing(...redrive);
     expect(run.code, run.err).toBe(0);
     expect(run.out).toContain('1 of 1 processed');
     expect(await emails(envelope.aggregateId)).toHaveLength(1);

@@ -7,7 +7,7 @@ import { charges, message, partition, put } from './support/order-system.ts';
 import { type PaperOrder, paperOrder } from './support/paper-order.ts';
 import { send } from './support/queues.ts';
 
-vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+vi.setConfig({ maxConcurrency: 10 });
 
 /** An order whose event counts as published, and has come to nobody. */
 async function unseenOrder(): Promise<PaperOrder> {

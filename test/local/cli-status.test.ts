@@ -1,12 +1,10 @@
-import { expect, inject, it, vi } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { mintEventId } from '../../lambdas/runtime/event-id.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom, mailroomUntil } from './support/mailroom.ts';
 import { paperOrder } from './support/paper-order.ts';
 import { send, takeDeadLetter } from './support/queues.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const DAY_MS = 86_400_000;
 

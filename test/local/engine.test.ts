@@ -111,7 +111,7 @@ describe('an engine that was started here', () => {
     expect(said).toBe('true\n');
     expect(await identify(endpoint)).toBe('ministack');
     parent.kill('SIGKILL');
-    await vi.waitFor(async () => expect(await identify(endpoint)).toBe('nothing'), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await identify(endpoint)).toBe('nothing'), { timeout: 120_000 });
   });
 });
 

@@ -16,7 +16,7 @@ import {
   tableName,
 } from './support/order-system.ts';
 
-vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+vi.setConfig({ maxConcurrency: 10 });
 
 /** An order of goods that only it asks for. */
 async function wishFor(quantity = 1) {

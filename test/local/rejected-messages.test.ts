@@ -23,7 +23,7 @@ import {
 import { outboxOf, type PaperOrder, paperOrder } from './support/paper-order.ts';
 import { redrive, send, takeDeadLetter, waiting } from './support/queues.ts';
 
-vi.setConfig({ testTimeout: 300_000, maxConcurrency: 10 });
+vi.setConfig({ maxConcurrency: 10 });
 
 /** A message that can never succeed: what is sent, and under which id and for which reason it is rejected. */
 interface Poison {

@@ -51,7 +51,7 @@ export async function createTable(client: DynamoDBClient, tableName: string): Pr
       ],
     }),
   );
-  await waitUntilTableExists({ client, maxWaitTime: 30, minDelay: 1 }, { TableName: tableName });
+  await waitUntilTableExists({ client, maxWaitTime: 300, minDelay: 1 }, { TableName: tableName });
   return async () => {
     await client.send(new DeleteTableCommand({ TableName: tableName }));
   };

@@ -54,19 +54,21 @@ export function createSweepPass(deps: SweepDeps, shardSweep: ShardSweep): SweepP
    * minutes was read whole or has a pointer, in every shard, and past no step after one that it stays before: so whatever was
    * not read is read by the next pass, and a step that fails does not hold up the newer ones.
    *
-   * @returns false when there was no time for all of it, or the bus takes nothing
+   * @returns false when something of it was left out: there was no time, the bus took nothing for a while, or a step failed
    */
   async function sweepAges(start: SweepStart, startedAt: number, tally: Tally): Promise<boolean> {
+    let whole = true;
     let moves = true;
     for (let from = start.since; from < startedAt; ) {
       const to = Math.min(startedAt, from + STEP_MS);
       const how = { consistent: false, pointers: true };
       const settled = await shardSweep.minutes(start.shards, minutesToSweep(from, to), how, tally);
-      moves = moves && settled && (await moved(start, to, tally));
+      whole &&= settled;
+      moves = whole && moves && (await moved(start, to, tally));
       if (!settled && !goesOn(tally, clock.now())) return false;
       from = to;
     }
-    return true;
+    return whole;
   }
 
   async function moved(start: SweepStart, to: number, tally: Tally): Promise<boolean> {

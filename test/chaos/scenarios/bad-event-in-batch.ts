@@ -18,6 +18,7 @@ export const badEventInBatch: Scenario = {
   run: async (stage) => {
     stage.step(`The stream is held up, so that ${ORDERS} events come to the relay together`);
     const resume = await stage.pauseMapping('relay-stream');
+    const sweepAgain = stage.holdSweep();
     await stage.placeOrders(ORDERS);
     const placed = (await stage.read()).events;
     const bad = placed[Math.floor(ORDERS / 2)];
@@ -36,12 +37,14 @@ export const badEventInBatch: Scenario = {
       },
     );
     await resume();
+    await stage.until('the relay has tried to publish them', () => refusal.hits > 0);
+    sweepAgain();
     const readings = await stage.settle(ORDERS, new Set([aggregateId]));
 
     stage.step('The system has come to rest');
     stage.check(
-      refusal.hits === 1 && sizes[0] === ORDERS,
-      `it was one entry of a call of ${sizes[0]}, tried once`,
+      sizes[0] === ORDERS,
+      `it was one entry of a call of ${sizes[0]}, tried ${refusal.hits === 1 ? 'once' : `${refusal.hits} times`}`,
     );
     const rows = readings.events.filter(({ row }) => row.type === 'OrderPlaced').map(({ row }) => row);
     const dead = rows.filter(({ status }) => status === 'DEAD');

@@ -1,20 +1,22 @@
 import { countOrders } from '../counts.ts';
-import { answerLate } from '../faults.ts';
+import { answerWhen } from '../faults.ts';
 import type { Scenario } from '../scenario.ts';
 
 const ORDERS = 3;
 const COPIES = 5;
-
-/** How long the bank takes: long enough for copies to come while it decides. */
-const BANK_MS = 2_000;
 
 /** The same event comes to payments again and again: before, while and after the bank charges for it. */
 export const duplicateDelivery: Scenario = {
   name: 'duplicate-delivery',
   title: 'the same event is delivered sixteen times',
   run: async (stage) => {
-    stage.step(`The relay is paused, and the bank takes ${BANK_MS / 1_000} s; ${ORDERS} orders are placed`);
-    const bankCalls = stage.fault({ from: 'payments', action: 'Invoke' }, answerLate(BANK_MS));
+    stage.step(`The relay is paused, and the bank takes its time; ${ORDERS} orders are placed`);
+    let mayAnswer = false;
+    const bankCalls = stage.fault(
+      { from: 'payments', action: 'Invoke' },
+      answerWhen(() => mayAnswer),
+    );
+    const sweepAgain = stage.holdSweep();
     const resume = await stage.pauseMapping('relay-stream');
     await stage.placeOrders(ORDERS);
     const placed = (await stage.read()).events.filter(({ envelope }) => envelope.type === 'OrderPlaced');
@@ -26,6 +28,11 @@ export const duplicateDelivery: Scenario = {
     stage.step(`${COPIES} more come while the bank decides, and the relay publishes the event itself`);
     await deliverAll();
     await resume();
+    sweepAgain();
+    await stage.until('the relay has published them', () =>
+      placed.every(({ envelope }) => stage.system.journal.timesPublished(envelope.eventId) > 0),
+    );
+    mayAnswer = true;
     await stage.settle(ORDERS);
 
     stage.step(`${COPIES} more come when all is done`);

@@ -8,11 +8,14 @@ import {
 import {
   consumerConfig,
   eventBridgeMessage,
+  lambdaContext,
   type MemoryTable,
   memoryQueue,
   memoryTable,
   memoryTelemetry,
 } from '../../../lambdas/runtime/testing.ts';
+
+const PATIENCE_MS = 3_600_000;
 
 /** A consumer over an in-memory table, and the ways to hand it events. */
 export interface ConsumerRig {
@@ -33,7 +36,8 @@ export function consumerRig(
   table: MemoryTable = memoryTable(),
   consumer = 'rig',
 ): ConsumerRig {
-  const config = consumerConfig({ service: 'rig', consumer });
+  // On the machine's clock: no lease and no timeout may pass, however slow it is.
+  const config = consumerConfig({ service: 'rig', consumer, leaseMs: PATIENCE_MS });
   const outbox = createOutbox({ config, table });
   const rows = (prefix: string) => table.items().filter((item) => String(item.PK).startsWith(prefix));
 
@@ -55,7 +59,7 @@ export function consumerRig(
         telemetry: memoryTelemetry(),
       });
       queue.send(messageOf(event));
-      const { failed, error } = await queue.deliver(consume);
+      const { failed, error } = await queue.deliver(consume, 1, lambdaContext({ timeoutMs: PATIENCE_MS }));
       if (error !== undefined) throw error;
       return failed.length === 0 ? 'done' : 'comes again';
     },

@@ -1,0 +1,40 @@
+import { failedKey, inboxKey, SCHEMA } from '../../../lambdas/runtime/rows.ts';
+import { put } from './order-system.ts';
+import { type PaperOrder, paperOrder } from './paper-order.ts';
+
+const DAY_MS = 86_400_000;
+
+/**
+ * An order that payments has failed to charge, and will try again in a day: the rows that a consumer writes then, without
+ * its message. A failure of the deployed consumer lasts for seconds, and a test on a busy machine may miss them.
+ */
+export async function failedMessage(attempts: number): Promise<PaperOrder> {
+  const paper = await paperOrder();
+  const { eventId, type } = paper.envelope;
+  const now = Date.now();
+  await put({ ...paper.row, status: 'PUBLISHED', publishedAt: now, publishedBy: 'stream' });
+  await put({
+    ...inboxKey('payments', eventId),
+    schema: SCHEMA,
+    status: 'FAILED',
+    fence: 'of-a-claim-that-failed',
+    attempts,
+    claimedAt: now,
+    type,
+    lastError: 'The bank answered 500: it fails on purpose',
+    fingerprint: 'payments BankError: The bank answered #: it fails on purpose',
+    retryAt: now + DAY_MS,
+  });
+  await put({
+    ...inboxKey('inventory', eventId),
+    schema: SCHEMA,
+    status: 'PROCESSED',
+    fence: 'of-a-claim-that-succeeded',
+    attempts: 1,
+    processedAt: now,
+    type,
+  });
+  const hint = { schema: SCHEMA, failedAt: now, expiresAt: Math.ceil((now + 2 * DAY_MS) / 1_000) };
+  await put({ ...failedKey('payments', eventId), ...hint });
+  return paper;
+}
