@@ -5,8 +5,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { localEnvironment, projectRoot, withoutAws } from '../../localstack/workspace.ts';
 
-vi.setConfig({ testTimeout: 900_000 });
-
 const STACKS = ['Bank', 'Inventory', 'Mailroom', 'Notifications', 'Operations', 'Orders', 'Payments'];
 
 let dir: string;
