@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 
 /** What one request gets: a status with a JSON body, an error, or never an answer. */
 export type StubAnswer =
-  | { readonly status: number; readonly body: object }
+  | { readonly status: number; readonly body: object; readonly headers?: Readonly<Record<string, string>> }
   | { readonly error: Error }
   | { readonly silent: true };
 
@@ -20,7 +20,7 @@ export function stubHandler(answer: (request: number) => StubAnswer) {
       if ('error' in found) throw found.error;
       if ('silent' in found)
         return new Promise<never>((_, reject) => rejectOnAbort(options.abortSignal, reject));
-      const headers = { 'content-type': 'application/x-amz-json-1.0' };
+      const headers = { 'content-type': 'application/x-amz-json-1.0', ...found.headers };
       const body = Readable.from([JSON.stringify(found.body)]);
       return { response: { statusCode: found.status, headers, body } };
     },
