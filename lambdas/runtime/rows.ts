@@ -99,7 +99,7 @@ export interface SweepState extends Key {
 }
 
 /** Where an inbox row stands. `DISCARDED` is an operator's end of a rejected message. */
-type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
+export type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
 
 /** A message as one consumer sees it: `INBOX#<consumer>#<eventId>` / `MESSAGE`. */
 export interface InboxRow extends Key {
@@ -113,6 +113,10 @@ export interface InboxRow extends Key {
   readonly endsBy?: number | undefined;
   /** Claims so far, since the last redrive. */
   readonly attempts: number;
+  /** How many claims in a row ended without a word: their worker neither completed nor failed the message. */
+  readonly unfinished?: number | undefined;
+  /** Whether the handler of the last claim was cut off because its function's time was up. */
+  readonly outOfTime?: boolean | undefined;
   readonly type?: string | undefined;
   readonly claimedAt?: number | undefined;
   readonly processedAt?: number | undefined;
@@ -182,7 +186,7 @@ export interface OperationRow extends Key {
 }
 
 /** Where a side effect stands. `RELEASED`: the attempt failed, it may be run again. */
-type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
+export type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
 
 /** A side effect of a handler: `INBOX#<consumer>#<eventId>` / `EFFECT#<name>`. */
 export interface EffectRow extends Key {
