@@ -1,5 +1,5 @@
 import type { AuditReport } from '../lambdas/runtime/audit/audit.ts';
-import { table, time } from './frame/output.ts';
+import { printable, table, time } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 
 /** The most entries of a list that are shown to people; `--json` has them all. */
@@ -11,10 +11,10 @@ const SHOWN_MAX = 20;
  * @param repairCommand - what sends the missing events
  */
 export function auditText(report: AuditReport, repairCommand: string): string {
-  const { since, until, events, published, pending, dead, discarded } = report;
+  const { since, until, events, published, pending, dead, discarded, unreadable } = report;
   const parts = [
     `${verdict(report)}  ${time(since)} to ${time(until)}`,
-    `${events} events: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded`,
+    `${events} events: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
     consumersText(report),
     missingText(report, repairCommand),
     unprovenText(report),
@@ -22,28 +22,26 @@ export function auditText(report: AuditReport, repairCommand: string): string {
       'Written more than once for one cause:',
       report.doubled.map(
         ({ type, aggregateId, causationId, eventIds }) =>
-          `${type} of ${aggregateId}, caused by ${causationId}: ${eventIds.join(', ')}`,
+          `${printable(type)} of ${printable(aggregateId)}, caused by ${printable(causationId)}: ${eventIds.join(', ')}`,
       ),
     ),
     list(
       'Deployed otherwise than declared (npx cdk deploy <stack> --revert-drift sets it right):',
       report.drift.map(({ consumer, text }) => `${consumer}: ${text}`),
     ),
-    report.unreadable === 0
-      ? ''
-      : `${report.unreadable} outbox rows are not as Mailroom writes them: mend them by hand.`,
+    unreadableText(report),
     list('Not everything could be seen:', report.incomplete),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-function verdict({ missing, doubled, drift, unreadable, incomplete, repaired }: AuditReport): string {
+function verdict({ missing, doubled, drift, unreadableRows, incomplete, repaired }: AuditReport): string {
   const left = missing.length - repaired;
   const findings = [
     ...(left > 0 ? [`${left} missing`] : []),
     ...(doubled.length > 0 ? [`${doubled.length} doubled`] : []),
     ...(drift.length > 0 ? [`${drift.length} drifted`] : []),
-    ...(unreadable > 0 ? [`${unreadable} unreadable`] : []),
+    ...(unreadableRows.length > 0 ? [`${unreadableRows.length} unreadable`] : []),
     ...(incomplete.length > 0 ? ['not all was seen'] : []),
   ];
   if (findings.length > 0) return paint.bold(paint.red(findings.join(', ')));
@@ -59,6 +57,7 @@ function consumersText({ consumers }: AuditReport): string {
     counts.failed,
     counts.rejected,
     counts.discarded,
+    counts.unreadable > 0 ? paint.red(String(counts.unreadable)) : 0,
     counts.letters,
     counts.waiting,
     counts.unproven,
@@ -71,6 +70,7 @@ function consumersText({ consumers }: AuditReport): string {
     'failed',
     'rejected',
     'discarded',
+    'unreadable',
     'letters',
     'waiting',
     'unproven',
@@ -85,7 +85,7 @@ function missingText({ missing, repaired }: AuditReport, repairCommand: string):
     'Published, and never received:',
     missing.map(
       ({ eventId, consumer, type, publishedAt }) =>
-        `${eventId} ${type}, by ${consumer}, published ${time(publishedAt)}`,
+        `${eventId} ${printable(type)}, by ${consumer}, published ${time(publishedAt)}`,
     ),
   );
   const todo =
@@ -102,6 +102,18 @@ function unprovenText({ consumers }: AuditReport): string {
     'Unproven: there is no inbox row, and perhaps there should be none. Such events were published before the consumer was declared ' +
     'as it is now (--earlier counts them as missing), or are older than its inbox keeps a row (they are never sent again).'
   );
+}
+
+function unreadableText({ unreadableRows }: AuditReport): string {
+  if (unreadableRows.length === 0) return '';
+  const shown = list(
+    'Rows that cannot be read:',
+    unreadableRows.map(
+      ({ eventId, consumer, problem }) =>
+        `${printable(eventId)}, ${consumer === null ? 'outbox' : `inbox of ${consumer}`}: ${printable(problem)}`,
+    ),
+  );
+  return `${shown}\nRun the audit of the version that is deployed; if that cannot read them either, somebody changed them by hand.`;
 }
 
 function list(head: string, lines: readonly string[]): string {

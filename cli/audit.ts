@@ -6,6 +6,7 @@ import { eventBridgeRules } from '../lambdas/runtime/bus/eventbridge-rules.ts';
 import { readEntryVersions } from '../lambdas/runtime/operate/ssm-directory.ts';
 import { auditText } from './audit-text.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
+import { BEHIND_MAX_MS } from './frame/aws-clock.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
@@ -52,8 +53,8 @@ Examples:
 }
 
 async function audit(session: Session, options: AuditOptions): Promise<ExitCode> {
-  const { output, signal, directory, table, queues } = session;
-  const until = Date.now();
+  const { output, signal, directory, table, queues, clock } = session;
+  const until = clock.now() + BEHIND_MAX_MS; // or it would not see the newest events
   const found = await createAudit({
     table,
     directory,
@@ -61,6 +62,7 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
     rules: eventBridgeRules(session.events),
     ages: cloudWatchQueueAges(session),
     versions: ({ name }) => readEntryVersions(session.ssm, directory.mailroom.table, name),
+    clock,
   }).run({
     since: until - options.since,
     until,
@@ -83,11 +85,10 @@ function repairCommand({ since, earlier }: AuditOptions): string {
 }
 
 /** Whether nothing is left that needs somebody. */
-function isWell({ missing, repaired, doubled, drift, unreadable, incomplete }: AuditReport): boolean {
+function isWell({ missing, repaired, doubled, drift, unreadableRows, incomplete }: AuditReport): boolean {
   return (
     missing.length === repaired &&
-    [doubled, drift, incomplete].every((list) => list.length === 0) &&
-    unreadable === 0
+    [doubled, drift, incomplete, unreadableRows].every((list) => list.length === 0)
   );
 }
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { outboxKeyOf } from '../lambdas/runtime/event-id.ts';
+import { isEventId, outboxKeyOf } from '../lambdas/runtime/event-id.ts';
 import { recordOperation, requeueDead } from '../lambdas/runtime/operate/operations.ts';
 import { eventIdArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
@@ -62,7 +62,8 @@ async function chosen(
   }
   if (all) {
     const { letters } = await takeLetters(session, DEAD, { limit: Number.POSITIVE_INFINITY, hideS: 0 });
-    return choose(DEAD, letters, { ...(cause !== undefined && { cause }) }).map(({ id }) => id);
+    const ids = choose(DEAD, letters, { ...(cause !== undefined && { cause }) }).map(({ id }) => id);
+    return ids.filter(isEventId); // a pointer that names no event leads to nothing that could be requeued
   }
   const rows = await eachOf(named, (id) => session.table.get(outboxKeyOf(id), { consistent: true }));
   const unknown = named.filter((_, i) => rows[i] === undefined);

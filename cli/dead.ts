@@ -1,14 +1,16 @@
 import { Command, Option } from 'commander';
+import { isUnreadable, type UnreadableRow } from '../lambdas/runtime/operate/stored-rows.ts';
 import type { DeadPointer } from '../lambdas/runtime/rows.ts';
 import { requeueCommand } from './dead-requeue.ts';
 import { countArgument } from './frame/arguments.ts';
-import { byCause, causesText } from './frame/causes.ts';
+import { byCause, causesText, newest } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { MORE_GROUPED, MORE_LISTED, moreText, when } from './frame/listing.ts';
 import { printable, table } from './frame/output.ts';
 import { readDeadPointers } from './reading/dead-reader.ts';
+import { unreadableText } from './reading/row-text.ts';
 import { readSweepState } from './reading/rows-reader.ts';
 
 /** The most DEAD events of one shard that are read. */
@@ -22,10 +24,11 @@ interface ListOptions {
 /** One DEAD event as `--json` prints it. */
 interface ListedEvent {
   readonly eventId: string;
-  readonly type: string;
+  readonly type: string | null;
   /** When it became DEAD, epoch milliseconds. */
-  readonly at: number;
-  readonly fingerprint: string;
+  readonly at: number | null;
+  readonly fingerprint: string | null;
+  /** Of an event whose pointer cannot be read, why not. */
   readonly lastError: string;
 }
 
@@ -43,11 +46,11 @@ function listCommand(io: Io): Command {
     .addOption(new Option('--by <what>', 'group them').choices(['cause']))
     .option('--limit <count>', 'list at most so many', countArgument, 100)
     .action(
-      withSession(io, async ({ directory, table: rows, output }, options: ListOptions) => {
+      withSession(io, async ({ directory, table: rows, output, clock }, options: ListOptions) => {
         const { shards } = await readSweepState(directory, rows);
         const found = await readDeadPointers(rows, shards, POINTERS_MAX);
-        const events = found.items.map(listedEvent).sort((a, b) => b.at - a.at);
-        const now = Date.now();
+        const events = found.items.map(listedEvent).sort(newest);
+        const now = clock.now();
         if (options.by !== undefined) {
           const causes = byCause(events);
           output.result(
@@ -64,14 +67,29 @@ function listCommand(io: Io): Command {
     );
 }
 
-function listedEvent({ SK, type, deadAt, fingerprint, lastError }: DeadPointer): ListedEvent {
-  return { eventId: SK, type, at: deadAt, fingerprint, lastError };
+function listedEvent(pointer: DeadPointer | UnreadableRow): ListedEvent {
+  const { SK: eventId } = pointer;
+  if (isUnreadable(pointer))
+    return {
+      eventId,
+      type: null,
+      at: null,
+      fingerprint: null,
+      lastError: unreadableText(pointer.unreadable),
+    };
+  const { type, deadAt, fingerprint, lastError } = pointer;
+  return { eventId, type, at: deadAt, fingerprint, lastError };
 }
 
 function eventsText(events: readonly ListedEvent[], now: number): string {
   if (events.length === 0) return 'There are none.';
   return table(
     ['event', 'type', 'dead since', 'error'],
-    events.map(({ eventId, type, at, lastError }) => [eventId, type, when(at, now), printable(lastError)]),
+    events.map(({ eventId, type, at, lastError }) => [
+      printable(eventId),
+      printable(type ?? '?'),
+      when(at, now),
+      printable(lastError),
+    ]),
   );
 }

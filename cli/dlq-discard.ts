@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { systemClock } from '../lambdas/runtime/clock.ts';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { isEventId } from '../lambdas/runtime/event-id.ts';
 import { discardMessage } from '../lambdas/runtime/operate/message-operations.ts';
 import { discardDead, type Note, recordOperation } from '../lambdas/runtime/operate/operations.ts';
 import { reasonArgument } from './frame/arguments.ts';
@@ -11,7 +11,7 @@ import { printable, table } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { choose } from './letters/letter-choice.ts';
 import { expiry, letterJson, nameCells } from './letters/letter-text.ts';
-import { doneOrBusy } from './letters/letter-verdict.ts';
+import { settled } from './letters/letter-verdict.ts';
 import {
   type DeadItem,
   type DeathPlace,
@@ -29,8 +29,8 @@ interface DiscardOptions {
   readonly apply?: boolean;
 }
 
-/** What is to be done, or was done, with a letter: a `handled` one is deleted; `busy` ones stay. */
-type Fate = 'discard' | 'discarded' | 'handled' | 'busy';
+/** What is to be done, or was done, with a letter: a `handled` one is deleted; `busy` and `unreadable` ones stay. */
+type Fate = 'discard' | 'discarded' | 'handled' | 'busy' | 'unreadable';
 
 interface Planned {
   readonly letter: DeadItem;
@@ -63,9 +63,9 @@ export function discardCommand(io: Io): Command {
         }
         const taken = await takeLetters(session, place, { limit: LIMIT, hideS: DISCARD_HIDES_S });
         try {
-          const now = systemClock.now();
+          const now = session.clock.now();
           const plan = choose(place, taken.letters, options).map((letter): Planned => {
-            return { letter, fate: doneOrBusy(letter.row, now) ?? 'discard' };
+            return { letter, fate: fateOf(place, letter, now) };
           });
           const result = options.apply ? await discardAll(session, place, plan, options) : plan;
           session.output.result(discardJson(place, result, options), () =>
@@ -79,6 +79,12 @@ export function discardCommand(io: Io): Command {
     );
 }
 
+function fateOf(place: DeathPlace, letter: DeadItem, now: number): Fate {
+  // A pointer that names no event leads to nothing that could be discarded.
+  if (place.kind === 'dead' && !isEventId(letter.id)) return 'unreadable';
+  return settled(letter.row, now) ?? 'discard';
+}
+
 async function discardAll(
   session: Session,
   place: DeathPlace,
@@ -86,33 +92,33 @@ async function discardAll(
   { reason }: DiscardOptions,
 ): Promise<Planned[]> {
   const note = { by: await session.operator(), reason };
-  if (plan.some(({ fate }) => fate !== 'busy')) {
+  if (plan.some(({ fate }) => !stays(fate))) {
     const ids = plan.map(({ letter }) => letter.eventId ?? letter.id);
     const subject = `${place.place}: ${ids.length} letters: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
     await recordOperation(session, { ...note, command: 'dlq discard', subject });
   }
   return eachOf(plan, async ({ letter, fate }) => ({
     letter,
-    fate: fate === 'busy' ? fate : await discard(session, place, letter, note),
+    fate: stays(fate) ? fate : await discard(session, place, letter, note),
   }));
 }
 
 /** First the row says so, then the letter goes: one that comes back in between is absorbed. */
-async function discard(
-  { table, queues }: Session,
-  place: DeathPlace,
-  letter: DeadItem,
-  note: Note,
-): Promise<Fate> {
-  if (place.kind === 'dead') return (await discardDead({ table }, letter.id, note)) ? 'discarded' : 'handled';
+async function discard(session: Session, place: DeathPlace, letter: DeadItem, note: Note): Promise<Fate> {
+  const { queues } = session;
+  if (place.kind === 'dead') return (await discardDead(session, letter.id, note)) ? 'discarded' : 'handled';
   const { consumer, url } = place;
   if (consumer !== undefined) {
     const { name, inboxRetentionDays } = consumer;
-    const { status } = await discardMessage(
-      { table },
-      { ...note, consumer: name, eventId: inboxId(letter), inboxRetentionDays },
-    );
+    const eventId = inboxId(letter);
+    const { status } = await discardMessage(session, {
+      ...note,
+      consumer: name,
+      eventId,
+      inboxRetentionDays,
+    });
     if (status === 'leased') return 'busy';
+    if (status === 'unreadable') return status;
     if (letter.received !== undefined) await queues.remove(url, letter.received);
     return status === 'processed' ? 'handled' : 'discarded';
   }
@@ -121,7 +127,11 @@ async function discard(
 }
 
 function exitOf(result: readonly Planned[], { apply }: DiscardOptions): ExitCode {
-  return apply && result.some(({ fate }) => fate === 'busy') ? EXIT.attention : EXIT.ok;
+  return apply && result.some(({ fate }) => stays(fate)) ? EXIT.attention : EXIT.ok;
+}
+
+function stays(fate: Fate): fate is 'busy' | 'unreadable' {
+  return fate === 'busy' || fate === 'unreadable';
 }
 
 /** What `--json` prints. */
@@ -143,6 +153,7 @@ const FATES: Readonly<Record<Fate, string>> = {
   discarded: 'discarded',
   handled: 'handled already, delete',
   busy: 'busy, stays',
+  unreadable: 'row unreadable, stays',
 };
 
 function text(
@@ -152,7 +163,7 @@ function text(
   { apply, reason, letter: named }: DiscardOptions,
 ): string {
   if (result.length === 0) return `There is nothing to discard in ${place.place}.`;
-  const now = systemClock.now();
+  const now = session.clock.now();
   const rows = result.map(({ letter, fate }) => [
     FATES[fate],
     ...nameCells(letter),

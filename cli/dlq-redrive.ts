@@ -1,5 +1,4 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { systemClock } from '../lambdas/runtime/clock.ts';
 import { type Note, recordOperation } from '../lambdas/runtime/operate/operations.ts';
 import type { Queues } from '../lambdas/runtime/operate/queues.ts';
 import type { SweepRange } from '../lambdas/runtime/relay/sweep-range.ts';
@@ -78,7 +77,7 @@ export function redriveCommand(io: Io): Command {
             {
               table: session.table,
               check: (consumer, bodies) => checkBodies(session.lambda, consumer, bodies),
-              now: systemClock.now(),
+              now: session.clock.now(),
             },
             place,
             choose(place, taken.letters, options),
@@ -125,7 +124,7 @@ async function apply(
     taken.letters.length === taken.total &&
     handled.length + runs.length === plan.length;
   const redriven = await redriveInSteps(
-    { clock: systemClock, signal, progress: output.progress },
+    { clock: session.clock, signal, progress: output.progress },
     runs,
     redriverOf(session, place, note, isWhole ? hidden : undefined),
     {
@@ -171,7 +170,7 @@ function redriverOf(
   if (place.kind === 'dead') return deadRedriver(session, note);
   if (place.kind === 'stream') {
     const upToNow = ({ since, until }: SweepRange) =>
-      sweep(session, { since, until: Math.min(until, systemClock.now()) });
+      sweep(session, { since, until: Math.min(until, session.clock.now()) });
     return streamRedriver({ queues: session.queues, sweep: upToNow }, place);
   }
   if (place.kind === 'rule' || whole === undefined) return queueRedriver(session, place);

@@ -45,7 +45,7 @@ function listCommand(io: Io): Command {
         const { directory } = session;
         const places = name === undefined ? deathPlaces(directory) : [deathPlace(directory, name)];
         const listed = await eachOf(places, (place) => list(session, place, limit));
-        const now = Date.now();
+        const now = session.clock.now();
         session.output.result(listJson(listed, now), () => listText(listed, now));
         return EXIT.ok;
       }),
@@ -87,7 +87,7 @@ function listText(listed: readonly Listed[], now: number): string {
   const texts = held.map(({ place, total, letters }) => {
     const rows = letters.map((letter) => [
       ...nameCells(letter),
-      time(letter.sentAt),
+      letter.sentAt === undefined ? '?' : time(letter.sentAt),
       expiry(letter, now),
       printable(letter.fingerprint ?? '-'),
     ]);

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { isUnreadable, readOperation } from '../lambdas/runtime/operate/stored-rows.ts';
 import { type OperationRow, operationKey } from '../lambdas/runtime/rows.ts';
 import type { Table } from '../lambdas/runtime/table.ts';
 import { durationArgument } from './frame/arguments.ts';
@@ -25,7 +26,8 @@ export function logCommand(io: Io): Command {
     .action(
       withSession(io, async (session, options: { readonly since?: number }) => {
         const sinceMs = options.since ?? SINCE_MS;
-        const { items, more } = await readOperations(session.table, Date.now() - sinceMs, Date.now());
+        const now = session.clock.now();
+        const { items, more, unreadable } = await readOperations(session.table, now - sinceMs, now);
         const operations = items.map(({ at, by, command, subject, reason }) => ({
           at,
           by,
@@ -33,10 +35,13 @@ export function logCommand(io: Io): Command {
           subject,
           reason,
         }));
-        session.output.result({ operations, more }, () =>
-          items.length === 0
-            ? `Nobody changed anything in the last ${duration(sinceMs)}.`
-            : operationsText(items) + moreText(more, 'There are more. Show fewer days with --since.'),
+        session.output.result({ operations, more, unreadable }, () =>
+          [
+            items.length === 0
+              ? `Nobody changed anything in the last ${duration(sinceMs)}.`
+              : operationsText(items) + moreText(more, 'There are more. Show fewer days with --since.'),
+            ...(unreadable === 0 ? [] : [`${unreadable} entries of these months cannot be read.`]),
+          ].join('\n'),
         );
         return EXIT.ok;
       }),
@@ -44,12 +49,15 @@ export function logCommand(io: Io): Command {
 }
 
 /** Newest first. */
-async function readOperations(rows: Table, since: number, now: number) {
-  const months = await eachOf(monthsOf(since, now), (pk) =>
-    readPartition<OperationRow>(rows, { pk }, CHANGES_MAX),
-  );
-  const items = months.flatMap((month) => month.items).filter(({ at }) => at >= since);
-  return { items: items.sort((a, b) => b.at - a.at), more: months.some((month) => month.more) };
+async function readOperations(stored: Table, since: number, now: number) {
+  const months = await eachOf(monthsOf(since, now), (pk) => readPartition(stored, { pk }, CHANGES_MAX));
+  const rows = months.flatMap((month) => month.items.map(readOperation));
+  const items = rows.filter((row): row is OperationRow => !isUnreadable(row) && row.at >= since);
+  return {
+    items: items.sort((a, b) => b.at - a.at),
+    more: months.some((month) => month.more),
+    unreadable: rows.filter(isUnreadable).length,
+  };
 }
 
 /** The partitions of the months that touch a range of time. */

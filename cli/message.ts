@@ -2,15 +2,18 @@ import { Command } from 'commander';
 import { TOO_OLD } from '../lambdas/runtime/consume/inbox-conditions.ts';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { isEventId, outboxKeyOf } from '../lambdas/runtime/event-id.ts';
+import { inboxState } from '../lambdas/runtime/operate/inbox-state.ts';
 import { allowTooOld, resolveMessage } from '../lambdas/runtime/operate/message-operations.ts';
 import { recordOperation } from '../lambdas/runtime/operate/operations.ts';
-import { asRow, type InboxRow, inboxKey } from '../lambdas/runtime/rows.ts';
+import { readable, readInboxRow, type UnreadableRow } from '../lambdas/runtime/operate/stored-rows.ts';
+import { type InboxRow, inboxKey } from '../lambdas/runtime/rows.ts';
 import { messageIdArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { time } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
+import { unreadableText } from './reading/row-text.ts';
 
 interface DecisionOptions {
   readonly reason: string;
@@ -43,10 +46,13 @@ function resolveCommand(io: Io): Command {
           const consumer = session.consumer(name);
           const row = await inboxRow(session, name, eventId);
           if (force !== true) await requireEvent(session, row, eventId);
-          const { status } = row ?? {};
-          if (status === 'PROCESSED' || status === 'DISCARDED')
-            return report(session, name, eventId, `was ${status} before`, status.toLowerCase());
-          if (force !== true) refuseLeased(row, name, eventId);
+          const state = inboxState(row, session.clock.now());
+          if (state.is === 'processed' || state.is === 'discarded')
+            return report(session, name, eventId, `was ${state.row.status} before`, state.is);
+          if (force !== true && state.is === 'unreadable') throw unreadable(name, eventId, state.problem);
+          // Without AWS's time only the look at the row that resolves it can tell.
+          if (force !== true && state.is === 'leased' && session.clockIsTrusted)
+            throw leased(name, eventId, state.until);
           const by = await session.operator();
           await record(session, 'message resolve', { by, reason }, name, eventId, force);
           const result = await resolveMessage(session, {
@@ -58,6 +64,7 @@ function resolveCommand(io: Io): Command {
             force,
           });
           if (result.status === 'leased') throw leased(name, eventId, result.until);
+          if (result.status === 'unreadable') throw unreadable(name, eventId, result.problem);
           return report(session, name, eventId, `is ${result.status}`, result.status);
         },
       ),
@@ -75,7 +82,8 @@ function allowCommand(io: Io): Command {
       const by = await session.operator();
       const row = await inboxRow(session, name, eventId);
       // Any other is refused, and what was refused is nothing to remember.
-      if (row?.reason === TOO_OLD) await record(session, 'message allow', { by, reason }, name, eventId);
+      if (readable(row)?.reason === TOO_OLD)
+        await record(session, 'message allow', { by, reason }, name, eventId);
       await allowTooOld(session, { consumer: name, eventId, by, reason });
       const next = session.commandLine(`dlq redrive consumer:${name} --letter ${eventId} --apply`);
       return report(session, name, eventId, `is allowed to run. To let it: ${next}`, 'allowed');
@@ -87,15 +95,14 @@ async function inboxRow(
   { table }: Session,
   consumer: string,
   eventId: string,
-): Promise<InboxRow | undefined> {
-  const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
-  return item === undefined ? undefined : asRow<InboxRow>(item);
+): Promise<InboxRow | UnreadableRow | undefined> {
+  return readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
 }
 
 /** An id that was mistyped would be resolved for nobody, and whoever typed it would believe that it was done. */
 async function requireEvent(
   { table, directory }: Session,
-  row: InboxRow | undefined,
+  row: InboxRow | UnreadableRow | undefined,
   eventId: string,
 ): Promise<void> {
   if (row !== undefined) return;
@@ -108,16 +115,19 @@ async function requireEvent(
   );
 }
 
-function refuseLeased(row: InboxRow | undefined, consumer: string, eventId: string): void {
-  const { status, leaseUntil = 0 } = row ?? {};
-  if (status === 'PROCESSING' && leaseUntil >= Date.now()) throw leased(consumer, eventId, leaseUntil);
-}
-
 function leased(consumer: string, eventId: string, until: number): MailroomError {
   return new MailroomError(
     'MESSAGE_LEASED',
-    `A worker of ${consumer} holds ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat this; --force takes it ` +
+    `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat this; --force takes it ` +
       'away now, and what that worker is doing outside DynamoDB goes on.',
+  );
+}
+
+function unreadable(consumer: string, eventId: string, problem: string): MailroomError {
+  return new MailroomError(
+    'UNREADABLE_ROW',
+    `The row of ${eventId} at ${consumer} ${unreadableText(problem)}. Nothing was changed. Use the command of the version that is ` +
+      'deployed. If somebody changed the row by hand and no worker holds it, --force sets it PROCESSED.',
   );
 }
 

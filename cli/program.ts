@@ -42,7 +42,7 @@ Examples:
                                             where an event is, what is wrong, what to do
   $ mailroom messages list --failed --by cause
 
-It ends with 0: all is well, 1: somebody is needed, 2: called wrongly, 3: not found, 4: AWS refused or did not answer.`;
+It ends with 0: all is well, 1: somebody is needed, 2: called wrongly, 3: not found, 4: AWS refused or did not answer, 5: the command itself failed.`;
 
 /**
  * Runs the `mailroom` command.

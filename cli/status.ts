@@ -37,8 +37,8 @@ export function statusCommand(io: Io): Command {
     );
 }
 
-function read({ directory, region, table, queues }: Session): Promise<StatusReport> {
-  return readStatus({ directory, region, table, queues, now: Date.now() });
+function read({ directory, region, table, queues, clock }: Session): Promise<StatusReport> {
+  return readStatus({ directory, region, table, queues, now: clock.now() });
 }
 
 function show(session: Session, report: StatusReport): void {

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { systemClock } from '../lambdas/runtime/clock.ts';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { recordOperation } from '../lambdas/runtime/operate/operations.ts';
 import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/relay/sweep-range.ts';
@@ -36,7 +35,7 @@ export function sweepCommand(io: Io): Command {
             `--until ${duration(until)} ago is not after --since ${duration(since)} ago. Nothing was swept.`,
           );
         }
-        const now = systemClock.now();
+        const now = session.clock.now();
         const range = { since: now - since, until: now - until };
         const by = await session.operator();
         const subject = `${time(range.since)} to ${time(range.until)}`;

@@ -24,9 +24,10 @@ It ends with 1 when somebody is needed, with 3 when there is no such event.`,
     withSession(io, async (session, options: TraceOptions, id: string) => {
       const trace = await findTrace(session, id, options);
       const verdict = verdictOf(trace, {
-        now: Date.now(),
+        now: session.clock.now(),
         commandLine: session.commandLine,
         awsLine: session.awsLine,
+        tableName: session.table.name,
       });
       const payload = options.payload === true;
       const { state, eventId, consumer = null, text, next } = verdict;

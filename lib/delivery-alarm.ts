@@ -32,6 +32,7 @@ export const RUNBOOK_ANCHORS = [
   'the-table-is-throttled',
   'the-watch-is-blind',
   'clocks-differ',
+  'the-audit-found-rows-that-cannot-be-read',
   'the-audit-is-silent',
 ] as const;
 

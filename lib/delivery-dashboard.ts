@@ -92,7 +92,11 @@ function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[]
       : [
           {
             title: 'Found by the audit',
-            left: [named(audit.missing, 'missing'), named(audit.doubled, 'doubled')],
+            left: [
+              named(audit.missing, 'missing'),
+              named(audit.doubled, 'doubled'),
+              named(audit.unreadable, 'unreadable'),
+            ],
           },
         ]),
   ]);

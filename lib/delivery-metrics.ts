@@ -120,12 +120,13 @@ export function consumerMetrics(mailroom: Mailroom, consumer: InboxConsumer) {
 /** The metrics of a scheduled audit: what its runs found. */
 export type AuditMetrics = ReturnType<typeof auditMetrics>;
 
-/** Builds each of them once, for alarms and dashboard. Each run sends both gauges once, so none looks more often. */
+/** Builds each of them once, for alarms and dashboard. Each run sends each gauge once, so none looks more often. */
 export function auditMetrics(mailroom: Mailroom, { every }: OutboxAudit) {
   const dimensionsMap = { service: 'mailroom-audit', table: mailroom.table.tableName };
   return {
     missing: own(mailroom, 'EventsMissing', dimensionsMap, Stats.MAXIMUM, every),
     doubled: own(mailroom, 'EventsDoubled', dimensionsMap, Stats.MAXIMUM, every),
+    unreadable: own(mailroom, 'RowsUnreadable', dimensionsMap, Stats.MAXIMUM, every),
   };
 }
 

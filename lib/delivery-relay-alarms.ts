@@ -217,7 +217,8 @@ function tableThrottles(
 }
 
 /** The alarms on a scheduled audit. Two runs that found something: one may have met an event on its way. */
-export function auditAlarms({ every, since }: OutboxAudit, { missing, doubled }: AuditMetrics): AlarmPlan[] {
+export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics): AlarmPlan[] {
+  const { missing, doubled, unreadable } = metrics;
   // What the first of the three runs looked at, too.
   const rangeMs = since.toMilliseconds() + AUDIT_RUNS * every.toMilliseconds();
   const hours = Math.ceil(rangeMs / HOUR.toMilliseconds());
@@ -239,6 +240,17 @@ export function auditAlarms({ every, since }: OutboxAudit, { missing, doubled }:
         among: AUDIT_RUNS,
       }),
     ),
+    {
+      id: 'RowsUnreadable',
+      anchor: 'the-audit-found-rows-that-cannot-be-read',
+      severity: 'ticket',
+      what: 'Two runs of the audit found rows that cannot be read, so it cannot account for their events.',
+      run: `audit --since ${hours}h`,
+      metric: unreadable,
+      threshold: 0,
+      breaches: 2,
+      among: AUDIT_RUNS,
+    },
     {
       id: 'AuditSilent',
       anchor: 'the-audit-is-silent',

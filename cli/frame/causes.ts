@@ -1,36 +1,48 @@
-import { duration, printable, table } from './output.ts';
+import { when } from './listing.ts';
+import { printable, table } from './output.ts';
 
-/** Something that failed of a cause, at a time (epoch milliseconds). */
+/** Something that failed of a cause, at a time (epoch milliseconds); `null` when nobody knows when. */
 export interface Failure {
   readonly fingerprint: string | null;
   readonly eventId: string;
-  readonly at: number;
+  readonly at: number | null;
 }
 
-/** Failures of one cause. Times are epoch milliseconds. */
+/** Failures of one cause. Times are epoch milliseconds, `null` when none of them has one. */
 export interface Cause {
   readonly fingerprint: string | null;
   readonly count: number;
-  readonly oldestAt: number;
-  readonly newestAt: number;
+  readonly oldestAt: number | null;
+  readonly newestAt: number | null;
   /** The event id of the newest. */
   readonly example: string;
 }
 
 /** Failures by cause, the most frequent first. */
 export function byCause(failures: readonly Failure[]): Cause[] {
-  const causes = new Map<string | null, Cause>();
-  for (const { fingerprint, eventId, at } of failures) {
-    const known = causes.get(fingerprint) ?? { count: 0, oldestAt: at, newestAt: at, example: eventId };
-    causes.set(fingerprint, {
-      fingerprint,
-      count: known.count + 1,
-      oldestAt: Math.min(known.oldestAt, at),
-      newestAt: Math.max(known.newestAt, at),
-      example: at >= known.newestAt ? eventId : known.example,
-    });
+  const groups = new Map<string | null, Failure[]>();
+  for (const failure of failures) {
+    const group = groups.get(failure.fingerprint) ?? [];
+    group.push(failure);
+    groups.set(failure.fingerprint, group);
   }
-  return [...causes.values()].sort((a, b) => b.count - a.count || b.newestAt - a.newestAt);
+  const causes = [...groups].map(([fingerprint, group]): Cause => {
+    const newestFirst = group.toSorted(newest);
+    const times = newestFirst.flatMap(({ at }) => at ?? []);
+    return {
+      fingerprint,
+      count: group.length,
+      oldestAt: times.at(-1) ?? null,
+      newestAt: times[0] ?? null,
+      example: newestFirst[0]?.eventId ?? '',
+    };
+  });
+  return causes.sort((a, b) => b.count - a.count || newest({ at: a.newestAt }, { at: b.newestAt }));
+}
+
+/** The newest first, and those without a time last: what `sort` takes. */
+export function newest(a: { readonly at: number | null }, b: { readonly at: number | null }): number {
+  return (b.at ?? -1) - (a.at ?? -1);
 }
 
 /** Causes for people. */
@@ -39,8 +51,8 @@ export function causesText(causes: readonly Cause[], now: number): string {
     ['count', 'oldest', 'newest', 'cause', 'an example'],
     causes.map(({ fingerprint, count, oldestAt, newestAt, example }) => [
       count,
-      `${duration(now - oldestAt)} ago`,
-      `${duration(now - newestAt)} ago`,
+      when(oldestAt, now),
+      when(newestAt, now),
       printable(fingerprint ?? 'not known'),
       example,
     ]),

@@ -10,6 +10,8 @@ export const EXIT = {
   notFound: 3,
   /** AWS refused or did not answer. */
   aws: 4,
+  /** The command itself failed: a defect of its own. */
+  defect: 5,
   /** It was stopped by Ctrl-C before it was done; what a shell says of it, too. */
   stopped: 130,
 } as const;

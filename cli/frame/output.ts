@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import Table from 'cli-table3';
+import { isTime } from '../../lambdas/runtime/clock.ts';
 import type { Io } from './io.ts';
 import { paint, plain } from './paint.ts';
 
@@ -65,6 +66,7 @@ export function duration(ms: number): string {
     ['min', 60_000],
     ['s', 1_000],
   ] as const;
+  if (Number.isNaN(ms)) return '?';
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   const first = units.findIndex(([, size]) => ms >= size);
   const shown = units.slice(first, first + 2).map(([unit, size], index) => {
@@ -77,8 +79,9 @@ export function duration(ms: number): string {
     .join(' ');
 }
 
-/** A time for people: UTC, to the second. */
+/** A time for people: UTC, to the second; `?` where there is none. */
 export function time(ms: number): string {
+  if (!isTime(ms)) return '?';
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`;
 }
 

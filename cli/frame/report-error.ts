@@ -83,8 +83,19 @@ function explain(error: unknown, io: Io): { code: string; message: string; exit:
     return { code, message, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
   const { name = '' } = error as { name?: string };
   const [ours, , remedy] = REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];
+  if (ours === undefined && isDefect(error)) {
+    const remedy =
+      'This is a defect of the mailroom command, and nothing that AWS said. Report it, with the output of --version.';
+    return { code: 'DEFECT', message: `${name}: ${message}\n${remedy}`, exit: EXIT.defect };
+  }
   if (ours === undefined) return { code, message, exit: EXIT.aws };
   return { code: ours, message: `${message}\n${remedy}`, exit: EXIT.aws };
+}
+
+/** Whether JavaScript itself threw it in our code: what the AWS SDK throws names the request or its answer. */
+function isDefect(error: unknown): boolean {
+  const native = [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error instanceof kind);
+  return native && !['$metadata', '$response', 'code'].some((member) => member in (error as object));
 }
 
 /** Node tries every address of a name, and its error then has no message of its own: the errors inside have. */

@@ -6,6 +6,7 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import type { Clock } from '../../lambdas/runtime/clock.ts';
 import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operate/directory.ts';
@@ -13,8 +14,9 @@ import type { Queues } from '../../lambdas/runtime/operate/queues.ts';
 import { sqsQueues } from '../../lambdas/runtime/operate/sqs-queues.ts';
 import { readAllDirectories } from '../../lambdas/runtime/operate/ssm-directory.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
+import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
 import type { Io } from './io.ts';
-import { createOutput, type Output } from './output.ts';
+import { createOutput, duration, type Output } from './output.ts';
 
 /** The options that every command takes. */
 export interface GlobalOptions {
@@ -31,6 +33,10 @@ export interface Session {
   readonly output: Output;
   /** Aborted when the user asks the command to stop. */
   readonly signal: AbortSignal;
+  /** AWS's time. No command asks this machine for the time: its clock may be wrong. */
+  readonly clock: Clock;
+  /** Whether `clock` knows AWS's time. */
+  readonly clockIsTrusted: boolean;
   readonly region: string;
   /** Whether it is an engine on this machine, and not AWS. */
   readonly isLocal: boolean;
@@ -83,23 +89,30 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
   const output = createOutput(io, options.json ?? false);
   const target = await targetOf(options, io.env);
   const settings = { ...target, maxAttempts: 5, requestHandler: REQUEST_LIMITS };
-  const ssm = new SSMClient(settings);
+  const clock = createAwsClock();
+  const ssm = listenTo(new SSMClient(settings), clock);
   const region = await ssm.config.region();
   const directory = choose(
     await readAllDirectories(ssm),
     options,
     `${target.endpoint === undefined ? '' : `${target.endpoint}, `}${region}`,
   );
+  if (!output.json) sayClock(output, clock);
   // The host of a queue's URL would pass over an endpoint that was chosen (AWS_ENDPOINT_URL, FIPS).
   const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
   let operator: Promise<string> | undefined;
   return {
     output,
     signal: io.signal,
+    clock,
+    clockIsTrusted: clock.isKnown(),
     region,
     isLocal: target.endpoint !== undefined && LOOPBACK.test(target.endpoint),
     directory,
-    table: dynamoTable({ client: new DynamoDBClient(settings), tableName: directory.mailroom.table }),
+    table: dynamoTable({
+      client: listenTo(new DynamoDBClient(settings), clock),
+      tableName: directory.mailroom.table,
+    }),
     queues: sqsQueues(sqs),
     sqs,
     ssm,
@@ -131,6 +144,26 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
       );
     },
   };
+}
+
+/** How far the machine's clock may be off before its user is told. */
+const CLOCK_OFF_MS = 2_000;
+
+/** Says once where this machine's clock is off: nothing here goes by it, but much else on this machine does. */
+function sayClock({ say }: Output, clock: AwsClock): void {
+  if (!clock.isKnown()) {
+    say(
+      "AWS's answers do not say what time it is, so ages are by this machine's clock. A worker's lease counts as over only after it " +
+        'was seen unchanged for as long as it lasts.',
+    );
+    return;
+  }
+  const aheadMs = clock.machineAheadMs();
+  if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return;
+  const side = aheadMs > 0 ? 'ahead of' : 'behind';
+  say(
+    `This machine's clock is at least ${duration(Math.abs(aheadMs))} ${side} AWS's. Times here are AWS's; set the clock.`,
+  );
 }
 
 /** The options that say which Mailroom, as they were given. */

@@ -7,7 +7,7 @@ export function letterJson(letter: DeadItem) {
     id: letter.id,
     eventId: letter.eventId ?? null,
     type: letter.type ?? null,
-    sentAt: letter.sentAt,
+    sentAt: letter.sentAt ?? null,
     expiresAt: letter.expiresAt ?? null,
     fingerprint: letter.fingerprint ?? null,
   };
@@ -21,5 +21,5 @@ export function expiry({ expiresAt }: DeadItem, now: number): string {
 
 /** Its id, its event's where that is another, and its type. */
 export function nameCells({ id, eventId, type }: DeadItem): string[] {
-  return [id, eventId === id ? '' : (eventId ?? '-'), printable(type ?? '-')];
+  return [printable(id), eventId === id ? '' : (eventId ?? '-'), printable(type ?? '-')];
 }

@@ -1,15 +1,15 @@
 import type { Check } from '../../lambdas/runtime/consume/check-messages.ts';
 import { TOO_OLD } from '../../lambdas/runtime/consume/inbox-conditions.ts';
 import { shortestRetentionDays } from '../../lambdas/runtime/consume/inbox-history.ts';
-import { eventIdTime, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
+import { inboxState } from '../../lambdas/runtime/operate/inbox-state.ts';
 import {
-  asRow,
-  type InboxHistory,
-  type InboxRow,
-  inboxHistoryKey,
-  type OutboxRow,
-} from '../../lambdas/runtime/rows.ts';
+  isUnreadable,
+  readOutboxRow,
+  type UnreadableRow,
+} from '../../lambdas/runtime/operate/stored-rows.ts';
+import { asRow, type InboxHistory, type InboxRow, inboxHistoryKey } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import type { DeadItem, DeathPlace } from './letters.ts';
@@ -18,9 +18,9 @@ import { rangeOf } from './stream-letter.ts';
 /**
  * What would become of a letter that is redriven: it is `handled` already; it `runs` again; it `fails` still, because today's
  * code cannot read it; it is `too-old` to know whether it ran before; it is `busy`: a worker holds the lease of its message, or
- * it is about to be tried again.
+ * it is about to be tried again; or its row is `unreadable`, and nobody can say.
  */
-export type LetterVerdict = 'handled' | 'runs' | 'fails' | 'too-old' | 'busy';
+export type LetterVerdict = 'handled' | 'runs' | 'fails' | 'too-old' | 'busy' | 'unreadable';
 
 /** A letter and what would become of it. */
 export interface JudgedLetter extends DeadItem {
@@ -50,15 +50,15 @@ export async function judgeLetters(
   if (place.kind === 'dead') return eachOf(letters, (letter) => judgeDead(deps.table, letter));
   if (place.kind === 'stream' || place.consumer === undefined) return letters.map(judgeStream);
   const { consumer } = place;
-  const open = letters.filter(({ row }) => doneOrBusy(row, deps.now) === undefined);
+  const open = letters.filter(({ row }) => settled(row, deps.now) === undefined);
   const checks = await deps.check(
     consumer,
     open.map(({ received }) => received?.body ?? ''),
   );
   const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
   return letters.map((letter): JudgedLetter => {
-    const verdict = doneOrBusy(letter.row, deps.now);
-    if (verdict !== undefined) return { ...letter, verdict };
+    const verdict = settled(letter.row, deps.now);
+    if (verdict !== undefined) return { ...letter, verdict, message: problemOf(letter.row) };
     const check = checks[open.indexOf(letter)];
     if (check?.ok === false) return { ...letter, verdict: 'fails', code: check.code, message: check.message };
     const daysSince = (mintedAt: number) =>
@@ -68,13 +68,22 @@ export async function judgeLetters(
   });
 }
 
-/** What the inbox says of a message already: `undefined` when it is open. */
-export function doneOrBusy(row: InboxRow | undefined, now: number): 'handled' | 'busy' | undefined {
-  if (row?.status === 'PROCESSED' || row?.status === 'DISCARDED') return 'handled';
-  if (row?.status === 'PROCESSING' && (row.leaseUntil ?? 0) >= now) return 'busy';
+/** What the inbox says of a message already, so that its letter must not be run again; `undefined` when it may. */
+export function settled(
+  row: DeadItem['row'],
+  now: number,
+): Extract<LetterVerdict, 'handled' | 'busy' | 'unreadable'> | undefined {
+  const state = inboxState(row, now);
+  if (state.is === 'processed' || state.is === 'discarded') return 'handled';
+  if (state.is === 'unreadable') return 'unreadable';
+  if (state.is === 'leased') return 'busy';
   // The consumer's queue shows another copy of it soon.
-  if (row?.status === 'FAILED' && (row.retryAt ?? 0) > now) return 'busy';
+  if (state.is === 'failed' && (state.row.retryAt ?? 0) > now) return 'busy';
   return undefined;
+}
+
+function problemOf(row: InboxRow | UnreadableRow | undefined): string | undefined {
+  return isUnreadable(row) ? row.unreadable : undefined;
 }
 
 /** As `judge` in inbox-conditions.ts: the consumer itself would reject it. */
@@ -83,16 +92,19 @@ function isTooOld(
   retentionDaysSince: (mintedAt: number) => number,
   now: number,
 ): boolean {
-  if (row !== undefined) return row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
+  if (row !== undefined)
+    return !isUnreadable(row) && row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
   if (eventId === undefined) return false;
   const mintedAt = eventIdTime(eventId);
   return now - mintedAt > retentionDaysSince(mintedAt) * DAY_MS;
 }
 
 async function judgeDead(table: Table, letter: DeadItem): Promise<JudgedLetter> {
-  const item = await table.get(outboxKeyOf(letter.id), { consistent: true });
-  const isDead = item !== undefined && asRow<OutboxRow>(item).status === 'DEAD';
-  return { ...letter, verdict: isDead ? 'runs' : 'handled' };
+  if (!isEventId(letter.id))
+    return { ...letter, verdict: 'unreadable', message: 'its pointer does not name an event' };
+  const row = readOutboxRow(await table.get(outboxKeyOf(letter.id), { consistent: true }));
+  if (isUnreadable(row)) return { ...letter, verdict: 'unreadable', message: row.unreadable };
+  return { ...letter, verdict: row?.status === 'DEAD' ? 'runs' : 'handled' };
 }
 
 function judgeStream(letter: DeadItem): JudgedLetter {

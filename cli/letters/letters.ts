@@ -2,10 +2,17 @@ import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { deliveredEventId } from '../../lambdas/runtime/operate/delivered-event.ts';
 import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
 import type { Letter, Queues } from '../../lambdas/runtime/operate/queues.ts';
-import { asRow, type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
+import {
+  isUnreadable,
+  readable,
+  readInboxRow,
+  type UnreadableRow,
+} from '../../lambdas/runtime/operate/stored-rows.ts';
+import { type DeadPointer, type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { readDeadPointers } from '../reading/dead-reader.ts';
 import { type QueuePlace, queuePlaces } from '../reading/place.ts';
+import { unreadableText } from '../reading/row-text.ts';
 import { eachOf, readSweepState } from '../reading/rows-reader.ts';
 
 /** One of the four kinds of places in which a message is dead; `dead` is no queue but the DEAD rows of the outbox. */
@@ -17,8 +24,8 @@ export interface DeadItem {
   readonly id: string;
   readonly eventId: string | undefined;
   readonly type: string | undefined;
-  /** When SQS took it for the first time, or the event went DEAD, epoch milliseconds. */
-  readonly sentAt: number;
+  /** When SQS took it for the first time, or the event went DEAD, epoch milliseconds; absent where its pointer cannot be read. */
+  readonly sentAt: number | undefined;
   /** When it is deleted for ever, epoch milliseconds; DEAD events never are. */
   readonly expiresAt: number | undefined;
   /** The fingerprint of what brought it there: its row's; of a rule's letter EventBridge's own error, of the stream's the mapping's. */
@@ -26,7 +33,7 @@ export interface DeadItem {
   /** As SQS handed it out. */
   readonly received?: Letter | undefined;
   /** What its consumer's inbox said of it then. */
-  readonly row?: InboxRow | undefined;
+  readonly row?: InboxRow | UnreadableRow | undefined;
 }
 
 /** What was found in a place. */
@@ -115,14 +122,14 @@ type Known = Pick<DeadItem, 'eventId' | 'type' | 'fingerprint' | 'row'>;
 async function eventLetter(table: Table, { kind, consumer }: QueuePlace, letter: Letter): Promise<Known> {
   const eventId = deliveredEventId(letter.body);
   const id = inboxId({ eventId, id: letter.messageId });
-  const item = await table.get(inboxKey(consumer?.name ?? '', id), { consistent: true });
-  const row = item === undefined ? undefined : asRow<InboxRow>(item);
+  const row = readInboxRow(await table.get(inboxKey(consumer?.name ?? '', id), { consistent: true }));
+  const cause = readable(row)?.fingerprint;
   const { ERROR_CODE, ERROR_MESSAGE } = letter.attributes;
   const refusal = [ERROR_CODE, ERROR_MESSAGE].filter(Boolean).join(': ') || undefined;
   return {
     eventId,
     type: typeOf(letter.body),
-    fingerprint: kind === 'rule' ? (refusal ?? row?.fingerprint) : row?.fingerprint,
+    fingerprint: kind === 'rule' ? (refusal ?? cause) : cause,
     row,
   };
 }
@@ -156,14 +163,14 @@ export function parse(body: string): object {
 async function deadEvents({ directory, table }: LettersDeps, limit: number): Promise<Letters> {
   const { shards } = await readSweepState(directory, table);
   const { items } = await readDeadPointers(table, shards, Number.POSITIVE_INFINITY);
-  const pointers = items.toSorted((a, b) => a.deadAt - b.deadAt);
-  const letters = pointers.slice(0, limit).map(({ SK, type, deadAt, fingerprint }) => ({
-    id: SK,
-    eventId: SK,
-    type,
-    sentAt: deadAt,
-    expiresAt: undefined,
-    fingerprint,
-  }));
-  return { letters, total: pointers.length };
+  const letters = items.map(deadItem).sort((a, b) => (a.sentAt ?? 0) - (b.sentAt ?? 0));
+  return { letters: letters.slice(0, limit), total: letters.length };
+}
+
+function deadItem(pointer: DeadPointer | UnreadableRow): DeadItem {
+  const known = { id: pointer.SK, eventId: pointer.SK, expiresAt: undefined };
+  if (isUnreadable(pointer))
+    return { ...known, type: undefined, sentAt: undefined, fingerprint: unreadableText(pointer.unreadable) };
+  const { type, deadAt, fingerprint } = pointer;
+  return { ...known, type, sentAt: deadAt, fingerprint };
 }

@@ -13,6 +13,7 @@ const VERDICTS: Readonly<Record<LetterVerdict, string>> = {
   handled: 'handled',
   'too-old': 'too old',
   busy: 'busy',
+  unreadable: 'unreadable',
 };
 
 /** What to do about letters that a redrive leaves where they are. */
@@ -21,6 +22,8 @@ const REMEDIES: Readonly<Partial<Record<LetterVerdict, string>>> = {
   'too-old':
     'too old: it may have run before; if it has not, mailroom message allow <consumer> <eventId>, then redrive.',
   busy: 'busy: somebody works on it, or it is tried again soon; look again in a minute.',
+  unreadable:
+    'unreadable: its row cannot be read, so nothing is done with it; mailroom why <eventId> says what to do.',
 };
 
 /** What became of a letter of the plan. */
@@ -70,7 +73,7 @@ export function planText(
 ): string {
   if (plan.length === 0)
     return total === 0 ? `${place.place} is empty.` : noneOf(place, letters.length, total);
-  const now = Date.now();
+  const now = session.clock.now();
   const rows = plan.map((letter) => [
     VERDICTS[letter.verdict],
     ...nameCells(letter),
@@ -154,6 +157,7 @@ function counts(plan: readonly JudgedLetter[]): Record<LetterVerdict, number> {
     handled: count('handled'),
     'too-old': count('too-old'),
     busy: count('busy'),
+    unreadable: count('unreadable'),
   };
 }
 

@@ -6,9 +6,14 @@ import {
   requeueDead,
 } from '../../lambdas/runtime/operate/operations.ts';
 import type { Queues } from '../../lambdas/runtime/operate/queues.ts';
+import {
+  isUnreadable,
+  readable,
+  readInboxRow,
+  readOutboxRow,
+} from '../../lambdas/runtime/operate/stored-rows.ts';
 import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
-import { asRow, type InboxRow, inboxKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+import { inboxKey } from '../../lambdas/runtime/rows.ts';
 import type { QueuePlace } from '../reading/place.ts';
 import { type DeadItem, inboxId } from './letters.ts';
 import type { Fate, Redriver } from './redrive-steps.ts';
@@ -22,22 +27,23 @@ const WAITING: Fate = { state: 'waiting' };
  * the message twice, which the inbox absorbs; the other order would lose it.
  */
 export function queueRedriver(
-  { table, queues }: { readonly table: Table; readonly queues: Queues },
+  deps: OperationDeps & { readonly queues: Queues },
   { url, consumer }: QueuePlace,
   moveRest?: Redriver['moveRest'],
 ): Redriver {
+  const { table, queues } = deps;
   return {
     moveRest,
     resend: async (letter) => {
       const { received } = letter;
       if (received === undefined || consumer === undefined) return;
-      await tellAudit({ table }, letter);
+      await tellAudit(deps, letter);
       await queues.send(consumer.queue, received.body);
       await queues.remove(url, received);
     },
     look: async (letter) => {
       const item = await table.get(inboxKey(consumer?.name ?? '', inboxId(letter)), { consistent: true });
-      return fateOfMessage(letter.row, item === undefined ? undefined : asRow<InboxRow>(item));
+      return fateOfMessage(letter.row, readInboxRow(item));
     },
   };
 }
@@ -48,10 +54,12 @@ export async function tellAudit(deps: OperationDeps, { row, eventId }: DeadItem)
 }
 
 /** What the inbox says of a message that was redriven, compared with what it said before. */
-function fateOfMessage(before: InboxRow | undefined, now: InboxRow | undefined): Fate {
-  if (now?.status === 'PROCESSED' || now?.status === 'DISCARDED') return DONE;
-  if (now === undefined || now.fence === before?.fence) return WAITING; // not touched since: every claim and rejection has a fence
-  const sameCause = isSameCause(before?.fingerprint, now.fingerprint);
+function fateOfMessage(before: DeadItem['row'], now: DeadItem['row']): Fate {
+  if (now === undefined || isUnreadable(now)) return WAITING;
+  if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;
+  const known = readable(before);
+  if (now.fence === known?.fence) return WAITING; // not touched since: every claim and rejection has a fence
+  const sameCause = isSameCause(known?.fingerprint, now.fingerprint);
   const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause);
   return failedAgain ? { state: 'back', fingerprint: now.fingerprint ?? 'unknown', sameCause } : WAITING;
 }
@@ -78,9 +86,10 @@ export function deadRedriver(deps: OperationDeps, note: Note): Redriver {
       await requeueDead(deps, id, note);
     },
     look: async (letter) => {
-      const item = await deps.table.get(outboxKeyOf(letter.id), { consistent: true });
-      if (item === undefined) return DONE;
-      const { status, fingerprint = 'unknown' } = asRow<OutboxRow>(item);
+      const row = readOutboxRow(await deps.table.get(outboxKeyOf(letter.id), { consistent: true }));
+      if (row === undefined) return DONE;
+      if (isUnreadable(row)) return WAITING;
+      const { status, fingerprint = 'unknown' } = row;
       if (status === 'PENDING') return WAITING;
       if (status !== 'DEAD') return DONE;
       return { state: 'back', fingerprint, sameCause: isSameCause(letter.fingerprint, fingerprint) };

@@ -1,5 +1,6 @@
+import { readDeadPointer, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
 import { type DeadPointer, deadKey } from '../../lambdas/runtime/rows.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+import type { Item, Table } from '../../lambdas/runtime/table.ts';
 import { eachOf, type Found, readPartition } from './rows-reader.ts';
 
 /** The pointers at the DEAD events. @param max - at most this many of one shard */
@@ -7,9 +8,10 @@ export async function readDeadPointers(
   table: Table,
   shards: readonly number[],
   max: number,
-): Promise<Found<DeadPointer>> {
-  const found = await eachOf(shards, (shard) =>
-    readPartition<DeadPointer>(table, { pk: deadKey(shard, '').PK }, max),
-  );
-  return { items: found.flatMap(({ items }) => items), more: found.some(({ more }) => more) };
+): Promise<Found<DeadPointer | UnreadableRow>> {
+  const found = await eachOf(shards, (shard) => readPartition(table, { pk: deadKey(shard, '').PK }, max));
+  return {
+    items: found.flatMap(({ items }) => items.map((item: Item) => readDeadPointer(item))),
+    more: found.some(({ more }) => more),
+  };
 }

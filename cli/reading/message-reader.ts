@@ -1,6 +1,12 @@
+import { type InboxState, inboxState } from '../../lambdas/runtime/operate/inbox-state.ts';
 import {
-  asRow,
-  type FailedHint,
+  isUnreadable,
+  readFailedHint,
+  readInboxRow,
+  readRejectedPointer,
+  type UnreadableRow,
+} from '../../lambdas/runtime/operate/stored-rows.ts';
+import {
   failedKey,
   type InboxRow,
   inboxKey,
@@ -10,26 +16,36 @@ import {
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { eachOf, type Found, readPartition } from './rows-reader.ts';
 
-/** A message that waits for its next attempt. */
-export interface FailedMessage {
+/** A message that waits for its next attempt: it failed, or its worker left it unfinished; or nobody can read its row. */
+export interface WaitingMessage {
   readonly eventId: string;
-  readonly failedAt: number;
-  readonly row: InboxRow;
+  /** When it failed; absent when its hint cannot be read, epoch milliseconds. */
+  readonly failedAt: number | undefined;
+  readonly state: Extract<InboxState, { is: 'failed' | 'abandoned' | 'unreadable' }>;
 }
 
 /**
- * The messages of a consumer whose last attempt failed. They are found by their hints, and the inbox row decides: a hint may
- * be left of a message that was processed since.
+ * The messages of a consumer whose last attempt failed or was cut off. They are found by their hints, and the inbox row
+ * decides: a hint may be left of a message that was processed since.
  *
  * @param max - at most this many hints are looked at
+ * @param now - epoch milliseconds
  */
-export async function readFailed(table: Table, consumer: string, max: number): Promise<Found<FailedMessage>> {
-  const hints = await readPartition<FailedHint>(table, { pk: failedKey(consumer, '').PK }, max);
-  const rows = await eachOf(hints.items, async ({ SK: eventId, failedAt }) => {
-    return { eventId, failedAt, row: await readInbox(table, consumer, eventId) };
+export async function readWaiting(
+  table: Table,
+  consumer: string,
+  max: number,
+  now: number,
+): Promise<Found<WaitingMessage>> {
+  const hints = await readPartition(table, { pk: failedKey(consumer, '').PK }, max);
+  const found = await eachOf(hints.items, async (item): Promise<WaitingMessage[]> => {
+    const hint = readFailedHint(item);
+    const failedAt = isUnreadable(hint) ? undefined : hint.failedAt;
+    const state = inboxState(await readInbox(table, consumer, hint.SK), now);
+    const waits = state.is === 'failed' || state.is === 'abandoned' || state.is === 'unreadable';
+    return waits ? [{ eventId: hint.SK, failedAt, state }] : [];
   });
-  const items = rows.flatMap(({ row, ...hint }) => (row?.status === 'FAILED' ? [{ ...hint, row }] : []));
-  return { items, more: hints.more };
+  return { items: found.flat(), more: hints.more };
 }
 
 /** The pointers at the messages that a consumer rejected, oldest event first. */
@@ -37,8 +53,9 @@ export async function readRejected(
   table: Table,
   consumer: string,
   max: number,
-): Promise<Found<RejectedPointer>> {
-  return readPartition<RejectedPointer>(table, { pk: rejectedKey(consumer, '').PK }, max);
+): Promise<Found<RejectedPointer | UnreadableRow>> {
+  const { items, more } = await readPartition(table, { pk: rejectedKey(consumer, '').PK }, max);
+  return { items: items.map((item) => readRejectedPointer(item)), more };
 }
 
 /** A consumer's inbox row of an event. */
@@ -46,7 +63,6 @@ export async function readInbox(
   table: Table,
   consumer: string,
   eventId: string,
-): Promise<InboxRow | undefined> {
-  const item = await table.get(inboxKey(consumer, eventId));
-  return item === undefined ? undefined : asRow<InboxRow>(item);
+): Promise<InboxRow | UnreadableRow | undefined> {
+  return readInboxRow(await table.get(inboxKey(consumer, eventId)));
 }

@@ -1,4 +1,5 @@
 import type { QueueDepth, Queues } from '../../lambdas/runtime/operate/queues.ts';
+import { readable, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
 import type { DeadPointer, RejectedPointer } from '../../lambdas/runtime/rows.ts';
 import type { QueuePlace } from './place.ts';
 
@@ -21,8 +22,8 @@ export function held(depth: QueueDepth | undefined): number {
 }
 
 /** The DEAD events. */
-export function placeOfDead(pointers: readonly DeadPointer[]): PlaceStatus {
-  const deadAt = pointers.map((pointer) => pointer.deadAt);
+export function placeOfDead(pointers: readonly (DeadPointer | UnreadableRow)[]): PlaceStatus {
+  const deadAt = pointers.flatMap((pointer) => readable(pointer)?.deadAt ?? []);
   return { place: 'dead', count: pointers.length, oldestAt: earliest(deadAt), firstExpiryAt: null };
 }
 

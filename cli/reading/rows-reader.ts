@@ -2,8 +2,9 @@ import pMap from 'p-map';
 import { minuteOf } from '../../lambdas/runtime/event-id.ts';
 import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { asRow, outboxPartition, SWEEP_STATE_KEY, type SweepState } from '../../lambdas/runtime/rows.ts';
-import type { Item, Key, Query, Table } from '../../lambdas/runtime/table.ts';
+import { sweepStateOf } from '../../lambdas/runtime/relay/sweep-state.ts';
+import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/rows.ts';
+import type { Item, Query, Table } from '../../lambdas/runtime/table.ts';
 
 /** How many partitions are read at once: enough to be quick, few enough not to be throttled by a small table. */
 const AT_ONCE = 32;
@@ -15,17 +16,13 @@ export interface Found<T> {
   readonly more: boolean;
 }
 
-/** Reads a partition, page after page, until there are `max` items. */
-export async function readPartition<R extends Key>(
-  table: Table,
-  query: Query,
-  max: number,
-): Promise<Found<R>> {
-  const items: R[] = [];
+/** Reads a partition, page after page, until there are `max` items: as they are stored, by whoever wrote them. */
+export async function readPartition(table: Table, query: Query, max: number): Promise<Found<Item>> {
+  const items: Item[] = [];
   let cursor: Item | undefined;
   do {
     const page = await table.query({ ...query, cursor });
-    items.push(...page.items.map((item) => asRow<R>(item)));
+    items.push(...page.items);
     cursor = page.cursor;
   } while (cursor !== undefined && items.length < max);
   return { items: items.slice(0, max), more: cursor !== undefined || items.length > max };
@@ -50,8 +47,7 @@ export interface SweepReading {
 
 /** Reads the sweep's state row. */
 export async function readSweepState({ mailroom }: Directory, table: Table): Promise<SweepReading> {
-  const item = await table.get(SWEEP_STATE_KEY);
-  const { shards = 0, sweptTo } = item === undefined ? {} : (asRow<SweepState>(item) as Partial<SweepState>);
+  const { shards = 0, sweptTo } = sweepStateOf(await table.get(SWEEP_STATE_KEY));
   return { shards: [...Array(Math.max(shards, mailroom.shards)).keys()], sweptTo };
 }
 

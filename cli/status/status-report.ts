@@ -2,6 +2,7 @@ import { depthOf } from '../../lambdas/runtime/audit/audit-verdict.ts';
 import { eventIdTime } from '../../lambdas/runtime/event-id.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operate/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operate/queues.ts';
+import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/operate/stored-rows.ts';
 import { pendingRow } from '../../lambdas/runtime/relay/pending-row.ts';
 import {
   MINUTE_MS,
@@ -9,10 +10,10 @@ import {
   SWEEP_AGE_MAX_MS,
   youngestMinutes,
 } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { outboxPartition, type UnsettledPointer, unsettledKey } from '../../lambdas/runtime/rows.ts';
-import type { Key, Table } from '../../lambdas/runtime/table.ts';
+import { outboxPartition, unsettledKey } from '../../lambdas/runtime/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/table.ts';
 import { readDeadPointers } from '../reading/dead-reader.ts';
-import { readFailed, readRejected } from '../reading/message-reader.ts';
+import { readRejected, readWaiting } from '../reading/message-reader.ts';
 import { queuePlaces } from '../reading/place.ts';
 import { held, type PlaceStatus, placeOfDead, readPlace } from '../reading/place-status.ts';
 import {
@@ -35,8 +36,12 @@ export interface StatusReport {
     /** The age of the oldest PENDING event, milliseconds; 0 when there is none. */
     readonly oldestPendingMs: number;
     readonly dead: number;
+    /** PENDING rows that cannot be read. They are counted in `pending`, and are of no age. */
+    readonly unreadable: number;
     /** How long ago the last whole pass of the sweep began, milliseconds; `null` before the first. */
     readonly sweptAgoMs: number | null;
+    /** How long no whole pass has begun, milliseconds: since the last one, and before the first since the table was created. */
+    readonly unsweptMs: number;
   };
   readonly consumers: Readonly<Record<string, ConsumerStatus>>;
   readonly places: readonly PlaceStatus[];
@@ -56,6 +61,8 @@ interface ConsumerStatus {
   readonly failed: number;
   /** Messages that are not tried again. */
   readonly rejected: number;
+  /** Messages whose row, or whose pointer or hint, cannot be read. */
+  readonly unreadable: number;
   /** Letters in its dead-letter queue. */
   readonly dlq: number;
 }
@@ -93,10 +100,12 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     return items.length;
   };
   const sweep = await readSweepState(directory, table);
+  // Nobody asks for the creation while the sweep runs.
+  const createdAt = sweep.sweptTo ?? (await table.createdAt());
   const [pending, dead, consumers, depths] = await Promise.all([
-    readPending(deps, sweep),
+    readPending(deps, sweep, createdAt),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
-    eachOf(directory.consumers, async (consumer) => readConsumer(table, consumer)),
+    eachOf(directory.consumers, async (consumer) => readConsumer(table, consumer, now)),
     eachOf(
       [...directory.consumers.map(({ queue }) => queue), ...queuePlaces(directory).map(({ url }) => url)],
       async (url) => [url, await depthOf(queues, url)] as const,
@@ -105,7 +114,8 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   const depthByUrl = new Map(depths);
   const places = await eachOf(queuePlaces(directory), (place) => {
     const rejected = consumers.find(({ consumer }) => place.url === consumer.deadLetterQueue)?.rejected.items;
-    return readPlace({ queues, now }, place, depthByUrl.get(place.url), rejected ?? []);
+    const pointers = rejected?.flatMap((pointer) => readable(pointer) ?? []) ?? [];
+    return readPlace({ queues, now }, place, depthByUrl.get(place.url), pointers);
   });
   const report = {
     stack: directory.mailroom.stack,
@@ -115,16 +125,27 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
       pending: count('outbox.pending', pending),
       oldestPendingMs: oldestMs(pending.items, now),
       dead: count('outbox.dead', dead),
+      unreadable: pending.items.filter((item) => isUnreadable(readOutboxRow(item))).length,
       sweptAgoMs: sweep.sweptTo === undefined ? null : Math.max(0, now - sweep.sweptTo),
+      unsweptMs: Math.max(0, now - (sweep.sweptTo ?? createdAt)),
     },
     consumers: Object.fromEntries(
-      consumers.map(({ consumer: { name, queue, deadLetterQueue }, failed, rejected }) => [
+      consumers.map(({ consumer: { name, queue, deadLetterQueue }, waiting, rejected }) => [
         name,
         {
           queued: depthByUrl.get(queue)?.waiting ?? 0,
           inFlight: depthByUrl.get(queue)?.inFlight ?? 0,
-          failed: count(`consumers.${name}.failed`, failed),
-          rejected: count(`consumers.${name}.rejected`, rejected),
+          failed: count(`consumers.${name}.failed`, {
+            ...waiting,
+            items: waiting.items.filter(({ state }) => state.is !== 'unreadable'),
+          }),
+          rejected: count(`consumers.${name}.rejected`, {
+            ...rejected,
+            items: rejected.items.filter((pointer) => !isUnreadable(pointer)),
+          }),
+          unreadable:
+            waiting.items.filter(({ state }) => state.is === 'unreadable').length +
+            rejected.items.filter(isUnreadable).length,
           dlq: held(depthByUrl.get(deadLetterQueue)),
         },
       ]),
@@ -140,10 +161,11 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
 function isWell({ outbox, consumers, places, gone }: Omit<StatusReport, 'ok'>): boolean {
   return (
     outbox.oldestPendingMs <= STUCK_MS &&
-    (outbox.sweptAgoMs ?? 0) <= STUCK_MS &&
+    outbox.unsweptMs <= STUCK_MS &&
+    outbox.unreadable === 0 &&
     places.every(({ count }) => count === 0) &&
     gone.length === 0 &&
-    Object.values(consumers).every(({ rejected }) => rejected === 0)
+    Object.values(consumers).every(({ rejected, unreadable }) => rejected + unreadable === 0)
   );
 }
 
@@ -151,41 +173,43 @@ function isWell({ outbox, consumers, places, gone }: Omit<StatusReport, 'ok'>): 
  * The PENDING events: in every minute that the sweep has not read yet, and in those that it left unsettled. Any other
  * minute was clean when it was read last.
  */
-async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: SweepReading) {
+async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: SweepReading, createdAt: number) {
   const unsettled = await eachOf(shards, async (shard) => {
     const { PK } = unsettledKey(shard, '');
-    const { items } = await readPartition<UnsettledPointer>(table, { pk: PK }, POINTERS_MAX);
-    return items.map(({ SK }) => outboxPartition(SK, shard));
+    const { items } = await readPartition(table, { pk: PK }, POINTERS_MAX);
+    return items.map(({ SK }) => outboxPartition(String(SK), shard));
   });
-  const since = await sweptSince(table, sweptTo, now);
-  const minutes = [...youngestMinutes(now), ...minutesToSweep(since, now)];
-  const all = new Set([...minutes.flatMap((minute) => partitionsOf(minute, shards)), ...unsettled.flat()]);
+  const since = sweptSince(sweptTo, createdAt, now);
+  // Years of minutes would not even fit into memory.
+  const from = Math.max(since, now - PARTITIONS_MAX * MINUTE_MS);
+  const minutes = [...youngestMinutes(now), ...minutesToSweep(from, now)];
+  const all = new Set([...unsettled.flat(), ...minutes.flatMap((minute) => partitionsOf(minute, shards))]);
   const partitions = [...all].slice(0, PARTITIONS_MAX);
   const found = await eachOf(partitions, (pk) =>
     readPartition(table, { pk, skPrefix: 'EVENT#', where: { status: 'PENDING' } }, POINTERS_MAX),
   );
   return {
     items: found.flatMap((page) => page.items),
-    more: all.size > partitions.length || found.some((page) => page.more),
+    more: from > since || all.size > partitions.length || found.some((page) => page.more),
   };
 }
 
-async function readConsumer(table: Table, consumer: ConsumerEntry) {
-  const [failed, rejected] = await Promise.all([
-    readFailed(table, consumer.name, FAILED_MAX),
+async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) {
+  const [waiting, rejected] = await Promise.all([
+    readWaiting(table, consumer.name, FAILED_MAX, now),
     readRejected(table, consumer.name, POINTERS_MAX),
   ]);
-  return { consumer, failed, rejected };
+  return { consumer, waiting, rejected };
 }
 
 /** From where on the sweep has to read: the rules of its own start. */
-async function sweptSince(table: Table, sweptTo: number | undefined, now: number): Promise<number> {
-  if (sweptTo === undefined) return table.createdAt();
+function sweptSince(sweptTo: number | undefined, createdAt: number, now: number): number {
+  if (sweptTo === undefined) return createdAt;
   return sweptTo > now + MINUTE_MS ? now - SWEEP_AGE_MAX_MS : sweptTo;
 }
 
 /** The age of the oldest event. A row that nobody can read is counted, but of no age. */
-function oldestMs(rows: readonly Key[], now: number): number {
-  const times = rows.flatMap((row) => pendingRow({ ...row })?.eventId ?? []).map(eventIdTime);
+function oldestMs(rows: readonly Item[], now: number): number {
+  const times = rows.flatMap((row) => pendingRow(row)?.eventId ?? []).map(eventIdTime);
   return times.reduce((age, time) => Math.max(age, now - time), 0);
 }

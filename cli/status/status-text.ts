@@ -47,11 +47,14 @@ function findingsOf({ outbox, consumers, places, gone, at }: StatusReport): Find
           },
         ]
       : []),
-    ...(!stuck && (outbox.sweptAgoMs ?? 0) > STUCK_MS
+    ...(!stuck && outbox.unsweptMs > STUCK_MS
+      ? [{ what: `${unsweptText(outbox)}: ${UNSWEPT_MEANS}`, command: 'sweep --since 1h' }]
+      : []),
+    ...(outbox.unreadable > 0
       ? [
           {
-            what: `the sweep began its last whole pass ${swept}: what the stream path misses waits, and nobody watches the dead letters`,
-            command: 'sweep --since 1h',
+            what: `${many(outbox.unreadable, 'PENDING row')} in the outbox cannot be read, and may never be published`,
+            command: 'audit --since 24h',
           },
         ]
       : []),
@@ -73,7 +76,22 @@ function findingsOf({ outbox, consumers, places, gone, at }: StatusReport): Find
         what: `${many(rejected, 'message')} rejected by ${name}, without a letter: on its way, or deleted by now`,
         command: `messages list --rejected --consumer ${name}`,
       })),
+    ...Object.entries(consumers)
+      .filter(([, { unreadable }]) => unreadable > 0)
+      .map(([name, { unreadable }]) => ({
+        what: `the rows of ${many(unreadable, 'message')} of ${name} cannot be read`,
+        command: `messages list --consumer ${name}`,
+      })),
   ];
+}
+
+/** The consequence of a sweep that does not run. */
+const UNSWEPT_MEANS = 'what the stream path misses waits, and nobody watches the dead letters';
+
+function unsweptText({ sweptAgoMs, unsweptMs }: StatusReport['outbox']): string {
+  return sweptAgoMs === null
+    ? `the sweep has never run a whole pass, and the table was created ${duration(unsweptMs)} ago`
+    : `the sweep began its last whole pass ${duration(sweptAgoMs)} ago`;
 }
 
 function outboxText({ outbox, atLeast }: StatusReport): string {

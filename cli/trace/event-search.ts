@@ -1,8 +1,7 @@
 import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
-import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
-import { envelopeOf } from './trace-reader.ts';
+import { envelopeOf, storedEventId } from './trace-reader.ts';
 
 /** How many minutes are read between two looks at the signal, and two lines of progress. */
 const MINUTES_AT_ONCE = 10;
@@ -41,16 +40,16 @@ export async function searchEvents(deps: SearchDeps, id: string, sinceMs: number
 
 async function eventsOf(table: Table, pk: string, id: string): Promise<string[]> {
   const query = { pk, skPrefix: 'EVENT#' };
-  const { items } = await readPartition<OutboxRow>(table, query, Number.POSITIVE_INFINITY);
+  const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
   return items.flatMap((row) => {
-    const envelope = envelopeOf(row);
-    return envelope !== undefined && belongsTo(envelope, id) ? [envelope.eventId] : [];
+    const envelope = envelopeOf(row.envelope);
+    return envelope !== undefined && belongsTo(envelope, id) ? (storedEventId(row) ?? []) : [];
   });
 }
 
 /** Whether an envelope belongs to an id. */
 function belongsTo(
-  envelope: { readonly aggregateId: unknown; readonly correlationId: unknown; readonly data: unknown },
+  envelope: { readonly aggregateId?: unknown; readonly correlationId?: unknown; readonly data?: unknown },
   id: string,
 ): boolean {
   return envelope.aggregateId === id || envelope.correlationId === id || holds(envelope.data, id);

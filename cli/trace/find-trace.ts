@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { isEventId } from '../../lambdas/runtime/event-id.ts';
 import { durationArgument } from '../frame/arguments.ts';
+import { BEHIND_MAX_MS } from '../frame/aws-clock.ts';
 import { duration } from '../frame/output.ts';
 import type { Session } from '../frame/session.ts';
 import { searchEvents } from './event-search.ts';
@@ -56,9 +57,10 @@ export async function findTrace(session: Session, given: string, options: TraceO
     },
     id,
     sinceMs,
-    Date.now(),
+    session.clock.now() + BEHIND_MAX_MS,
   );
-  if (found.length > 0) return readTrace(session, found);
+  const trace = await readTrace(session, found);
+  if (trace.events.length > 0) return trace;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `No event of ${session.directory.mailroom.stack} in the last ${duration(sinceMs)} is, belongs to or holds "${id}". ` +

@@ -1,10 +1,14 @@
 import { TOO_OLD } from '../../lambdas/runtime/consume/inbox-conditions.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
+import { type InboxState, inboxState, isOverdue } from '../../lambdas/runtime/operate/inbox-state.ts';
+import { readable } from '../../lambdas/runtime/operate/stored-rows.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
 import { duration, printable, time } from '../frame/output.ts';
+import { unfinishedText } from '../reading/row-text.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
-import { hours, inTime, nameOf, type Verdict, type VerdictContext } from './verdict.ts';
+import { hours, inTime, nameOf, ofUnreadable, type Verdict, type VerdictContext } from './verdict.ts';
 
 /** A message that its consumer has not claimed this long after the publish, and that no queue holds, is missing: the audit's grace. */
 const MISSING_AFTER_MS = 5 * MINUTE_MS;
@@ -21,31 +25,52 @@ export function ofMessage(
   message: TracedMessage,
   context: VerdictContext,
 ): Verdict | undefined {
-  const { consumer, row } = message;
-  const own = { eventId: event.eventId, consumer: consumer.name };
+  const { consumer } = message;
+  const state = inboxState(message.row, context.now);
   // What is not published is the outbox's affair.
-  if (row === undefined && event.row?.status !== 'PUBLISHED') return undefined;
-  if (row === undefined) return { ...own, ...ofUnclaimed(event, message, context) };
-  if (row.status === 'PROCESSED') return { ...own, state: 'processed', text: '', next: null };
-  if (row.status === 'DISCARDED') {
-    const text = `${nameOf(event)} was discarded for ${consumer.name} by ${row.discardedBy ?? 'an operator'}.`;
-    return { ...own, state: 'discarded', text, next: null };
-  }
-  if (row.status === 'REJECTED') return { ...own, ...ofRejected(event, message, context) };
-  if (row.status === 'FAILED') return { ...own, ...ofFailed(event, message, context) };
-  return { ...own, ...ofProcessing(event, message, context) };
+  if (state.is === 'absent' && readable(event.row)?.status !== 'PUBLISHED') return undefined;
+  return { eventId: event.eventId, consumer: consumer.name, ...told(event, message, state, context) };
 }
 
 type Said = Omit<Verdict, 'eventId' | 'consumer'>;
 
+/** A message with its row. */
+type Claimed = TracedMessage & { readonly row: InboxRow };
+
+function told(event: TracedEvent, message: TracedMessage, state: InboxState, context: VerdictContext): Said {
+  const { consumer } = message;
+  switch (state.is) {
+    case 'absent':
+      return ofUnclaimed(event, message, context);
+    case 'unreadable': {
+      const key = inboxKey(consumer.name, event.eventId);
+      return ofUnreadable(`${consumer.name} has a row of ${nameOf(event)} that`, state.problem, key, context);
+    }
+    case 'processed':
+      return { state: 'processed', text: '', next: null };
+    case 'discarded': {
+      const by = printable(state.row.discardedBy ?? 'an operator');
+      const text = `${nameOf(event)} was discarded for ${consumer.name} by ${by}.`;
+      return { state: 'discarded', text, next: null };
+    }
+    case 'rejected':
+      return ofRejected(event, { ...message, row: state.row }, context);
+    case 'failed':
+      return ofFailed(event, { ...message, row: state.row }, context);
+    case 'leased':
+      return ofLeased(event, { ...message, row: state.row }, state.until, context);
+    case 'abandoned':
+      return ofAbandoned(event, { ...message, row: state.row }, context);
+  }
+}
+
 function ofRejected(
   event: TracedEvent,
-  { consumer, row, letter, unseen }: TracedMessage,
+  { consumer, row, letter, unseen }: Claimed,
   { now, commandLine }: VerdictContext,
 ): Said {
-  const error = row?.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
-  const said = `${consumer.name} rejected ${nameOf(event)} at attempt ${row?.attempts ?? 0} of ${consumer.maxAttempts}, ${row?.reason ?? 'UNKNOWN'}${error}. It is not tried again.`;
-  if (row?.reason === TOO_OLD) {
+  const said = `${consumer.name} rejected ${nameOf(event)} at attempt ${row.attempts} of ${consumer.maxAttempts}, ${printable(row.reason ?? 'UNKNOWN')}${errorOf(row)}. It is not tried again.`;
+  if (row.reason === TOO_OLD) {
     const text = `${said} It is older than the inbox remembers, so it may have been processed before.`;
     return {
       state: 'rejected',
@@ -62,7 +87,7 @@ function ofRejected(
       next: commandLine(`dlq redrive ${place} --letter ${letter.letter.messageId}`),
     };
   }
-  if (now - (row?.rejectedAt ?? 0) < ON_ITS_WAY_MS) {
+  if (now - (row.rejectedAt ?? 0) < ON_ITS_WAY_MS) {
     const text = `${said} Its message is on its way to the dead-letter queue.`;
     return { state: 'rejected', text, next: commandLine(`dlq list consumer:${consumer.name}`) };
   }
@@ -84,12 +109,10 @@ function ofRejected(
   };
 }
 
-function ofFailed(event: TracedEvent, { consumer, row }: TracedMessage, context: VerdictContext): Said {
+function ofFailed(event: TracedEvent, { consumer, row }: Claimed, context: VerdictContext): Said {
   const { now, commandLine } = context;
-  const attempts = row?.attempts ?? 0;
-  const error = row?.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
-  const said = `${consumer.name} failed at ${nameOf(event)}, attempt ${attempts} of ${consumer.maxAttempts}${error}.`;
-  const retryAt = row?.retryAt;
+  const { attempts, retryAt } = row;
+  const said = `${consumer.name} failed at ${nameOf(event)}, attempt ${attempts} of ${consumer.maxAttempts}${errorOf(row)}.`;
   if (retryAt !== undefined && retryAt < now - STUCK_MS) {
     const audit = context.commandLine(`audit --since ${hours(now - bornAt(event))}`);
     const text = `${said} It should have been tried again ${duration(now - retryAt)} ago: ${consumer.name} does not receive, or its queue has lost it, and ${audit} tells.`;
@@ -108,20 +131,34 @@ function ofFailed(event: TracedEvent, { consumer, row }: TracedMessage, context:
   };
 }
 
-function ofProcessing(event: TracedEvent, { consumer, row }: TracedMessage, context: VerdictContext): Said {
+function ofLeased(
+  event: TracedEvent,
+  { consumer, row }: Claimed,
+  until: number,
+  { now }: VerdictContext,
+): Said {
+  const attempt = `attempt ${row.attempts} of ${consumer.maxAttempts}`;
+  const since = row.claimedAt === undefined ? '' : ` since ${duration(now - row.claimedAt)}`;
+  const before = row.outOfTime === true || row.unfinished ? ` Before that it ${unfinishedText(row)}.` : '';
+  const text = `${consumer.name} is working on ${nameOf(event)}, ${attempt}${since}; its lease holds until ${time(until)}.${before}`;
+  return { state: 'processing', text, next: null };
+}
+
+function ofAbandoned(event: TracedEvent, { consumer, row }: Claimed, context: VerdictContext): Said {
   const { now } = context;
-  const attempt = `attempt ${row?.attempts ?? 0} of ${consumer.maxAttempts}`;
-  const since = row?.claimedAt === undefined ? '' : ` since ${duration(now - row.claimedAt)}`;
-  const leaseUntil = row?.leaseUntil ?? now;
-  if (leaseUntil >= now) {
-    const text = `${consumer.name} is working on ${nameOf(event)}, ${attempt}${since}; its lease holds until ${time(leaseUntil)}.`;
-    return { state: 'processing', text, next: null };
-  }
+  const lease =
+    row.leaseUntil === undefined
+      ? 'Its row has no lease.'
+      : `Its lease ended ${duration(now - row.leaseUntil)} ago.`;
   const text =
-    `${consumer.name} began ${nameOf(event)}, ${attempt}, and stopped without an answer: its lease ended ${duration(now - leaseUntil)} ago. ` +
+    `${consumer.name} began ${nameOf(event)}, attempt ${row.attempts} of ${consumer.maxAttempts}, and ${unfinishedText(row)}. ${lease} ` +
     'Another worker takes it over when the queue shows it again.';
-  const late = leaseUntil < now - Math.max(STUCK_MS, ON_ITS_WAY_MS);
+  const late = isOverdue(row, now - Math.max(STUCK_MS, ON_ITS_WAY_MS));
   return { state: late ? 'late' : 'retrying', text, next: logsOf(consumer, context) };
+}
+
+function errorOf({ lastError }: InboxRow): string {
+  return lastError === undefined ? '' : `: ${printable(lastError)}`;
 }
 
 /** No row: it waits, it died on the way, or it never came. */
@@ -147,7 +184,7 @@ function ofUnclaimed(event: TracedEvent, message: TracedMessage, context: Verdic
       next: commandLine(`dlq redrive ${place} --letter ${letter.letter.messageId}`),
     };
   }
-  const publishedAt = event.row?.publishedAt ?? bornAt(event);
+  const publishedAt = readable(event.row)?.publishedAt ?? bornAt(event);
   const ago = `${name} was published ${duration(now - publishedAt)} ago`;
   const audit = commandLine(`audit --since ${hours(now - bornAt(event))}`);
   const { waiting = 0, inFlight = 0 } = queue ?? {};

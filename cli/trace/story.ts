@@ -1,5 +1,7 @@
+import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
 import type { EffectRow, InboxRow, OutboxRow } from '../../lambdas/runtime/rows.ts';
 import { duration, printable, time } from '../frame/output.ts';
+import { unfinishedText, unreadableText } from '../reading/row-text.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
 /** One thing that happened to an event, or that is to come. */
@@ -27,12 +29,14 @@ type StoryWord =
   | 'effect-completed'
   | 'effect-released'
   | 'failed'
+  | 'unfinished'
   | 'next-attempt'
   | 'processed'
   | 'resolved'
   | 'rejected'
   | 'letter'
-  | 'not-arrived';
+  | 'not-arrived'
+  | 'unreadable';
 
 /** Everything that is known to have happened to an event, in order of time. */
 export function storyOf(event: TracedEvent): StoryLine[] {
@@ -44,7 +48,7 @@ export function storyOf(event: TracedEvent): StoryLine[] {
 /** The lines of an event's story, each with the time at which it stands: one without a time of its own stands behind what it followed. */
 export function placedStory(event: TracedEvent): { readonly line: StoryLine; readonly order: number }[] {
   const begins = bornAt(event);
-  const arrives = event.row?.publishedAt ?? begins;
+  const arrives = readable(event.row)?.publishedAt ?? begins;
   const stories = [
     { from: begins, lines: outboxStory(event) },
     ...event.messages.map((message) => ({ from: arrives, lines: messageStory(message) })),
@@ -69,6 +73,7 @@ function outboxStory(event: TracedEvent): StoryLine[] {
   if (row === undefined) {
     return [say('expired', null, 'there is no outbox row: published and expired, or never committed here')];
   }
+  if (isUnreadable(row)) return [say('unreadable', null, `the outbox row ${unreadableText(row.unreadable)}`)];
   const committedAt = bornAt(event);
   const tried = attemptText(row.attempts);
   const error = row.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
@@ -78,7 +83,7 @@ function outboxStory(event: TracedEvent): StoryLine[] {
     `requeued ${who(row.requeuedBy, row.requeuedReason)}`,
   );
   return [
-    say('committed', committedAt, `committed by ${row.source}`),
+    say('committed', committedAt, `committed by ${printable(row.source)}`),
     ...(row.lastError !== undefined && row.deadAt === undefined
       ? [say('publish-failed', null, `could not be published${tried}${error}`)]
       : []),
@@ -91,7 +96,7 @@ function outboxStory(event: TracedEvent): StoryLine[] {
           say(
             'published',
             row.publishedAt,
-            `published by the ${row.publishedBy ?? 'relay'}, ${duration(row.publishedAt - committedAt)} after its commit`,
+            `published by the ${printable(row.publishedBy ?? 'relay')}, ${duration(row.publishedAt - committedAt)} after its commit`,
           ),
         ]),
     ...(row.discardedAt === undefined
@@ -129,6 +134,7 @@ function messageStory(message: TracedMessage): StoryLine[] {
     const held = `${queue.waiting} waiting and ${queue.inFlight} in flight`;
     return [say('not-arrived', null, `has not claimed it; its queue has ${held}`)];
   }
+  if (isUnreadable(row)) return [say('unreadable', null, `its row ${unreadableText(row.unreadable)}`)];
   return [
     ...(row.claimedAt === undefined
       ? []
@@ -159,14 +165,21 @@ function outcomeStory(
   }
   if (row.status === 'REJECTED') {
     return [
-      say('rejected', row.rejectedAt ?? null, `rejected, ${row.reason ?? 'for no known reason'}${error}`),
+      say(
+        'rejected',
+        row.rejectedAt ?? null,
+        `rejected, ${printable(row.reason ?? 'for no known reason')}${error}`,
+      ),
     ];
   }
   if (row.status === 'DISCARDED') {
     const text = `discarded ${who(row.discardedBy, row.discardedReason)}`;
     return [say('discarded', row.discardedAt ?? null, text)];
   }
-  if (row.status !== 'PROCESSED') return [];
+  if (row.status === 'PROCESSING') {
+    const begun = row.outOfTime === true || row.unfinished !== undefined;
+    return begun ? [say('unfinished', null, unfinishedText(row))] : [];
+  }
   if (row.resolvedBy !== undefined) {
     const text = `set PROCESSED without running, ${who(row.resolvedBy, row.resolvedReason)}`;
     return [say('resolved', row.processedAt ?? null, text)];
@@ -175,14 +188,16 @@ function outcomeStory(
   return [say('processed', row.processedAt ?? null, `processed${before}`)];
 }
 
-function effectStory(effect: EffectRow, consumer: string): StoryLine[] {
-  const name = effect.SK.slice('EFFECT#'.length);
+function effectStory(effect: EffectRow | UnreadableRow, consumer: string): StoryLine[] {
+  const name = printable(effect.SK.slice('EFFECT#'.length));
   const line = (what: StoryWord, at: number | null, text: string): StoryLine => ({
     at,
     what,
     consumer,
     text,
   });
+  if (isUnreadable(effect))
+    return [line('unreadable', null, `the row of effect ${name} ${unreadableText(effect.unreadable)}`)];
   return [
     line('effect-started', effect.startedAt, `effect ${name} began`),
     ...(effect.status === 'COMPLETED'
@@ -206,5 +221,5 @@ function attemptText(attempts: number): string {
 }
 
 function who(by: string | undefined, reason: string | undefined): string {
-  return `by ${by ?? 'an operator'}${reason === undefined ? '' : `: ${printable(reason)}`}`;
+  return `by ${printable(by ?? 'an operator')}${reason === undefined ? '' : `: ${printable(reason)}`}`;
 }

@@ -1,20 +1,27 @@
 import { depthOf } from '../../lambdas/runtime/audit/audit-verdict.ts';
+import { isTime } from '../../lambdas/runtime/clock.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import { deliveredEventId } from '../../lambdas/runtime/operate/delivered-event.ts';
 import { type ConsumerEntry, consumersOf, type Directory } from '../../lambdas/runtime/operate/directory.ts';
 import type { Letter, QueueDepth, Queues } from '../../lambdas/runtime/operate/queues.ts';
+import {
+  readable,
+  readEffectRow,
+  readFailedHint,
+  readInboxRow,
+  readOutboxRow,
+  type UnreadableRow,
+} from '../../lambdas/runtime/operate/stored-rows.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import {
-  asRow,
   type EffectRow,
-  type FailedHint,
   failedKey,
   type InboxRow,
   inboxKey,
   type OutboxRow,
 } from '../../lambdas/runtime/rows.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+import type { Item, Table } from '../../lambdas/runtime/table.ts';
 import { consumerPlace, peek, type QueuePlace, rulePlace } from '../reading/place.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
 
@@ -22,9 +29,9 @@ import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '
 export interface TracedEvent {
   readonly eventId: string;
   /** Absent when it was never written here, or was published and has expired. */
-  readonly row: OutboxRow | undefined;
+  readonly row: OutboxRow | UnreadableRow | undefined;
   /** Absent when it cannot be read. */
-  readonly envelope: Envelope | undefined;
+  readonly envelope: StoredEnvelope | undefined;
   /** One for each consumer that must see it. */
   readonly messages: readonly TracedMessage[];
   /** The events that its consumers' commits wrote. */
@@ -35,8 +42,8 @@ export interface TracedEvent {
 export interface TracedMessage {
   readonly consumer: ConsumerEntry;
   /** Absent when the consumer has not claimed it. */
-  readonly row: InboxRow | undefined;
-  readonly effects: readonly EffectRow[];
+  readonly row: InboxRow | UnreadableRow | undefined;
+  readonly effects: readonly (EffectRow | UnreadableRow)[];
   /** When its last attempt failed, epoch milliseconds, where that is known. */
   readonly failedAt: number | undefined;
   /** The consumer's queue, where the message might be: read only when there is no row, and where it exists. */
@@ -118,13 +125,14 @@ function createEventReader({ directory, table, queues }: TraceDeps, shards: read
 
   async function readEvent(eventId: string): Promise<TracedEvent> {
     const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId)) : undefined;
-    const row = item === undefined ? undefined : asRow<OutboxRow>(item);
-    // Of an event that has expired, whoever has a row of it has seen it.
-    const consumers = row === undefined ? directory.consumers : consumersOf(directory, row);
-    const all = await eachOf(consumers, (consumer) => readMessage(eventId, row, consumer));
-    const messages = all.filter((message) => row !== undefined || message.row !== undefined);
+    const row = readOutboxRow(item);
+    const event = readable(row);
+    // Of an event that has expired, or that cannot be read, whoever has a row of it has seen it.
+    const consumers = event === undefined ? directory.consumers : consumersOf(directory, event);
+    const all = await eachOf(consumers, (consumer) => readMessage(eventId, event, consumer));
+    const messages = all.filter((message) => event !== undefined || message.row !== undefined);
     const caused = await eachOf(messages, (message) => causedBy(eventId, message));
-    return { eventId, row, envelope: envelopeOf(row), messages, caused: caused.flat() };
+    return { eventId, row, envelope: event && envelopeOf(event.envelope), messages, caused: caused.flat() };
   }
 
   async function readMessage(
@@ -134,31 +142,35 @@ function createEventReader({ directory, table, queues }: TraceDeps, shards: read
   ): Promise<TracedMessage> {
     const pk = inboxKey(consumer.name, eventId).PK;
     const { items } = await readPartition(table, { pk, consistent: true }, 1_000);
-    const own = items.find(({ SK }) => SK === 'MESSAGE');
-    const row = own === undefined ? undefined : asRow<InboxRow>({ ...own });
-    const effects = items.filter(({ SK }) => SK !== 'MESSAGE').map((item) => asRow<EffectRow>({ ...item }));
-    const hint = row?.status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
+    const row = readInboxRow(items.find(({ SK }) => SK === 'MESSAGE'));
+    const status = readable(row)?.status;
     const lost = row === undefined && event?.status === 'PUBLISHED';
-    const dead = lost || row?.status === 'REJECTED';
+    const dead = lost || status === 'REJECTED';
     return {
       consumer,
       row,
-      effects,
-      failedAt: hint === undefined ? undefined : asRow<FailedHint>(hint).failedAt,
+      effects: items.filter(({ SK }) => String(SK).startsWith('EFFECT#')).map(readEffectRow),
+      failedAt: status === 'FAILED' ? await failedAt(eventId, consumer) : undefined,
       queue: lost ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
       ...(dead ? await findLetter(eventId, row, consumer) : { letter: undefined, unseen: false }),
     };
   }
 
+  async function failedAt(eventId: string, consumer: ConsumerEntry): Promise<number | undefined> {
+    const item = await table.get(failedKey(consumer.name, eventId));
+    return item && readable(readFailedHint(item))?.failedAt;
+  }
+
   /** A letter that cannot be read has no event id: the row knows the SQS message ids under which it was rejected. */
-  async function findLetter(eventId: string, row: InboxRow | undefined, consumer: ConsumerEntry) {
+  async function findLetter(eventId: string, row: TracedMessage['row'], consumer: ConsumerEntry) {
+    const rejectedIds = readable(row)?.rejectedIds;
     let unseen = false;
     for (const place of [consumerPlace(consumer), rulePlace(consumer)]) {
       const seen = await once(letters, place.url, () => lettersOf(place));
       unseen ||= seen.more;
       const letter = seen.letters.find(
         ({ letter }) =>
-          deliveredEventId(letter.body) === eventId || row?.rejectedIds?.has(letter.messageId) === true,
+          deliveredEventId(letter.body) === eventId || rejectedIds?.has(letter.messageId) === true,
       );
       if (letter !== undefined) return { letter, unseen: false };
     }
@@ -174,7 +186,8 @@ function createEventReader({ directory, table, queues }: TraceDeps, shards: read
     };
   }
 
-  async function causedBy(eventId: string, { consumer, row }: TracedMessage): Promise<string[]> {
+  async function causedBy(eventId: string, { consumer, ...message }: TracedMessage): Promise<string[]> {
+    const row = readable(message.row);
     if (row?.processedAt === undefined || row.resolvedBy !== undefined) return [];
     const until = row.processedAt;
     const claimedAt = row.claimedAt ?? until - MINTED_WITHIN_MS;
@@ -183,10 +196,11 @@ function createEventReader({ directory, table, queues }: TraceDeps, shards: read
     const rows = await eachOf(partitions, (pk) =>
       once(written, `${consumer.service} ${pk}`, async () => {
         const query = { pk, skPrefix: 'EVENT#', where: { source: consumer.service } };
-        const { items } = await readPartition<OutboxRow>(table, query, Number.POSITIVE_INFINITY);
+        const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
         return items.flatMap((other) => {
-          const { eventId: id, causationId } = envelopeOf(other) ?? {};
-          return id === undefined ? [] : [{ eventId: id, causationId }];
+          const id = storedEventId(other);
+          const causationId = envelopeOf(other.envelope)?.causationId;
+          return id === undefined || causationId === undefined ? [] : [{ eventId: id, causationId }];
         });
       }),
     );
@@ -201,14 +215,39 @@ export function bornAt({ eventId }: Pick<TracedEvent, 'eventId'>): number {
   return isEventId(eventId) ? eventIdTime(eventId) : 0;
 }
 
-/** The envelope of an outbox row; `undefined` when it is none. */
-export function envelopeOf(row: OutboxRow | undefined): Envelope | undefined {
+/** The id of the event whose outbox row an item is; `undefined` when it is none that its id leads to. */
+export function storedEventId({ PK, SK }: Item): string | undefined {
+  const eventId = String(SK).slice('EVENT#'.length);
+  return isEventId(eventId) && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
+}
+
+/** The members of an envelope that are shown. A stored one may lack any of them. */
+type StoredEnvelope = Partial<
+  Pick<Envelope, 'aggregateType' | 'aggregateId' | 'occurredAt' | 'correlationId' | 'causationId' | 'data'>
+>;
+
+/** The envelope of an outbox row, without what is not as it should be; `undefined` when it is none. */
+export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
+  let envelope: unknown;
   try {
-    const envelope = row === undefined ? undefined : (JSON.parse(row.envelope) as Envelope | null);
-    return typeof envelope?.eventId === 'string' ? envelope : undefined;
+    envelope = typeof stored === 'string' ? JSON.parse(stored) : undefined;
   } catch {
     return undefined;
   }
+  if (typeof envelope !== 'object' || envelope === null) return undefined;
+  const { occurredAt, data, ...texts } = envelope as Record<string, unknown>;
+  return {
+    aggregateType: textOf(texts.aggregateType),
+    aggregateId: textOf(texts.aggregateId),
+    occurredAt: isTime(occurredAt) ? occurredAt : undefined,
+    correlationId: textOf(texts.correlationId),
+    causationId: textOf(texts.causationId),
+    data,
+  };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** Reads what is under a key the first time only. */

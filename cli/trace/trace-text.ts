@@ -1,9 +1,11 @@
 import { isEventId } from '../../lambdas/runtime/event-id.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
+import type { InboxRow, OutboxRow } from '../../lambdas/runtime/rows.ts';
 import { printable, table } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
-import { needsSomebody, type Verdict } from './verdict.ts';
+import { needsSomebody, typeOf, type Verdict } from './verdict.ts';
 
 /** One event of a trace, as `--json` prints it. Times are epoch milliseconds; what is not there is `null`. */
 export interface EventReport {
@@ -15,7 +17,7 @@ export interface EventReport {
   readonly occurredAt: number | null;
   readonly correlationId: string | null;
   readonly causationId: string | null;
-  /** Of its outbox row. */
+  /** Of its outbox row; `UNREADABLE` where there is one that cannot be read. */
   readonly status: string | null;
   /** Of the inbox rows of the consumers that must see it; `null` where there is none. */
   readonly consumers: Readonly<Record<string, string | null>>;
@@ -32,16 +34,16 @@ export function eventReports({ events }: Trace, payload: boolean): EventReport[]
     const { row, envelope, messages } = event;
     return {
       eventId: event.eventId,
-      type: typeOf(event),
-      source: row?.source ?? null,
+      type: nameOfType(event),
+      source: readable(row)?.source ?? null,
       aggregateType: envelope?.aggregateType ?? null,
       aggregateId: envelope?.aggregateId ?? null,
       occurredAt: envelope?.occurredAt ?? null,
       correlationId: envelope?.correlationId ?? null,
       causationId: envelope?.causationId ?? null,
-      status: row?.status ?? null,
+      status: statusOf(row),
       consumers: Object.fromEntries(
-        messages.map((message) => [message.consumer.name, message.row?.status ?? null]),
+        messages.map((message) => [message.consumer.name, statusOf(message.row)]),
       ),
       caused: event.caused,
       story: storyOf(event),
@@ -79,12 +81,15 @@ export function traceText(trace: Trace, payload: boolean): string {
 
 function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, indent: string): string[] {
   const { envelope, row } = event;
-  const what = envelope === undefined ? '' : `  ${envelope.aggregateType} ${printable(envelope.aggregateId)}`;
+  const what =
+    envelope === undefined
+      ? ''
+      : `  ${printable(envelope.aggregateType ?? '?')} ${printable(envelope.aggregateId ?? '?')}`;
   const cause =
     indent === '' && envelope?.causationId !== undefined
-      ? paint.dim(`  caused by ${envelope.causationId}`)
+      ? paint.dim(`  caused by ${printable(envelope.causationId)}`)
       : '';
-  const line = `${indent}${paint.bold(typeOf(event) ?? '?')} ${event.eventId}${what}  ${row?.status ?? 'no outbox row'}${cause}`;
+  const line = `${indent}${paint.bold(printable(nameOfType(event) ?? '?'))} ${event.eventId}${what}  ${statusOf(row) ?? 'no outbox row'}${cause}`;
   const children = event.caused.flatMap((eventId) => known.get(eventId) ?? []);
   return [line, ...children.flatMap((child) => tree(child, known, `${indent}  `))];
 }
@@ -92,7 +97,9 @@ function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, inden
 /** What happened, to the millisecond: the order is the point. */
 function timeline(events: readonly TracedEvent[]): string {
   const lines = events
-    .flatMap((event) => placedStory(event).map((placed) => ({ ...placed, type: typeOf(event) ?? '?' })))
+    .flatMap((event) =>
+      placedStory(event).map((placed) => ({ ...placed, type: printable(nameOfType(event) ?? '?') })),
+    )
     .sort((a, b) => a.order - b.order);
   return table(
     ['time (UTC)', 'event', 'where', 'what'],
@@ -114,6 +121,7 @@ function bad(what: StoryLine['what']): boolean {
     'letter',
     'effect-released',
     'not-arrived',
+    'unreadable',
   ].includes(what);
 }
 
@@ -122,11 +130,15 @@ function clockTime(at: number): string {
 }
 
 function payloadText({ eventId, envelope, ...event }: TracedEvent): string {
-  const name = typeOf({ eventId, envelope, ...event }) ?? '?';
+  const name = printable(nameOfType({ eventId, envelope, ...event }) ?? '?');
   return `${paint.bold(name)} ${eventId}\n${JSON.stringify(envelope?.data ?? null, null, 2)}`;
 }
 
-function typeOf({ eventId, row, messages }: TracedEvent): string | null {
-  const type = row?.type ?? messages.flatMap((message) => message.row?.type ?? [])[0];
-  return type ?? (isEventId(eventId) ? null : 'unreadable');
+function nameOfType(event: TracedEvent): string | null {
+  return typeOf(event) ?? (isEventId(event.eventId) ? null : 'unreadable');
+}
+
+function statusOf(row: OutboxRow | InboxRow | UnreadableRow | undefined): string | null {
+  if (row === undefined) return null;
+  return isUnreadable(row) ? 'UNREADABLE' : row.status;
 }

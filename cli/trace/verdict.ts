@@ -1,14 +1,18 @@
+import { readable } from '../../lambdas/runtime/operate/stored-rows.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { duration, time } from '../frame/output.ts';
+import type { Key } from '../../lambdas/runtime/table.ts';
+import { duration, printable, time } from '../frame/output.ts';
+import { unreadableText } from '../reading/row-text.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
-/** Where an event is, from the worst to the best. The first seven need somebody. */
+/** Where an event is, from the worst to the best. The first eight need somebody. */
 const STATES = [
   'dead',
   'rejected',
   'dead-lettered',
   'undelivered',
   'missing',
+  'unreadable',
   'stuck',
   'late',
   'retrying',
@@ -50,12 +54,37 @@ export interface VerdictContext {
   readonly commandLine: (command: string) => string;
   /** A command of the AWS CLI, see `Session.awsLine`. */
   readonly awsLine: (command: string) => string;
+  /** The Mailroom table. */
+  readonly tableName: string;
+}
+
+/**
+ * A row that cannot be read: nothing is known of what it stands for, and the row itself is what to look at.
+ *
+ * @param subject - the beginning of the sentence, up to the row
+ */
+export function ofUnreadable(
+  subject: string,
+  problem: string,
+  { PK, SK }: Key,
+  { awsLine, tableName }: VerdictContext,
+): Omit<Verdict, 'eventId' | 'consumer'> {
+  const key = JSON.stringify({ PK: { S: PK }, SK: { S: SK } });
+  return {
+    state: 'unreadable',
+    text: `${subject} ${unreadableText(problem)}. Use the mailroom command of the version that is deployed; if that cannot read it either, somebody changed the row by hand.`,
+    next: awsLine(`dynamodb get-item --consistent-read --table-name ${tableName} --key '${key}'`),
+  };
 }
 
 /** An event as it is called in a text. */
 export function nameOf({ eventId, row, messages }: TracedEvent): string {
-  const type = row?.type ?? messages.find((message) => message.row?.type !== undefined)?.row?.type ?? 'Event';
-  return `${type} ${eventId}`;
+  return `${printable(typeOf({ row, messages }) ?? 'Event')} ${eventId}`;
+}
+
+/** The type of an event, by whichever of its rows can be read. */
+export function typeOf({ row, messages }: Pick<TracedEvent, 'row' | 'messages'>): string | undefined {
+  return readable(row)?.type ?? messages.flatMap((message) => readable(message.row)?.type ?? [])[0];
 }
 
 /** A time to come, or one that has come. */

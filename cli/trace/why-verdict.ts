@@ -1,3 +1,4 @@
+import { isUnreadable } from '../../lambdas/runtime/operate/stored-rows.ts';
 import { duration, printable } from '../frame/output.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import { ofMessage } from './message-verdict.ts';
@@ -7,6 +8,7 @@ import {
   inTime,
   nameOf,
   needsSomebody,
+  ofUnreadable,
   type Verdict,
   type VerdictContext,
   worstFirst,
@@ -47,8 +49,11 @@ function allProcessed(events: readonly TracedEvent[], eventId: string): Verdict 
 }
 
 /** What stands in the outbox; nothing to say of what was published, or has expired. */
-function ofOutbox(event: TracedEvent, { now, commandLine }: VerdictContext): Verdict | undefined {
+function ofOutbox(event: TracedEvent, context: VerdictContext): Verdict | undefined {
+  const { now, commandLine } = context;
   const { eventId, row } = event;
+  if (isUnreadable(row))
+    return { eventId, ...ofUnreadable(`The outbox row of ${nameOf(event)}`, row.unreadable, row, context) };
   const error = row?.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
   const name = nameOf(event);
   if (row?.status === 'DEAD') {
@@ -59,7 +64,7 @@ function ofOutbox(event: TracedEvent, { now, commandLine }: VerdictContext): Ver
     return {
       state: 'discarded',
       eventId,
-      text: `${name} was discarded by ${row.discardedBy ?? 'an operator'}.`,
+      text: `${name} was discarded by ${printable(row.discardedBy ?? 'an operator')}.`,
       next: null,
     };
   }

@@ -15,6 +15,14 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** The end of the year 9999: sums of later times leave the range of `Date`, and their ISO text has another length. */
+const LATEST_TIME_MS = 253_402_300_799_999;
+
+/** Whether a value is a time in epoch milliseconds that can be computed with and shown: whole, and in the years 1970 to 9999. */
+export function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LATEST_TIME_MS;
+}
+
 /**
  * How far the clocks of two machines may differ, milliseconds. A time that another machine wrote has passed for certain only
  * this much later by one's own clock.

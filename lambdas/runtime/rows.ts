@@ -100,7 +100,7 @@ export interface SweepState extends Key {
 }
 
 /** Where an inbox row stands. `DISCARDED` is an operator's end of a rejected message. */
-type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
+export type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
 
 /** A message as one consumer sees it: `INBOX#<consumer>#<eventId>` / `MESSAGE`. */
 export interface InboxRow extends Key {
@@ -203,7 +203,7 @@ export interface OperationRow extends Key {
 }
 
 /** Where a side effect stands. `RELEASED`: the attempt failed, it may be run again. */
-type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
+export type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
 
 /** A side effect of a handler: `INBOX#<consumer>#<eventId>` / `EFFECT#<name>`. */
 export interface EffectRow extends Key {

@@ -33,7 +33,8 @@ export type MetricName =
   | 'FenceRefused'
   | 'ProcessLatency'
   | 'EventsMissing'
-  | 'EventsDoubled';
+  | 'EventsDoubled'
+  | 'RowsUnreadable';
 
 /**
  * What the runtime says about itself. `powertoolsTelemetry` is the real one; payloads are never part of it.

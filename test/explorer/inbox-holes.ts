@@ -127,10 +127,29 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /A healthy message is in the dead-letter queue/,
   },
   {
-    rule: 'a message is not discarded while a worker holds it',
+    rule: 'an operator goes by the time of AWS',
+    where: 'whose clock is ahead',
+    budget: { faults: 0, stalls: 0 },
+    tamper: { tamperClock: ({ clock }) => clock },
+    found: /taken over while its lease lasts/,
+  },
+  {
+    rule: "a claim between an operator's look and his write wins",
     where: 'who discards',
     budget: { faults: 0, stalls: 0 },
-    tamper: table({ update: settlesIf('attribute_not_exists(PK) OR #status = :PROCESSING') }),
+    tamper: table({ update: settlesIf('attribute_not_exists(expiresAt)') }),
+    found: /taken over while its lease lasts/,
+  },
+  {
+    rule: "a renewal between an operator's look and his write wins",
+    where: 'who resolves',
+    budget: { faults: 0, stalls: 1 },
+    tamper: table({
+      update: (update) =>
+        update.ConditionExpression?.includes(':seenLeaseUntil')
+          ? withCondition(update, '#status = :seenStatus AND fence = :seenFence')
+          : update,
+    }),
     found: /taken over while its lease lasts/,
   },
   {

@@ -1,3 +1,5 @@
+import { createAwsClock } from '../../cli/frame/aws-clock.ts';
+import { CLOCK_SKEW_MS, type Clock } from '../../lambdas/runtime/clock.ts';
 import {
   type Handler,
   type LeasedContext,
@@ -12,7 +14,7 @@ import {
 } from '../../lambdas/runtime/operate/message-operations.ts';
 import type { OperationDeps } from '../../lambdas/runtime/operate/operations.ts';
 import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import type { Item, Table } from '../../lambdas/runtime/table.ts';
 import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
 import {
   type ConsumerWorld,
@@ -25,7 +27,10 @@ import { ThingHappened } from '../support/runtime-bench.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
 /** Puts something between the code and its ports, to show what happens without one of the rules. */
-export type InboxTamper = Pick<ConsumerWorldOptions, 'tamperTable' | 'tamperQueue'>;
+export interface InboxTamper extends Pick<ConsumerWorldOptions, 'tamperTable' | 'tamperQueue'> {
+  /** Takes the place of an operator's clock. @default AWS's time */
+  readonly tamperClock?: ((operator: Actor) => Clock) | undefined;
+}
 
 const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
 
@@ -45,8 +50,10 @@ interface Setting {
   readonly invocations?: number;
   /** Whether an operator mends the handler and redrives. @default it is right from the beginning */
   readonly mends?: boolean;
-  /** What else acts. */
-  readonly operator?: (world: ConsumerWorld, operator: Actor) => Promise<void>;
+  /** What else acts. @param desk - what the operator's command is made of */
+  readonly operator?: (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void>;
+  /** How far the operator's own clock is ahead, milliseconds. @default 0 */
+  readonly operatorAheadMs?: number;
   /** How often the effect may have been applied in the end. @default exactly once */
   readonly applied?: readonly number[];
   /** Whether there is an effect, which must have happened. @default false */
@@ -180,6 +187,13 @@ const SETTINGS: readonly Setting[] = [
     operator: decides((deps, resolution) => resolveMessage(deps, { ...resolution, force: true })),
   },
   {
+    name: 'an operator whose clock is ahead',
+    handler: () => commitOnly,
+    applied: [0, 1],
+    operator: decides(resolveMessage),
+    operatorAheadMs: 33_000, // a lease, the margin, and a second
+  },
+  {
     name: 'an operator who discards',
     handler: () => commitOnly,
     applied: [0, 1],
@@ -198,17 +212,43 @@ const SETTINGS: readonly Setting[] = [
 function decides(
   decision: (deps: OperationDeps, resolution: Resolution) => Promise<unknown>,
 ): Setting['operator'] {
-  return async (world, operator) => {
-    const { clock, random } = operator;
+  return async (world, operator, desk) => {
     await operator.step('looks at the message', () => {}); // which may be at any time
     const { consumer, inboxRetentionDays } = world.config;
     await operator.invoke(60_000, () =>
-      decision(
-        { table: world.tableOf(operator), clock, random },
-        { consumer, eventId: world.eventId, reason: 'done by hand', by: 'ada', inboxRetentionDays },
-      ),
+      decision(desk, {
+        consumer,
+        eventId: world.eventId,
+        reason: 'done by hand',
+        by: 'ada',
+        inboxRetentionDays,
+      }),
     );
   };
+}
+
+/** The clock and the table of the `mailroom` command: every answer of the table tells the clock what time it is at AWS. */
+function deskOf(operator: Actor, table: Table, trueTime: () => number): OperationDeps {
+  const clock = createAwsClock(operator.clock, operator.clock.now);
+  const answered = <T>(call: Promise<T>): Promise<T> =>
+    call.finally(() => clock.learn(new Date(trueTime()).toUTCString(), clock.steadyMs()));
+  void answered(Promise.resolve()); // that of the directory
+  return {
+    clock,
+    random: operator.random,
+    table: {
+      ...table,
+      get: (key, options) => answered(table.get(key, options)),
+      write: (write) => answered(table.write(write)),
+      transact: (actions, token) => answered(table.transact(actions, token)),
+    },
+  };
+}
+
+/** When an operator sees that a lease is over: the margin, and the second that a `Date` header counts, later than it is. */
+function leasesSeenOut({ memory, config, eventId }: ConsumerWorld): number[] {
+  const { leaseUntil } = memory.item(inboxKey(config.consumer, eventId)) ?? {};
+  return typeof leaseUntil === 'number' ? [leaseUntil + CLOCK_SKEW_MS + 1_000] : [];
 }
 
 /** A message that was rejected under another SQS message id, after as many attempts as it has. */
@@ -258,7 +298,12 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
           world.queue.redrive();
         });
       if (mends) void mend();
-      void setting.operator?.(world, operator);
+      operator.skewBy(setting.operatorAheadMs ?? 0);
+      const desk = deskOf(operator, world.tableOf(operator), () => scheduler.now());
+      void setting.operator?.(world, operator, {
+        ...desk,
+        clock: tamper.tamperClock?.(operator) ?? desk.clock,
+      });
 
       async function rest(worker: Actor): Promise<void> {
         await world.work(worker, REST_RECEIVES);
@@ -270,6 +315,10 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
       return {
         ...world,
         state: () => `${world.state()} ${release.mended}`,
+        deadlines: () => [
+          ...world.deadlines(),
+          ...(setting.operator === undefined ? [] : leasesSeenOut(world)),
+        ],
         settle: (again) => void rest(again.actor('rest')),
         verdict: () => verdict(world, applied) ?? uncharged(world, charges),
       };

@@ -87,6 +87,7 @@ describe('the dashboard', () => {
     expect(shown).toEqual([
       ['EventsMissing', { label: 'missing', period: 900, stat: 'Maximum' }],
       ['EventsDoubled', { label: 'doubled', period: 900, stat: 'Maximum' }],
+      ['RowsUnreadable', { label: 'unreadable', period: 900, stat: 'Maximum' }],
     ]);
   });
 

@@ -39,7 +39,7 @@ describe('an audit of the order system', () => {
   test('is shown as a table, by consumer', async () => {
     const { out } = await mailroom('audit', '--since', '1m');
     expect(out).toMatch(/^consumer +expected +processed +in flight +failed .* missing$/m);
-    for (const consumer of CONSUMERS) expect(out).toMatch(new RegExp(`^${consumer}( +\\d+){10}$`, 'm'));
+    for (const consumer of CONSUMERS) expect(out).toMatch(new RegExp(`^${consumer}( +\\d+){11}$`, 'm'));
   });
 
   test.each([

@@ -90,6 +90,7 @@ function counts(): Record<keyof ConsumerLedger, number> {
     failed: 0,
     rejected: 0,
     discarded: 0,
+    unreadable: 0,
     letters: 0,
     waiting: 0,
     unproven: 0,

@@ -40,7 +40,7 @@ export function createDoubles(): Doubles {
   const doubled = new Map<string, Omit<DoubledEvent, 'eventIds'> & { readonly eventIds: Set<string> }>();
   return {
     add: (source, { eventId, type, aggregateId, causationId, sequence, data }) => {
-      if (causationId === undefined) return;
+      if (typeof causationId !== 'string') return; // none; or not one that Mailroom wrote
       const digest = createHash('sha256')
         .update(JSON.stringify([causationId, source, type, aggregateId, sequence ?? null, data]))
         .digest('base64');
@@ -52,11 +52,22 @@ export function createDoubles(): Doubles {
       const known = doubled.get(digest);
       if (known !== undefined) known.eventIds.add(eventId);
       else
-        doubled.set(digest, { causationId, source, type, aggregateId, eventIds: new Set([before, eventId]) });
+        doubled.set(digest, {
+          causationId,
+          source,
+          type: textOf(type),
+          aggregateId: textOf(aggregateId),
+          eventIds: new Set([before, eventId]),
+        });
     },
     found: () =>
       [...doubled.values()]
         .map((group) => ({ ...group, eventIds: [...group.eventIds].sort() }))
         .sort((a, b) => String(a.eventIds[0]).localeCompare(String(b.eventIds[0]))),
   };
+}
+
+/** A stored envelope may hold anything where a text should be. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }

@@ -23,7 +23,7 @@ const YOUNGEST_MS = 5 * 60_000;
 const SINCE_MAX_MS = 86_400_000;
 
 /** The lists of an audit's report. */
-type AuditList = 'missing' | 'doubled' | 'drift' | 'incomplete';
+type AuditList = 'missing' | 'doubled' | 'unreadableRows' | 'drift' | 'incomplete';
 
 /** What an invocation answers: an {@link AuditReport} whose lists are only counted. The log names what is in them. */
 export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in AuditList]: number };
@@ -32,7 +32,8 @@ export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in Audit
 const LOGGED_MAX = 50;
 
 /**
- * Makes the handler of the scheduled audit: it emits how many events are missing and doubled, zero too, and logs which. Only
+ * Makes the handler of the scheduled audit: it emits how many events are missing and doubled and how many rows cannot be read,
+ * zero too, and logs which. Only
  * ids are logged. It changes nothing; `mailroom audit --repair` does.
  *
  * @throws (the handler) what the audit throws: an audit that does not add up, or could not read, has found nothing
@@ -50,22 +51,25 @@ export function createAuditHandler(deps: AuditHandlerDeps): {
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-audit', tableName: config.tableName });
 
   function tell(report: AuditReport): AuditSummary {
-    const { missing, doubled, drift, incomplete, ...counts } = report;
+    const { missing, doubled, unreadableRows, drift, incomplete, ...counts } = report;
     telemetry.gauge('EventsMissing', missing.length);
     telemetry.gauge(
       'EventsDoubled',
       doubled.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
     );
+    telemetry.gauge('RowsUnreadable', unreadableRows.length);
     const summary = {
       ...counts,
       missing: missing.length,
       doubled: doubled.length,
+      unreadableRows: unreadableRows.length,
       drift: drift.length,
       incomplete: incomplete.length,
     };
     telemetry.log.info('Audited', summary);
     warn('Consumers never received these events: mailroom audit --repair sends them', { missing });
     warn('These events were written more than once for one cause', { doubled });
+    warn('These rows cannot be read, so nothing is known of their events', { unreadableRows });
     warn('What is deployed is not what was declared: see "To deploy a stack again" in docs/operating.md', {
       drift,
     });

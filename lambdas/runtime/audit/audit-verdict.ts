@@ -5,8 +5,10 @@ import { errorCode } from '../errors.ts';
 import { eventIdTime } from '../event-id.ts';
 import { deliveredEventId } from '../operate/delivered-event.ts';
 import type { ConsumerEntry } from '../operate/directory.ts';
+import { isOverdue } from '../operate/inbox-state.ts';
 import type { QueueDepth, Queues } from '../operate/queues.ts';
-import { asRow, type InboxHistory, type InboxRow, inboxHistoryKey, inboxKey } from '../rows.ts';
+import { isUnreadable, readInboxRow } from '../operate/stored-rows.ts';
+import { asRow, type InboxHistory, inboxHistoryKey, inboxKey } from '../rows.ts';
 import type { Table } from '../table.ts';
 import { declarationOf, type EntryVersions } from './audit-declaration.ts';
 import type { Ledger, PublishedEvent } from './audit-ledger.ts';
@@ -72,7 +74,7 @@ export async function judgeUndecided(
   /** It may be handed out still: then it stands as its row says. */
   function leave(event: PublishedEvent): void {
     if (event.row === undefined) ledger.judge(consumer.name, event, 'waiting');
-    else ledger.row(consumer.name, event.row);
+    else ledger.row(consumer.name, event.eventId, event.row);
   }
 
   async function judge(event: PublishedEvent): Promise<void> {
@@ -89,11 +91,12 @@ export async function judgeUndecided(
       unjudged += 1;
       return leave(event);
     }
-    const item = await table.get(inboxKey(consumer.name, event.eventId), { consistent: true });
-    const row = item === undefined ? undefined : asRow<InboxRow>(item);
+    const row = readInboxRow(await table.get(inboxKey(consumer.name, event.eventId), { consistent: true }));
     if (row !== undefined) {
-      const gone = empty && isOverdue(row, lookedAt - deps.graceMs);
-      return gone ? ledger.judge(consumer.name, event, 'missing') : ledger.row(consumer.name, row);
+      const gone = empty && !isUnreadable(row) && isOverdue(row, lookedAt - deps.graceMs);
+      return gone
+        ? ledger.judge(consumer.name, event, 'missing')
+        : ledger.row(consumer.name, event.eventId, row);
     }
     const proven = !isExpired(event) && (deps.earlier || declaration.covers(event));
     ledger.judge(consumer.name, event, proven ? 'missing' : 'unproven');
@@ -110,15 +113,6 @@ export async function judgeUndecided(
         ]),
     ...(unjudged === 0 ? [] : [`There was no time to judge ${unjudged} events of ${consumer.name}.`]),
   ];
-}
-
-/**
- * Whether a row says that its message was to be handed out again before a time, and nobody has claimed it since: it failed
- * and was to be shown again, or its worker's function was stopped.
- */
-export function isOverdue({ status, retryAt, leaseUntil, endsBy }: InboxRow, at: number): boolean {
-  if (status === 'FAILED') return retryAt !== undefined && retryAt < at;
-  return status === 'PROCESSING' && leaseUntil !== undefined && Math.max(leaseUntil, endsBy ?? 0) < at;
 }
 
 interface Letters {

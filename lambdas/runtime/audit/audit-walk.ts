@@ -2,14 +2,15 @@ import pMap from 'p-map';
 import type { Envelope } from '../event.ts';
 import { eventIdTime, isEventId, minuteOf } from '../event-id.ts';
 import { consumersOf, type Directory } from '../operate/directory.ts';
+import { isOverdue } from '../operate/inbox-state.ts';
+import { isUnreadable, readInboxRow, readOutboxRow } from '../operate/stored-rows.ts';
 import { MINUTE_MS } from '../relay/sweep-minutes.ts';
 import { shardsEverUsed } from '../relay/sweep-state.ts';
-import { asRow, type InboxRow, inboxKey, type OutboxRow, outboxPartition } from '../rows.ts';
+import { inboxKey, type OutboxRow, outboxPartition } from '../rows.ts';
 import type { Item, Table } from '../table.ts';
 import type { AuditRange } from './audit.ts';
 import type { Doubles } from './audit-doubles.ts';
-import type { Ledger, PublishedEvent } from './audit-ledger.ts';
-import { isOverdue } from './audit-verdict.ts';
+import type { Ledger, PublishedEvent, UnreadableFinding } from './audit-ledger.ts';
 
 /** How many partitions are read at once, and how many inbox rows of one page. */
 const PARTITIONS_AT_ONCE = 8;
@@ -42,33 +43,40 @@ interface WalkCounts {
  * Reads every minute of the range in every shard, eventually consistent, and enters each published event into the books of
  * the consumers that must see it.
  *
- * @returns the counts, and until when it has seen everything, epoch milliseconds
+ * @returns the counts, the outbox rows that cannot be read, and until when it has seen everything, epoch milliseconds
  */
 export async function walkOutbox(
   deps: WalkDeps,
   { since, until, onProgress }: AuditRange,
   goesOn: () => boolean,
-): Promise<WalkCounts & { readonly seenUntil: number }> {
+): Promise<{
+  readonly counts: WalkCounts;
+  readonly unreadable: readonly UnreadableFinding[];
+  readonly seenUntil: number;
+}> {
   const { table, directory, ledger, doubles, overdueAt } = deps;
   const counts: WalkCounts = { events: 0, published: 0, pending: 0, dead: 0, discarded: 0, unreadable: 0 };
+  const unreadable: UnreadableFinding[] = [];
   const shards = await shardsEverUsed(table, directory.mailroom.shards);
 
   /** An event whose row cannot be read, or which is in no state that there is, is counted as that. */
   async function enter(item: Item): Promise<void> {
-    const row = asRow<OutboxRow>(item);
-    const eventId = String(row.SK).slice('EVENT#'.length);
+    const row = readOutboxRow(item);
+    if (row === undefined) return;
+    const eventId = row.SK.slice('EVENT#'.length);
     if (isEventId(eventId)) {
       const mintedAt = eventIdTime(eventId);
       if (mintedAt < since || mintedAt >= until) return;
     }
     counts.events += 1;
-    const envelope = envelopeOf(row);
-    const count = COUNT_OF[row.status];
-    if (envelope?.eventId !== eventId || count === undefined) {
+    const envelope = isUnreadable(row) ? undefined : envelopeOf(row);
+    if (isUnreadable(row) || envelope?.eventId !== eventId) {
       counts.unreadable += 1;
+      const problem = isUnreadable(row) ? row.unreadable : 'its "envelope" is not that of its event';
+      unreadable.push({ eventId, consumer: null, problem });
       return;
     }
-    counts[count] += 1;
+    counts[COUNT_OF[row.status]] += 1;
     doubles.add(row.source, envelope);
     if (row.status !== 'PUBLISHED') return;
     const publishedAt = row.publishedAt ?? eventIdTime(eventId);
@@ -79,10 +87,10 @@ export async function walkOutbox(
 
   async function enterAt(consumer: string, event: PublishedEvent): Promise<void> {
     ledger.expect(consumer);
-    const item = await table.get(inboxKey(consumer, event.eventId));
-    const row = item === undefined ? undefined : asRow<InboxRow>(item);
-    if (row === undefined || isOverdue(row, overdueAt)) ledger.undecided(consumer, { ...event, row });
-    else ledger.row(consumer, row);
+    const row = readInboxRow(await table.get(inboxKey(consumer, event.eventId)));
+    if (row === undefined) ledger.undecided(consumer, event);
+    else if (!isUnreadable(row) && isOverdue(row, overdueAt)) ledger.undecided(consumer, { ...event, row });
+    else ledger.row(consumer, event.eventId, row);
   }
 
   /** @returns whether all of it was read */
@@ -110,7 +118,7 @@ export async function walkOutbox(
     const whole = await pMap(partitions, readPartition, { concurrency: PARTITIONS_AT_ONCE });
     if (whole.includes(false)) break;
   }
-  return { ...counts, seenUntil: Math.min(from, until) };
+  return { counts, unreadable, seenUntil: Math.min(from, until) };
 }
 
 const COUNT_OF: Readonly<Record<OutboxRow['status'], 'published' | 'pending' | 'dead' | 'discarded'>> = {

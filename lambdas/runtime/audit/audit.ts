@@ -7,7 +7,12 @@ import type { Table } from '../table.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import { createDoubles, type DoubledEvent } from './audit-doubles.ts';
 import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
-import { type ConsumerLedger, createLedger, type MissingEvent } from './audit-ledger.ts';
+import {
+  type ConsumerLedger,
+  createLedger,
+  type MissingEvent,
+  type UnreadableFinding,
+} from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
 import { judgeUndecided } from './audit-verdict.ts';
 import { walkOutbox } from './audit-walk.ts';
@@ -63,10 +68,12 @@ export interface AuditReport {
   readonly pending: number;
   readonly dead: number;
   readonly discarded: number;
-  /** Outbox rows that are not as Mailroom writes them. */
+  /** Outbox rows that are not as Mailroom writes them, or that a newer version wrote. */
   readonly unreadable: number;
   /** By consumer: `expected` is the sum of all others. */
   readonly consumers: Readonly<Record<string, ConsumerLedger>>;
+  /** The rows that cannot be read: outbox rows, then the inbox rows of each consumer. */
+  readonly unreadableRows: readonly UnreadableFinding[];
   /** Which published events which consumers never received. */
   readonly missing: readonly MissingEvent[];
   /** Events that were written twice for one cause. */
@@ -97,8 +104,8 @@ const GRACE_MS = 5 * 60_000;
 const WALK_SHARE = 0.7;
 
 /**
- * Makes the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + letters + waiting +
- * unproven + missing*. It counts rows and letters, never CloudWatch's sums, so that what was lost anywhere between the bus
+ * Makes the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + unreadable + letters +
+ * waiting + unproven + missing*. It counts rows and letters, never CloudWatch's sums, so that what was lost anywhere between the bus
  * and the inbox is found: a missing bus, a drifted rule, a purged queue.
  *
  * What a published event without an inbox row is: one of *letters* when a letter of it lies in the consumer's dead-letter or
@@ -131,7 +138,7 @@ export function createAudit(deps: AuditDeps): Audit {
       const drift = await findDrift(deps, directory);
       const ledger = createLedger(directory);
       const doubles = createDoubles();
-      const { seenUntil, ...counts } = await walkOutbox(
+      const { seenUntil, counts, unreadable } = await walkOutbox(
         { ...deps, ledger, doubles, overdueAt: startedAt - graceMs },
         range,
         goesOn(walkEndsBy),
@@ -147,6 +154,7 @@ export function createAudit(deps: AuditDeps): Audit {
         until,
         ...counts,
         consumers: ledger.close(),
+        unreadableRows: [...unreadable, ...ledger.unreadable()],
         missing: ledger.missing(),
         doubled: doubles.found(),
         drift,

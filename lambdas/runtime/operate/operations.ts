@@ -24,8 +24,13 @@ import type { Item, Table, TransactAction } from '../table.ts';
 /** What an operator's interventions need. */
 export interface OperationDeps {
   readonly table: Table;
-  /** @default the machine's */
+  /** Not ahead of AWS's time by more than clocks may differ: an operator's own machine may be. @default the machine's */
   readonly clock?: Clock | undefined;
+  /**
+   * Whether `clock` keeps AWS's time. Otherwise a lease counts as passed only after it was seen unchanged for as long as it can
+   * last, which needs no clock. @default true
+   */
+  readonly clockIsTrusted?: boolean | undefined;
   /** @default the machine's */
   readonly random?: RandomBytes | undefined;
 }

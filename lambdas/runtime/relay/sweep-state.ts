@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, isTime } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import { isConditionFailed } from '../errors.ts';
 import { asRow, SCHEMA, SWEEP_STATE_KEY, type SweepState } from '../rows.ts';
-import type { Table } from '../table.ts';
+import type { Item, Table } from '../table.ts';
 import type { Telemetry } from '../telemetry.ts';
 import { MINUTE_MS, SWEEP_AGE_MAX_MS } from './sweep-minutes.ts';
 
@@ -103,8 +103,19 @@ export async function startSweep(
 /** The highest number of shards that was ever used, as the sweep's state tells it; it is only read. @param atLeast - today's */
 export async function shardsEverUsed(table: Pick<Table, 'get'>, atLeast: number): Promise<number> {
   const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
-  const stored = item === undefined ? undefined : asRow<SweepState>(item).shards;
-  return typeof stored === 'number' ? Math.max(stored, atLeast) : atLeast;
+  return Math.max(sweepStateOf(item).shards ?? 0, atLeast);
+}
+
+/** The most shards that an event id can name: its last byte. */
+const SHARDS_MAX = 256;
+
+/** The sweep's state as it is stored, for those who only read it; what is not a number of shards, or not a time, is left out. */
+export function sweepStateOf(item: Item | undefined): Pick<SweepState, 'shards' | 'sweptTo'> {
+  const { shards, sweptTo } = item ?? {};
+  return {
+    shards: Number.isSafeInteger(shards) && shards >= 1 && shards <= SHARDS_MAX ? shards : undefined,
+    sweptTo: isTime(sweptTo) ? sweptTo : undefined,
+  };
 }
 
 function numberOr<T>(value: unknown, otherwise: T): number | T {

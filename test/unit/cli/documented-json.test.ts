@@ -60,6 +60,8 @@ test('audit prints what docs/cli.md says, member for member', async () => {
   const [expected] = await documented('audit');
   const rig = auditRig([consumerEntry('payments')]);
   for (let twice = 0; twice < 2; twice += 1) await rig.event(20 * MINUTE_MS, {}, { causationId: 'cause' });
+  const { eventId } = await rig.event(20 * MINUTE_MS);
+  await rig.inbox('payments', eventId, 'PARKED' as never);
   rig.rules.clear();
   const report = await rig.run();
   expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));

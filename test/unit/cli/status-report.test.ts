@@ -55,6 +55,8 @@ describe('the status', () => {
       oldestPendingMs: 20 * 60_000,
       dead: 0,
       sweptAgoMs: null,
+      unsweptMs: 20 * 60_000,
+      unreadable: 0,
     });
     expect(report.ok).toBe(false);
     expect(statusText(report, commandLine)).toContain('mailroom sweep --since 1h');
@@ -78,6 +80,27 @@ describe('the status', () => {
     expect(statusText(report, commandLine)).toMatch(
       /1 thing needs somebody[\s\S]*its last whole pass 5 min[\s\S]*mailroom sweep --since 1h/,
     );
+  });
+
+  test('needs somebody when no sweep has ever run: its silence counts from the creation of the table', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    await mailroom.clock.advance(5 * 60_000);
+    expect((await status(mailroom)).ok).toBe(true);
+    await mailroom.clock.advance(1);
+    const report = await status(mailroom);
+    expect(report).toMatchObject({ outbox: { sweptAgoMs: null, unsweptMs: 300_001 }, ok: false });
+    const text = statusText(report, commandLine);
+    expect(text).toMatch(/1 thing needs somebody[\s\S]*the sweep has never run.*created 5 min ago/);
+    expect(text).toContain('mailroom sweep --since 1h');
+    expect(text).not.toContain('all is well');
+  });
+
+  test('takes a sweep state that cannot be read for none', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const state = { ...SWEEP_STATE_KEY, schema: 1, shards: 'many', sweptTo: 'yesterday' };
+    await mailroom.table.write({ Put: { Item: state } });
+    await mailroom.clock.advance(600_000);
+    expect((await status(mailroom)).outbox).toMatchObject({ sweptAgoMs: null, unsweptMs: 600_000 });
   });
 
   test('names a queue that does not exist, and shows all the others', async () => {
@@ -189,6 +212,15 @@ describe('the status', () => {
     const report = await status({ ...mailroom, queues: gone });
     expect(report.ok).toBe(false);
     expect(statusText(report, commandLine)).toContain('messages list --rejected --consumer worker');
+  });
+
+  test('is read also where the sweep state is of another century, and the count of what waits is a lower bound', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    await mailroom.table.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, sweptTo: 7 } } });
+    await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    const report = await status(mailroom);
+    expect(report.outbox.pending).toBe(1);
+    expect(report.atLeast).toEqual(['outbox.pending']);
   });
 
   test('says which counts are lower bounds', async () => {

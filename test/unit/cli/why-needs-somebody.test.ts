@@ -162,7 +162,7 @@ describe('why, of an event that needs somebody', () => {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
-    const leaseUntil = mailroom.clock.now() - 1;
+    const leaseUntil = mailroom.clock.now() - 2_001;
     const row = {
       ...inboxKey(worker.name, eventId),
       schema: 1,

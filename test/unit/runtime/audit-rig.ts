@@ -164,7 +164,8 @@ export function auditRig(
     eventId: string,
     status: InboxRow['status'] = 'PROCESSED',
   ): Promise<void> {
-    const row = { ...inboxKey(consumer, eventId), schema: SCHEMA, status, fence: 'f', attempts: 1 };
+    const lease = status === 'PROCESSING' ? { leaseUntil: clock.now() + 30_000 } : {};
+    const row = { ...inboxKey(consumer, eventId), schema: SCHEMA, status, fence: 'f', attempts: 1, ...lease };
     await table.write({ Put: { Item: row } });
   }
 

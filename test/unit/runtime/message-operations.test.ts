@@ -6,6 +6,7 @@ import {
   discardMessage,
   resolveMessage,
 } from '../../../lambdas/runtime/operate/message-operations.ts';
+import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/clock.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
 import { eventBridgeMessage } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
@@ -50,7 +51,11 @@ async function message(handle: () => Promise<void>, ageDays = 0) {
     eventId: event.eventId,
     deliver: () => runThrough(parts.clock, parts.queue.deliver(consume)),
     redrive: () => parts.queue.redrive(),
-    resolve: (force = false) => resolveMessage(deps, { ...note, consumer, eventId: event.eventId, force }),
+    resolve: (force = false, clockIsTrusted = true) =>
+      resolveMessage({ ...deps, clockIsTrusted }, { ...note, consumer, eventId: event.eventId, force }),
+    /** Writes the inbox row, as somebody might. */
+    put: (row: object) =>
+      parts.memory.write({ Put: { Item: { ...key, schema: 1, fence: 'f', attempts: 1, ...row } } }),
     discard: () => discardMessage(deps, { ...note, consumer, eventId: event.eventId }),
     allow: () => allowTooOld(deps, { ...note, consumer, eventId: event.eventId }),
   };
@@ -109,12 +114,94 @@ describe('to resolve a message', () => {
     const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
       verdict = await parts.resolve();
     });
-    const until = parts.clock.now() + consumerConfig.leaseMs;
+    const until = parts.clock.now() + consumerConfig.leaseMs + CLOCK_SKEW_MS;
     await parts.deliver();
     expect(verdict).toEqual({ status: 'leased', until });
     expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
     expect(parts.row()).not.toHaveProperty('resolvedBy');
   });
+
+  test('is refused until its lease has been over for as long as clocks may differ', async () => {
+    const parts = await message(async () => {});
+    const leaseUntil = parts.clock.now() + 30_000;
+    await parts.put({ status: 'PROCESSING', leaseUntil });
+    await parts.clock.advance(30_000 + CLOCK_SKEW_MS);
+    expect(await parts.resolve()).toEqual({ status: 'leased', until: leaseUntil + CLOCK_SKEW_MS });
+    expect(await parts.discard()).toEqual({ status: 'leased', until: leaseUntil + CLOCK_SKEW_MS });
+    await parts.clock.advance(1);
+    expect(await parts.resolve()).toEqual({ status: 'resolved' });
+  });
+
+  test('is granted for one that was left without a lease', async () => {
+    const { put, row, resolve } = await message(async () => {});
+    await put({ status: 'PROCESSING', unfinished: 2, outOfTime: true });
+    expect(await resolve()).toEqual({ status: 'resolved' });
+    expect(row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada' });
+    for (const gone of ['unfinished', 'outOfTime']) expect(row()).not.toHaveProperty(gone);
+  });
+
+  test.each([
+    ['a claim', { status: 'PROCESSING', fence: 'another', leaseUntil: 99_999 }],
+    ['a renewal', { status: 'PROCESSING', leaseUntil: 99_999 }],
+  ])('is refused when %s comes between the look and the write', async (_what, change) => {
+    const parts = await message(async () => {});
+    const until = parts.clock.now() + change.leaseUntil;
+    await parts.put({ status: 'PROCESSING', leaseUntil: parts.clock.now() - 60_000 });
+    const { get } = parts.memory;
+    parts.memory.get = async (...args) => {
+      parts.memory.get = get;
+      const seen = await get(...args);
+      await parts.put({ ...change, leaseUntil: until });
+      return seen;
+    };
+    expect(await parts.resolve()).toEqual({ status: 'leased', until: until + CLOCK_SKEW_MS });
+    expect(parts.row()).not.toHaveProperty('resolvedBy');
+  });
+
+  test('without a clock that can be trusted waits out the lease, and leaves a message whose worker renewed it', async () => {
+    const parts = await message(async () => {});
+    const held = { status: 'PROCESSING', claimedAt: 1_000, leaseUntil: 31_000 } as const;
+    const resolve = () => runThrough(parts.clock, parts.resolve(false, false));
+    await parts.put(held);
+    const startedAt = parts.clock.now();
+    expect(await resolve()).toEqual({ status: 'resolved' });
+    expect(parts.clock.now() - startedAt).toBe(30_000);
+
+    await parts.put(held);
+    let renewals = 0;
+    const renew = async (): Promise<void> => {
+      await parts.clock.sleep(10_000);
+      renewals += 1;
+      await parts.put({ ...held, leaseUntil: 31_000 + renewals * 10_000 });
+      return renew();
+    };
+    void renew();
+    expect(await resolve()).toMatchObject({ status: 'leased' });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSING' });
+  });
+
+  test.each([
+    ['a status that nobody knows', { status: 'PARKED' }, 'its "status" is "PARKED"', 'resolved'],
+    ['no status', { status: undefined }, 'it has no "status"', 'resolved'],
+    [
+      'a lease that is no time',
+      { status: 'PROCESSING', leaseUntil: 'soon' },
+      '"leaseUntil" is not a time',
+      'resolved',
+    ],
+    ['a newer schema', { status: 'FAILED', schema: 2 }, 'its "schema" is 2', 'unreadable'],
+  ])(
+    'of a row with %s changes nothing; only by force, and never a newer row',
+    async (_what, change, problem, forced) => {
+      const { put, row, resolve, discard } = await message(async () => {});
+      await put(change as object);
+      const before = row();
+      for (const decide of [resolve, discard])
+        expect(await decide()).toEqual({ status: 'unreadable', problem: expect.stringContaining(problem) });
+      expect(row()).toEqual(before);
+      expect(await resolve(true)).toMatchObject({ status: forced });
+    },
+  );
 
   test('by force takes it from the worker that holds it, and this worker can write nothing any more', async () => {
     let verdict: unknown;
@@ -160,7 +247,7 @@ describe('to discard a message', () => {
     const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
       verdict = await parts.discard();
     });
-    const until = parts.clock.now() + consumerConfig.leaseMs;
+    const until = parts.clock.now() + consumerConfig.leaseMs + CLOCK_SKEW_MS;
     await parts.deliver();
     expect(verdict).toEqual({ status: 'leased', until });
     expect(await parts.discard()).toEqual({ status: 'processed' });

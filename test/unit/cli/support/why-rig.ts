@@ -33,6 +33,7 @@ export async function why(mailroom: Mailroom, eventId: string, deployed = direct
     now: mailroom.clock.now(),
     commandLine: (command) => `mailroom ${command}`,
     awsLine: (command) => `aws ${command}`,
+    tableName: mailroom.table.name,
   });
   const story = trace.events.flatMap(storyOf).map(({ consumer, what }) => `${consumer ?? 'outbox'} ${what}`);
   return { trace, verdict, story, needed: needsSomebody(verdict) };

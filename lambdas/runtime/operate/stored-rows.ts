@@ -1,0 +1,243 @@
+import { isTime } from '../clock.ts';
+import { isEventId, outboxKeyOf } from '../event-id.ts';
+import {
+  type DeadPointer,
+  type EffectRow,
+  type EffectStatus,
+  type FailedHint,
+  type InboxRow,
+  type InboxStatus,
+  type OperationRow,
+  type OutboxRow,
+  type OutboxStatus,
+  type RejectedPointer,
+  SCHEMA,
+} from '../rows.ts';
+import type { Item, Key } from '../table.ts';
+
+/**
+ * A row that exists and cannot be read: an attribute is missing or is not what Mailroom writes, or a newer version wrote it.
+ * It is a finding of its own, never "no row" and never a guess.
+ */
+export interface UnreadableRow extends Key {
+  /** The reason, as the end of a sentence: `its "schema" is 2, and this version reads up to 1`. */
+  readonly unreadable: string;
+}
+
+/** Whether a row exists and cannot be read. */
+export function isUnreadable(row: Key | undefined): row is UnreadableRow {
+  // A row that was read has only the attributes of its shape, so a stored attribute of this name cannot get here.
+  return row !== undefined && 'unreadable' in row;
+}
+
+/** The row where it can be read; `undefined` where there is none, or none that can be read. */
+export function readable<R extends Key>(row: R | UnreadableRow | undefined): R | undefined {
+  return isUnreadable(row) ? undefined : row;
+}
+
+/** What a stored attribute may be. */
+type Kind = 'text' | 'time' | 'number' | 'flag' | 'texts';
+
+/** The attributes of a row besides its key, and what each must be; `?` marks those that may be missing. */
+type Shape<R extends Key> = {
+  readonly [A in Exclude<keyof R, keyof Key | 'schema' | 'status'>]-?: undefined extends R[A]
+    ? `${Kind}?`
+    : Kind;
+};
+
+const INBOX: Shape<InboxRow> = {
+  fence: 'text',
+  leaseUntil: 'time?',
+  endsBy: 'time?',
+  attempts: 'number',
+  unfinished: 'number?',
+  outOfTime: 'flag?',
+  type: 'text?',
+  claimedAt: 'time?',
+  processedAt: 'time?',
+  result: 'text?',
+  commitId: 'text?',
+  lastError: 'text?',
+  fingerprint: 'text?',
+  retryAt: 'time?',
+  reason: 'text?',
+  rejectedAt: 'time?',
+  rejectedIds: 'texts?',
+  runAnyway: 'flag?',
+  allowedBy: 'text?',
+  allowedAt: 'time?',
+  allowedReason: 'text?',
+  resolvedBy: 'text?',
+  resolvedReason: 'text?',
+  discardedBy: 'text?',
+  discardedAt: 'time?',
+  discardedReason: 'text?',
+  expiresAt: 'number?',
+};
+
+const OUTBOX: Shape<OutboxRow> = {
+  leaseUntil: 'time',
+  attempts: 'number',
+  source: 'text',
+  type: 'text',
+  envelope: 'text',
+  traceId: 'text?',
+  lastError: 'text?',
+  fingerprint: 'text?',
+  publishedAt: 'time?',
+  publishedBy: 'text?',
+  deadAt: 'time?',
+  resentAt: 'time?',
+  requeuedBy: 'text?',
+  requeuedAt: 'time?',
+  requeuedReason: 'text?',
+  discardedBy: 'text?',
+  discardedAt: 'time?',
+  discardedReason: 'text?',
+  expiresAt: 'number?',
+};
+
+const EFFECT: Shape<EffectRow> = {
+  fence: 'text',
+  run: 'number',
+  endsBy: 'time',
+  startedAt: 'time',
+  completedAt: 'time?',
+  result: 'text?',
+  expiresAt: 'number?',
+};
+
+const DEAD: Shape<DeadPointer> = { deadAt: 'time', type: 'text', lastError: 'text', fingerprint: 'text' };
+const REJECTED: Shape<RejectedPointer> = {
+  rejectedAt: 'time',
+  reason: 'text',
+  lastError: 'text',
+  fingerprint: 'text',
+  sentAt: 'time?',
+};
+const FAILED: Shape<FailedHint> = { failedAt: 'time', expiresAt: 'number' };
+const OPERATION: Shape<OperationRow> = {
+  at: 'time',
+  by: 'text',
+  command: 'text',
+  subject: 'text',
+  reason: 'text',
+  expiresAt: 'number',
+};
+
+const INBOX_STATUSES: readonly InboxStatus[] = ['PROCESSING', 'PROCESSED', 'FAILED', 'REJECTED', 'DISCARDED'];
+const OUTBOX_STATUSES: readonly OutboxStatus[] = ['PENDING', 'PUBLISHED', 'DEAD', 'DISCARDED'];
+const EFFECT_STATUSES: readonly EffectStatus[] = ['IN_PROGRESS', 'COMPLETED', 'RELEASED'];
+
+/**
+ * Reads an inbox row; `undefined` when there is none. What the inbox itself acts on can be read: it asks for no `leaseUntil`, no
+ * `fence` and no `attempts`.
+ */
+export function readInboxRow(item: Item | undefined): InboxRow | UnreadableRow | undefined {
+  return (
+    item && read<InboxRow>(item, INBOX, { statuses: INBOX_STATUSES, defaults: { fence: '', attempts: 0 } })
+  );
+}
+
+/** Reads an outbox row; `undefined` when there is none. One in another place than its event's is not found by its id: it is unreadable. */
+export function readOutboxRow(item: Item | undefined): OutboxRow | UnreadableRow | undefined {
+  if (item === undefined) return undefined;
+  const { PK, SK } = keyOf(item);
+  const eventId = SK.slice('EVENT#'.length);
+  if (!isEventId(eventId) || !SK.startsWith('EVENT#') || outboxKeyOf(eventId).PK !== PK)
+    return { PK, SK, unreadable: 'its key is not that of an event' };
+  // A sweep claims a PENDING row by its lease; without one nobody ever publishes it.
+  const defaults = { attempts: 0, ...(item.status === 'PENDING' ? {} : { leaseUntil: 0 }) };
+  return read<OutboxRow>(item, OUTBOX, { statuses: OUTBOX_STATUSES, defaults });
+}
+
+/** Reads an effect of a message. */
+export function readEffectRow(item: Item): EffectRow | UnreadableRow {
+  return read<EffectRow>(item, EFFECT, { statuses: EFFECT_STATUSES });
+}
+
+/** Reads the pointer at a DEAD event. */
+export function readDeadPointer(item: Item): DeadPointer | UnreadableRow {
+  return read<DeadPointer>(item, DEAD);
+}
+
+/** Reads the pointer at a REJECTED message. */
+export function readRejectedPointer(item: Item): RejectedPointer | UnreadableRow {
+  return read<RejectedPointer>(item, REJECTED);
+}
+
+/** Reads the hint at a FAILED message. */
+export function readFailedHint(item: Item): FailedHint | UnreadableRow {
+  return read<FailedHint>(item, FAILED);
+}
+
+/** Reads what an operator changed. */
+export function readOperation(item: Item): OperationRow | UnreadableRow {
+  return read<OperationRow>(item, OPERATION);
+}
+
+/** The differences between kinds of rows besides their attributes. */
+interface Rules<R extends Key> {
+  /** The statuses that there are. @default the row has none */
+  readonly statuses?: readonly string[];
+  /** The values of attributes that should be there, and may be missing. @default none may */
+  readonly defaults?: Partial<R>;
+}
+
+/**
+ * The attributes of the shape, or the reason why they are not there. A newer schema is named first: it explains all the rest.
+ * Every version writes its schema, so a row without one is not of a newer version.
+ */
+function read<R extends Key>(
+  item: Item,
+  shape: Shape<R>,
+  { statuses, defaults = {} }: Rules<R> = {},
+): R | UnreadableRow {
+  const key = keyOf(item);
+  const whole: Item = { schema: SCHEMA, ...defaults, ...item };
+  const problem =
+    schemaProblem(whole.schema) ?? statusProblem(whole.status, statuses) ?? shapeProblem(whole, shape);
+  if (problem !== undefined) return { ...key, unreadable: problem };
+  const names = [...Object.keys(shape), 'schema', ...(statuses === undefined ? [] : ['status'])];
+  const attributes = names.filter((name) => whole[name] !== undefined).map((name) => [name, whole[name]]);
+  return { ...key, ...Object.fromEntries(attributes) } as R;
+}
+
+function keyOf({ PK, SK }: Item): Key {
+  return { PK: String(PK), SK: String(SK) };
+}
+
+function schemaProblem(schema: unknown): string | undefined {
+  if (typeof schema !== 'number' || !Number.isSafeInteger(schema) || schema < 1)
+    return 'its "schema" is not a whole number from 1';
+  return schema > SCHEMA ? `its "schema" is ${schema}, and this version reads up to ${SCHEMA}` : undefined;
+}
+
+function statusProblem(status: unknown, known: readonly string[] | undefined): string | undefined {
+  if (known === undefined || known.some((one) => one === status)) return undefined;
+  if (status === undefined) return 'it has no "status"';
+  const said = typeof status === 'string' ? JSON.stringify(status.slice(0, 40)) : 'not a text';
+  return `its "status" is ${said}; expected ${known.join(', ')}`;
+}
+
+function shapeProblem(item: Item, shape: Readonly<Record<string, `${Kind}?` | Kind>>): string | undefined {
+  for (const [name, kind] of Object.entries(shape)) {
+    const value: unknown = item[name];
+    const { is, called } = KINDS[kind.replace('?', '') as Kind];
+    if (value === undefined && kind.endsWith('?')) continue;
+    if (value === undefined) return `it has no "${name}"`;
+    if (!is(value)) return `its "${name}" is not ${called}`;
+  }
+  return undefined;
+}
+
+const KINDS: Readonly<Record<Kind, { is(value: unknown): boolean; readonly called: string }>> = {
+  text: { is: (value) => typeof value === 'string', called: 'a text' },
+  time: { is: isTime, called: 'a time in epoch milliseconds' },
+  number: { is: (value) => Number.isSafeInteger(value), called: 'a whole number' },
+  flag: { is: (value) => typeof value === 'boolean', called: 'true or false' },
+  texts: {
+    is: (value) => value instanceof Set && [...value].every((text) => typeof text === 'string'),
+    called: 'a set of texts',
+  },
+};

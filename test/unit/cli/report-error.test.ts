@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { EXIT } from '../../../cli/frame/exit-code.ts';
+import { reportError } from '../../../cli/frame/report-error.ts';
+
+/** How an error is reported to a program. */
+function reported(error: unknown) {
+  let err = '';
+  const exit = reportError(error, true, {
+    env: {},
+    outIsTerminal: false,
+    errIsTerminal: false,
+    out: () => {},
+    err: (text) => {
+      err += text;
+    },
+    signal: new AbortController().signal,
+    exitCode: EXIT.ok,
+  });
+  return { exit, ...(JSON.parse(err) as { error: { code: string; message: string } }).error };
+}
+
+test.each([
+  new RangeError('Invalid time value'),
+  new TypeError("Cannot read properties of undefined (reading 'slice')"),
+  new SyntaxError('Unexpected token'),
+])('a failure of the command itself is a defect, and not AWS’s: %s', (error) => {
+  const { exit, code, message } = reported(error);
+  expect({ exit, code }).toEqual({ exit: EXIT.defect, code: 'DEFECT' });
+  expect(message).toContain(`${error.name}: ${error.message}`);
+  expect(message).toContain('a defect of the mailroom command');
+});
+
+test.each([
+  Object.assign(new Error('slow down'), { name: 'ThrottlingException', $metadata: {} }),
+  Object.assign(new SyntaxError('Unexpected token <'), { $response: {} }),
+  Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' }),
+])('what AWS, or the way to it, has failed is no defect: %s', (error) => {
+  expect(reported(error).exit).toBe(EXIT.aws);
+});

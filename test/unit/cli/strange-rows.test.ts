@@ -1,0 +1,215 @@
+import { describe, expect, test } from 'vitest';
+import { judgeLetters } from '../../../cli/letters/letter-verdict.ts';
+import { deathPlace, takeLetters } from '../../../cli/letters/letters.ts';
+import { messagesOf } from '../../../cli/messages.ts';
+import { readStatus } from '../../../cli/status/status-report.ts';
+import { statusText } from '../../../cli/status/status-text.ts';
+import { eventReports, traceText } from '../../../cli/trace/trace-text.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
+import { deadKey, effectKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+import type { Item } from '../../../lambdas/runtime/table.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { commit, fine, type Mailroom, why } from './support/why-rig.ts';
+
+const NEWER = 'its "schema" is 2, and this version reads up to 1';
+
+/** A published event, and the inbox row that somebody wrote of it. */
+async function published(row: object | undefined) {
+  const mailroom = mailroomInMemory([fine]);
+  const eventId = await commit(mailroom);
+  await mailroom.publish();
+  const now = mailroom.clock.now();
+  const key = inboxKey(worker.name, eventId);
+  if (row !== undefined) await put(mailroom, { ...key, schema: 1, fence: 'f', attempts: 1, ...row });
+  return { mailroom, eventId, now, key };
+}
+
+async function put({ memory }: Mailroom, Item: Item): Promise<void> {
+  await memory.write({ Put: { Item } });
+}
+
+const STRANGE = [
+  ['no status', { status: undefined }, 'it has no "status"'],
+  ['a status that nobody knows', { status: 'PARKED' }, 'its "status" is "PARKED"'],
+  ['a newer schema', { status: 'PROCESSED', schema: 2 }, NEWER],
+  ['a time that is none', { status: 'PROCESSED', processedAt: -1.5 }, 'its "processedAt" is not a time'],
+  ['a time beyond all dates', { status: 'FAILED', retryAt: 9e15 }, 'its "retryAt" is not a time'],
+  ['an error that is no text', { status: 'FAILED', lastError: { deep: 1 } }, 'its "lastError" is not a text'],
+] as const;
+
+describe('why and trace, of an inbox row that cannot be read', () => {
+  test.each(STRANGE)('for %s: say so, and show the row', async (_what, row, problem) => {
+    const { mailroom, eventId, key } = await published(row);
+    const { verdict, needed, story, trace } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({ state: 'unreadable', eventId, consumer: 'worker' });
+    expect(verdict.text).toContain(
+      `worker has a row of ThingHappened ${eventId} that cannot be read: ${problem}`,
+    );
+    expect(verdict.text).not.toContain('processed by every consumer');
+    expect(verdict.next).toMatch(/^aws dynamodb get-item .*--table-name Mailroom --key '\{/);
+    expect(verdict.next).toContain(key.PK);
+    expect(needed).toBe(true);
+    expect(story).toContain('worker unreadable');
+    expect(eventReports(trace, true)[0]?.consumers).toEqual({ worker: 'UNREADABLE' });
+    expect(traceText(trace, true)).toContain(problem);
+  });
+
+  test('tell of an effect that cannot be read, and of all the others', async () => {
+    const { mailroom, eventId, now } = await published({ status: 'FAILED' });
+    const effect = {
+      schema: 1,
+      status: 'COMPLETED',
+      fence: 'f',
+      endsBy: now,
+      startedAt: now,
+      completedAt: now,
+    };
+    await put(mailroom, { ...effectKey('worker', eventId, 'charge'), ...effect });
+    await put(mailroom, { ...effectKey('worker', eventId, 'mail'), ...effect, startedAt: 'just now' });
+    const { story, trace } = await why(mailroom, eventId);
+    expect(story).toEqual(expect.arrayContaining(['worker effect-completed', 'worker unreadable']));
+    expect(traceText(trace, false)).toContain('effect mail cannot be read: its "startedAt" is not a time');
+  });
+});
+
+describe('why and trace, of a message that was left PROCESSING', () => {
+  test('without a lease: it is taken over by the next receive, and late when that should have come', async () => {
+    const { mailroom, eventId, now } = await published({ status: 'PROCESSING' });
+    await put(mailroom, { ...inboxKey('worker', eventId), schema: 1, status: 'PROCESSING', claimedAt: now });
+    const { verdict, needed } = await why(mailroom, eventId);
+    expect(verdict.state).toBe('retrying');
+    expect(verdict.text).toMatch(
+      /stopped without an answer\. Its row has no lease\. Another worker takes it over/,
+    );
+    expect(needed).toBe(false);
+    await mailroom.clock.advance(16 * 60_000);
+    expect((await why(mailroom, eventId)).verdict.state).toBe('late');
+  });
+
+  test('because its time was up: it ran out of time, and how often in a row it was left', async () => {
+    const { mailroom, eventId, now } = await published(undefined);
+    const row = { schema: 1, status: 'PROCESSING', fence: 'f', attempts: 2, unfinished: 3, outOfTime: true };
+    await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now - 10_000 });
+    const { verdict, trace } = await why(mailroom, eventId);
+    expect(verdict.text).toContain(
+      'attempt 2 of 3, and ran out of time; 3 claims in a row were left unfinished. Its lease',
+    );
+    expect(traceText(trace, false)).toContain('ran out of time; 3 claims in a row were left unfinished');
+    await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now + 10_000 });
+    expect((await why(mailroom, eventId)).verdict.text).toMatch(
+      /is working on.*Before that it ran out of time/,
+    );
+
+    await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now - 10_000 });
+    await put(mailroom, { ...failedKey('worker', eventId), schema: 1, failedAt: now, expiresAt: now });
+    const { items } = await messagesOf(mailroom, worker, { limit: 100 });
+    expect(items).toMatchObject([
+      {
+        status: 'PROCESSING',
+        attempt: 2,
+        unfinished: 3,
+        outOfTime: true,
+        lastError: 'ran out of time; 3 claims in a row were left unfinished',
+      },
+    ]);
+  });
+});
+
+describe('why and trace, of an outbox row that cannot be read', () => {
+  test.each([
+    ['a newer schema', { schema: 2 }, NEWER],
+    ['a status that nobody knows', { status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"'],
+    ['no lease while it is PENDING', { status: 'PENDING', leaseUntil: undefined }, 'it has no "leaseUntil"'],
+  ])('for %s: say so, and what its consumers have of it', async (_what, change, problem) => {
+    const { mailroom, eventId } = await published({ status: 'PROCESSED', processedAt: Date.UTC(2050, 0) });
+    await put(mailroom, { ...mailroom.memory.item(outboxKeyOf(eventId)), ...change });
+    const { verdict, trace, story } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({ state: 'unreadable', eventId });
+    expect(verdict.text).toContain(problem);
+    expect(story).toEqual(['outbox unreadable', 'worker processed']);
+    expect(eventReports(trace, false)).toMatchObject([
+      { status: 'UNREADABLE', consumers: { worker: 'PROCESSED' } },
+    ]);
+    expect(traceText(trace, false)).toContain(problem);
+  });
+});
+
+describe('lists of messages and of letters', () => {
+  test('show rows, hints and pointers that cannot be read as just that', async () => {
+    const { mailroom, eventId } = await published({ status: 'PARKED' });
+    await put(mailroom, { ...failedKey('worker', eventId), schema: 1 });
+    await put(mailroom, { ...rejectedKey('worker', 'some'), schema: 2, rejectedAt: 'long ago' });
+    const { items } = await messagesOf(mailroom, worker, { limit: 100 });
+    expect(items.map(({ status, at, lastError }) => ({ status, at, lastError }))).toEqual([
+      { status: 'UNREADABLE', at: null, lastError: expect.stringContaining('its "status" is "PARKED"') },
+      { status: 'UNREADABLE', at: null, lastError: `cannot be read: ${NEWER}` },
+    ]);
+  });
+
+  test('judge a letter whose row cannot be read as unreadable, and its consumer is not asked', async () => {
+    const { mailroom, eventId } = await published({ status: 'PARKED' });
+    const [message] = mailroom.queue.messages();
+    mailroom.addLetter(worker.deadLetterQueue, {
+      messageId: 'letter-1',
+      receiptHandle: 'r',
+      body: message?.body ?? '',
+      sentAt: mailroom.clock.now(),
+      attributes: {},
+    });
+    const deps = { directory, table: mailroom.table, queues: mailroom.queues };
+    const place = deathPlace(directory, 'consumer:worker');
+    const { letters } = await takeLetters(deps, place, { limit: 10, hideS: 0 });
+    const check = () => Promise.resolve([]);
+    const judged = await judgeLetters({ ...deps, check, now: mailroom.clock.now() }, place, letters);
+    expect(judged).toMatchObject([
+      { eventId, verdict: 'unreadable', message: expect.stringContaining('its "status" is "PARKED"') },
+    ]);
+  });
+
+  test('show and judge pointers at DEAD events that cannot be read', async () => {
+    const { mailroom, eventId } = await published(undefined);
+    await put(mailroom, { ...deadKey(0, eventId), schema: 1, deadAt: 'long ago' });
+    await put(mailroom, {
+      ...deadKey(0, 'no event'),
+      schema: 1,
+      deadAt: 1,
+      type: 't',
+      lastError: 'e',
+      fingerprint: 'f',
+    });
+    const deps = { directory, table: mailroom.table, queues: mailroom.queues };
+    const place = deathPlace(directory, 'dead');
+    const { letters } = await takeLetters(deps, place, { limit: 10, hideS: 0 });
+    expect(letters.map(({ id, sentAt }) => [id, sentAt])).toEqual(
+      expect.arrayContaining([
+        [eventId, undefined],
+        ['no event', 1],
+      ]),
+    );
+    const check = () => Promise.resolve([]);
+    const judged = await judgeLetters({ ...deps, check, now: 1 }, place, letters);
+    expect(judged.map(({ id, verdict }) => [id, verdict]).sort()).toEqual([
+      [eventId, 'handled'],
+      ['no event', 'unreadable'],
+    ]);
+  });
+});
+
+test('the status needs somebody where rows cannot be read, and says where to look', async () => {
+  const { mailroom, eventId } = await published({ status: 'PARKED' });
+  await put(mailroom, { ...failedKey('worker', eventId), schema: 1, failedAt: 1, expiresAt: 1 });
+  await put(mailroom, { ...rejectedKey('worker', 'some'), schema: 2 });
+  const waiting = await commit(mailroom);
+  await put(mailroom, { ...mailroom.memory.item(outboxKeyOf(waiting)), leaseUntil: 'soon' });
+  const { table, queues, clock } = mailroom;
+  const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now: clock.now() });
+  expect(report).toMatchObject({
+    outbox: { pending: 1, unreadable: 1, oldestPendingMs: 0 },
+    consumers: { worker: { failed: 0, rejected: 0, unreadable: 2 } },
+    ok: false,
+  });
+  const text = statusText(report, (command) => `mailroom ${command}`);
+  expect(text).toContain('1 PENDING row in the outbox cannot be read');
+  expect(text).toContain('the rows of 2 messages of worker cannot be read');
+  expect(text).toContain('mailroom messages list --consumer worker');
+});
