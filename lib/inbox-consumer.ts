@@ -11,6 +11,7 @@ import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operat
 import { consumerSettings, selectionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
 import { directoryEntry } from './directory-entry.ts';
+import { type EarlierName, earlierNameProblems, fixName } from './fixed-name.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { maxReceiveCount } from './receives.ts';
@@ -23,8 +24,18 @@ import { type ConsumerSettings, consumerProblems } from './timings.ts';
 export interface InboxConsumerProps {
   /** The Mailroom whose events it sees, and whose table holds its inbox. */
   readonly mailroom: Mailroom;
-  /** Its name: part of the keys of its inbox rows, so it must never change. Lower-case letters, digits, hyphens. */
+  /**
+   * Its name: part of the keys of its inbox rows, so a deploy that changes it is refused unless `movedFrom` states it. Lower-case
+   * letters, digits, hyphens.
+   */
   readonly name: string;
+  /**
+   * The names that it had before, oldest first: they stay here for good. Under another name its inbox is empty. Before you add
+   * one, read "Renaming a consumer" in docs/deploying.md.
+   *
+   * @default it always had this name
+   */
+  readonly movedFrom?: readonly EarlierName[];
   /** The service it belongs to: the EventBridge `source` of the events that its handlers write. */
   readonly service: string;
   /** Which services' events it sees: their EventBridge `source`. */
@@ -146,6 +157,7 @@ export class InboxConsumer extends Construct {
     const settings = consumerSettings(props);
     refuse(`The consumer ${this.node.path}`, [
       ...consumerNameProblems(props.name),
+      ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
       ...selectionProblems(props),
       ...consumerProblems(settings),
@@ -190,6 +202,11 @@ export class InboxConsumer extends Construct {
     });
     this.letWatch(props.mailroom);
     this.function = this.handler(props, settings);
+    const earlier = (props.movedFrom ?? []).map(({ name }) => name);
+    const names = fixName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
+    // Before its rights, too: the old code would lose the inbox that it works on.
+    this.function.role?.node.addDependency(...names);
+    this.function.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.
     this.rule.node.addDependency(this.function);
     this.enterDirectory(props, settings);
@@ -242,6 +259,7 @@ export class InboxConsumer extends Construct {
       function: this.function.functionName,
       maxAttempts: settings.retry.attempts,
       inboxRetentionDays: settings.inboxRetention.toDays(),
+      inboxSince: inboxSince(props),
     };
     directoryEntry(this, consumerEntryName(table, props.name), entry);
   }
@@ -268,6 +286,7 @@ export class InboxConsumer extends Construct {
           retryFirstMs: settings.retry.first.toMilliseconds(),
           retryLongestMs: settings.retry.longest.toMilliseconds(),
           inboxRetentionDays: settings.inboxRetention.toDays(),
+          inboxSince: inboxSince(props),
         }),
       },
     });
@@ -282,6 +301,11 @@ export class InboxConsumer extends Construct {
     );
     return handler;
   }
+}
+
+/** When the inbox of its present name began; `undefined` where it never had another one. */
+function inboxSince({ movedFrom }: InboxConsumerProps): number | undefined {
+  return movedFrom?.at(-1)?.until.getTime();
 }
 
 /**

@@ -2,6 +2,7 @@ export type { ConsumerSlo } from './consumer-slo.ts';
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { AlarmThresholds } from './delivery-thresholds.ts';
 export { MailroomBus, type MailroomBusProps } from './event-bus.ts';
+export type { EarlierName } from './fixed-name.ts';
 export { InboxConsumer, type InboxConsumerProps, type RetryOptions } from './inbox-consumer.ts';
 export { Mailroom, type MailroomProps, type ProducerProps } from './mailroom.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom-table.ts';

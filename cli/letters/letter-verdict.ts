@@ -63,7 +63,7 @@ export async function judgeLetters(
     if (check?.ok === false) return { ...letter, verdict: 'fails', code: check.code, message: check.message };
     const daysSince = (mintedAt: number) =>
       shortestRetentionDays(history && asRow<InboxHistory>(history), mintedAt, consumer.inboxRetentionDays);
-    const tooOld = isTooOld(letter, daysSince, deps.now);
+    const tooOld = isTooOld(letter, daysSince, consumer, deps.now);
     return tooOld ? { ...letter, verdict: 'too-old', code: TOO_OLD } : { ...letter, verdict: 'runs' };
   });
 }
@@ -90,13 +90,14 @@ function problemOf(row: InboxRow | UnreadableRow | undefined): string | undefine
 function isTooOld(
   { row, eventId }: DeadItem,
   retentionDaysSince: (mintedAt: number) => number,
+  { inboxSince = 0 }: ConsumerEntry,
   now: number,
 ): boolean {
   if (row !== undefined)
     return !isUnreadable(row) && row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
   if (eventId === undefined) return false;
   const mintedAt = eventIdTime(eventId);
-  return now - mintedAt > retentionDaysSince(mintedAt) * DAY_MS;
+  return mintedAt < inboxSince || now - mintedAt > retentionDaysSince(mintedAt) * DAY_MS;
 }
 
 async function judgeDead(table: Table, letter: DeadItem): Promise<JudgedLetter> {

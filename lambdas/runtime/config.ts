@@ -9,9 +9,11 @@ interface Field<T extends string | number> {
   readonly env: string;
   readonly parse: (text: string) => T | undefined;
   readonly expected: string;
+  /** Whether the variable may be missing. @default false */
+  readonly optional?: boolean;
 }
 
-type Fields<C> = { readonly [K in keyof C]: Field<C[K] & (string | number)> };
+type Fields<C> = { readonly [K in keyof C]-?: Field<C[K] & (string | number)> };
 
 function text(env: string): Field<string> {
   return { env, parse: (value) => (value === '' ? undefined : value), expected: 'a text that is not empty' };
@@ -94,6 +96,12 @@ export interface ConsumerConfig extends ProducerConfig {
   readonly retryLongestMs: number;
   /** How long a processed inbox row is kept before TTL may delete it, days. */
   readonly inboxRetentionDays: number;
+  /**
+   * When the inbox began, epoch milliseconds: what is older may have been processed under an earlier name of the consumer.
+   *
+   * @default it has no earlier name
+   */
+  readonly inboxSince?: number | undefined;
 }
 
 /** What the scheduled audit needs to know. */
@@ -131,6 +139,7 @@ const consumerFields: Fields<ConsumerConfig> = {
   retryFirstMs: integer('MAILROOM_RETRY_FIRST_MS', 0, DELAY_MAX_MS),
   retryLongestMs: integer('MAILROOM_RETRY_LONGEST_MS', 0, DELAY_MAX_MS),
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, 3_650),
+  inboxSince: { ...integer('MAILROOM_INBOX_SINCE', 0, Number.MAX_SAFE_INTEGER), optional: true },
 };
 
 const auditFields: Fields<AuditConfig> = {
@@ -140,13 +149,16 @@ const auditFields: Fields<AuditConfig> = {
 
 function encode<C extends object>(fields: Fields<C>, config: C): Record<string, string> {
   return Object.fromEntries(
-    entriesOf(fields).map(([name, field]) => [field.env, String(config[name])] as const),
+    entriesOf(fields).flatMap(([name, field]) =>
+      config[name] === undefined ? [] : [[field.env, String(config[name])]],
+    ),
   );
 }
 
 function decode<C extends object>(fields: Fields<C>, env: Environment): C {
-  const entries = entriesOf(fields).map(([name, field]) => {
+  const entries = entriesOf(fields).flatMap(([name, field]) => {
     const value = env[field.env];
+    if (value === undefined && field.optional) return [];
     const parsed = value === undefined ? undefined : field.parse(value);
     if (parsed === undefined) {
       const found = value === undefined ? 'is not set' : `is "${value}"`;
@@ -156,7 +168,7 @@ function decode<C extends object>(fields: Fields<C>, env: Environment): C {
           "give a producer's function to mailroom.addProducer, make a consumer's by InboxConsumer, or set it yourself.",
       );
     }
-    return [name, parsed] as const;
+    return [[name, parsed]];
   });
   return Object.fromEntries(entries) as C;
 }

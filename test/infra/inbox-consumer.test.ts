@@ -169,8 +169,7 @@ describe('defaults that follow what is set', () => {
       type: `SomethingWithALongNameHappened${index}`,
     }));
     const tiers = [{}, { events }].map((props) => {
-      const [, entry] = Object.values(resources(consumerTemplate(props), 'AWS::SSM::Parameter'));
-      return entry?.Properties.Tier;
+      return only(consumerTemplate(props), 'AWS::SSM::Parameter', /^ConsumerDirectoryEntry/).Properties.Tier;
     });
     expect(tiers).toEqual(['Intelligent-Tiering', 'Intelligent-Tiering']);
   });

@@ -46,7 +46,7 @@ test('names that others rely on are those that were reviewed', async () => {
   const runtime = sources('lambdas/runtime');
   const environments = {
     producer: encodeProducerConfig(consumerConfig),
-    consumer: encodeConsumerConfig(consumerConfig),
+    consumer: encodeConsumerConfig({ ...consumerConfig, inboxSince: 0 }),
     relay: encodeRelayConfig(relayConfig),
     audit: encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 60_000 }),
   };

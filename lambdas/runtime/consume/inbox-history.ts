@@ -18,6 +18,7 @@ export interface InboxMemoryDeps {
   readonly clock: Clock;
   readonly consumer: string;
   readonly inboxRetentionDays: number;
+  readonly inboxSince?: number | undefined;
 }
 
 const DAY_MS = 86_400_000;
@@ -42,7 +43,7 @@ const WRITES_MAX = 5;
  * that is younger than every retention since its minting would still have its row, had it been handled.
  */
 export function createInboxMemory(deps: InboxMemoryDeps): InboxMemory {
-  const { table, clock, consumer, inboxRetentionDays } = deps;
+  const { table, clock, consumer, inboxRetentionDays, inboxSince = 0 } = deps;
   let history: InboxHistory | undefined;
   let opened: Promise<void> | undefined;
 
@@ -94,6 +95,12 @@ export function createInboxMemory(deps: InboxMemoryDeps): InboxMemory {
     forgotten: (eventId) => {
       if (!isEventId(eventId)) return undefined;
       const mintedAt = eventIdTime(eventId);
+      if (mintedAt < inboxSince) {
+        return (
+          `The event was written before ${new Date(inboxSince).toISOString()}, when the consumer had another name, and has no row ` +
+          'under this one: it may have been processed before. Only an operator can let it run.'
+        );
+      }
       const days = shortestRetentionDays(history, mintedAt, inboxRetentionDays);
       if (clock.now() - mintedAt <= days * DAY_MS) return undefined;
       const which = days < inboxRetentionDays ? ', the shortest since it was written,' : '';

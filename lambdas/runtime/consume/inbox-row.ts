@@ -22,6 +22,7 @@ export interface InboxDeps {
   readonly consumer: string;
   readonly leaseMs: number;
   readonly inboxRetentionDays: number;
+  readonly inboxSince?: number | undefined;
 }
 
 /** The two ways in which an inbox row is written once it is there: alone under its fence, or with others in a transaction. */

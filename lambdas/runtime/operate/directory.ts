@@ -47,6 +47,8 @@ export interface ConsumerEntry {
   readonly function: string;
   readonly maxAttempts: number;
   readonly inboxRetentionDays: number;
+  /** When its inbox began, where it had another name before, epoch milliseconds. */
+  readonly inboxSince?: number | undefined;
   /** When the entry was last changed, epoch milliseconds. Not part of it: whoever reads the parameters is told. */
   readonly changedAt?: number | undefined;
 }
@@ -75,6 +77,14 @@ export function mailroomEntryName(table: string): string {
 /** The name of the parameter that holds a consumer's entry. */
 export function consumerEntryName(table: string, consumer: string): string {
   return `${directoryPath(table)}/consumers/${consumer}`;
+}
+
+/**
+ * The name of the parameter that holds one of a consumer's names: see `lib/fixed-name.ts`. CloudFormation shows it when it
+ * refuses a deploy, so it says why. It is no entry of the directory.
+ */
+export function inboxNamePath(table: string, queueName: string, index: number): string {
+  return `${directoryPath(table)}/inboxes/${queueName}/renaming-a-consumer-needs-movedFrom-${index}`;
 }
 
 /** A parameter as it is stored. */

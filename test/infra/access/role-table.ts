@@ -74,6 +74,7 @@ const OTHER_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   'AWS::Lambda::Function': ['lambda:InvokeFunction', 'lambda:UpdateFunctionCode'],
   'AWS::SSM::Parameter': [
     'ssm:GetParameter',
+    'ssm:GetParameterHistory',
     'ssm:GetParametersByPath',
     'ssm:PutParameter',
     'ssm:DeleteParameter',

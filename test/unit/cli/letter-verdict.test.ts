@@ -32,7 +32,7 @@ function letter(row: Partial<InboxRow> | undefined, { ageDays = 1, body = 'reada
 }
 
 /** Judges letters with a consumer that can read all but one body. */
-async function judge(letters: readonly DeadItem[], table = memoryTable()) {
+async function judge(letters: readonly DeadItem[], table = memoryTable(), at = place) {
   const asked: string[] = [];
   const judged = await judgeLetters(
     {
@@ -47,7 +47,7 @@ async function judge(letters: readonly DeadItem[], table = memoryTable()) {
         });
       },
     },
-    place,
+    at,
     letters,
   );
   return { judged, asked };
@@ -100,6 +100,13 @@ describe('a letter', () => {
       [25, 18].map((ageDays) => letter(undefined, { ageDays })),
       table,
     );
+    expect(judged).toMatchObject([{ verdict: 'too-old' }, { verdict: 'runs' }]);
+  });
+
+  test('without a row and from before its consumer got its name is too old', async () => {
+    const consumer = { ...place.consumer, inboxSince: NOW - 2 * DAY_MS } as ConsumerEntry;
+    const letters = [3, 1].map((ageDays) => letter(undefined, { ageDays }));
+    const { judged } = await judge(letters, memoryTable(), { ...place, consumer });
     expect(judged).toMatchObject([{ verdict: 'too-old' }, { verdict: 'runs' }]);
   });
 

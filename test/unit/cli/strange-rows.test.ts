@@ -60,6 +60,7 @@ describe('why and trace, of an inbox row that cannot be read', () => {
       schema: 1,
       status: 'COMPLETED',
       fence: 'f',
+      run: 1,
       endsBy: now,
       startedAt: now,
       completedAt: now,

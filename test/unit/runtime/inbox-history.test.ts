@@ -150,6 +150,22 @@ describe('an event is too old by the shortest retention since it was minted:', (
     expect(fresh.handle).toHaveBeenCalledTimes(1);
   });
 
+  test('under a new name, what was written before the move is rejected, and what is newer runs', async () => {
+    const parts = bench();
+    const before = envelope(parts);
+    await parts.clock.advance(HOUR_MS);
+    const moved = started(parts, 35, { inboxSince: parts.clock.now() });
+    const after = envelope(parts);
+    await deliver(parts, moved, before);
+    expect(moved.handle).not.toHaveBeenCalled();
+    expect(inboxRow(parts, before)).toMatchObject({
+      reason: 'EVENT_TOO_OLD',
+      lastError: expect.stringContaining('when the consumer had another name'),
+    });
+    await deliver(parts, moved, after);
+    expect(moved.handle).toHaveBeenCalledTimes(1);
+  });
+
   test('an operator lets one run that was rejected', async () => {
     const parts = bench();
     const event = envelope(parts);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/clock.ts';
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import {
@@ -6,7 +7,6 @@ import {
   discardMessage,
   resolveMessage,
 } from '../../../lambdas/runtime/operate/message-operations.ts';
-import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/clock.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
 import { eventBridgeMessage } from '../../../lambdas/runtime/testing.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';

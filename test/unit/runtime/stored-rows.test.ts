@@ -87,6 +87,7 @@ describe('a stored row', () => {
       ...effectKey('payments', eventId, 'charge'),
       status: 'IN_PROGRESS',
       fence: 'f',
+      run: 1,
       endsBy: NOW,
     };
     expect(readEffectRow(effect)).toMatchObject({ unreadable: 'it has no "startedAt"' });
