@@ -27,6 +27,7 @@ export const RUNBOOK_ANCHORS = [
   'a-rule-fails',
   'messages-need-many-attempts',
   'a-fence-refused-a-write',
+  'an-effect-has-no-stable-name',
   'functions-are-throttled',
   'the-table-is-throttled',
   'the-watch-is-blind',

@@ -195,6 +195,7 @@ function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
         named(metrics.attemptsOverThree, 'attempts over 3'),
         named(metrics.leasesExpired, 'leases expired'),
         named(metrics.fenceRefused, 'fence refused'),
+        named(metrics.unstableEffects, 'unstable effects'),
         named(metrics.throttles, 'throttles'),
         named(metrics.failedInvocations, 'rule failures'),
         named(metrics.lost, 'lost'),

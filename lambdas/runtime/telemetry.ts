@@ -30,6 +30,7 @@ export type MetricName =
   | 'LeasesExpired'
   | 'FenceRefused'
   | 'ProcessLatency'
+  | 'UnstableEffects'
   | 'EventsMissing'
   | 'EventsDoubled';
 

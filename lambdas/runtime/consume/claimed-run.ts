@@ -79,7 +79,7 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
   };
 
   async function threw(delivery: Delivery, claim: Claim, effects: Effects, error: unknown): Promise<Outcome> {
-    if (isAlreadyProcessed(error)) return complete(delivery, claim, effects, undefined);
+    if (isAlreadyProcessed(error)) return complete(delivery, claim, effects, undefined, false);
     if (isPoison(error)) return reject(delivery, claim, error);
     if (claim.attempt >= config.maxAttempts)
       return reject(delivery, claim, attemptsSpent(claim.attempt, error));
@@ -105,10 +105,11 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
     claim: Claim,
     effects: Effects,
     result: unknown,
+    wholeRun = true,
   ): Promise<Outcome> {
     const refusal = await inbox.complete(claim, result);
     if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
-    return processed(delivery, claim, effects);
+    return processed(delivery, claim, effects, wholeRun);
   }
 
   async function reject(delivery: Delivery, claim: Claim, error: unknown): Promise<Outcome> {
@@ -119,9 +120,14 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
   }
 
   /** The work is done. Its effects' rows may expire from now on; where that cannot be written, they stay. */
-  async function processed(delivery: Delivery, claim: Claim, effects: Effects): Promise<Outcome> {
+  async function processed(
+    delivery: Delivery,
+    claim: Claim,
+    effects: Effects,
+    wholeRun = true,
+  ): Promise<Outcome> {
     await effects
-      .expire()
+      .expire(wholeRun)
       .catch((error: unknown) =>
         outcomes.logFailure('The effects of a processed message keep their rows', delivery, error),
       );
