@@ -28,6 +28,7 @@ export const RUNBOOK_ANCHORS = [
   'messages-need-many-attempts',
   'a-consumer-cannot-reach-its-table',
   'a-fence-refused-a-write',
+  'an-effect-has-no-stable-name',
   'functions-are-throttled',
   'the-table-is-throttled',
   'the-watch-is-blind',

@@ -120,6 +120,15 @@ function hardships(name: string, metrics: ConsumerMetrics, thresholds: Threshold
       metric: metrics.fenceRefused,
       threshold: thresholds.fenceRefused,
     },
+    {
+      id: 'UnstableEffects',
+      anchor: 'an-effect-has-no-stable-name',
+      severity: 'ticket',
+      what: `A message of ${name} was processed without an effect that an earlier attempt had completed; the log names both.`,
+      run: 'why <eventId>',
+      metric: metrics.unstableEffects,
+      threshold: 0,
+    },
   ];
 }
 

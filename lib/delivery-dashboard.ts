@@ -201,6 +201,7 @@ function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
         named(metrics.tableFailures, 'table out of reach'),
         named(metrics.leasesExpired, 'leases expired'),
         named(metrics.fenceRefused, 'fence refused'),
+        named(metrics.unstableEffects, 'unstable effects'),
         named(metrics.throttles, 'throttles'),
         named(metrics.failedInvocations, 'rule failures'),
         named(metrics.lost, 'lost'),

@@ -100,6 +100,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: InboxConsumer) {
     attemptsOverThree: counter('AttemptsOverThree'),
     leasesExpired: counter('LeasesExpired'),
     fenceRefused: counter('FenceRefused'),
+    unstableEffects: counter('UnstableEffects'),
     latency: own(consumer, 'ProcessLatency', dimensionsMap, Stats.p(slo?.percentile ?? 99), COUNT_PERIOD),
     delivered: ruleMetric('Invocations'),
     failedInvocations: ruleMetric('FailedInvocations'),

@@ -32,6 +32,7 @@ export type MetricName =
   | 'LeasesExpired'
   | 'FenceRefused'
   | 'ProcessLatency'
+  | 'UnstableEffects'
   | 'EventsMissing'
   | 'EventsDoubled'
   | 'RowsUnreadable';

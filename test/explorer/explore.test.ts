@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
+import { type LeasedContext, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type ExploredParts, explore, type MemoryTable } from '../../lambdas/runtime/testing.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 
@@ -81,6 +81,52 @@ describe('explore', () => {
       schedules: 1,
       crashPoints: 0,
     });
+  });
+
+  it.for<[string, (ctx: LeasedContext, made: { n: number }) => string]>([
+    ['the attempt', (ctx) => `charge-${ctx.attempt}`],
+    [
+      'a counter',
+      (_ctx, made) => {
+        made.n += 1;
+        return `charge-${made.n}`;
+      },
+    ],
+  ])('finds an effect that is named by %s, and says how to name it', async ([, nameOf]) => {
+    const failure = explore(
+      (_parts, made) =>
+        leased(ThingHappened, async (_event, ctx) => {
+          await ctx.once(nameOf(ctx, made), async () => 'charged');
+        }),
+      { event, world: () => ({ n: 0 }), check: () => {} },
+    );
+    await expect(failure).rejects.toMatchObject({ code: 'SCHEDULE_BROKEN' });
+    await expect(failure).rejects.toThrow(
+      /asked for "charge-2" and never asked for "charge-1"[\s\S]*never by a time/,
+    );
+  });
+
+  it('tells schedules apart by what the world holds: here, a charge that was begun and never captured', async () => {
+    class Bank {
+      readonly charges = new Map<string, { captured: boolean }>();
+    }
+    const failure = explore(
+      ({ table }, bank) =>
+        leased(ThingHappened, async ({ eventId }) => {
+          if (bank.charges.has(eventId)) return; // begun by an earlier attempt, which may have died before the capture
+          const charge = { captured: false };
+          bank.charges.set(eventId, charge);
+          await table.get(COUNTER).catch(() => undefined);
+          charge.captured = true;
+        }),
+      {
+        event,
+        world: () => new Bank(),
+        check: (_table, bank) => expect([...bank.charges.values()]).toEqual([{ captured: true }]),
+      },
+    );
+    await expect(failure).rejects.toMatchObject({ code: 'SCHEDULE_BROKEN' });
+    await expect(failure).rejects.toThrow('get COUNTER#1 COUNTER -> crash before it');
   });
 
   it('finds a handler that no schedule can bring to its end', async () => {

@@ -35,7 +35,7 @@ describe('a deploy that changes a consumer’s name', () => {
   });
 
   test('and whatever else changes, goes through', () => {
-    const after = deployed(payments, { events: [{ type: 'OrderPaid' }], maxAttempts: 7 });
+    const after = deployed(payments, { events: [{ type: 'OrderPaid' }], retry: { attempts: 7 } });
     expect(taken(deployed(payments), after)).toEqual([]);
   });
 

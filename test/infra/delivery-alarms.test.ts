@@ -115,6 +115,11 @@ describe('the alarms of the order system', () => {
       { ...over(0), ...metric('Mailroom', 'FenceRefused') },
     ],
     [
+      'an effect has no stable name',
+      'paymentsUnstableEffects',
+      { ...over(0), ...metric('Mailroom', 'UnstableEffects') },
+    ],
+    [
       'a consumer is throttled',
       'paymentsThrottles',
       { ...over(0), ...metric('AWS/Lambda', 'Throttles'), ...times(3) },

@@ -90,7 +90,7 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
   };
 
   async function threw(delivery: Delivery, claim: Claim, effects: Effects, error: unknown): Promise<Outcome> {
-    if (isAlreadyProcessed(error)) return complete(delivery, claim, effects, undefined);
+    if (isAlreadyProcessed(error)) return complete(delivery, claim, effects, undefined, false);
     if (isPoison(error)) return reject(delivery, claim, error);
     const cause = isRetryLater(error) ? (error.cause ?? error) : error;
     if (claim.attempt >= config.maxAttempts)
@@ -161,10 +161,11 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
     claim: Claim,
     effects: Effects,
     result: unknown,
+    wholeRun = true,
   ): Promise<Outcome> {
     const refusal = await settle(claim, () => inbox.complete(claim, result));
     if (refusal !== undefined) return outcomes.fenceRefused(delivery, refusal);
-    return processed(delivery, claim, effects);
+    return processed(delivery, claim, effects, wholeRun);
   }
 
   async function reject(delivery: Delivery, claim: Claim, error: unknown): Promise<Outcome> {
@@ -175,9 +176,14 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
   }
 
   /** The work is done. Its effects' rows may expire from now on; where that cannot be written, they stay. */
-  async function processed(delivery: Delivery, claim: Claim, effects: Effects): Promise<Outcome> {
+  async function processed(
+    delivery: Delivery,
+    claim: Claim,
+    effects: Effects,
+    wholeRun = true,
+  ): Promise<Outcome> {
     await effects
-      .expire()
+      .expire(wholeRun)
       .catch((error: unknown) =>
         outcomes.logFailure('The effects of a processed message keep their rows', delivery, error),
       );

@@ -15,8 +15,14 @@ export interface LeasedContext {
    * idempotency key, `<consumer>:<eventId>:<name>`, which is to be handed to the provider. A provider that honours
    * it makes the effect happen once; one that ignores it may see it again after a crash before the result was stored.
    *
-   * @param name - names the effect within the handler, another name for each; 1 to 64 letters, digits, dots, dashes, underscores; never
-   * rename it
+   * The name must be the same in every attempt, and after every deployment: under another name, and so another key, the
+   * effect happens again. Make it of what the effect does and of what the event says (`charge`, `ship-${item.sku}`), never
+   * of a time, a counter, a random value or {@link LeasedContext.attempt}. When a message is processed without an effect
+   * that an earlier attempt had completed, the error `UNSTABLE_EFFECTS` is logged with the names, and the metric
+   * `UnstableEffects` counts it. That is also so when this attempt took another path, for example because the order was
+   * cancelled in between: the earlier effect then needs a compensation.
+   *
+   * @param name - names the effect within the handler, another name for each; 1 to 64 letters, digits, dots, dashes, underscores
    * @param effect - its result is stored as JSON (at most 100,000 characters) and handed back as JSON reads: a `Date` as a string
    * @throws what `effect` throws: the effect is then released and the next attempt runs it again
    * @throws `EFFECT_REPEATED` when an effect of this name has succeeded in this run: in a loop, put the item into the name

@@ -1,11 +1,12 @@
 import { IdempotencyConfig, makeIdempotent } from '@aws-lambda-powertools/idempotency';
 import type { Context } from 'aws-lambda';
 import { MailroomError, PoisonMessage } from '../errors.ts';
-import { effectKey, expiresAt, SCHEMA } from '../rows.ts';
+import { asRow, type EffectRow, effectKey, expiresAt, SCHEMA } from '../rows.ts';
 import { type Item, UPDATE_EACH_MAX } from '../table.ts';
 import { type EffectDeps, EffectPersistence } from './effect-persistence.ts';
 import type { Claim } from './inbox-conditions.ts';
 import type { JsonOf } from './json-of.ts';
+import { reportUnstableEffects, type StoredEffect } from './unstable-effects.ts';
 
 /** The longest stored result of an effect, in characters of JSON: it shares its item's 400 KB with little else. */
 const EFFECT_RESULT_MAX_CHARS = 100_000;
@@ -20,8 +21,13 @@ export interface Effects {
   idle(): Promise<void>;
   /** Whether one of them is running. */
   running(): boolean;
-  /** Lets TTL delete the effects' rows: only after the message is PROCESSED. */
-  expire(): Promise<void>;
+  /**
+   * Only after the message is PROCESSED: lets TTL delete the effects' rows, and reports those of earlier attempts that
+   * this one never asked for.
+   *
+   * @param wholeRun - whether the handler ran to its end, and so asked for every effect that it wants
+   */
+  expire(wholeRun: boolean): Promise<void>;
 }
 
 /** Makes the side effects of one claim. */
@@ -90,9 +96,11 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
       while (running.size > 0) await Promise.allSettled(running.values());
     },
 
-    expire: async () => {
+    expire: async (wholeRun) => {
       const triedBefore = claim.attempt > 1 || claim.takenOver || claim.lastError !== undefined;
-      const names = triedBefore ? await effectNames() : [...used];
+      const stored = triedBefore ? await storedEffects() : undefined;
+      if (stored !== undefined && wholeRun) reportUnstableEffects(deps.telemetry, eventId, stored, used);
+      const names = stored?.map(({ name }) => name) ?? [...used];
       if (names.length === 0) return;
       const set = { expiresAt: expiresAt(clock.now(), deps.inboxRetentionDays) };
       for (let i = 0; i < names.length; i += UPDATE_EACH_MAX) {
@@ -106,16 +114,18 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
   };
 
   /** Also the effects of earlier attempts, which this one may not have come to. */
-  async function effectNames(): Promise<string[]> {
+  async function storedEffects(): Promise<StoredEffect[]> {
     const { PK, SK } = effectKey(consumer, eventId, '');
-    const names: string[] = [];
+    const effects: StoredEffect[] = [];
     let cursor: Item | undefined;
     do {
       const page = await table.query({ pk: PK, skPrefix: SK, cursor });
-      names.push(...page.items.map((item) => String(item.SK).slice(SK.length)));
+      for (const row of page.items.map(asRow<EffectRow>)) {
+        effects.push({ name: row.SK.slice(SK.length), status: row.status });
+      }
       cursor = page.cursor;
     } while (cursor !== undefined);
-    return names;
+    return effects;
   }
 }
 

@@ -12,7 +12,6 @@ import { eventBridgeMessage } from '../memory-bus.ts';
 import { type MemoryQueue, memoryQueue } from '../memory-queue.ts';
 import type { KeyNames } from '../memory-store.ts';
 import { type MemoryTable, memoryTable } from '../memory-table.ts';
-import { memoryTelemetry } from '../memory-telemetry.ts';
 import type { Actor, Scheduler, World } from './actor.ts';
 import { named } from './call-outcomes.ts';
 import { digest } from './digest.ts';
@@ -20,6 +19,7 @@ import { inboxViolation } from './inbox-rules.ts';
 import { type HandlerLog, observed } from './observed-handler.ts';
 import { isHint, scheduledQueue, scheduledTable } from './ports.ts';
 import { type Change, watchedTable } from './watched-table.ts';
+import { watchedTelemetry } from './watched-telemetry.ts';
 
 /** What a handler under exploration may use. */
 export interface ExploredParts {
@@ -248,7 +248,7 @@ export async function consumerWorld(
       handlers: [handler],
       clock: actor.clock,
       random: actor.random,
-      telemetry: memoryTelemetry(),
+      telemetry: watchedTelemetry(violate),
     });
     return consume({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
   }

@@ -12,6 +12,7 @@ import {
   timelineText,
   type Violation,
 } from './exploration.ts';
+import { worldDigest } from './world-digest.ts';
 
 /** How a handler is explored. */
 export interface ExploreOptions<W> {
@@ -20,8 +21,14 @@ export interface ExploreOptions<W> {
   /** Looks at the table when all is over, and throws what is wrong: that a write was made twice, or not at all. */
   readonly check: (table: MemoryTable, world: W) => void;
   /**
-   * Makes what the handler needs beside its table, such as the fake of a provider, anew for each schedule. Its state
-   * may depend only on the `ctx.once` effects that happened. @default nothing
+   * Makes what the handler needs beside its table, such as the fake of a provider, anew for each schedule.
+   *
+   * Schedules that come to the same state are walked on only once, so keep the world's state where it can be compared: in
+   * fields, arrays, Maps, Sets and dates, nested as you like. State in closures and private fields (`#balance`) is not
+   * seen, unless a `toJSON` method returns it. What never repeats, such as a random value or a time, belongs in no world: no
+   * two states would be the same.
+   *
+   * @default nothing
    */
   readonly world?: (() => W) | undefined;
   /** Items that are in the Mailroom table before. @default none */
@@ -54,8 +61,8 @@ export interface ExploreReport {
  * Puts a consumer's handler through every schedule within its bounds: two workers on one message, in every order of
  * their calls; a crash before and after each call, also of each `ctx.once` effect; calls that fail, whose answers are
  * lost, or that take effect late; leases that run out. After each schedule the system is let come to rest, and has to
- * be right: the message PROCESSED, no letter in the dead-letter queue, no effect run again once its result is stored
- * or by two workers at once, and whatever `check` says.
+ * be right: the message PROCESSED, no letter in the dead-letter queue, no effect run again once its result is stored,
+ * or by two workers at once, or under another name in a later attempt, and whatever `check` says.
  *
  * The handler must be the same each time: no time, chance or state of its own between schedules. What it reads and
  * writes goes through the table that it is handed, or through `ctx`.
@@ -110,6 +117,7 @@ function handlerScenario<W>(
       }
       return {
         ...world,
+        state: () => `${world.state()} ${worldDigest(beside)}`,
         settle: () => void world.work(scheduler.actor('rest'), REST_RECEIVES),
         verdict: () => world.unrest() ?? checked(() => check(world.memory, beside)),
       };

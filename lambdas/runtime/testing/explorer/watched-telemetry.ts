@@ -1,0 +1,19 @@
+import { UNSTABLE_EFFECTS } from '../../consume/unstable-effects.ts';
+import { errorMessage, isErrorWithCode } from '../../errors.ts';
+import type { Telemetry } from '../../telemetry.ts';
+import { memoryTelemetry } from '../memory-telemetry.ts';
+
+/** Telemetry that takes a report of unstable effects for what it is: something that may never happen. */
+export function watchedTelemetry(violate: (what: string) => void): Telemetry {
+  const memory = memoryTelemetry();
+  return {
+    ...memory,
+    log: {
+      ...memory.log,
+      error: (_message, ...[extra]) => {
+        const error = (extra as { readonly error?: unknown } | undefined)?.error;
+        if (isErrorWithCode(error, UNSTABLE_EFFECTS)) violate(errorMessage(error));
+      },
+    },
+  };
+}

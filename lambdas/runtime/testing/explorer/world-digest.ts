@@ -1,0 +1,43 @@
+import { isAnyArrayBuffer } from 'node:util/types';
+import { hash } from './schedule.ts';
+
+/**
+ * What a user's `world` holds, as one short text: equal for worlds that look alike from outside. It reads what an object
+ * shows: its own enumerable fields, the entries of a Map or a Set, and what `toJSON` returns. Private fields, closures and
+ * promises show nothing. Order counts, because a handler can see it. An object that is met again is named by where it was met
+ * first, so that cycles end and shared objects differ from equal ones.
+ */
+export function worldDigest(world: unknown): string {
+  const met = new Map<object, number>();
+  return hash(text(world));
+
+  function text(value: unknown): string {
+    if (typeof value === 'string') return JSON.stringify(value);
+    if (typeof value === 'function') return 'function';
+    if (typeof value !== 'object' || value === null) {
+      return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`;
+    }
+    const before = met.get(value);
+    if (before !== undefined) return `#${before}`;
+    met.set(value, met.size);
+    return `${value.constructor?.name ?? ''}${contents(value)}`;
+  }
+
+  function contents(value: object): string {
+    if (value instanceof Map) return list('{', value.entries(), '}') + fields(value);
+    if (value instanceof Set) return list('{', value.values(), '}') + fields(value);
+    if (Array.isArray(value)) return list('[', value, ']');
+    if (isAnyArrayBuffer(value)) return list('[', new Uint8Array(value), ']');
+    if (value instanceof Error) return text(`${value.name}: ${value.message}`) + fields(value);
+    const shown: unknown = 'toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON() : value;
+    return shown === value ? fields(value) : text(shown);
+  }
+
+  function fields(value: object): string {
+    return list('(', Object.entries(value), ')');
+  }
+
+  function list(open: string, parts: Iterable<unknown>, close: string): string {
+    return `${open}${Array.from(parts, text).join()}${close}`;
+  }
+}
