@@ -4,17 +4,17 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const auditMutants: readonly Mutant[] = [
   ...mutantsOf('audit/audit-walk.ts', unit('audit', 'audit-verdict'), [
     {
-      rule: 'an event that was minted before the range is left out',
+      rule: 'an event minted before the range is left out',
       from: 'mintedAt < since ||',
       to: '',
     },
     {
-      rule: 'an event that was minted after the range is left out',
+      rule: 'an event minted after the range is left out',
       from: '|| mintedAt >= until',
       to: '',
     },
     {
-      rule: 'only a published event is expected of its consumers',
+      rule: 'only a published event is expected at its consumers',
       from: "if (row.status !== 'PUBLISHED') return;",
       to: '',
     },
@@ -25,7 +25,7 @@ export const auditMutants: readonly Mutant[] = [
       killers: unit('audit-repair'),
     },
     {
-      rule: 'a message that nobody tries again is looked for',
+      rule: 'a message that is overdue is looked for',
       from: 'row === undefined || isOverdue(row, overdueAt)',
       to: 'row === undefined',
     },
@@ -35,22 +35,22 @@ export const auditMutants: readonly Mutant[] = [
       to: 'cursor = undefined;',
     },
     {
-      rule: 'a row whose envelope is not its own is unreadable',
+      rule: 'a row with the envelope of another event is unreadable',
       from: 'envelope?.eventId !== eventId ||',
       to: '',
     },
     {
-      rule: 'a row in a state that this version does not know is unreadable',
+      rule: 'a row with an unknown status is unreadable',
       from: '|| count === undefined',
       to: '',
     },
     {
-      rule: 'the audit reads no further when its time is over',
+      rule: 'the audit stops reading when its time is up',
       from: 'if (!goesOn()) return false;',
       to: '',
     },
     {
-      rule: 'the audit says how far it has seen everything',
+      rule: 'the audit reports how far it has read',
       from: 'if (whole.includes(false)) break;',
       to: '',
     },
@@ -64,14 +64,13 @@ export const auditMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('audit/audit.ts', unit('audit', 'audit-verdict'), [
     {
-      rule: 'a message is overdue only after the grace',
+      rule: 'a message is overdue only after the grace period',
       from: 'overdueAt: startedAt - graceMs',
       to: 'overdueAt: startedAt',
-      equivalent:
-        'The verdict on a message that has a row asks once more whether it is overdue for as long as the grace.',
+      equivalent: 'The verdict on a message with a row checks the grace period again.',
     },
     {
-      rule: 'an audit that did not see everything says so',
+      rule: 'an incomplete audit is reported as incomplete',
       from: 'if (seenUntil < until)',
       to: 'if (false)',
     },
@@ -83,7 +82,7 @@ export const auditMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('audit/audit-doubles.ts', unit('audit'), [
     {
-      rule: 'events that nothing caused are not doubled',
+      rule: 'events without a cause are not doubled',
       from: 'if (causationId === undefined) return;',
       to: '',
     },
@@ -115,7 +114,7 @@ export const auditMutants: readonly Mutant[] = [
       to: 'until: now',
     },
     {
-      rule: 'the scheduled audit looks back further by the time in which a loss cannot be seen',
+      rule: 'the scheduled audit looks back further where a busy queue hides losses',
       from: 'Math.min(SINCE_MAX_MS, config.sinceMs + longestMs)',
       to: 'config.sinceMs',
     },
@@ -127,17 +126,17 @@ export const auditMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('audit/audit-queue-age.ts', unit('audit-queue-age'), [
     {
-      rule: 'nothing younger than all receives of a message take is older than the oldest message',
+      rule: 'the oldest message is at least as old as the receives of a message can last',
       from: 'Math.min(at.getTime() - ageS * 1_000, now - (await receivesMs(url)))',
       to: 'at.getTime() - ageS * 1_000',
     },
     {
-      rule: 'the oldest message is at least as old as its queue says',
+      rule: 'the oldest message is at least as old as its metric says',
       from: 'Math.min(at.getTime() - ageS * 1_000, now - (await receivesMs(url)))',
       to: 'now - (await receivesMs(url))',
     },
     {
-      rule: 'without a metric nobody knows how old the oldest message is',
+      rule: 'without a metric the age of the oldest message is unknown',
       from: 'if (at === undefined || ageS === undefined) return undefined;',
       to: 'if (at === undefined || ageS === undefined) return now;',
     },
@@ -149,12 +148,12 @@ export const auditMutants: readonly Mutant[] = [
       to: '',
     },
     {
-      rule: 'a rule that hands over to another queue has drifted',
+      rule: 'a rule with another target has drifted',
       from: 'queue === undefined || deployed.targets.includes(queue.arn)',
       to: 'true',
     },
     {
-      rule: 'a rule that is disabled has drifted',
+      rule: 'a disabled rule has drifted',
       from: 'deployed.enabled ?',
       to: 'true ?',
     },
@@ -166,7 +165,7 @@ export const auditMutants: readonly Mutant[] = [
       to: '[...missing]',
     },
     {
-      rule: 'a repair is written down before it is made',
+      rule: 'a repair is recorded',
       from: "await recordOperation(deps, { ...note, command: 'audit --repair', subject });",
       to: '',
     },

@@ -3,17 +3,17 @@ import { MUTANTS } from './catalogue.ts';
 import { type Mutant, mutated, problemOf } from './mutant.ts';
 
 describe('each mutant', () => {
-  test('takes away a rule of its own', () => {
+  test('has a unique rule', () => {
     const rules = MUTANTS.map(({ rule }) => rule);
     expect(rules.filter((rule, i) => rules.indexOf(rule) !== i)).toEqual([]);
   });
 
-  test('finds its text once in the code as it is now, and names tests that exist', () => {
+  test('replaces a text that occurs exactly once, and names tests that exist', () => {
     expect(MUTANTS.length).toBeGreaterThan(100);
     expect(MUTANTS.map(problemOf).filter((problem) => problem !== undefined)).toEqual([]);
   });
 
-  test('has a test that kills it, or a sentence on why none can', () => {
+  test('names tests that kill it, and a reason if it is equivalent', () => {
     expect(MUTANTS.filter(({ killers }) => killers.length === 0)).toEqual([]);
     const reasons = MUTANTS.flatMap(({ equivalent }) => equivalent ?? []);
     expect(reasons.filter((reason) => !/^[A-Z].+\.$/.test(reason))).toEqual([]);
@@ -30,18 +30,18 @@ describe('a mutant', () => {
     ...change,
   });
 
-  test('finds its text however the formatter breaks the lines', () => {
+  test('matches its text across line breaks', () => {
     const source = 'a();\nif (leaseUntil < now)\n  return row;\nb();';
     expect(mutated(source, mutant({}))).toBe('a();\nreturn row;\nb();');
     expect(mutated(source, mutant({ to: '$& $1' }))).toBe('a();\n$& $1\nb();');
   });
 
   test.each([
-    ['not', 0, 'a();'],
-    ['twice', 2, 'if (leaseUntil < now) return row; if (leaseUntil < now) return row;'],
-  ])('whose text is %s there is named, so that it is aimed anew', (_how, times, source) => {
+    ['missing', 0, 'a();'],
+    ['ambiguous', 2, 'if (leaseUntil < now) return row; if (leaseUntil < now) return row;'],
+  ])('whose text is %s is named in the error', (_how, times, source) => {
     expect(() => mutated(source, mutant({}))).toThrow(
-      `"a row is due when its lease has ended" looks for a text that occurs ${times} times in lambdas/runtime/rows.ts`,
+      `"a row is due when its lease has ended" replaces a text that occurs ${times} times in lambdas/runtime/rows.ts`,
     );
   });
 
@@ -57,8 +57,8 @@ describe('a mutant', () => {
       'test/none.test.ts, which does not exist',
     ],
     ['a text that is not there', {}, 'occurs 0 times'],
-    ['the text that is there already', { from: 'SCHEMA = 1', to: 'SCHEMA = 1' }, 'changes nothing'],
-  ])('with %s is refused', (_what, change, problem) => {
+    ['a replacement that equals its text', { from: 'SCHEMA = 1', to: 'SCHEMA = 1' }, 'changes nothing'],
+  ])('with %s is reported', (_what, change, problem) => {
     expect(problemOf(mutant(change))).toContain(problem);
   });
 });

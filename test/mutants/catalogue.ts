@@ -13,7 +13,7 @@ import { relaySweepMutants } from './relay-sweep.ts';
 import { relaySweepPassMutants } from './relay-sweep-pass.ts';
 import { writeMutants } from './write.ts';
 
-/** Every rule that is taken away, in the order in which an event meets them. */
+/** All mutants, in the order in which an event passes the stages. */
 export const MUTANTS: readonly Mutant[] = [
   ...writeMutants,
   ...relayRowMutants,

@@ -13,17 +13,17 @@ export const consumeClaimMutants: readonly Mutant[] = [
     ),
     [
       {
-        rule: 'a lease never lasts longer than its function',
+        rule: 'a lease never outlasts the function of its worker',
         from: 'Math.min(now + deps.leaseMs, endsBy)',
         to: 'now + deps.leaseMs',
       },
       {
-        rule: 'each claim has a fencing token of its own',
+        rule: 'each claim has its own fencing token',
         from: 'const fence = mintToken(random);',
         to: "const fence = 'the same';",
       },
       {
-        rule: 'attempts begin at 1 at the first receive',
+        rule: 'attempts start at 1 at the first receive',
         from: "firstReceive ? ':one' :",
         to: "firstReceive ? 'if_not_exists(attempts, :one)' :",
       },
@@ -38,12 +38,12 @@ export const consumeClaimMutants: readonly Mutant[] = [
         to: '',
       },
       {
-        rule: 'the pointer of a rejected message goes when the message is redriven',
+        rule: 'the REJECTED pointer is deleted when the message is redriven',
         from: '{ Delete: { Key: { ...rows.pointerKeyOf(message) } } },',
         to: '',
       },
       {
-        rule: 'a redriven message has all of its attempts again',
+        rule: 'a redriven message gets all of its attempts again',
         from: 'attempts = :one REMOVE reason',
         to: 'attempts = attempts + :one REMOVE reason',
       },
@@ -66,7 +66,7 @@ export const consumeClaimMutants: readonly Mutant[] = [
         to: "'attribute_not_exists(PK)'",
       },
       {
-        rule: 'a message is too old when its row may have expired',
+        rule: 'a message is too old once its row may have expired',
         from: '> inboxRetentionDays * DAY_MS',
         to: '> Number.POSITIVE_INFINITY',
       },
@@ -76,12 +76,12 @@ export const consumeClaimMutants: readonly Mutant[] = [
         to: "'(#status = :FAILED AND attribute_not_exists(PK))',",
       },
       {
-        rule: 'a message is taken over only when its lease has ended',
+        rule: 'a message is taken over only after its lease has ended',
         from: '(#status = :PROCESSING AND leaseUntil < :now)',
         to: '(#status = :PROCESSING AND (leaseUntil < :now OR attribute_exists(PK)))',
       },
       {
-        rule: 'a message whose lease has ended is taken over',
+        rule: 'a message is taken over once its lease has ended',
         from: '(#status = :PROCESSING AND leaseUntil < :now)',
         to: '(#status = :PROCESSING AND leaseUntil < :now AND attribute_not_exists(PK))',
       },
@@ -91,17 +91,17 @@ export const consumeClaimMutants: readonly Mutant[] = [
         to: ')}) AND (NOT contains(rejectedIds, :messageId) OR contains(rejectedIds, :messageId))',
       },
       {
-        rule: 'a rejected message is let in again only as it was read',
+        rule: 'a rejected message is readmitted only if its row is the one that was read',
         from: '#status = :REJECTED AND fence = :heldFence AND NOT contains(rejectedIds, :messageId)',
         to: '(#status = :REJECTED AND fence = :heldFence AND NOT contains(rejectedIds, :messageId)) OR attribute_exists(PK)',
       },
       {
-        rule: 'a message that was rejected as too old runs only when an operator allows it',
+        rule: 'a message that was rejected as too old is readmitted only if an operator allows it',
         from: 'reason === TOO_OLD && !row.runAnyway',
         to: 'false',
       },
       {
-        rule: 'a message that an operator allows to run is let in again',
+        rule: 'a message that an operator allows is readmitted',
         from: 'reason === TOO_OLD && !row.runAnyway',
         to: 'reason === TOO_OLD',
       },
@@ -117,33 +117,33 @@ export const consumeClaimMutants: readonly Mutant[] = [
         to: 'if (false)',
       },
       {
-        rule: 'a message that is held is free for certain only when its function is stopped',
+        rule: 'a leased message is free for certain once its function is stopped',
         from: 'endsBy: row.endsBy ?? until',
         to: 'endsBy: until',
       },
       {
-        rule: 'a transition needs a PROCESSING message',
+        rule: 'a transition is conditional on PROCESSING',
         from: '#status = :heldStatus AND fence = :heldFence',
         to: '(#status = :heldStatus OR attribute_exists(PK)) AND fence = :heldFence',
       },
       {
-        rule: 'a transition needs the fencing token of the claim',
+        rule: 'a transition is conditional on the fencing token of its claim',
         from: '#status = :heldStatus AND fence = :heldFence',
         to: '#status = :heldStatus AND (fence = :heldFence OR attribute_exists(PK))',
       },
       {
-        rule: 'an effect begins only while its message is ours',
+        rule: 'an effect starts only under the claim of its message',
         from: 'ConditionExpression: MINE,',
         to: 'ConditionExpression: MINE + " OR attribute_exists(PK)",',
         killers: unit('consumer-effects'),
       },
       {
-        rule: 'a message is ours only while it is PROCESSING',
+        rule: 'a claim holds a message only while it is PROCESSING',
         from: "row?.status === 'PROCESSING' && row.fence === fence",
         to: 'row?.fence === fence',
       },
       {
-        rule: 'a message is ours only under our fencing token',
+        rule: 'a claim holds a message only under its own fencing token',
         from: "row?.status === 'PROCESSING' && row.fence === fence",
         to: "row?.status === 'PROCESSING'",
       },
@@ -151,7 +151,7 @@ export const consumeClaimMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('consume/delivery.ts', unit('consumer-fences'), [
     {
-      rule: 'a message whose receives are unknown may be a repeat',
+      rule: 'a message with an unknown receive count may be a repeat',
       from: 'receives >= 1 ? receives : 2',
       to: 'receives >= 1 ? receives : 1',
     },

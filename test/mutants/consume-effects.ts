@@ -4,30 +4,30 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeEffectMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/effect-persistence.ts',
-    unit('consumer-effects', 'consumer-fences', 'consumer-lost-answers'),
+    unit('consumer-effects', 'consumer-stored-effects', 'consumer-lost-answers'),
     [
       {
-        rule: 'an effect that was released can be run again',
+        rule: 'an effect that was released can run again',
         from: 'OR #status = :RELEASED OR',
         to: 'OR (#status = :RELEASED AND attribute_not_exists(PK)) OR',
       },
       {
-        rule: 'an effect that is completed is not run again',
+        rule: 'a completed effect does not run again',
         from: '(#status = :IN_PROGRESS AND (',
         to: '((#status = :IN_PROGRESS OR attribute_exists(PK)) AND (',
       },
       {
-        rule: 'an effect that may still be running elsewhere is not run',
+        rule: 'an effect that may be running elsewhere does not start',
         from: '#fence = :fence OR #endsBy < :now',
         to: '#fence = :fence OR #endsBy < :now OR attribute_exists(PK)',
       },
       {
-        rule: 'an effect whose function is stopped is run again',
+        rule: 'an effect whose function is stopped can run again',
         from: '#fence = :fence OR #endsBy < :now',
         to: '#fence = :fence OR (#endsBy < :now AND attribute_not_exists(PK))',
       },
       {
-        rule: 'an effect does not expire while it runs',
+        rule: 'an effect that is running does not expire',
         from: ' REMOVE expiresAt',
         to: '',
       },
@@ -55,23 +55,24 @@ export const consumeEffectMutants: readonly Mutant[] = [
         rule: 'the result of an effect is read strongly consistently',
         from: 'get(this.#key, { consistent: true })',
         to: 'get(this.#key)',
-        equivalent: 'Powertools reads it only where a refusal names no record, and each of ours names one.',
+        equivalent:
+          'Powertools reads the record only if a refusal comes without one, and ours always comes with one.',
       },
     ],
   ),
   ...mutantsOf('consume/once.ts', unit('consumer-effects'), [
     {
-      rule: 'an effect is not begun twice at once',
+      rule: 'an effect does not start twice at once',
       from: 'if (running.has(name))',
       to: 'if (false)',
     },
     {
-      rule: 'an effect of a loop is not taken for the one before it',
+      rule: 'an effect in a loop does not get the result of the round before',
       from: 'if (succeeded.has(name))',
       to: 'if (false)',
     },
     {
-      rule: 'each effect has an idempotency key of its own',
+      rule: 'each effect has its own idempotency key',
       from: 'await effect(key)',
       to: 'await effect(consumer)',
     },

@@ -7,12 +7,12 @@ export const consumeRunMutants: readonly Mutant[] = [
     unit('consumer', 'consumer-leases', 'consumer-transactional', 'consumer-poison'),
     [
       {
-        rule: 'a message is not begun when its function has too little time left',
+        rule: 'a message is not started when the function has too little time left',
         from: 'endsBy - clock.now() < START_MIN_MS',
         to: 'false',
       },
       {
-        rule: 'a transactional message that comes again is claimed first',
+        rule: 'a transactional message that was received before is claimed first',
         from: 'delivery.receives > 1 || inbox.tooOld(delivery.message)',
         to: 'inbox.tooOld(delivery.message)',
       },
@@ -22,12 +22,12 @@ export const consumeRunMutants: readonly Mutant[] = [
         to: 'delivery.receives > 1',
       },
       {
-        rule: 'a message is taken over after the others of its batch',
+        rule: 'a message is taken over after its neighbours',
         from: 'await lane.runLast(first.attempts, () => receive(record, endsBy, true))',
         to: 'await receive(record, endsBy, true)',
       },
       {
-        rule: 'a run without a claim is not counted as an attempt',
+        rule: 'a run without a claim does not count as an attempt',
         from: 'delivery, takeOver, 1)',
         to: 'delivery, takeOver, 0)',
       },
@@ -35,7 +35,7 @@ export const consumeRunMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('consume/last-lane.ts', unit('consumer-leases'), [
     {
-      rule: 'messages are taken over with the fewest attempts first',
+      rule: 'messages with fewer attempts are taken over first',
       from: 'waiting.sort((a, b) => a.attempts - b.attempts)',
       to: 'waiting',
     },
@@ -50,17 +50,17 @@ export const consumeRunMutants: readonly Mutant[] = [
         to: 'false',
       },
       {
-        rule: 'a message whose attempts are exhausted is rejected',
+        rule: 'a message is rejected when its attempts are exhausted',
         from: 'claim.attempt >= config.maxAttempts',
         to: 'false',
       },
       {
-        rule: 'a message has all of its attempts',
+        rule: 'a message gets all of its attempts',
         from: 'claim.attempt >= config.maxAttempts',
         to: 'claim.attempt >= config.maxAttempts - 1',
       },
       {
-        rule: 'a message is at its first receive only once',
+        rule: 'attempts start at 1 only at the first receive',
         from: 'receives <= 1 + unclaimedRuns',
         to: 'true',
       },
@@ -70,17 +70,23 @@ export const consumeRunMutants: readonly Mutant[] = [
         to: 'again(0, error)',
       },
       {
-        rule: 'a handler that says poison is not run again',
+        rule: 'a message that its handler calls poison is rejected',
         from: 'if (isPoison(error)) return reject(delivery, claim, error);',
         to: '',
       },
       {
-        rule: 'a handler that says already processed is done',
+        rule: 'a message that its handler calls already processed is completed',
         from: 'if (isAlreadyProcessed(error)) return complete(delivery, claim, effects, undefined);',
         to: '',
       },
       {
-        rule: 'a message whose effect may still be running waits for it',
+        rule: 'effects may expire only once their message is PROCESSED',
+        from: 'const refusal = await inbox.complete(claim, result);',
+        to: 'await effects.expire(); const refusal = await inbox.complete(claim, result);',
+        killers: unit('consumer-stored-effects'),
+      },
+      {
+        rule: 'a message waits for an effect that may still be running',
         from: 'const afterMs = outcomes.untilMs(error.until);',
         to: 'const afterMs = 0;',
       },
@@ -91,17 +97,17 @@ export const consumeRunMutants: readonly Mutant[] = [
     unit('consumer-commits', 'consumer-effects', 'consumer-unawaited', 'consumer-signals'),
     [
       {
-        rule: 'a message is committed once',
+        rule: 'a handler commits once',
         from: "if (state.commit.kind !== 'none') throw afterCommit('ctx.commit');",
         to: '',
       },
       {
-        rule: 'a commit that is under way stops a second one',
+        rule: 'a second commit is refused while the first is under way',
         from: "state.commit = { kind: 'running' };",
         to: '',
       },
       {
-        rule: 'no effect is run after the commit',
+        rule: 'no effect starts after the commit',
         from: "if (state.commit.kind !== 'none') throw afterCommit(`ctx.once",
         to: 'if (false) throw afterCommit(`ctx.once',
       },
@@ -111,12 +117,12 @@ export const consumeRunMutants: readonly Mutant[] = [
         to: '',
       },
       {
-        rule: 'only a refusal says that nothing was committed',
+        rule: 'only a refusal proves that nothing was committed',
         from: "state.commit = refused ? { kind: 'none' }",
         to: "state.commit = true ? { kind: 'none' }",
       },
       {
-        rule: 'what a handler left behind begins nothing more',
+        rule: 'a handler that has ended starts nothing more',
         from: 'if (!state.ended) return;',
         to: 'return;',
       },
@@ -144,17 +150,17 @@ export const consumeRunMutants: readonly Mutant[] = [
         to: 'claim.endsBy + RESPONSE_MARGIN_MS - clock.now()',
       },
       {
-        rule: 'a message whose effect may be running elsewhere waits, whatever its handler makes of that',
+        rule: 'a message waits for a running effect whatever its handler does',
         from: "if (state.blocked !== undefined) return { kind: 'blocked', error: state.blocked };",
         to: '',
       },
       {
-        rule: 'a message is not settled without a commit whose outcome is unknown',
+        rule: 'a message is not settled while the outcome of its commit is unknown',
         from: "state.commit.kind === 'unknown' && end.kind",
         to: 'false && end.kind',
       },
       {
-        rule: 'what failed and was not awaited fails the message',
+        rule: 'an un-awaited failure fails the message',
         from: 'done && unheard.length > 0',
         to: 'false',
       },
@@ -164,7 +170,7 @@ export const consumeRunMutants: readonly Mutant[] = [
         to: '',
       },
       {
-        rule: 'a heartbeat hides the message',
+        rule: 'a heartbeat extends the visibility timeout',
         from: 'await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));',
         to: '',
       },
@@ -174,7 +180,7 @@ export const consumeRunMutants: readonly Mutant[] = [
         to: '',
       },
       {
-        rule: 'a message is not hidden past the end of its function',
+        rule: 'a message is hidden no longer than until its function is stopped',
         from: 'Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now())',
         to: 'config.visibilityTimeoutMs',
       },
@@ -182,56 +188,56 @@ export const consumeRunMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('consume/message-outcome.ts', unit('consumer-time', 'consumer-leases', 'consumer-poison'), [
     {
-      rule: 'a message that is held still waits until its function is stopped',
+      rule: 'a message that is leased for a second time waits until its function is stopped',
       from: 'delivery.receives > 1 ? refusal.endsBy : refusal.until',
       to: 'refusal.until',
     },
     {
-      rule: 'a message that is held waits first for its lease',
+      rule: 'a message that is leased for the first time waits for the lease',
       from: 'delivery.receives > 1 ? refusal.endsBy : refusal.until',
       to: 'refusal.endsBy',
     },
     {
-      rule: 'a message that waits for a time comes after it',
+      rule: 'a message that waits is shown after the time that it waits for',
       from: '/ 1_000) * 1_000 + 1_000;',
       to: '/ 1_000) * 1_000 - 1_000;',
     },
     {
-      rule: 'a rejected message is shown at once, until its receives are spent',
+      rule: 'a rejected message is shown at once',
       from: "again(0, new MailroomError(refusal.reason, 'The message was rejected'))",
       to: "again(900_000, new MailroomError(refusal.reason, 'The message was rejected'))",
     },
     {
-      rule: 'poison is rejected also without a claim',
+      rule: 'poison is rejected without a claim',
       from: 'if (isPoison(error)) { try',
       to: 'if (false) { try',
     },
   ]),
   ...mutantsOf('consume/transactional-run.ts', unit('consumer-transactional', 'consumer-time'), [
     {
-      rule: 'a batch is not kept waiting by a transactional handler',
+      rule: 'a transactional handler does not delay the answer of its batch',
       from: 'remainingMs - RESPONSE_MARGIN_MS',
       to: 'remainingMs + RESPONSE_MARGIN_MS',
     },
     {
-      rule: 'a transactional handler is run again on fresh reads only for conditions and conflicts',
+      rule: 'a transactional handler is rerun only after failed conditions and conflicts',
       from: 'codes.every(',
       to: 'true || codes.every(',
     },
     {
-      rule: 'a transactional handler is run again on fresh reads',
+      rule: 'a transactional handler is rerun on fresh reads',
       from: 'attempt < CONDITION_TRIES',
       to: 'attempt < 1',
     },
   ]),
   ...mutantsOf('consume/message.ts', unit('consumer-poison', 'check-messages'), [
     {
-      rule: 'a version that the consumer does not know is not handled',
+      rule: "a version newer than the consumer's is not handled",
       from: 'version > definition.version',
       to: 'false',
     },
     {
-      rule: 'a payload is validated before its handler sees it',
+      rule: 'a payload is validated before the handler gets it',
       from: 'data: await validateData(definition, data)',
       to: 'data',
     },

@@ -4,7 +4,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeTransitionMutants: readonly Mutant[] = [
   ...mutantsOf('consume/inbox-row.ts', unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits'), [
     {
-      rule: 'a transition is written only under its claim',
+      rule: 'a transition of a single row is conditional on the claim',
       from: 'ConditionExpression: MINE,',
       to: 'ConditionExpression: MINE + " OR attribute_exists(PK)",',
     },
@@ -19,7 +19,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       to: 'row !== undefined && became(row)',
     },
     {
-      rule: 'a transition is refused by the inbox only when its own condition was',
+      rule: 'a transaction is refused by the inbox only if the condition of the inbox row failed',
       from: "isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed'",
       to: 'isTransactionCancelled(error)',
     },
@@ -34,7 +34,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
         to: 'clock.now() + leaseMs',
       },
       {
-        rule: 'a worker that cannot renew its lease learns that it has lost its message',
+        rule: 'a worker that cannot renew its lease has lost the message',
         from: 'if (refusal !== undefined) throw fenceLost(current, refusal);',
         to: '',
       },
@@ -60,7 +60,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
     unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits', 'consumer-transactional'),
     [
       {
-        rule: 'our fencing token means success only where the message is PROCESSED',
+        rule: 'the fencing token alone does not prove a completion',
         from: "(row) => row.status === 'PROCESSED',",
         to: '() => true,',
       },
@@ -75,12 +75,12 @@ export const consumeTransitionMutants: readonly Mutant[] = [
         to: 'ConditionExpression: MINE + " OR attribute_exists(PK)",',
       },
       {
-        rule: 'a commit whose answer was lost is looked up by a strongly consistent read',
+        rule: 'a commit whose answer was lost is looked up with a strongly consistent read',
         from: 'table.get(rows.keyOf(current.message), { consistent: true })',
         to: 'table.get(rows.keyOf(current.message))',
       },
       {
-        rule: 'a commit of which the row says nothing may still happen',
+        rule: 'a commit that is not on the row yet may still happen',
         from: 'if (isOurs(rowOf(item), current.fence)) throw error;',
         to: '',
       },
@@ -90,17 +90,17 @@ export const consumeTransitionMutants: readonly Mutant[] = [
         to: '',
       },
       {
-        rule: 'a commit that was refused is not taken for one that happened',
+        rule: 'a refused commit is not taken for success',
         from: 'throw fenceLost(current, refusalOf(current.message, item));',
         to: '',
       },
       {
-        rule: 'a message is committed without a claim only where it has no row',
+        rule: 'a commit without a claim is conditional on the row being absent',
         from: "'attribute_not_exists(PK)'",
         to: "'attribute_not_exists(PK) OR attribute_exists(PK)'",
       },
       {
-        rule: 'a handler sees the reasons of its own writes only',
+        rule: 'a handler sees only the reasons of its own writes',
         from: 'error.reasons.slice(error.reasons.length - writes)',
         to: 'error.reasons',
       },
@@ -108,32 +108,32 @@ export const consumeTransitionMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('consume/inbox-rejection.ts', unit('consumer-fences', 'consumer-poison', 'consumer-retries'), [
     {
-      rule: 'a rejection is written only under its claim',
+      rule: 'a rejection is conditional on the claim',
       from: '{ ...update, ConditionExpression: MINE }',
       to: '{ ...update, ConditionExpression: MINE + " OR attribute_exists(PK)" }',
     },
     {
-      rule: 'a claimed message becomes REJECTED together with the pointer that lists it',
+      rule: 'a claimed message becomes REJECTED in the same transaction as its pointer',
       from: 'mine(current), [pointer],',
       to: 'mine(current), [],',
     },
     {
-      rule: 'an unclaimed message becomes REJECTED together with the pointer that lists it',
+      rule: 'an unclaimed message becomes REJECTED in the same transaction as its pointer',
       from: 'values, [pointer], ); if (refused === undefined) return rejected;',
       to: 'values, [], ); if (refused === undefined) return rejected;',
     },
     {
-      rule: 'poison is rejected also under a lease that has ended',
+      rule: 'poison is rejected even if an expired lease is left on its row',
       from: 'claimable(message, true, now)',
       to: 'claimable(message, false, now)',
     },
     {
-      rule: 'a message that is too old, and poison, is rejected as too old: else it would run once it is fixed',
+      rule: 'poison that is also too old is rejected only as too old',
       from: 'reason === TOO_OLD ?',
       to: 'true ?',
     },
     {
-      rule: 'a rejected message is known by every id under which it was rejected',
+      rule: 'a rejected message remembers every id under which it was rejected',
       from: "if (row === undefined || judge(message, row).status !== 'readmit')",
       to: 'if (true)',
     },

@@ -16,19 +16,19 @@ interface Options {
   readonly json: boolean;
 }
 
-/** What became of a mutant. The last three fail the run. */
+/** The fate of a mutant. The last three fail the run. */
 type Fate = 'killed' | 'timed out' | 'equivalent' | 'SURVIVED' | 'NOT EQUIVALENT' | 'BROKEN';
 
 interface Result {
   readonly mutant: Mutant;
   readonly fate: Fate;
-  /** The tests that failed: the first, or with `--search` all. */
+  /** The tests that failed: the first one, or all of them with `--search`. */
   readonly failed: readonly FailedTest[];
-  /** Why it could not be tried. */
+  /** The reason for BROKEN. */
   readonly why?: string;
 }
 
-/** Where `--search` looks for tests: what needs nothing but Node, and seconds. */
+/** The tests of `--search`: the fast ones. */
 const SEARCHED = ['test/unit/runtime', 'test/unit/stored-shape'];
 
 async function run(options: Options): Promise<void> {
@@ -57,11 +57,14 @@ async function tryAll(
   const killersOf = ({ killers }: Mutant) => (search ? searched : killers);
   const workers = createTrialWorkers(jobs);
   try {
-    // A test that fails anyway kills nothing.
+    // A test that fails without a mutant proves nothing.
     const tests = [...new Set(mutants.flatMap(killersOf))];
     const asItIs = await workers.tryOut({ tests, bail: true });
     if (asItIs.kind !== 'tried' || asItIs.failed.length > 0)
-      throw new MailroomError('RED_BEFORE', `The tests fail without any mutant: ${textOf(asItIs)}`);
+      throw new MailroomError(
+        'RED_BEFORE',
+        `The tests fail on the original code: ${textOf(asItIs)}. Fix them first.`,
+      );
     return await Promise.all(
       mutants.map(async (mutant) => {
         const outcome = await workers.tryOut({ mutant, tests: killersOf(mutant), bail: !search });
@@ -132,7 +135,7 @@ function chosenBy(text: string): readonly Mutant[] {
   if (chosen.length > 0) return chosen;
   throw new MailroomError(
     'NO_SUCH_MUTANT',
-    `No mutant has "${text}" in its rule or in its file; --list shows all.`,
+    `No mutant has "${text}" in its rule or file name; --list shows all rules.`,
   );
 }
 
@@ -157,11 +160,11 @@ function complain(line: string): void {
 
 const program = new Command('npm run mutants --')
   .description(
-    'Takes the rules of the protocol away, one at a time, and runs the tests that must notice. No file is changed.',
+    'Takes each rule of the protocol out of the code, one at a time, and runs the tests that must fail. No file on disk changes.',
   )
-  .option('--only <text>', 'only the mutants with this text in their rule or in their file', '')
-  .option('--jobs <number>', 'how many are tried at once', whole, availableParallelism())
-  .option('--search', 'run all unit tests of the runtime against each, and show every test that fails', false)
+  .option('--only <text>', 'only mutants with this text in their rule or file name', '')
+  .option('--jobs <number>', 'the number of trials at a time', whole, availableParallelism())
+  .option('--search', 'run all unit tests of the runtime against each mutant, and show every failure', false)
   .option('--list', 'list the rules', false)
   .option('--json', 'print { mutants, killed, equivalent, …, seconds } as the last line', false)
   .action(run);

@@ -2,29 +2,29 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The repository's folder, with a slash at its end. */
+/** The root of the repository, with a trailing slash. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** One rule of the protocol, taken away. */
+/** The code without one rule of the protocol. */
 export interface Mutant {
-  /** The rule, as a sentence. No two mutants have the same. */
+  /** The rule, as a sentence. Unique. */
   readonly rule: string;
-  /** The file that keeps the rule, from the repository's root. */
+  /** The file that implements the rule, from the root of the repository. */
   readonly file: string;
-  /** The text that keeps it: it occurs once in the file, however its lines are broken. */
+  /** The text that implements it. It occurs once in the file; line breaks and indentation do not matter. */
   readonly from: string;
-  /** The text instead. */
+  /** The replacement. */
   readonly to: string;
-  /** The test files of which one must fail, the quickest first. */
+  /** Test files, the fastest first. At least one test of them must fail. */
   readonly killers: readonly string[];
-  /** Why no test can tell it from the code as it is. Such a mutant is expected to survive. @default none: it must be killed */
+  /** The reason why no test can tell it from the original code. @default none: a test must kill it */
   readonly equivalent?: string | undefined;
 }
 
-/** A {@link Mutant} of a file that is named once for several of them. */
+/** A {@link Mutant} of a file that several mutants share. */
 type MutantOfFile = Omit<Mutant, 'file' | 'killers'> & Partial<Pick<Mutant, 'killers'>>;
 
-/** Tests of the runtime, by their names. */
+/** The paths of unit tests of the runtime. */
 export function unit(...names: readonly string[]): string[] {
   return names.map((name) => `test/unit/runtime/${name}.test.ts`);
 }
@@ -33,7 +33,7 @@ export function unit(...names: readonly string[]): string[] {
  * The mutants of one file.
  *
  * @param file - below `lambdas/runtime/`
- * @param killers - of each mutant that names none
+ * @param killers - for each mutant that names none
  */
 export function mutantsOf(
   file: string,
@@ -44,23 +44,23 @@ export function mutantsOf(
 }
 
 /**
- * A source text with a rule taken away.
+ * Takes a rule out of a source text.
  *
- * @throws when the text that keeps the rule does not occur, or occurs more than once: the mutant must be aimed anew
+ * @throws when the text of the rule does not occur exactly once
  */
 export function mutated(source: string, { rule, file, from, to }: Mutant): string {
   const found = [...source.matchAll(patternOf(from))];
   const [only] = found;
   if (only === undefined || found.length > 1) {
     throw new Error(
-      `The mutant "${rule}" looks for a text that occurs ${found.length} times in ${file}; it must occur once. ` +
-        `Aim it at the code as it is now: ${from}`,
+      `The mutant "${rule}" replaces a text that occurs ${found.length} times in ${file}; it must occur once. ` +
+        `Update its "from": ${from}`,
     );
   }
   return source.slice(0, only.index) + to + source.slice(only.index + only[0].length);
 }
 
-/** Why a mutant cannot be tried as it is listed; `undefined` when it can. */
+/** Checks that a mutant fits the code. @returns the problem; `undefined` when there is none */
 export function problemOf(mutant: Mutant): string | undefined {
   const missing = [mutant.file, ...mutant.killers].find((path) => !existsSync(join(ROOT, path)));
   if (missing !== undefined) return `The mutant "${mutant.rule}" names ${missing}, which does not exist.`;
@@ -74,7 +74,7 @@ export function problemOf(mutant: Mutant): string | undefined {
   }
 }
 
-/** Finds a text whatever spaces and line breaks a formatter puts into it. */
+/** Matches a text with any white space between its words, so that the formatter may reflow it. */
 function patternOf(text: string): RegExp {
   const words = text.split(/\s+/).map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
   return new RegExp(words.join('\\s+'), 'g');

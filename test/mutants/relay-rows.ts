@@ -7,17 +7,17 @@ export const relayRowMutants: readonly Mutant[] = [
     unit('outbox-transitions', 'relay-stream', 'relay-stream-failures'),
     [
       {
-        rule: 'a claim compares with the lease that was read',
+        rule: 'a claim is conditional on the lease that was read',
         from: "set: { leaseUntil }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
         to: "set: { leaseUntil }, when: { status: 'PENDING' },",
       },
       {
-        rule: 'a claim needs a PENDING row',
+        rule: 'a claim is conditional on PENDING',
         from: "set: { leaseUntil }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
         to: 'set: { leaseUntil }, when: { leaseUntil: row.leaseUntil },',
       },
       {
-        rule: 'a refused claim is final: somebody else has the row',
+        rule: 'a refused claim is final, because another relay has the row',
         from: 'else if (!result?.refused) failed.push(row);',
         to: 'else failed.push(row);',
       },
@@ -28,7 +28,7 @@ export const relayRowMutants: readonly Mutant[] = [
         killers: unit('relay-turns'),
       },
       {
-        rule: 'a lease begins when the claim is made, not when it is queued',
+        rule: 'a lease starts when its claim is sent, not when it is queued',
         from: 'await inBatches(rows, async (batch) => { const leaseUntil = clock.now() + config.claimLeaseMs;',
         to: 'const leaseUntil = clock.now() + config.claimLeaseMs; await inBatches(rows, async (batch) => {',
         killers: unit('relay-turns'),
@@ -39,27 +39,27 @@ export const relayRowMutants: readonly Mutant[] = [
         to: 'claimed.push(row)',
       },
       {
-        rule: 'nothing that is still to be published may expire',
+        rule: 'a row that still has to be published never expires',
         from: "set: { leaseUntil }, when: { status: 'PENDING'",
         to: "set: { leaseUntil, expiresAt: 1 }, when: { status: 'PENDING'",
       },
       {
-        rule: 'a mark needs a PENDING row',
+        rule: 'a mark is conditional on PENDING',
         from: "({ key, set, when: { status: 'PENDING' } })",
         to: '({ key, set, when: {} })',
       },
       {
-        rule: 'a mark that fails is made again',
+        rule: 'a failed mark is retried',
         from: 'attempt <= MARK_TRIES',
         to: 'attempt <= 1',
       },
       {
-        rule: 'only the marks that failed are made again',
+        rule: 'only the marks that failed are retried',
         from: 'left = again;',
         to: 'left = again.length > 0 ? batch : again;',
       },
       {
-        rule: 'a row that could not be marked is reported',
+        rule: 'a published row that could not be marked is reported',
         from: 'if (!settled) again.push(row);',
         to: '',
         killers: unit('unsettled-minutes'),
@@ -70,27 +70,27 @@ export const relayRowMutants: readonly Mutant[] = [
         to: 'true',
       },
       {
-        rule: 'a DEAD event becomes PUBLISHED only while it is DEAD',
+        rule: 'a DEAD event becomes PUBLISHED only if it is still DEAD',
         from: "ConditionExpression: '#status = :DEAD'",
         to: "ConditionExpression: 'attribute_exists(PK) OR #status = :DEAD'",
       },
       {
-        rule: 'the pointer of a DEAD event goes when the event is published after all',
+        rule: 'the DEAD pointer is deleted when the event turns out to be published',
         from: '{ Delete: { Key: { ...deadKey(eventIdShard(row.eventId), row.eventId) } } },',
         to: '',
       },
       {
-        rule: 'a DEAD event that could not be marked is not settled',
+        rule: 'a DEAD event that could not be marked is reported as unmarked',
         from: "return isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed';",
         to: 'return true;',
       },
       {
-        rule: 'a failure is written only under the lease that is held',
+        rule: 'a failure is recorded only under the lease that the relay holds',
         from: "random), }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
         to: "random), }, when: { status: 'PENDING' },",
       },
       {
-        rule: 'a failure needs a PENDING row',
+        rule: 'a failure is recorded only on a PENDING row',
         from: "random), }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
         to: 'random), }, when: { leaseUntil: row.leaseUntil },',
       },
@@ -105,22 +105,22 @@ export const relayRowMutants: readonly Mutant[] = [
         to: 'const attempts = row.attempts;',
       },
       {
-        rule: 'an event whose attempts are exhausted is DEAD',
+        rule: 'an event becomes DEAD when its attempts are exhausted',
         from: 'refused || attempts >= config.maxAttempts',
         to: 'refused',
       },
       {
-        rule: 'an event has all of its attempts',
+        rule: 'an event gets all of its attempts',
         from: 'attempts >= config.maxAttempts',
         to: 'attempts >= config.maxAttempts - 1',
       },
       {
-        rule: 'an event that the bus refuses is DEAD at once',
+        rule: 'an event that the bus refuses becomes DEAD at once',
         from: 'refused || attempts >= config.maxAttempts',
         to: 'attempts >= config.maxAttempts',
       },
       {
-        rule: 'an event becomes DEAD only under the lease that is held',
+        rule: 'an event becomes DEAD only under the lease that the relay holds',
         from: "'#status = :PENDING AND leaseUntil = :held'",
         to: "'#status = :PENDING AND (attribute_exists(PK) OR leaseUntil = :held)'",
       },
@@ -130,12 +130,12 @@ export const relayRowMutants: readonly Mutant[] = [
         to: "'(attribute_exists(PK) OR #status = :PENDING) AND leaseUntil = :held'",
       },
       {
-        rule: 'an event becomes DEAD together with the pointer that lists it',
+        rule: 'an event becomes DEAD in the same transaction as its pointer',
         from: '{ Put: { Item: { ...pointer } } },',
         to: '',
       },
       {
-        rule: 'a row is released only under the lease that is held',
+        rule: 'a row is released only under the lease that the relay holds',
         from: "causeOf(error)) }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
         to: "causeOf(error)) }, when: { status: 'PENDING' },",
       },
@@ -145,7 +145,7 @@ export const relayRowMutants: readonly Mutant[] = [
         to: 'causeOf(error)) }, when: { leaseUntil: row.leaseUntil },',
       },
       {
-        rule: 'a batch of updates that fails as a whole is answered row by row',
+        rule: 'when a whole batch of updates fails, every row gets an answer',
         from: 'return updates.map(() => ({ ok: false, refused: false, code, message }));',
         to: 'throw error;',
       },
@@ -153,7 +153,7 @@ export const relayRowMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('relay/pending-row.ts', unit('relay-stream', 'relay-sweep'), [
     {
-      rule: 'a copy of a row in another partition is not the event',
+      rule: 'a copy of a row in another partition is not an event',
       from: 'if (row.PK !== PK || row.SK !== SK) return undefined;',
       to: '',
     },

@@ -3,20 +3,20 @@ import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 import type { Trial, Verdict } from './trial.ts';
 
-/** How a trial ended. */
+/** The outcome of a trial. */
 export type TrialOutcome = Verdict | { readonly kind: 'timed out' };
 
-/** Processes that try mutants, each one after the other. */
+/** A pool of processes that run trials. */
 export interface TrialWorkers {
   tryOut(trial: Trial): Promise<TrialOutcome>;
-  /** Ends the processes. */
+  /** Kills the processes. */
   end(): void;
 }
 
-/** A trial takes seconds. One that takes longer than this never ends, however busy the machine is, milliseconds. */
+/** The time limit of a trial, milliseconds. A trial takes seconds; one that reaches the limit hangs. */
 const TRIAL_MAX_MS = 120_000;
 
-/** Makes processes as they are needed. @param most - how many of them try something at once */
+/** Starts processes on demand. @param most - the number of trials at a time */
 export function createTrialWorkers(most: number): TrialWorkers {
   const limited = pLimit(most);
   const started = new Set<ChildProcess>();
@@ -52,7 +52,7 @@ function outcomeOf(worker: ChildProcess, trial: Trial): Promise<TrialOutcome> {
       resolve(outcome);
     };
     const exited = (code: number | null) =>
-      settle({ kind: 'broken', why: `The process that tried it ended with ${code}.` });
+      settle({ kind: 'broken', why: `The trial process exited with ${code}.` });
     const timer = setTimeout(() => {
       worker.kill('SIGKILL');
       worker.disconnect();

@@ -2,28 +2,28 @@ import { join, relative } from 'node:path';
 import { BaseSequencer, createVitest, type Reporter, type TestSpecification } from 'vitest/node';
 import { type Mutant, mutated, ROOT } from './mutant.ts';
 
-/** What a process is told to try. */
+/** Tests, and the mutant to run them against. */
 export interface Trial {
-  /** @default none: the code as it is */
+  /** @default none: the original code */
   readonly mutant?: Mutant | undefined;
-  /** Test files, in the order in which they are run. */
+  /** Test files, in the order in which they run. */
   readonly tests: readonly string[];
-  /** Ends at the first test that fails. */
+  /** Stop at the first test that fails. */
   readonly bail: boolean;
 }
 
-/** What a process found: the tests that failed, or why none could be run. */
+/** The result of a trial: the tests that failed, or the reason why no test could run. */
 export type Verdict =
   | { readonly kind: 'tried'; readonly failed: readonly FailedTest[] }
   | { readonly kind: 'broken'; readonly why: string };
 
-/** A test that tells a mutant from the code. */
+/** A test that failed. */
 export interface FailedTest {
   readonly file: string;
   readonly name: string;
 }
 
-/** What hangs takes as long, milliseconds. */
+/** The time limit of a single test, milliseconds. */
 const TEST_MAX_MS = 60_000;
 
 let trial: Trial = { tests: [], bail: false };
@@ -31,7 +31,7 @@ let loaded = false;
 let failed: FailedTest[] = [];
 let unloadable: string[] = [];
 
-/** Changes the mutant's file as it is loaded. On the disk it stays as it is. */
+/** Replaces the mutant's text when Vitest loads the file. The file on disk never changes. */
 const plugin = {
   name: 'mutant',
   enforce: 'pre' as const,
@@ -60,7 +60,7 @@ class InOrder extends BaseSequencer {
   }
 }
 
-// A process of its own, so that several are tried at once, and one that hangs can be ended.
+// A separate process, so that trials run in parallel and one that hangs can be killed.
 const vitest = await createVitest(
   'test',
   {
@@ -69,7 +69,7 @@ const vitest = await createVitest(
     watch: false,
     include: ['test/**/*.test.ts'],
     reporters: [reporter],
-    // As `npm test` runs them, but one after the other.
+    // The settings of the project `fast`, with one file at a time.
     isolate: false,
     unstubEnvs: true,
     restoreMocks: true,
@@ -102,7 +102,7 @@ async function tryOut(): Promise<Verdict> {
   if (mutant !== undefined) vitest.invalidateFile(pathOf(mutant.file));
   const [why] = unloadable;
   if (why !== undefined) return { kind: 'broken', why };
-  if (!loaded) return { kind: 'broken', why: 'None of its tests loads its file.' };
+  if (!loaded) return { kind: 'broken', why: 'None of its tests loads the file.' };
   const [unhandled] = unhandledErrors as Error[];
   if (unhandled === undefined || failed.length > 0) return { kind: 'tried', failed };
   return { kind: 'tried', failed: [{ file: tests[0] ?? '', name: `unhandled: ${unhandled.message}` }] };

@@ -4,12 +4,12 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('write/outbox.ts', unit('outbox'), [
     {
-      rule: 'an outbox row is written only where there is none',
+      rule: 'an outbox row is written only if there is none yet',
       from: "Item: row, ConditionExpression: 'attribute_not_exists(PK)'",
       to: 'Item: row',
     },
     {
-      rule: 'events are written in the transaction of the writes that they tell of',
+      rule: 'events are written in the same transaction as the domain writes',
       from: '[...writes, ...made]',
       to: '[...writes]',
     },
@@ -39,26 +39,26 @@ export const writeMutants: readonly Mutant[] = [
       to: 'draft.causationId',
     },
     {
-      rule: 'an inherited trace that does not fit is not carried along',
+      rule: 'an inherited trace header that is too long is dropped',
       from: 'isTraceId(cause?.traceId) ? cause.traceId',
       to: 'cause !== undefined ? cause.traceId',
     },
     {
-      rule: 'a row leaves room for what the relay writes on it',
+      rule: 'an outbox row leaves room for the attributes that the relay adds',
       from: 'ITEM_BYTES_MAX - ROW_RESERVE_BYTES',
       to: 'ITEM_BYTES_MAX',
     },
   ]),
   ...mutantsOf('write/event-draft.ts', unit('outbox'), [
     {
-      rule: 'a payload is validated as it will be read, not as it was handed over',
+      rule: 'a payload is validated as consumers will read it, after JSON',
       from: 'JSON.parse(jsonOf(type, draft.data))',
       to: 'draft.data',
     },
   ]),
   ...mutantsOf('write/transaction-checks.ts', unit('outbox'), [
     {
-      rule: 'an entry that was made long ago is refused: its published row may have expired',
+      rule: 'a stale entry is refused, because its published row may have expired',
       from: 'now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS',
       to: 'false',
     },
@@ -68,7 +68,7 @@ export const writeMutants: readonly Mutant[] = [
       to: 'false',
     },
     {
-      rule: "a consumer's own actions count among the 100",
+      rule: "the consumer's inbox row counts towards the 100 actions",
       from: 'actions.length + ownActions',
       to: 'actions.length',
       killers: unit('consumer-commits'),
@@ -86,37 +86,37 @@ export const writeMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('retry.ts', unit('retry'), [
     {
-      rule: 'every try of a transaction has the same token',
+      rule: 'every try of a transaction carries the same token',
       from: 'table.transact(actions, token)',
       to: 'table.transact(actions, mintToken(random))',
     },
     {
-      rule: 'a transaction is tried again at once only when all its refusals are conflicts',
+      rule: 'a transaction is retried at once only if every refusal is a conflict',
       from: "codes.every((code) => code === 'None' || code === 'TransactionConflict')",
       to: 'true',
     },
     {
-      rule: 'a transaction that was fine and cancelled for nothing is no conflict',
+      rule: 'a cancellation without a conflict is not retried as one',
       from: "codes.includes('TransactionConflict') &&",
       to: '',
     },
     {
-      rule: 'a transaction that met another one is tried again',
+      rule: 'a transaction that conflicted with another one is retried',
       from: 'conflicts >= CONFLICT_TRIES',
       to: 'conflicts >= 1',
     },
     {
-      rule: 'a transaction whose answer was lost is tried again',
+      rule: 'a transaction whose answer was lost is retried',
       from: 'lost.length >= LOST_ANSWER_TRIES',
       to: 'lost.length >= 1',
     },
     {
-      rule: 'once an answer was lost, a cancellation proves nothing',
+      rule: 'after a lost answer, a cancellation proves nothing',
       from: 'else if (isTransactionCancelled(error)) throw lost[0] ?? error;',
       to: 'else if (isTransactionCancelled(error)) throw error;',
     },
     {
-      rule: 'once an answer was lost, a refused request proves nothing',
+      rule: 'after a lost answer, a refused request proves nothing',
       from: 'else throw lost[0] ?? error;',
       to: 'else throw error;',
     },
@@ -126,4 +126,20 @@ export const writeMutants: readonly Mutant[] = [
       to: 'return true;',
     },
   ]),
+  ...mutantsOf(
+    'dynamo-table.ts',
+    ['test/unit/dynamo-table.test.ts'],
+    [
+      {
+        rule: 'a transaction is sent with its token',
+        from: 'ClientRequestToken: token',
+        to: 'ClientRequestToken: undefined',
+      },
+      {
+        rule: 'after a refused update without a row in its answer, the row is read strongly consistently',
+        from: 'get(key, { consistent: true })',
+        to: 'get(key)',
+      },
+    ],
+  ),
 ];

@@ -1,6 +1,6 @@
 import type { Table } from '../../lambdas/runtime/table.ts';
 
-/** A table of which an eventually consistent read sees nothing: what was written is not everywhere yet. */
+/** A table whose eventually consistent reads lag behind: they find nothing. */
 export function staleReads<T extends Table>(table: T): T {
   return {
     ...table,

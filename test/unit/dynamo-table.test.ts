@@ -106,6 +106,12 @@ describe('the table on DynamoDB', () => {
     expect(requests).toEqual([]);
   });
 
+  it('sends a transaction with the given token, so that a repeated send changes nothing', async () => {
+    const { table, requests } = tableAnswering({ status: 200, body: {} });
+    await table.transact([{ Put: { Item: { PK: 'P', SK: 'a' } } }], 'the-token');
+    expect(requests).toMatchObject([{ ClientRequestToken: 'the-token' }]);
+  });
+
   it('reads a cancelled transaction reason by reason', async () => {
     const { table } = tableAnswering({
       status: 400,

@@ -107,7 +107,7 @@ test('it names 50 of a long list, and how many there are', async () => {
   expect((extra as { missing: unknown[] }).missing).toHaveLength(50);
 });
 
-test('it ends 10 s before its function is stopped, so that what it found is still sent', async () => {
+test('it ends 10 s before its function is stopped, so that its results are still sent', async () => {
   const { handler } = scheduled();
   await expect(handler({}, { getRemainingTimeInMillis: () => 10_000 })).resolves.toMatchObject({
     incomplete: 1,

@@ -143,7 +143,7 @@ describe('an event without an inbox row', () => {
     expect(report.incomplete).toEqual([expect.stringContaining('Some letters of payments')]);
   });
 
-  test('is waiting when it may be the oldest message of the queue, by clocks that differ', async () => {
+  test('is waiting when it may be the oldest message of the queue, allowing for clock differences', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(LONG_AGO);
     rig.queues.holds.set('payments-queue', 1);
@@ -153,7 +153,7 @@ describe('an event without an inbox row', () => {
     expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 0, missing: 1 });
   });
 
-  test('is waiting while somebody has received a message of the queue', async () => {
+  test('is waiting while a message of the queue is in flight', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(LONG_AGO);
     const { depth } = rig.queues;
@@ -161,7 +161,7 @@ describe('an event without an inbox row', () => {
     expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
   });
 
-  test('is waiting when it became a dead letter after the letters were looked at', async () => {
+  test('is waiting when it became a dead letter after the dead letters were read', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     const event = await rig.event(LONG_AGO);
     rig.queues.holds.set('payments-queue', 1);
@@ -211,7 +211,7 @@ describe('an event without an inbox row', () => {
   test('is unproven when the consumer was declared otherwise at the time', async () => {
     const rig = auditRig([consumerEntry('payments', { changedAt: Date.UTC(2026, 0, 1, 11, 45) })]);
     await rig.event(LONG_AGO);
-    await rig.event(15 * MINUTE_MS - 59_999); // a rule that was changed matches after a minute
+    await rig.event(15 * MINUTE_MS - 59_999); // a changed rule takes effect a minute later
     const late = await rig.event(10 * MINUTE_MS);
     const report = await rig.run();
     expect(report.consumers.payments).toMatchObject({ unproven: 2, missing: 1 });

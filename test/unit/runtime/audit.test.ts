@@ -163,7 +163,7 @@ describe('the time of an audit', () => {
     ]);
   });
 
-  test('is shared: the walk leaves enough to judge what it has found', async () => {
+  test('is shared: the walk leaves time to judge the events that it found', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     const { eventId } = await rig.event(55 * MINUTE_MS);
     const { query } = rig.table;
@@ -216,7 +216,7 @@ describe('events that were written twice for one cause', () => {
     expect((await rig.run()).doubled).toEqual([]);
   });
 
-  test('are not those that nothing caused', async () => {
+  test('are not those without a cause', async () => {
     const rig = auditRig([]);
     for (const _ of [1, 2]) await rig.event(LONG_AGO, {}, { data: { total: 1 } });
     expect((await rig.run()).doubled).toEqual([]);

@@ -42,7 +42,7 @@ describe('a leased handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1 });
   });
 
-  test('has room for 99 writes beside its message', async () => {
+  test('commits up to 99 writes beside its inbox row', async () => {
     const parts = bench();
     const errors: unknown[] = [];
     const put = (n: number) => ({ Put: { Item: { PK: `THING#${n}`, SK: 'THING', schema: 1 } } });

@@ -2,17 +2,17 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { effectKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { bench, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, pointer, send } from './consumer-rig.ts';
 
-/** Writes attributes over a message's row. */
+/** Overwrites attributes of a message's row. */
 const overwrite = (parts: Parts, event: Envelope, change: object) =>
   parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), ...change } } });
 
 describe('a lease', () => {
-  test('never lasts longer than the function of its worker', async () => {
+  test('never outlasts the function of its worker', async () => {
     const parts = bench();
     const leases: unknown[] = [];
     const event = send(parts);
@@ -26,7 +26,7 @@ describe('a lease', () => {
     expect(leases).toEqual([endsBy, endsBy]);
   });
 
-  test('has a fencing token that no other has', async () => {
+  test('has a unique fencing token', async () => {
     const parts = bench();
     const fences = new Set<unknown>();
     const event = send(parts);
@@ -38,7 +38,7 @@ describe('a lease', () => {
     expect(fences.size).toBe(3);
   });
 
-  test('that somebody else takes over first is theirs', async () => {
+  test('that another worker takes over first is not taken over again', async () => {
     const handle = vi.fn();
     const parts = bench();
     const event = send(parts);
@@ -61,7 +61,7 @@ describe('a lease', () => {
   });
 });
 
-describe('a worker whose message somebody else holds', () => {
+describe('a worker that has lost its message', () => {
   test.each<[string, () => void]>([
     ['returns', () => {}],
     [
@@ -90,7 +90,7 @@ describe('a worker whose message somebody else holds', () => {
     expect(pointer(parts, event)).toBeUndefined();
   });
 
-  test('has not completed it because the row still bears its fencing token', async () => {
+  test('has not completed it, even if the row still has its fencing token', async () => {
     const parts = bench();
     const event = send(parts);
     const handler = leased(ThingHappened, () => overwrite(parts, event, { status: 'FAILED' }));
@@ -100,7 +100,7 @@ describe('a worker whose message somebody else holds', () => {
     expect(parts.telemetry.counted('MessagesProcessed')).toBe(0);
   });
 
-  test('does not take for its own what the other has completed', async () => {
+  test('does not count the completion of another worker as its own', async () => {
     const parts = bench();
     const event = send(parts);
     const handler = leased(ThingHappened, () =>
@@ -111,65 +111,10 @@ describe('a worker whose message somebody else holds', () => {
     expect(parts.telemetry.counted('FenceRefused')).toBe(1);
     expect(parts.queue.messages()).toEqual([]); // a duplicate
   });
-
-  test.each([
-    ['IN_PROGRESS', {}],
-    ['COMPLETED', { result: '"theirs"' }],
-  ])('does not finish an effect that is %s under the other’s fencing token', async (status, more) => {
-    const parts = bench();
-    const event = send(parts);
-    const key = effectKey(CONSUMER, event.eventId, 'charge');
-    const theirs = { ...key, schema: 1, status, fence: 'other', endsBy: 1, startedAt: 1, ...more };
-    const codes: unknown[] = [];
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      const charged = ctx.once('charge', async () => {
-        await parts.memory.write({ Put: { Item: theirs } });
-        return 'ours';
-      });
-      await charged.catch((error: { code: string }) => codes.push(error.code));
-    });
-    await consumer(parts, [handler]).deliver();
-    expect(codes).toEqual(['FENCE_LOST']);
-    expect(parts.memory.item(key)).toMatchObject(theirs);
-  });
-});
-
-describe('an effect', () => {
-  test('is stored also when the table fails for a moment', async () => {
-    const parts = bench();
-    const event = send(parts);
-    const charge = vi.fn(async () => 'charged');
-    let tries = 0;
-    const write: typeof parts.memory.write = async (wanted) => {
-      if (wanted.Update?.UpdateExpression?.includes('completedAt')) tries += 1;
-      if (tries === 1 || tries === 2) throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
-      return parts.memory.write(wanted);
-    };
-    const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', charge));
-    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
-    expect(charge).toHaveBeenCalledTimes(1);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
-  });
-
-  test('that is completed is not run again, however long ago its function was stopped', async () => {
-    const parts = bench();
-    const event = send(parts);
-    const charge = vi.fn(async () => 'charged');
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      await ctx.once('charge', charge);
-      if (ctx.attempt === 1) throw new Error('later step failed');
-    });
-    const { deliver } = consumer(parts, [handler]);
-    await deliver();
-    await parts.clock.advance(3_600_000);
-    await deliver();
-    expect(charge).toHaveBeenCalledTimes(1);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 2 });
-  });
 });
 
 describe('a message', () => {
-  test('of which SQS does not say how often it was received counts on its attempts', async () => {
+  test('with an unknown receive count continues its attempts', async () => {
     const parts = bench();
     const event = send(parts);
     const attempts: number[] = [];
@@ -187,7 +132,7 @@ describe('a message', () => {
     expect(inboxRow(parts, event)).toMatchObject({ attempts: 2 });
   });
 
-  test('that nobody can read is rejected also when a worker that could has died with it', async () => {
+  test('that cannot be read is rejected even if an expired lease is left on its row', async () => {
     const parts = bench();
     const event = send(parts, { type: 'Unheard' });
     const row = { schema: 1, status: 'PROCESSING', fence: 'dead', attempts: 1, leaseUntil: 1, endsBy: 1 };
@@ -198,7 +143,7 @@ describe('a message', () => {
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });
 
-  test('that nobody can read is rejected under every id under which it comes', async () => {
+  test('that cannot be read is rejected under every SQS message id that it arrives with', async () => {
     const parts = bench();
     const event = send(parts, { type: 'Unheard' });
     const { drain } = consumer(parts, [leased(ThingHappened, async () => {})]);
@@ -210,7 +155,7 @@ describe('a message', () => {
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });
 
-  test('that was rejected is let in by one redrive only', async () => {
+  test('that was rejected is readmitted by one redrive only', async () => {
     const parts = bench();
     const handle = vi.fn(async () => {
       throw new PoisonMessage('not like this');
@@ -228,7 +173,7 @@ describe('a message', () => {
     expect(inboxRow(parts, event)).toMatchObject(held);
   });
 
-  test('that was rejected is not run under its old id while its redrive has failed', async () => {
+  test('that was rejected does not run under its old id after its redrive has failed', async () => {
     const parts = bench();
     const ran: string[] = [];
     const event = envelope(parts);

@@ -6,7 +6,7 @@ import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { staleReads } from '../../support/stale-reads.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 
-/** A table to which the first write that sets an attribute is sent twice: the answer to it was lost, and the SDK has tried again. */
+/** A table that gets the first write of an attribute twice, as when its answer was lost and the SDK has retried. */
 function sentTwice(table: Table, attribute: string): Table {
   let sent = 0;
   return {
@@ -19,12 +19,12 @@ function sentTwice(table: Table, attribute: string): Table {
   };
 }
 
-describe('an answer of the table that was lost', () => {
+describe('when the answer of the table was lost', () => {
   test.each([
     ['a claim', 'claimedAt'],
     ['the result of an effect', 'completedAt'],
     ['a completion', 'processedAt'],
-  ])('to %s is as good as had', async (_what, attribute) => {
+  ])('%s is recognised', async (_what, attribute) => {
     const parts = bench();
     const event = send(parts);
     const charge = vi.fn(async () => 'charged');
@@ -36,7 +36,7 @@ describe('an answer of the table that was lost', () => {
     expect(parts.telemetry.counted('MessagesProcessed')).toBe(1);
   });
 
-  test('to a failure is as good as had', async () => {
+  test('a failure is recognised', async () => {
     const parts = bench();
     const event = send(parts);
     const handler = leased(ThingHappened, () => Promise.reject(new Error('not now')));
@@ -46,7 +46,7 @@ describe('an answer of the table that was lost', () => {
     expect(parts.telemetry.counted('FenceRefused')).toBe(0);
   });
 
-  test('to a release, for an effect that may still be running, is as good as had', async () => {
+  test('a release is recognised', async () => {
     const parts = bench();
     const event = send(parts);
     const endsBy = parts.clock.now() + 20_000;
@@ -60,7 +60,7 @@ describe('an answer of the table that was lost', () => {
     expect(parts.telemetry.counted('FenceRefused')).toBe(0);
   });
 
-  test('to a commit is looked up in the row, strongly consistently', async () => {
+  test('a commit is recognised by a strongly consistent read of the row', async () => {
     const parts = bench();
     const event = send(parts);
     const stale = staleReads(parts.memory);

@@ -23,7 +23,7 @@ describe('a batch', () => {
 });
 
 describe('a message', () => {
-  test('is hidden by its heartbeat until its function is stopped, and no longer', async () => {
+  test('is hidden by its heartbeat no longer than until its function is stopped', async () => {
     const parts = bench();
     const endsBy = parts.clock.now() + 20_000;
     const visibleAt: (number | undefined)[] = [];
@@ -37,7 +37,7 @@ describe('a message', () => {
     expect(visibleAt[0]).toBeLessThan(endsBy + 3_000);
   });
 
-  test('that was rejected is shown again at once, until its receives are spent', async () => {
+  test('that was rejected is shown again at once until it is a dead letter', async () => {
     const parts = bench();
     const handler = leased(ThingHappened, async () => {
       throw new PoisonMessage('not like this');
@@ -51,7 +51,7 @@ describe('a message', () => {
     }
   });
 
-  test('whose transaction was also throttled is not run again at once', async () => {
+  test('whose transaction was throttled is not rerun at once', async () => {
     const parts = bench();
     const handle = vi.fn(async () => ({ events: [1, 2].map(parts.happened) }));
     const transact = async () => {

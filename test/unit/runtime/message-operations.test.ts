@@ -93,8 +93,8 @@ describe('to resolve a message', () => {
 
   test.each([
     ['that failed', { status: 'FAILED' }, false],
-    ['whose worker’s lease has long ended', { status: 'PROCESSING', leaseUntil: 1, endsBy: 1 }, false],
-    ['that has not come yet, by force', undefined, true],
+    ['whose lease ended long ago', { status: 'PROCESSING', leaseUntil: 1, endsBy: 1 }, false],
+    ['that has not arrived yet, by force', undefined, true],
   ])('sets one PROCESSED %s', async (_which, found, force) => {
     const { memory, key, resolve, row } = await message(async () => {});
     const item = { ...key, schema: 1, fence: 'one', attempts: 1, ...found };
@@ -103,7 +103,7 @@ describe('to resolve a message', () => {
     expect(row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada' });
   });
 
-  test('says what it is already, also where only a strongly consistent read sees that', async () => {
+  test('reports the status that a strongly consistent read finds', async () => {
     const { deliver, stale, eventId } = await message(async () => {});
     await deliver();
     expect(await resolveMessage(stale, { ...note, consumer, eventId })).toEqual({ status: 'processed' });

@@ -61,14 +61,14 @@ describe('to requeue a DEAD event', () => {
       requeuedBy: 'ada',
       requeuedAt: clock.now(),
       requeuedReason: 'the bus is back',
-      leaseUntil: clock.now(), // due at once, whoever held it last
+      leaseUntil: clock.now(), // due at once
     });
     await clock.advance(1_000);
     expect(await requeueDead(parts, eventId, { ...note, by: 'bob' })).toBe(false);
     expect(memory.item(outboxKeyOf(eventId))).toEqual(requeued);
   });
 
-  test('makes its minute unsettled under another token each time', async () => {
+  test('makes its minute unsettled under a fresh token each time', async () => {
     const parts = await deadEvent(() => true);
     const { memory, eventId } = parts;
     const key = unsettledKey(eventIdShard(eventId), minuteOf(eventIdTime(eventId)));
@@ -80,7 +80,7 @@ describe('to requeue a DEAD event', () => {
     expect(memory.item(key)?.token).not.toBe(first?.token);
   });
 
-  test('is not taken for refused when the table only throttles', async () => {
+  test('throws when the table throttles, because that is no refusal', async () => {
     const parts = await deadEvent(() => true);
     const transact = async () => {
       throw new TransactionCancelled([{ code: 'ThrottlingError' }, { code: 'None' }, { code: 'None' }]);
@@ -94,7 +94,7 @@ describe('to requeue a DEAD event', () => {
     const before = parts.memory.items();
     expect(await requeueDead(parts, parts.eventId)).toBe(false);
     expect(parts.memory.items()).toEqual(before);
-    // Also where only a strongly consistent read sees that it is there.
+    // Even if only a strongly consistent read finds it.
     expect(await requeueDead({ ...parts, table: staleReads(parts.memory) }, parts.eventId)).toBe(false);
   });
 

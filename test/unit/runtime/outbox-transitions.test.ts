@@ -9,7 +9,7 @@ import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 
 const ERROR = new MailroomError('Odd', 'odd');
 
-/** Rows in the outbox as a relay has read them, and what the sweep can do to them. */
+/** Outbox rows as the sweep has read them, and their transitions. */
 async function readRows(events: number, change: (table: Table) => Partial<Table> = () => ({})) {
   const parts = bench();
   const { clock, memory, telemetry, outbox, happened } = parts;
@@ -23,7 +23,7 @@ async function readRows(events: number, change: (table: Table) => Partial<Table>
     ...transitions,
     transitions,
     rows,
-    /** Changes a row behind the relay's back. */
+    /** Changes a row after the sweep has read it. */
     set: ({ key }: PendingRow, set: { status: string } | { leaseUntil: number }) =>
       memory.updateEach([{ key, set, when: { schema: 1 } }]),
     mark: (some: readonly PendingRow[]) => runThrough(clock, transitions.mark(some)),
@@ -35,12 +35,12 @@ type Transition = (relay: Transitions, row: PendingRow) => Promise<unknown>;
 const TRANSITIONS: readonly (readonly [string, Transition])[] = [
   ['a claim', ({ claim }, row) => claim([row])],
   ['a failure', ({ fail }, row) => fail(row, ERROR, false)],
-  ['an end as DEAD', ({ fail }, row) => fail(row, ERROR, true)],
+  ['DEAD', ({ fail }, row) => fail(row, ERROR, true)],
   ['a release', ({ release }, row) => release([{ row, leaseUntil: 1 }])],
 ];
 
 test.each(TRANSITIONS)(
-  '%s changes nothing on a row that somebody else has claimed since it was read',
+  '%s changes nothing on a row that was claimed since it was read',
   async (_what, transition) => {
     const { rows, set, memory, transitions } = await readRows(1);
     const [row] = rows as [PendingRow];
@@ -63,14 +63,14 @@ test.each(TRANSITIONS)(
   },
 );
 
-test.each(TRANSITIONS)('%s lets no row expire', async (_what, transition) => {
+test.each(TRANSITIONS)('%s sets no expiry', async (_what, transition) => {
   const { rows, memory, transitions } = await readRows(1);
   const [row] = rows as [PendingRow];
   await transition(transitions, row);
   expect(memory.items().filter((item) => 'expiresAt' in item)).toEqual([]);
 });
 
-test('an event is PENDING until the last of its attempts has failed, and DEAD then', async () => {
+test('an event is DEAD once the last of its attempts has failed, and not before', async () => {
   const { rows, memory, fail } = await readRows(1);
   const [row] = rows as [PendingRow];
   for (const attempts of [0, 1, 2]) {
@@ -81,7 +81,7 @@ test('an event is PENDING until the last of its attempts has failed, and DEAD th
   expect(memory.item(row.key)).toMatchObject({ status: 'DEAD', attempts: 3 });
 });
 
-test('of a batch of marks only those that failed are made again', async () => {
+test('only the marks that failed are retried', async () => {
   const calls: number[] = [];
   const { rows, mark, memory } = await readRows(2, ({ updateEach }) => ({
     updateEach: async (updates) => {
@@ -112,7 +112,7 @@ test('an event that is discarded right before its mark stays DISCARDED', async (
   expect(memory.item(row.key)).toMatchObject({ status: 'DISCARDED' });
 });
 
-test('a DEAD event that was published after all, and cannot be marked, is left to be marked', async () => {
+test('a DEAD event that was published after all is reported when it cannot be marked', async () => {
   const { rows, mark, memory, fail } = await readRows(1, ({ transact }) => ({
     transact: async (actions, token) => {
       if (JSON.stringify(actions).includes('PUBLISHED'))

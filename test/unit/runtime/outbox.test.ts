@@ -30,7 +30,7 @@ test('a commit writes the domain rows and the events in one transaction', async 
   expect(rows()[0]).not.toHaveProperty('expiresAt');
 });
 
-test('events inherit the correlation of the event that caused them, name it, and carry its trace where that fits', async () => {
+test('events inherit the correlation and the trace of the event that caused them, and a trace that is too long is dropped', async () => {
   const { outbox, happened } = bench();
   const [cause] = await outbox.commit({ events: [{ ...happened(1), correlationId: 'chain' }] });
   if (cause === undefined) throw new Error('unreachable');

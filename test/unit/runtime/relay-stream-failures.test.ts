@@ -86,15 +86,15 @@ test.each([
 
 test.each([
   ['as a whole', 1, () => denied],
-  ['entry by entry', 3, (entries: number) => (entries > 1 ? invalid : denied)],
-])('a call that is not allowed, %s, is not made again at once', async (_what, calls, errorOf) => {
+  ['split into single entries', 3, (entries: number) => (entries > 1 ? invalid : denied)],
+])('a call without permission, %s, is not retried', async (_what, calls, errorOf) => {
   const parts = bench({ bus: { failCall: ({ entries }) => ({ error: errorOf(entries.length) }) } });
   await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
   expect((await stream(parts)()).batchItemFailures).toHaveLength(2);
   expect(parts.bus.calls()).toHaveLength(calls);
 });
 
-test('entries for which the bus has no result are not taken for published', async () => {
+test('entries without a result are not published', async () => {
   const parts = bench();
   await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
   const bus = { ...parts.bus, put: async () => [] };

@@ -163,12 +163,12 @@ test('a producer whose clock is off is noticed', async () => {
   await stream(parts)(event);
   expect(parts.telemetry.durations('ClockDifference')).toEqual([120_000]);
   expect(parts.rows()).toMatchObject([{ status: 'PUBLISHED' }]);
-  expect(claims).toBe(1); // since its age cannot be believed
+  expect(claims).toBe(1); // because its age is implausible
 });
 
 test.each([
-  ['that was written as PUBLISHED, as a restored table has it', { status: { S: 'PUBLISHED' } }, 'INSERT'],
-  ['that has changed', {}, 'MODIFY'],
+  ['inserted as PUBLISHED, as in a restored table', { status: { S: 'PUBLISHED' } }, 'INSERT'],
+  ['that was modified', {}, 'MODIFY'],
 ])('a row %s is not published', async (_what, change, eventName) => {
   const parts = bench();
   await parts.outbox.commit({ events: [parts.happened(1)] });

@@ -11,7 +11,7 @@ type Parts = ReturnType<typeof bench>;
 
 const DENIED = { code: 'NotAuthorizedForSourceException', message: 'no' };
 
-/** A bus that does not take the events of services whose names begin with `banned`, as long as it is so. */
+/** A bus that refuses services whose names begin with `banned`. */
 function benchWithBanned(banned: () => boolean = () => true) {
   return bench({
     bus: {
@@ -20,7 +20,7 @@ function benchWithBanned(banned: () => boolean = () => true) {
   });
 }
 
-/** Commits events of a service, all in one shard. */
+/** Commits events of a service to one shard. */
 async function commitTo(parts: Parts, shard: number, service: string, count: number): Promise<void> {
   const random = (bytes: number) => {
     const made = randomBytes(bytes);
@@ -31,15 +31,15 @@ async function commitTo(parts: Parts, shard: number, service: string, count: num
   const outbox = createOutbox({ config, table: parts.memory, clock: parts.clock, random });
   for (let n = 0; n < count; n += 50)
     await outbox.commit({ events: Array.from({ length: Math.min(50, count - n) }, () => parts.happened(n)) });
-  await parts.clock.advance(1); // so that what is committed next comes after it
+  await parts.clock.advance(1); // so that the next commit sorts after this one
 }
 
-/** Events for ten calls that fail, of more services than one: enough for the bus to be given up. */
+/** Ten failing calls of four services: enough to give up the bus. */
 async function commitBanned(parts: Parts): Promise<void> {
   for (const n of [1, 2, 3, 4]) await commitTo(parts, 1, `banned-${n}`, 30);
 }
 
-test('of a service that may not publish no more is claimed than shows it, and what was claimed is free at once', async () => {
+test('of a service without permission only one group is claimed, and its unsent rows are released at once', async () => {
   const parts = benchWithBanned();
   await commitTo(parts, 0, 'banned', 250);
   await parts.clock.advance(2 * MINUTE_MS);
@@ -55,10 +55,10 @@ test('of a service that may not publish no more is claimed than shows it, and wh
   expect(bus.calls()).toHaveLength(3);
   expect(claims).toBe(100); // one group
   const held = parts.rows().filter(({ leaseUntil }) => leaseUntil > clock.now());
-  expect(held).toHaveLength(30); // those that were sent wait for their backoff
+  expect(held).toHaveLength(30); // the rows that were sent wait for their backoff
 });
 
-test('a pass in which the bus was given up is not complete', async () => {
+test('a pass that gave up the bus is not complete', async () => {
   const parts = benchWithBanned();
   await commitBanned(parts);
   await parts.clock.advance(2 * MINUTE_MS);
@@ -66,7 +66,7 @@ test('a pass in which the bus was given up is not complete', async () => {
   expect(parts.bus.calls()).toHaveLength(10);
 });
 
-test('a minute that a pass left out while the bus was given up is read by the next, also when the bus came back meanwhile', async () => {
+test('a minute that was left out while the bus was given up is read by the next pass, even if the bus recovered in between', async () => {
   let banned = true;
   const parts = benchWithBanned(() => banned);
   const { clock, memory } = parts;
@@ -75,7 +75,7 @@ test('a minute that a pass left out while the bus was given up is read by the ne
   await clock.advance(3 * MINUTE_MS);
   await commitTo(parts, 1, 'things', 1);
   await clock.advance(2 * MINUTE_MS);
-  // Both minutes come to an age in the same step: the first to 4 minutes, the second to 1.
+  // Both minutes are due in the same step: the first at the age of 4 minutes, the second at 1.
   const sweptTo = clock.now() - MINUTE_MS;
   await memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 2, sweptTo } } });
   const bus: typeof parts.bus = {

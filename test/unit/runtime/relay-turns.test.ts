@@ -122,17 +122,17 @@ describe('right before each call of the bus it is asked whether the row may stil
     expect(relay.calledAt.length).toBeGreaterThan(4);
     expect(relay.calledAt.filter((at) => at + relayConfig.publishTimeoutMs + 3_000 > endsBy)).toEqual([]);
     expect(new Set(relay.publishedIds()).size).toBe(10 * relay.calledAt.length);
-    // What it could not publish is free at once.
+    // Rows that it could not publish are released at once.
     expect(pending(relay).filter(({ leaseUntil }) => leaseUntil > relay.clock.now())).toEqual([]);
   });
 });
 
-test('a sweep claims no rows for which it has no time', async () => {
+test('a sweep claims no rows that it has no time to publish', async () => {
   const relay = await waitingRelay({ events: 250, callsMs: [4_000] });
   await relay.clock.advance(150_000);
   await relay.sweep(relay.clock.now() + 25_000);
   expect(relay.publishedIds()).toHaveLength(50);
-  expect(relay.leaseWrites()).toBe(6); // 100 rows are claimed, and 50 of them let go of
+  expect(relay.leaseWrites()).toBe(6); // 100 rows are claimed, 50 of them released
 });
 
 test('late records of a batch have the time of one claim, however many they are; the others are handed back', async () => {

@@ -61,7 +61,7 @@ test('a transaction whose answer was lost is asked for again under its token, an
 test.each([
   ['a refused condition', cancelled('ConditionalCheckFailed')],
   ['a refused condition among conflicts', cancelled('TransactionConflict', 'ConditionalCheckFailed')],
-  ['a cancellation that gives no reason', cancelled('None', 'None')],
+  ['a cancellation without a reason', cancelled('None', 'None')],
   ['a throttle among conflicts', cancelled('TransactionConflict', 'ThrottlingError')],
   ['an invalid request', named('ValidationException')],
   ['a missing right', named('AccessDeniedException')],

@@ -50,7 +50,7 @@ test('an empty queue is asked three times, because a short receive asks only som
   expect(requests).toHaveLength(3);
 });
 
-test('what somebody has received, and what is delayed, is in the queue', async () => {
+test('messages in flight and delayed messages count as in flight', async () => {
   const Attributes = {
     QueueArn: 'arn:aws:sqs:eu-west-1:000000000000:letters',
     MessageRetentionPeriod: '60',

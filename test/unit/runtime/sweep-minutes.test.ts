@@ -15,7 +15,7 @@ test('a pass each minute reads six minutes, aged 1, 4, 16, 64, 256 and 1024 minu
   ]);
 });
 
-test('an age that is passed at the very end of a pass is of that pass, and not of the next one', () => {
+test('a crossing at the very end of a pass belongs to that pass, not to the next one', () => {
   expect(minutesToSweep(NOON - 1, NOON)).toHaveLength(6);
   expect(minutesToSweep(NOON, NOON + 1)).toEqual([]);
 });

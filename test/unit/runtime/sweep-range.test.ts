@@ -49,13 +49,13 @@ describe('the sweep of a range', () => {
     expect(await call(parts, range)).toMatchObject({ published: 0, complete: true });
   });
 
-  test('begins with the minute in which its first moment is', async () => {
+  test('includes the minute in which it starts', async () => {
     const parts = await forgotten();
     const range = { since: parts.from + 59_999, until: parts.from + 50 * MINUTE_MS };
     expect(await call(parts, range)).toMatchObject({ published: 2 });
   });
 
-  test('reads strongly consistently: it reads once, and says that nothing is left', async () => {
+  test('reads strongly consistently, because it reads only once', async () => {
     const parts = await forgotten();
     const table = staleReads(parts.memory);
     const { handler } = createRelaySweep({ ...parts, table, config: { ...relayConfig, shards: 1 } });

@@ -108,7 +108,7 @@ test('a pass that runs out of time leaves its range to the next one', async () =
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1 });
 });
 
-test('a pass that was overtaken by another one does not move the state back', async () => {
+test('a pass that another one has overtaken does not move the state back', async () => {
   const parts = bench();
   const deps = { ...parts, config: relayConfig };
   const first = parts.clock.now();
@@ -119,7 +119,7 @@ test('a pass that was overtaken by another one does not move the state back', as
   expect(state(parts)?.sweptTo).toBe(first + MINUTE_MS);
 });
 
-test('a state in the future is put right only while it is the one that the pass has read', async () => {
+test('a state in the future is corrected only if it is the one that the pass read', async () => {
   const parts = bench();
   const item = (sweptTo: number) => ({
     Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 2, sweptTo } },
@@ -132,11 +132,23 @@ test('a state in the future is put right only while it is the one that the pass 
   expect(state(parts)?.sweptTo).toBe(now + 20 * MINUTE_MS);
 });
 
-test('a higher number of shards that another sweep wrote meanwhile stays, and is read', async () => {
+test('a higher number of shards that another sweep has stored in between is kept and used', async () => {
   const parts = bench();
   await parts.memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 8 } } });
   const table = { ...parts.memory, get: async () => undefined };
   const { shards } = await startSweep({ ...parts, table, config: relayConfig }, parts.clock.now());
   expect(shards).toBe(8);
   expect(state(parts)).toMatchObject({ shards: 8 });
+});
+
+test('a state with values of the wrong type is overwritten', async () => {
+  const parts = bench();
+  const now = parts.clock.now();
+  await parts.memory.write({
+    Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, sweptTo: 'yesterday', shards: 'many' } },
+  });
+  const { shards, moveTo } = await startSweep({ ...parts, config: relayConfig }, now);
+  await moveTo(now);
+  expect(shards).toBe(2);
+  expect(state(parts)).toMatchObject({ sweptTo: now, shards: 2 });
 });

@@ -33,7 +33,7 @@ test('a row under a lease is left, and its minute is unsettled until it is clean
 
 test.each([
   ['a token', { token: 'old' }],
-  ['no token, which was put by hand', {}],
+  ['no token, as put by hand', {}],
 ])('an unsettled pointer with %s that was put anew is not removed', async (_what, old) => {
   const parts = bench();
   const key = { PK: 'SWEEP#00', SK: '2025-12-31T23:00' };
@@ -91,13 +91,13 @@ test('a pass that cannot read an unsettled minute is not complete', async () => 
   expect(pointers(parts)).toEqual([pointer]);
 });
 
-test('the unsettled minutes have their turn also when there is more to read than a pass has time for', async () => {
+test('unsettled minutes are read even when a pass has no time for its whole backlog', async () => {
   const parts = bench();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const [row] = parts.rows();
   const [, SK, shard] = row?.PK.split('#') ?? [];
   await parts.memory.write({ Put: { Item: { PK: `SWEEP#${shard}`, SK, schema: 1, token: 'one' } } });
-  // A pass that was away for two days has other minutes to read than that of the event.
+  // The backlog of two days does not contain the minute of the event.
   const sweptTo = parts.clock.now() + 3 * 1024 * MINUTE_MS;
   await parts.memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 2, sweptTo } } });
   await parts.clock.advance(6 * 1024 * MINUTE_MS);
