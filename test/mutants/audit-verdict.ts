@@ -66,23 +66,18 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'an event whose inbox row may have expired is unproven',
-      from: '!isExpired(consumer, event, lookedAt) &&',
+      from: '!isExpired(event) &&',
       to: '',
     },
     {
       rule: 'an event from before the declaration is unproven',
-      from: '(deps.earlier || isDeclared(consumer, event))',
+      from: '(deps.earlier || declaration.covers(event))',
       to: 'true',
     },
     {
       rule: 'an event from before the declaration is expected where it is asked for',
-      from: '(deps.earlier || isDeclared(consumer, event))',
-      to: 'isDeclared(consumer, event)',
-    },
-    {
-      rule: 'a rule that was changed matches only a minute later',
-      from: 'changedAt + RULE_DELAY_MS',
-      to: 'changedAt',
+      from: '(deps.earlier || declaration.covers(event))',
+      to: 'declaration.covers(event)',
     },
     {
       rule: 'a letter that was looked at is shown again',
@@ -124,6 +119,13 @@ export const auditVerdictMutants: readonly Mutant[] = [
       from: 'if (!goesOn()) {',
       to: 'if (false) {',
       killers: unit('audit'),
+    },
+  ]),
+  ...mutantsOf('audit/audit-declaration.ts', unit('audit-declaration', 'audit-verdict'), [
+    {
+      rule: 'a rule that was changed matches only a minute later',
+      from: 'since + RULE_DELAY_MS',
+      to: 'since',
     },
   ]),
 ];

@@ -1,7 +1,9 @@
 import { auditMutants } from './audit.ts';
 import { auditVerdictMutants } from './audit-verdict.ts';
 import { consumeClaimMutants } from './consume-claims.ts';
+import { consumeConditionMutants } from './consume-conditions.ts';
 import { consumeEffectMutants } from './consume-effects.ts';
+import { consumeOutcomeMutants } from './consume-outcomes.ts';
 import { consumeRunMutants } from './consume-runs.ts';
 import { consumeTransitionMutants } from './consume-transitions.ts';
 import type { Mutant } from './mutant.ts';
@@ -22,8 +24,10 @@ export const MUTANTS: readonly Mutant[] = [
   ...relaySweepMutants,
   ...relaySweepPassMutants,
   ...consumeClaimMutants,
+  ...consumeConditionMutants,
   ...consumeTransitionMutants,
   ...consumeRunMutants,
+  ...consumeOutcomeMutants,
   ...consumeEffectMutants,
   ...auditMutants,
   ...auditVerdictMutants,

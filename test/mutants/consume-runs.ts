@@ -1,48 +1,19 @@
 import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
-/** The consumer: how a message is run, and what becomes of it. */
+/** The consumer: how a message is run under its claim. */
 export const consumeRunMutants: readonly Mutant[] = [
   ...mutantsOf(
-    'consume/consumer.ts',
-    unit('consumer', 'consumer-leases', 'consumer-transactional', 'consumer-poison'),
-    [
-      {
-        rule: 'a message is not begun when its function has too little time left',
-        from: 'endsBy - clock.now() < START_MIN_MS',
-        to: 'false',
-      },
-      {
-        rule: 'a transactional message that comes again is claimed first',
-        from: 'delivery.receives > 1 || inbox.tooOld(delivery.message)',
-        to: 'inbox.tooOld(delivery.message)',
-      },
-      {
-        rule: 'a transactional message that is too old is claimed first',
-        from: 'delivery.receives > 1 || inbox.tooOld(delivery.message)',
-        to: 'delivery.receives > 1',
-      },
-      {
-        rule: 'a message is taken over after the others of its batch',
-        from: 'await lane.runLast(first.attempts, () => receive(record, endsBy, true))',
-        to: 'await receive(record, endsBy, true)',
-      },
-      {
-        rule: 'a run without a claim is not counted as an attempt',
-        from: 'delivery, takeOver, 1)',
-        to: 'delivery, takeOver, 0)',
-      },
-    ],
-  ),
-  ...mutantsOf('consume/last-lane.ts', unit('consumer-leases'), [
-    {
-      rule: 'messages are taken over with the fewest attempts first',
-      from: 'waiting.sort((a, b) => a.attempts - b.attempts)',
-      to: 'waiting',
-    },
-  ]),
-  ...mutantsOf(
     'consume/claimed-run.ts',
-    unit('consumer-retries', 'consumer-leases', 'consumer', 'consumer-effects'),
+    unit(
+      'consumer-retries',
+      'consumer-leases',
+      'consumer',
+      'consumer-effects',
+      'consumer-outages',
+      'consumer-schedule',
+      'consumer-turns',
+      'consumer-crowd',
+    ),
     [
       {
         rule: 'a message whose last attempt never ended is rejected',
@@ -51,13 +22,63 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message whose attempts are exhausted is rejected',
-        from: 'claim.attempt >= config.maxAttempts',
-        to: 'false',
+        from: 'if (claim.attempt >= config.maxAttempts) return reject',
+        to: 'if (false) return reject',
       },
       {
         rule: 'a message has all of its attempts',
-        from: 'claim.attempt >= config.maxAttempts',
-        to: 'claim.attempt >= config.maxAttempts - 1',
+        from: 'if (claim.attempt >= config.maxAttempts) return reject',
+        to: 'if (claim.attempt >= config.maxAttempts - 1) return reject',
+      },
+      {
+        rule: 'a message that was cut off on its last attempt is rejected only if it ran alone',
+        from: 'if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)',
+        to: 'if (claim.attempt >= config.maxAttempts)',
+      },
+      {
+        rule: 'a message that was cut off alone on its last attempt is rejected',
+        from: 'if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)',
+        to: 'if (false)',
+      },
+      {
+        rule: 'attempts that are not counted spread over the retry schedule',
+        from: 'outcomes.retryAfterMs(attempt + Math.min(unfinished, ALONE_FROM))',
+        to: 'outcomes.retryAfterMs(attempt)',
+      },
+      {
+        rule: 'a handler that asks for a delay is given it under a claim, too',
+        from: 'outcomes.retryAfterMs(claim.attempt, error)',
+        to: 'outcomes.retryAfterMs(claim.attempt)',
+      },
+      {
+        rule: 'what a handler that asks for a delay names as the cause is the last error',
+        from: 'isRetryLater(error) ? (error.cause ?? error) : error',
+        to: 'error',
+      },
+      {
+        rule: 'an outage takes its claim back',
+        from: 'const refusal = await settle(claim, () => inbox.release(claim, retryAt, error));',
+        to: 'const refusal = await settle(claim, () => inbox.fail(claim, error, retryAt));',
+      },
+      {
+        rule: 'the end of a claim is written again while the table cannot be reached',
+        from: 'if (!isOutage(error) || clock.now() + pauseMs > lastTryAt) throw error;',
+        to: 'throw error;',
+      },
+      {
+        rule: 'the end of a claim is written again only while the batch can be answered in time',
+        from: 'Math.min(clock.now() + SETTLE_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS)',
+        to: 'clock.now() + SETTLE_MAX_MS',
+      },
+      {
+        rule: 'the others of a batch do not wait for long until the end of a claim is written',
+        from: 'Math.min(clock.now() + SETTLE_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS)',
+        to: 'claim.endsBy - 2 * RESPONSE_MARGIN_MS',
+      },
+      {
+        rule: 'what the table refuses for good is not written again',
+        from: '!isOutage(error) || clock.now() + pauseMs > lastTryAt',
+        to: 'clock.now() + pauseMs > lastTryAt',
       },
       {
         rule: 'a message is at its first receive only once',
@@ -66,8 +87,23 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message that ran out of time waits until its function is stopped',
-        from: 'again(outcomes.untilMs(claim.endsBy), error)',
-        to: 'again(0, error)',
+        from: 'again(Math.max(stoppedMs, unfinishedAfterMs(claim)), error)',
+        to: 'again(unfinishedAfterMs(claim), error)',
+      },
+      {
+        rule: 'a message that ran out of time waits as after a failure',
+        from: 'again(Math.max(stoppedMs, unfinishedAfterMs(claim)), error)',
+        to: 'again(stoppedMs, error)',
+      },
+      {
+        rule: 'a message of which the table took the time waits as in an outage',
+        from: 'Math.max(stoppedMs, outcomes.outage(delivery, error).afterMs)',
+        to: 'stoppedMs',
+      },
+      {
+        rule: 'a message of which the table took the time waits until its function is stopped',
+        from: 'Math.max(stoppedMs, outcomes.outage(delivery, error).afterMs)',
+        to: 'outcomes.outage(delivery, error).afterMs',
       },
       {
         rule: 'a handler that says poison is not run again',
@@ -88,7 +124,14 @@ export const consumeRunMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'consume/leased-context.ts',
-    unit('consumer-commits', 'consumer-effects', 'consumer-unawaited', 'consumer-signals'),
+    unit(
+      'consumer-commits',
+      'consumer-effects',
+      'consumer-unawaited',
+      'consumer-signals',
+      'consumer-outages',
+      'consumer-crowd',
+    ),
     [
       {
         rule: 'a message is committed once',
@@ -120,6 +163,41 @@ export const consumeRunMutants: readonly Mutant[] = [
         from: 'if (!state.ended) return;',
         to: 'return;',
       },
+      {
+        rule: 'an outage in an effect counts no attempt',
+        from: 'else if (thrown?.error !== error && isOutage(error)) state.outage = { error };',
+        to: '',
+      },
+      {
+        rule: "a provider's failure is no outage of the table",
+        from: 'thrown?.error !== error && isOutage(error)',
+        to: 'isOutage(error)',
+      },
+      {
+        rule: 'an outage in a commit counts no attempt',
+        from: 'if (sent && isOutageOf(actions, config.tableName, error)) state.outage = { error };',
+        to: '',
+      },
+      {
+        rule: 'a handler that waits for the table in a commit when its time is up has been robbed of it',
+        from: 'sent = true; state.waiting += 1;',
+        to: 'sent = true;',
+      },
+      {
+        rule: 'a handler waits for its provider, and not for the table, while its effect runs',
+        from: 'const watched = async (idempotencyKey: string) => { state.waiting -= 1;',
+        to: 'const watched = async (idempotencyKey: string) => {',
+      },
+      {
+        rule: 'a handler that waits for the table to start an effect when its time is up has been robbed of it',
+        from: 'state.waiting += 1; try { return await effects.once(name, watched);',
+        to: 'try { return await effects.once(name, watched);',
+      },
+      {
+        rule: 'a handler that waits for the table to store a result when its time is up has been robbed of it',
+        from: 'finally { state.waiting += 1; }',
+        to: 'finally { state.waiting += 0; }',
+      },
     ],
   ),
   ...mutantsOf(
@@ -131,12 +209,60 @@ export const consumeRunMutants: readonly Mutant[] = [
       'consumer-unawaited',
       'consumer-leases',
       'consumer-effects',
+      'consumer-outages',
+      'consumer-turns',
+      'consumer-crowd',
     ),
     [
       {
         rule: 'a batch is not answered while an effect is running',
         from: 'await effects.idle(); return',
         to: 'return',
+      },
+      {
+        rule: 'a handler that runs out of time says so on its row',
+        from: 'await markOutOfTime(); await effects',
+        to: 'await effects',
+      },
+      {
+        rule: 'a handler that began late was robbed of its time',
+        from: 'robbed = late || state.waiting > 0;',
+        to: 'robbed = state.waiting > 0;',
+      },
+      {
+        rule: 'a handler that waits for the table when its time is up was robbed of its time',
+        from: 'robbed = late || state.waiting > 0;',
+        to: 'robbed = late;',
+      },
+      {
+        rule: 'a handler that failed in an outage counts no attempt',
+        from: "if (state.outage !== undefined) return { kind: 'outage', error: state.outage.error };",
+        to: '',
+      },
+      {
+        rule: 'a handler that was robbed of its time and cut off counts no attempt',
+        from: "if (robbed) return { kind: 'outage', error: outOfTime(verdict.error) };",
+        to: '',
+      },
+      {
+        rule: 'a handler that ended because its time was up is counted by another rule than one that failed',
+        from: "cutOff ? { kind: 'cut-off', error: outOfTime(verdict.error) } : verdict",
+        to: 'verdict',
+      },
+      {
+        rule: 'an outage does not save what its handler calls poison',
+        from: "verdict.kind !== 'threw' || isPoison(verdict.error) || isAlreadyProcessed(verdict.error)",
+        to: "verdict.kind !== 'threw' || isAlreadyProcessed(verdict.error)",
+      },
+      {
+        rule: 'an outage does not undo what its handler calls processed',
+        from: "verdict.kind !== 'threw' || isPoison(verdict.error) || isAlreadyProcessed(verdict.error)",
+        to: "verdict.kind !== 'threw' || isPoison(verdict.error)",
+      },
+      {
+        rule: 'the mark of a handler that ran out of time does not hold up the answer',
+        from: 'await Promise.race([marked, clock.sleep(MARK_MAX_MS, over.signal)]);',
+        to: 'await marked;',
       },
       {
         rule: 'a batch is answered before its function is stopped',
@@ -165,7 +291,7 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'a heartbeat hides the message',
-        from: 'await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));',
+        from: 'await queue.changeVisibility(delivery.receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));',
         to: '',
       },
       {
@@ -180,65 +306,4 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('consume/message-outcome.ts', unit('consumer-time', 'consumer-leases', 'consumer-poison'), [
-    {
-      rule: 'a message that is held still waits until its function is stopped',
-      from: 'delivery.receives > 1 ? refusal.endsBy : refusal.until',
-      to: 'refusal.until',
-    },
-    {
-      rule: 'a message that is held waits first for its lease',
-      from: 'delivery.receives > 1 ? refusal.endsBy : refusal.until',
-      to: 'refusal.endsBy',
-    },
-    {
-      rule: 'a message that waits for a time comes after it',
-      from: '/ 1_000) * 1_000 + 1_000;',
-      to: '/ 1_000) * 1_000 - 1_000;',
-    },
-    {
-      rule: 'a rejected message is shown at once, until its receives are spent',
-      from: "again(0, new MailroomError(refusal.reason, 'The message was rejected'))",
-      to: "again(900_000, new MailroomError(refusal.reason, 'The message was rejected'))",
-    },
-    {
-      rule: 'poison is rejected also without a claim',
-      from: 'if (isPoison(error)) { try',
-      to: 'if (false) { try',
-    },
-  ]),
-  ...mutantsOf('consume/transactional-run.ts', unit('consumer-transactional', 'consumer-time'), [
-    {
-      rule: 'a batch is not kept waiting by a transactional handler',
-      from: 'remainingMs - RESPONSE_MARGIN_MS',
-      to: 'remainingMs + RESPONSE_MARGIN_MS',
-    },
-    {
-      rule: 'a transactional handler is run again on fresh reads only for conditions and conflicts',
-      from: 'codes.every(',
-      to: 'true || codes.every(',
-    },
-    {
-      rule: 'a transactional handler is run again on fresh reads',
-      from: 'attempt < CONDITION_TRIES',
-      to: 'attempt < 1',
-    },
-  ]),
-  ...mutantsOf('consume/message.ts', unit('consumer-poison', 'check-messages'), [
-    {
-      rule: 'a version that the consumer does not know is not handled',
-      from: 'version > definition.version',
-      to: 'false',
-    },
-    {
-      rule: 'a payload is validated before its handler sees it',
-      from: 'data: await validateData(definition, data)',
-      to: 'data',
-    },
-    {
-      rule: 'a message without an event id is unreadable',
-      from: "if (!isEventId(eventId)) return 'eventId is no UUIDv7 in lower case';",
-      to: '',
-    },
-  ]),
 ];

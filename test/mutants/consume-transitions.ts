@@ -26,7 +26,15 @@ export const consumeTransitionMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf(
     'consume/inbox-lease.ts',
-    unit('consumer-fences', 'consumer-lost-answers', 'consumer-leases', 'consumer-effects'),
+    unit(
+      'consumer-fences',
+      'consumer-lost-answers',
+      'consumer-leases',
+      'consumer-effects',
+      'consumer-outages',
+      'consumer-turns',
+      'consumer-crowd',
+    ),
     [
       {
         rule: 'a lease is never renewed past the end of its function',
@@ -40,16 +48,56 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       },
       {
         rule: 'a failure whose answer was lost is recognised',
-        from: "(row) => row.status === 'FAILED', ), release:",
-        to: '() => false, ), release:',
+        from: "(row: { readonly status: string }) => row.status === 'FAILED'",
+        to: '(_row: unknown) => false',
       },
       {
-        rule: 'a release whose answer was lost is recognised',
-        from: "':retryAt': retryAt }, (row) => row.status === 'FAILED'",
-        to: "':retryAt': retryAt }, () => false",
+        rule: 'a failure takes the claims without a result back',
+        from: '${CAUSE} REMOVE leaseUntil, endsBy, unfinished, outOfTime',
+        to: '${CAUSE} REMOVE leaseUntil, endsBy, outOfTime',
       },
       {
-        rule: 'a message that waits for an effect counts no attempt',
+        rule: 'a release keeps the claims without a result',
+        from: '`, ${CAUSE}`} REMOVE leaseUntil, endsBy, outOfTime',
+        to: '`, ${CAUSE}`} REMOVE leaseUntil, endsBy, unfinished, outOfTime',
+      },
+      {
+        rule: 'an outage is written on the row as its last error',
+        from: "error === undefined ? '' : `, ${CAUSE}`",
+        to: "true ? '' : `, ${CAUSE}`",
+      },
+      {
+        rule: 'a handler that was cut off ended without a result',
+        from: "':unfinished': current.unfinished + 1",
+        to: "':unfinished': current.unfinished",
+      },
+      {
+        rule: 'a handler that was cut off counts no attempt unless it ran alone',
+        from: 'current.unfinished >= ALONE_FROM ? 0 : 1',
+        to: '0',
+      },
+      {
+        rule: 'a handler that was cut off alone counts an attempt',
+        from: 'current.unfinished >= ALONE_FROM ? 0 : 1',
+        to: '1',
+      },
+      {
+        rule: 'a row says that its handler ran out of time',
+        from: '`SET outOfTime = :true, ${CAUSE}',
+        to: '`SET wasOutOfTime = :true, ${CAUSE}',
+      },
+      {
+        rule: 'a claim of which the table took the time is not one without a result',
+        from: "robbed ? ' REMOVE unfinished' : ''",
+        to: "''",
+      },
+      {
+        rule: 'a claim that had all of its time stays one without a result',
+        from: "robbed ? ' REMOVE unfinished' : ''",
+        to: "' REMOVE unfinished'",
+      },
+      {
+        rule: 'a message that is released counts no attempt',
         from: 'attempts = attempts - :one',
         to: 'attempts = if_not_exists(attempts, :one)',
       },
@@ -68,6 +116,12 @@ export const consumeTransitionMutants: readonly Mutant[] = [
         rule: 'a completion whose answer was lost is recognised',
         from: "(row) => row.status === 'PROCESSED',",
         to: '() => false,',
+      },
+      {
+        rule: 'a message that is processed has no claims without a result',
+        from: 'reason, rejectedAt, unfinished, outOfTime',
+        to: 'reason, rejectedAt',
+        killers: unit('consumer-turns', 'consumer-crowd', 'consumer-outages'),
       },
       {
         rule: 'a commit is written only under its claim',
@@ -123,9 +177,10 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       to: 'values, [], ); if (refused === undefined) return rejected;',
     },
     {
-      rule: 'poison is rejected also under a lease that has ended',
-      from: 'claimable(message, true, now)',
-      to: 'claimable(message, false, now)',
+      rule: 'a message that is rejected has no claims without a result',
+      from: 'retryAt, unfinished, outOfTime',
+      to: 'retryAt',
+      killers: unit('consumer-turns', 'consumer-crowd'),
     },
     {
       rule: 'a message that is too old, and poison, is rejected as too old: else it would run once it is fixed',

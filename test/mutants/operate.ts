@@ -146,12 +146,12 @@ export const operateMutants: readonly Mutant[] = [
   ...mutantsOf('operate/directory.ts', unit('audit'), [
     {
       rule: 'a consumer must see the events of its sources only',
-      from: 'from.includes(event.source) &&',
+      from: 'from.includes(source) &&',
       to: '',
     },
     {
       rule: 'a consumer must see the events of its types only',
-      from: '&& events.includes(event.type)',
+      from: '&& events.includes(type)',
       to: '',
     },
   ]),

@@ -25,13 +25,13 @@ export const relayPublishMutants: readonly Mutant[] = [
     },
     {
       rule: 'a publish ends a clock margin before its lease does',
-      from: 'config.publishTimeoutMs + LEASE_MARGIN_MS',
+      from: 'config.publishTimeoutMs + CLOCK_SKEW_MS',
       to: 'config.publishTimeoutMs',
     },
     {
       rule: 'a call may take as long as its timeout under the lease',
-      from: 'config.publishTimeoutMs + LEASE_MARGIN_MS',
-      to: 'LEASE_MARGIN_MS',
+      from: 'config.publishTimeoutMs + CLOCK_SKEW_MS',
+      to: 'CLOCK_SKEW_MS',
     },
     {
       rule: 'right before each call, each row is asked whether it may still be published',

@@ -100,14 +100,14 @@ export const relayStreamMutants: readonly Mutant[] = [
     },
     {
       rule: "a record's time, which is cut to the second, is taken for the latest that it may be",
-      from: '1_000 + FRESH_MS + LEASE_MARGIN_MS',
-      to: 'FRESH_MS + LEASE_MARGIN_MS',
+      from: '1_000 + FRESH_MS + CLOCK_SKEW_MS',
+      to: 'FRESH_MS + CLOCK_SKEW_MS',
       equivalent:
         'Whether a record is fresh when it comes again is judged by the same time, cut to the same second.',
     },
     {
       rule: 'a batch is handed back a clock margin after its records were fresh',
-      from: '1_000 + FRESH_MS + LEASE_MARGIN_MS',
+      from: '1_000 + FRESH_MS + CLOCK_SKEW_MS',
       to: '1_000 + FRESH_MS',
     },
     {

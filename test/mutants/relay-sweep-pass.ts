@@ -10,7 +10,27 @@ export const relaySweepPassMutants: readonly Mutant[] = [
     },
     {
       rule: 'the state moves only over minutes that were read whole',
-      from: 'if (!whole) return false;',
+      from: 'moves = moves && settled && (await moved(start, to, tally));',
+      to: 'moves = moves && (await moved(start, to, tally));',
+    },
+    {
+      rule: 'the state moves past no step after one that it stays before',
+      from: 'moves = moves && settled && (await moved(start, to, tally));',
+      to: 'moves = settled && (await moved(start, to, tally));',
+    },
+    {
+      rule: 'a step that fails does not hold up the newer ones',
+      from: 'if (!settled && !goesOn(tally, clock.now())) return false;',
+      to: 'if (!settled) return false;',
+    },
+    {
+      rule: 'a pass for which there was no time is incomplete',
+      from: 'if (!settled && !goesOn(tally, clock.now())) return false;',
+      to: '',
+    },
+    {
+      rule: 'a pass of which a step failed is incomplete',
+      from: '&& tally.failures === 0',
       to: '',
     },
     {
@@ -134,8 +154,13 @@ export const relaySweepPassMutants: readonly Mutant[] = [
     },
     {
       rule: 'a range is swept only as far as it was read whole',
-      from: 'if (!whole) break;',
-      to: '',
+      from: 'if (!settled || tally.failures > 0) break;',
+      to: 'if (tally.failures > 0) break;',
+    },
+    {
+      rule: 'a range is not swept past a minute that failed, though it has a pointer',
+      from: 'if (!settled || tally.failures > 0) break;',
+      to: 'if (!settled) break;',
     },
     {
       rule: 'a range begins with the minute in which its first moment is',

@@ -8,12 +8,12 @@ export const relaySweepMutants: readonly Mutant[] = [
     [
       {
         rule: 'a row under a lease is left alone',
-        from: 'row.leaseUntil + LEASE_MARGIN_MS < now',
+        from: 'row.leaseUntil + CLOCK_SKEW_MS < now',
         to: 'true',
       },
       {
         rule: 'a row is due a clock margin after its lease has ended',
-        from: 'row.leaseUntil + LEASE_MARGIN_MS < now',
+        from: 'row.leaseUntil + CLOCK_SKEW_MS < now',
         to: 'row.leaseUntil < now',
       },
       {
@@ -103,8 +103,18 @@ export const relaySweepMutants: readonly Mutant[] = [
   ...mutantsOf('relay/shard-sweep.ts', unit('unsettled-minutes', 'relay-sweep', 'sweep-state'), [
     {
       rule: 'a minute with something left gets a pointer',
-      from: 'if (pointers && left > 0) await unsettledMinutes.put(shard, minute);',
-      to: '',
+      from: 'if (clean || !pointers) return read;',
+      to: 'return read;',
+    },
+    {
+      rule: 'a minute that has neither been read whole nor got a pointer makes the pass incomplete',
+      from: 'if (!(await work(item))) done = false;',
+      to: 'await work(item);',
+    },
+    {
+      rule: 'a shard is not given up for one minute that fails',
+      from: 'if (!(await work(item))) done = false;',
+      to: 'if (!(await work(item))) { done = false; return; }',
     },
     {
       rule: 'a minute that is unsettled still gets a fresh token',
@@ -125,19 +135,19 @@ export const relaySweepMutants: readonly Mutant[] = [
     },
     {
       rule: 'a minute that could not be swept makes the pass incomplete',
-      from: 'catch (error) { whole = false;',
-      to: 'catch (error) {',
+      from: 'stepFailed(telemetry, tally, step, error); return false;',
+      to: 'stepFailed(telemetry, tally, step, error); return true;',
     },
     {
       rule: 'a minute for which there was no time makes the pass incomplete',
-      from: 'if (!goesOn(tally, clock.now())) { whole = false;',
+      from: 'if (!goesOn(tally, clock.now())) { done = false;',
       to: 'if (!goesOn(tally, clock.now())) {',
       killers: unit('relay-sweep-breaker'),
     },
     {
       rule: 'a pass in which the bus was given up or the time ran out is incomplete',
-      from: 'return whole && goesOn(tally, clock.now());',
-      to: 'return whole;',
+      from: 'return done && goesOn(tally, clock.now());',
+      to: 'return done;',
       killers: unit('relay-sweep-breaker'),
     },
   ]),

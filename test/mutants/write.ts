@@ -5,8 +5,8 @@ export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('write/outbox.ts', unit('outbox'), [
     {
       rule: 'an outbox row is written only where there is none',
-      from: "Item: row, ConditionExpression: 'attribute_not_exists(PK)'",
-      to: 'Item: row',
+      from: "Item: { ...row }, ConditionExpression: 'attribute_not_exists(PK)'",
+      to: 'Item: { ...row }',
     },
     {
       rule: 'events are written in the transaction of the writes that they tell of',
@@ -102,28 +102,48 @@ export const writeMutants: readonly Mutant[] = [
     },
     {
       rule: 'a transaction that met another one is tried again',
-      from: 'conflicts >= CONFLICT_TRIES',
-      to: 'conflicts >= 1',
+      from: 'conflict: { tries: 6,',
+      to: 'conflict: { tries: 1,',
+    },
+    {
+      rule: 'a transaction that was throttled is tried again',
+      from: 'unread: { tries: 3,',
+      to: 'unread: { tries: 1,',
+    },
+    {
+      rule: 'a throttle is waited for longer than a conflict',
+      from: 'baseMs: 500, capMs: 1_000',
+      to: 'baseMs: 25, capMs: 400',
     },
     {
       rule: 'a transaction whose answer was lost is tried again',
-      from: 'lost.length >= LOST_ANSWER_TRIES',
-      to: 'lost.length >= 1',
+      from: 'lost: { tries: 3,',
+      to: 'lost: { tries: 1,',
     },
     {
-      rule: 'once an answer was lost, a cancellation proves nothing',
-      from: 'else if (isTransactionCancelled(error)) throw lost[0] ?? error;',
-      to: 'else if (isTransactionCancelled(error)) throw error;',
+      rule: 'once an answer was lost, a refusal proves nothing',
+      from: "if (kind === 'refused') throw (loss ?? { error }).error;",
+      to: "if (kind === 'refused') throw error;",
     },
     {
-      rule: 'once an answer was lost, a refused request proves nothing',
-      from: 'else throw lost[0] ?? error;',
-      to: 'else throw error;',
+      rule: 'once an answer was lost, a conflict or a throttle without end proves nothing',
+      from: 'if (failures[kind] >= tries) throw (loss ?? { error }).error;',
+      to: 'if (failures[kind] >= tries) throw error;',
+    },
+    {
+      rule: 'a throttle is no lost answer',
+      from: "if (UNREAD.test(code)) return 'unread';",
+      to: '',
+    },
+    {
+      rule: 'a conflict that is thrown as an error of its own is one like others',
+      from: "if (code === 'TransactionConflictException') return 'conflict';",
+      to: '',
     },
     {
       rule: 'a request that DynamoDB refused is not sent again',
-      from: 'return !CERTAINLY_REFUSED.test(errorCode(error));',
-      to: 'return true;',
+      from: "return REFUSED.test(code) ? 'refused' : 'lost';",
+      to: "return 'lost';",
     },
   ]),
 ];
