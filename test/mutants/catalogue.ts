@@ -3,9 +3,11 @@ import { auditVerdictMutants } from './audit-verdict.ts';
 import { consumeClaimMutants } from './consume-claims.ts';
 import { consumeConditionMutants } from './consume-conditions.ts';
 import { consumeEffectMutants } from './consume-effects.ts';
+import { consumeHandlerMutants } from './consume-handlers.ts';
 import { consumeOutcomeMutants } from './consume-outcomes.ts';
 import { consumeRunMutants } from './consume-runs.ts';
 import { consumeTransitionMutants } from './consume-transitions.ts';
+import { consumeTurnMutants } from './consume-turns.ts';
 import type { Mutant } from './mutant.ts';
 import { operateMutants } from './operate.ts';
 import { relayPublishMutants } from './relay-publish.ts';
@@ -26,7 +28,9 @@ export const MUTANTS: readonly Mutant[] = [
   ...consumeClaimMutants,
   ...consumeConditionMutants,
   ...consumeTransitionMutants,
+  ...consumeTurnMutants,
   ...consumeRunMutants,
+  ...consumeHandlerMutants,
   ...consumeOutcomeMutants,
   ...consumeEffectMutants,
   ...auditMutants,
