@@ -54,7 +54,7 @@ export function createSweepPass(deps: SweepDeps, shardSweep: ShardSweep): SweepP
    * minutes was read whole or has a pointer, in every shard, and past no step after one that it stays before: so whatever was
    * not read is read by the next pass, and a step that fails does not hold up the newer ones.
    *
-   * @returns false when there was no time for all of it, or the bus takes nothing
+   * @returns whether the state moved past all of it
    */
   async function sweepAges(start: SweepStart, startedAt: number, tally: Tally): Promise<boolean> {
     let moves = true;
@@ -66,7 +66,7 @@ export function createSweepPass(deps: SweepDeps, shardSweep: ShardSweep): SweepP
       if (!settled && !goesOn(tally, clock.now())) return false;
       from = to;
     }
-    return true;
+    return moves;
   }
 
   async function moved(start: SweepStart, to: number, tally: Tally): Promise<boolean> {
