@@ -5,13 +5,12 @@ export const consumeClaimMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/inbox-claim.ts',
     unit(
+      'inbox-claim',
       'consumer-fences',
       'consumer-lost-answers',
       'consumer-leases',
       'consumer-retries',
       'consumer-poison',
-      'consumer-turns',
-      'consumer-crowd',
     ),
     [
       {
@@ -73,6 +72,8 @@ export const consumeClaimMutants: readonly Mutant[] = [
         rule: 'a readmission whose answer was lost is recognised',
         from: 'if (isOurs(rowOf(refused.item), fence)) return granted(refused.item ?? {});',
         to: '',
+        equivalent:
+          'A transaction whose answer was lost is sent again under its token, and the table answers it as it did the first time.',
       },
       {
         rule: 'a claim that ended without a result counts no attempt unless it ran alone',

@@ -5,14 +5,14 @@ export const consumeConditionMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/inbox-conditions.ts',
     unit(
+      'inbox-claim',
       'consumer-fences',
       'consumer-lost-answers',
       'consumer-leases',
       'consumer-poison',
       'consumer-commits',
-      'consumer-turns',
-      'consumer-crowd',
       'inbox-history',
+      'consumer-turns',
       'message-operations',
     ),
     [
@@ -75,6 +75,8 @@ export const consumeConditionMutants: readonly Mutant[] = [
         rule: 'a takeover is refused under an id under which the message was rejected',
         from: '`${LEASE_PASSED} AND ${fencedBy(row)} AND ${NOT_REJECTED}`',
         to: '`${LEASE_PASSED} AND ${fencedBy(row)} AND (${NOT_REJECTED} OR attribute_exists(PK))`',
+        equivalent:
+          'The row was judged before, and whoever rejects or readmits it in between gives it another status or another fence.',
       },
       {
         rule: 'a row without a fencing token is taken over only while it has none',
