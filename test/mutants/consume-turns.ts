@@ -5,13 +5,13 @@ export const consumeTurnMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/consumer.ts',
     unit(
+      'batch-turn',
       'consumer',
       'consumer-leases',
       'consumer-transactional',
       'consumer-poison',
       'inbox-history',
       'consumer-turns',
-      'consumer-crowd',
     ),
     [
       {
@@ -72,7 +72,7 @@ export const consumeTurnMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('consume/batch-turn.ts', unit('consumer-crowd', 'consumer-turns'), [
+  ...mutantsOf('consume/batch-turn.ts', unit('batch-turn'), [
     {
       rule: 'a message of a batch that must run alone is known before any of them runs',
       from: 'known && (await inbox.isSuspect(delivery.message)) ? suspects : others',
@@ -82,13 +82,11 @@ export const consumeTurnMutants: readonly Mutant[] = [
       rule: 'an ordinary batch costs no call',
       from: 'delivery.receives > 1 && isEventId',
       to: 'isEventId',
-      killers: unit('consumer-crowd', 'consumer-turns', 'consumer-transactional', 'consumer'),
     },
     {
       rule: 'a batch of one costs no call',
       from: 'if (deliveries.length <= 1) return { now: deliveries, later: [] };',
       to: '',
-      killers: unit('consumer-crowd', 'consumer-turns', 'consumer-transactional', 'consumer'),
     },
     {
       rule: 'a message of which nobody knows whether it must run alone waits as in an outage',
