@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createInbox } from '../../../lambdas/runtime/consume/inbox.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { systemRandomBytes } from '../../../lambdas/runtime/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
@@ -39,6 +40,7 @@ async function inboxWith(row: object, tableOf: (table: Table) => Table = (table)
     put,
     row: () => inboxRow(parts, event),
     isSuspect: () => inbox.isSuspect(message),
+    reject: () => inbox.rejectUnclaimed(message, new PoisonMessage('not like this')),
     claim: (how: { readonly alone: boolean; readonly firstReceive: boolean }) =>
       inbox.claim(message, { ...how, endsBy: clock.now() + 30_000 }),
   };
@@ -96,6 +98,20 @@ test.each([
   const { put, isSuspect } = await inboxWith({ ...FAILED, unfinished: suspect ? 0 : 2 }, staleReads);
   await put(row);
   await expect(isSuspect()).resolves.toBe(suspect);
+});
+
+test.each([['PARKED'], [undefined]])('a row with the status %s is left alone', async (status) => {
+  const { claim, row } = await inboxWith({ ...DEAD, status });
+  const before = row();
+  await expect(claim(ALONE)).resolves.toEqual({ status: 'unreadable' });
+  expect(row()).toEqual(before);
+});
+
+test('poison is not rejected while another worker holds it', async () => {
+  const { reject, row } = await inboxWith({ ...DEAD, leaseUntil: 9e15, endsBy: 9e15 });
+  const before = row();
+  await expect(reject()).resolves.toMatchObject({ status: 'leased' });
+  expect(row()).toEqual(before);
 });
 
 describe('a takeover', () => {
