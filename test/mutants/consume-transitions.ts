@@ -26,15 +26,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf(
     'consume/inbox-lease.ts',
-    unit(
-      'consumer-fences',
-      'consumer-lost-answers',
-      'consumer-leases',
-      'consumer-effects',
-      'consumer-outages',
-      'consumer-turns',
-      'consumer-crowd',
-    ),
+    unit('inbox-lease', 'consumer-fences', 'consumer-lost-answers', 'consumer-leases', 'consumer-effects'),
     [
       {
         rule: 'a lease is never renewed past the end of its function',
@@ -121,7 +113,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
         rule: 'a message that is processed has no claims without a result',
         from: 'reason, rejectedAt, unfinished, outOfTime',
         to: 'reason, rejectedAt',
-        killers: unit('consumer-turns', 'consumer-crowd', 'consumer-outages'),
+        killers: unit('inbox-lease'),
       },
       {
         rule: 'a commit is written only under its claim',
@@ -180,7 +172,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       rule: 'a message that is rejected has no claims without a result',
       from: 'retryAt, unfinished, outOfTime',
       to: 'retryAt',
-      killers: unit('consumer-turns', 'consumer-crowd'),
+      killers: unit('inbox-lease'),
     },
     {
       rule: 'a message that is too old, and poison, is rejected as too old: else it would run once it is fixed',
