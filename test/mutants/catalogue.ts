@@ -1,9 +1,13 @@
 import { auditMutants } from './audit.ts';
 import { auditVerdictMutants } from './audit-verdict.ts';
 import { consumeClaimMutants } from './consume-claims.ts';
+import { consumeConditionMutants } from './consume-conditions.ts';
 import { consumeEffectMutants } from './consume-effects.ts';
+import { consumeHandlerMutants } from './consume-handlers.ts';
+import { consumeOutcomeMutants } from './consume-outcomes.ts';
 import { consumeRunMutants } from './consume-runs.ts';
 import { consumeTransitionMutants } from './consume-transitions.ts';
+import { consumeTurnMutants } from './consume-turns.ts';
 import type { Mutant } from './mutant.ts';
 import { operateMutants } from './operate.ts';
 import { relayPublishMutants } from './relay-publish.ts';
@@ -22,8 +26,12 @@ export const MUTANTS: readonly Mutant[] = [
   ...relaySweepMutants,
   ...relaySweepPassMutants,
   ...consumeClaimMutants,
+  ...consumeConditionMutants,
   ...consumeTransitionMutants,
+  ...consumeTurnMutants,
   ...consumeRunMutants,
+  ...consumeHandlerMutants,
+  ...consumeOutcomeMutants,
   ...consumeEffectMutants,
   ...auditMutants,
   ...auditVerdictMutants,

@@ -1,10 +1,11 @@
 import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
-/** The inbox: who may have a message. */
+/** The inbox: claiming a message, and what a claim counts. */
 export const consumeClaimMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/inbox-claim.ts',
     unit(
+      'inbox-claim',
       'consumer-fences',
       'consumer-lost-answers',
       'consumer-leases',
@@ -13,145 +14,196 @@ export const consumeClaimMutants: readonly Mutant[] = [
     ),
     [
       {
-        rule: 'a lease never outlasts the function of its worker',
+        rule: 'a lease never lasts longer than its function',
         from: 'Math.min(now + deps.leaseMs, endsBy)',
         to: 'now + deps.leaseMs',
       },
       {
-        rule: 'each claim has its own fencing token',
+        rule: 'each claim has a fencing token of its own',
         from: 'const fence = mintToken(random);',
         to: "const fence = 'the same';",
       },
       {
-        rule: 'attempts start at 1 at the first receive',
-        from: "firstReceive ? ':one' :",
-        to: "firstReceive ? 'if_not_exists(attempts, :one)' :",
+        rule: 'attempts begin at 1 at the first receive',
+        from: "', attempts = :one REMOVE retryAt, unfinished'",
+        to: "', attempts = if_not_exists(attempts, :one) REMOVE retryAt, unfinished'",
+      },
+      {
+        rule: 'claims without a result begin anew at the first receive',
+        from: "', attempts = :one REMOVE retryAt, unfinished'",
+        to: "', attempts = :one REMOVE retryAt'",
       },
       {
         rule: 'each claim counts an attempt',
-        from: "'if_not_exists(attempts, :zero) + :one'",
-        to: "'if_not_exists(attempts, :one) + :zero'",
+        from: 'attempts = if_not_exists(attempts, :zero) + :one',
+        to: 'attempts = if_not_exists(attempts, :one) + :zero',
+      },
+      {
+        rule: 'a message at its first receive need not run alone',
+        from: 'claimable(message, alone || firstReceive)',
+        to: 'claimable(message, alone)',
+      },
+      {
+        rule: 'a message that runs alone may be claimed however often it ended without a result',
+        from: 'claimable(message, alone || firstReceive)',
+        to: 'claimable(message, firstReceive)',
       },
       {
         rule: 'a claim whose answer was lost is recognised',
-        from: 'if (isOurs(row, fence)) return granted(error.item ?? {});',
+        from: 'if (isOurs(row, fence)) return granted(refusedBy.item ?? {});',
         to: '',
       },
       {
-        rule: 'the REJECTED pointer is deleted when the message is redriven',
+        rule: 'a message that must run alone is not taken over in company',
+        from: "if (!firstReceive && !alone && mustRunAlone(row)) return { status: 'suspect' };",
+        to: '',
+      },
+      {
+        rule: 'a message at its first receive is taken over also in company',
+        from: '!firstReceive && !alone && mustRunAlone(row)',
+        to: '!alone && mustRunAlone(row)',
+      },
+      {
+        rule: 'a takeover whose answer was lost is recognised',
+        from: 'if (isOurs(rowOf(taken.item), fence)) return granted(taken.item ?? {}, true);',
+        to: '',
+      },
+      {
+        rule: 'a readmission whose answer was lost is recognised',
+        from: 'if (isOurs(rowOf(refused.item), fence)) return granted(refused.item ?? {});',
+        to: '',
+        equivalent:
+          'A transaction whose answer was lost is sent again under its token, and the table answers it as it did the first time.',
+      },
+      {
+        rule: 'a claim that ended without a result counts no attempt unless it ran alone',
+        from: 'unfinished >= ALONE_FROM ? 1 : 0',
+        to: '1',
+      },
+      {
+        rule: 'a claim that ran alone and ended without a result counts an attempt',
+        from: 'unfinished >= ALONE_FROM ? 1 : 0',
+        to: '0',
+      },
+      {
+        rule: 'a takeover at the first receive begins its attempts at 1',
+        from: "':attempts': firstReceive ? 1 : Math.max",
+        to: "':attempts': Math.max",
+      },
+      {
+        rule: 'a takeover at the first receive is the first claim without a result',
+        from: "':unfinished': firstReceive ? 1 : unfinished + 1",
+        to: "':unfinished': unfinished + 1",
+      },
+      {
+        rule: 'each takeover is one more claim without a result',
+        from: "':unfinished': firstReceive ? 1 : unfinished + 1",
+        to: "':unfinished': firstReceive ? 1 : unfinished",
+      },
+      {
+        rule: 'attempts that a takeover finds are 1 at least',
+        from: 'Math.max(1, attemptsOf({ ...row }))',
+        to: 'attemptsOf({ ...row })',
+      },
+      {
+        rule: 'a message that was taken over says that its function died',
+        from: "row.outOfTime ? '' : ', lastError",
+        to: "true ? '' : ', lastError",
+      },
+      {
+        rule: 'the mark of a handler that ran out of time ends with the claim that it belongs to',
+        from: "' REMOVE outOfTime, retryAt'",
+        to: "' REMOVE retryAt'",
+      },
+      {
+        rule: 'the pointer of a rejected message goes when the message is redriven',
         from: '{ Delete: { Key: { ...rows.pointerKeyOf(message) } } },',
         to: '',
       },
       {
-        rule: 'a redriven message gets all of its attempts again',
+        rule: 'a redriven message has all of its attempts again',
         from: 'attempts = :one REMOVE reason',
         to: 'attempts = attempts + :one REMOVE reason',
       },
-    ],
-  ),
-  ...mutantsOf(
-    'consume/inbox-conditions.ts',
-    unit(
-      'consumer-fences',
-      'consumer-lost-answers',
-      'consumer-leases',
-      'consumer-poison',
-      'consumer-commits',
-      'message-operations',
-    ),
-    [
       {
-        rule: 'a message that is too old and has no row is not claimed',
-        from: "...(tooOld(message) ? [] : ['attribute_not_exists(PK)'])",
-        to: "'attribute_not_exists(PK)'",
+        rule: 'whether a message must run alone is read strongly consistently',
+        from: 'table.get(rows.keyOf(message), { consistent: true })',
+        to: 'table.get(rows.keyOf(message))',
       },
       {
-        rule: 'a message is too old once its row may have expired',
-        from: '> inboxRetentionDays * DAY_MS',
-        to: '> Number.POSITIVE_INFINITY',
-      },
-      {
-        rule: 'a failed message can be claimed',
-        from: "'#status = :FAILED',",
-        to: "'(#status = :FAILED AND attribute_not_exists(PK))',",
-      },
-      {
-        rule: 'a message is taken over only after its lease has ended',
-        from: '(#status = :PROCESSING AND leaseUntil < :now)',
-        to: '(#status = :PROCESSING AND (leaseUntil < :now OR attribute_exists(PK)))',
-      },
-      {
-        rule: 'a message is taken over once its lease has ended',
-        from: '(#status = :PROCESSING AND leaseUntil < :now)',
-        to: '(#status = :PROCESSING AND leaseUntil < :now AND attribute_not_exists(PK))',
-      },
-      {
-        rule: 'a message is not claimed under an id under which it was rejected',
-        from: ')}) AND NOT contains(rejectedIds, :messageId)',
-        to: ')}) AND (NOT contains(rejectedIds, :messageId) OR contains(rejectedIds, :messageId))',
-      },
-      {
-        rule: 'a rejected message is readmitted only if its row is the one that was read',
-        from: '#status = :REJECTED AND fence = :heldFence AND NOT contains(rejectedIds, :messageId)',
-        to: '(#status = :REJECTED AND fence = :heldFence AND NOT contains(rejectedIds, :messageId)) OR attribute_exists(PK)',
-      },
-      {
-        rule: 'a message that was rejected as too old is readmitted only if an operator allows it',
-        from: 'reason === TOO_OLD && !row.runAnyway',
-        to: 'false',
-      },
-      {
-        rule: 'a message that an operator allows is readmitted',
-        from: 'reason === TOO_OLD && !row.runAnyway',
-        to: 'reason === TOO_OLD',
-      },
-      {
-        rule: 'a discarded message is never run',
-        from: "row.status === 'PROCESSED' || row.status === 'DISCARDED'",
-        to: "row.status === 'PROCESSED'",
-        killers: unit('message-operations'),
-      },
-      {
-        rule: 'a message whose lease has ended is abandoned',
-        from: 'if (until < clock.now())',
-        to: 'if (false)',
-      },
-      {
-        rule: 'a leased message is free for certain once its function is stopped',
-        from: 'endsBy: row.endsBy ?? until',
-        to: 'endsBy: until',
-      },
-      {
-        rule: 'a transition is conditional on PROCESSING',
-        from: '#status = :heldStatus AND fence = :heldFence',
-        to: '(#status = :heldStatus OR attribute_exists(PK)) AND fence = :heldFence',
-      },
-      {
-        rule: 'a transition is conditional on the fencing token of its claim',
-        from: '#status = :heldStatus AND fence = :heldFence',
-        to: '#status = :heldStatus AND (fence = :heldFence OR attribute_exists(PK))',
-      },
-      {
-        rule: 'an effect starts only under the claim of its message',
-        from: 'ConditionExpression: MINE,',
-        to: 'ConditionExpression: MINE + " OR attribute_exists(PK)",',
-        killers: unit('consumer-effects'),
-      },
-      {
-        rule: 'a claim holds a message only while it is PROCESSING',
-        from: "row?.status === 'PROCESSING' && row.fence === fence",
-        to: 'row?.fence === fence',
-      },
-      {
-        rule: 'a claim holds a message only under its own fencing token',
-        from: "row?.status === 'PROCESSING' && row.fence === fence",
-        to: "row?.status === 'PROCESSING'",
+        rule: 'a message that somebody holds, or that is done, is no suspect',
+        from: "return status === 'open' || status === 'abandoned';",
+        to: 'return true;',
       },
     ],
   ),
+  ...mutantsOf('consume/inbox-history.ts', unit('inbox-history'), [
+    {
+      rule: 'the history of an inbox is read strongly consistently',
+      from: 'table.get(inboxHistoryKey(consumer), { consistent: true })',
+      to: 'table.get(inboxHistoryKey(consumer))',
+    },
+    {
+      rule: 'the first retention is recorded where there is no history only',
+      from: "'attribute_not_exists(PK)'",
+      to: "'attribute_not_exists(PK) OR attribute_exists(PK)'",
+    },
+    {
+      rule: 'a retention is added to the history that was read only',
+      from: "'changedAt = :found'",
+      to: "'changedAt = :found OR attribute_exists(PK)'",
+    },
+    {
+      rule: 'a history that somebody else has written first is looked at again',
+      from: 'if (!isConditionFailed(error) || writes === WRITES_MAX) throw error;',
+      to: 'throw error;',
+    },
+    {
+      rule: 'each change of the history has a time of its own',
+      from: 'Math.max(clock.now(), (found?.changedAt ?? 0) + 1)',
+      to: 'clock.now()',
+    },
+    {
+      rule: 'a retention that was recorded already is not recorded again',
+      from: 'found?.retentions.at(-1)?.days === inboxRetentionDays ? found :',
+      to: '',
+    },
+    {
+      rule: 'a history that could not be read is read by the next message',
+      from: 'opened = undefined;',
+      to: '',
+    },
+    {
+      rule: 'an event is too old by the shortest retention since it was minted',
+      from: 'const days = shortestRetentionDays(history, mintedAt, inboxRetentionDays);',
+      to: 'const days = inboxRetentionDays;',
+    },
+    {
+      rule: 'a message is too old when its row may have expired',
+      from: 'if (clock.now() - mintedAt <= days * DAY_MS) return undefined;',
+      to: 'return undefined;',
+    },
+    {
+      rule: 'the version before may write under its retention for a day still',
+      from: 'next.since + OVERLAP_MS > mintedAt',
+      to: 'next.since > mintedAt',
+    },
+    {
+      rule: 'a retention that had ended before an event was minted does not hold for it',
+      from: 'return next === undefined || next.since + OVERLAP_MS > mintedAt;',
+      to: 'return true;',
+    },
+    {
+      rule: 'the retention of today holds for all events',
+      from: 'Math.min(currentDays, ...since',
+      to: 'Math.min(...since',
+      equivalent:
+        'Every function records its retention before it judges an event, so the retention of today is the last of the history.',
+    },
+  ]),
   ...mutantsOf('consume/delivery.ts', unit('consumer-fences'), [
     {
-      rule: 'a message with an unknown receive count may be a repeat',
+      rule: 'a message whose receives are unknown may be a repeat',
       from: 'receives >= 1 ? receives : 2',
       to: 'receives >= 1 ? receives : 1',
     },

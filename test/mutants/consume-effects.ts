@@ -4,30 +4,55 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeEffectMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/effect-persistence.ts',
-    unit('consumer-effects', 'consumer-stored-effects', 'consumer-lost-answers'),
+    unit('consumer-effects', 'consumer-effect-calls', 'consumer-fences', 'consumer-lost-answers'),
     [
       {
-        rule: 'an effect that was released can run again',
+        rule: 'an effect that was released can be run again',
         from: 'OR #status = :RELEASED OR',
         to: 'OR (#status = :RELEASED AND attribute_not_exists(PK)) OR',
       },
       {
-        rule: 'a completed effect does not run again',
+        rule: 'an effect that is completed is not run again',
         from: '(#status = :IN_PROGRESS AND (',
         to: '((#status = :IN_PROGRESS OR attribute_exists(PK)) AND (',
       },
       {
-        rule: 'an effect that may be running elsewhere does not start',
-        from: '#fence = :fence OR #endsBy < :now',
-        to: '#fence = :fence OR #endsBy < :now OR attribute_exists(PK)',
+        rule: 'an effect that may still be running elsewhere is not run',
+        from: 'OR #endsBy < :stopped',
+        to: 'OR #endsBy < :stopped OR attribute_exists(PK)',
       },
       {
-        rule: 'an effect whose function is stopped can run again',
-        from: '#fence = :fence OR #endsBy < :now',
-        to: '#fence = :fence OR (#endsBy < :now AND attribute_not_exists(PK))',
+        rule: 'an effect whose function is stopped is run again',
+        from: 'OR #endsBy < :stopped',
+        to: 'OR (#endsBy < :stopped AND attribute_not_exists(PK))',
       },
       {
-        rule: 'an effect that is running does not expire',
+        rule: 'a function is stopped for certain a clock margin after its end',
+        from: "':stopped': now - CLOCK_SKEW_MS",
+        to: "':stopped': now",
+      },
+      {
+        rule: 'a message waits for an effect until its function is stopped by every clock',
+        from: 'existing.endsBy + CLOCK_SKEW_MS',
+        to: 'existing.endsBy',
+      },
+      {
+        rule: 'an effect that its handler tries again starts at once',
+        from: '(#fence = :fence AND #run <= :run)',
+        to: '(#fence = :fence AND #run <= :run AND attribute_not_exists(PK))',
+      },
+      {
+        rule: 'a start that lands late does not take the place of a later call',
+        from: '(#fence = :fence AND #run <= :run)',
+        to: '(#fence = :fence AND (#run <= :run OR attribute_exists(PK)))',
+      },
+      {
+        rule: 'an effect of another claim that may still run is no earlier call of ours',
+        from: '(#fence = :fence AND #run <= :run)',
+        to: '((#fence = :fence OR attribute_exists(PK)) AND #run <= :run)',
+      },
+      {
+        rule: 'an effect does not expire while it runs',
         from: ' REMOVE expiresAt',
         to: '',
       },
@@ -38,41 +63,61 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
       {
         rule: 'an effect is finished only under the fencing token of its claim',
-        from: '#status = :IN_PROGRESS AND fence = :fence',
-        to: '#status = :IN_PROGRESS AND (fence = :fence OR attribute_exists(PK))',
+        from: '#status = :IN_PROGRESS AND fence = :fence AND #run = :run',
+        to: '#status = :IN_PROGRESS AND (fence = :fence OR attribute_exists(PK)) AND #run = :run',
+      },
+      {
+        rule: 'an effect is finished only by the call that started it',
+        from: '#status = :IN_PROGRESS AND fence = :fence AND #run = :run',
+        to: '#status = :IN_PROGRESS AND fence = :fence AND (#run = :run OR attribute_exists(PK))',
+      },
+      {
+        rule: 'an effect is finished only while it is in progress',
+        from: '#status = :IN_PROGRESS AND fence = :fence AND #run = :run',
+        to: '(#status = :IN_PROGRESS OR attribute_exists(PK)) AND fence = :fence AND #run = :run',
       },
       {
         rule: 'a result whose answer was lost is recognised',
-        from: 'if (row?.fence === this.#claim.fence && row.status === status) return;',
+        from: 'if (ours && row.status === status) return;',
         to: '',
       },
       {
         rule: 'a result whose answer was lost is recognised by its fencing token',
-        from: 'row?.fence === this.#claim.fence && row.status === status',
-        to: 'row?.status === status',
+        from: 'row?.fence === this.#claim.fence && row.run === this.#run',
+        to: 'row?.run === this.#run',
+      },
+      {
+        rule: 'a result whose answer was lost is recognised by its call',
+        from: 'row?.fence === this.#claim.fence && row.run === this.#run',
+        to: 'row?.fence === this.#claim.fence',
       },
       {
         rule: 'the result of an effect is read strongly consistently',
         from: 'get(this.#key, { consistent: true })',
         to: 'get(this.#key)',
-        equivalent:
-          'Powertools reads the record only if a refusal comes without one, and ours always comes with one.',
+        equivalent: 'Powertools reads it only where a refusal names no record, and each of ours names one.',
       },
     ],
   ),
   ...mutantsOf('consume/once.ts', unit('consumer-effects'), [
     {
-      rule: 'an effect does not start twice at once',
+      rule: 'an effect is not begun twice at once',
       from: 'if (running.has(name))',
       to: 'if (false)',
     },
     {
-      rule: 'an effect in a loop does not get the result of the round before',
+      rule: 'an effect of a loop is not taken for the one before it',
       from: 'if (succeeded.has(name))',
       to: 'if (false)',
     },
     {
-      rule: 'each effect has its own idempotency key',
+      rule: 'each call of an effect has a number of its own',
+      from: 'runs += 1;',
+      to: 'runs = 1;',
+      killers: unit('consumer-effect-calls', 'consumer-effects'),
+    },
+    {
+      rule: 'each effect has an idempotency key of its own',
       from: 'await effect(key)',
       to: 'await effect(consumer)',
     },
@@ -80,6 +125,11 @@ export const consumeEffectMutants: readonly Mutant[] = [
       rule: 'the effects of earlier attempts expire with their message',
       from: 'triedBefore ? await effectNames() : [...used]',
       to: '[...used]',
+    },
+    {
+      rule: 'the effects of a claim that was taken over expire with their message',
+      from: 'claim.attempt > 1 || claim.takenOver || claim.lastError !== undefined',
+      to: 'claim.attempt > 1',
     },
   ]),
 ];

@@ -4,7 +4,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeTransitionMutants: readonly Mutant[] = [
   ...mutantsOf('consume/inbox-row.ts', unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits'), [
     {
-      rule: 'a transition of a single row is conditional on the claim',
+      rule: 'a transition is written only under its claim',
       from: 'ConditionExpression: MINE,',
       to: 'ConditionExpression: MINE + " OR attribute_exists(PK)",',
     },
@@ -19,14 +19,14 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       to: 'row !== undefined && became(row)',
     },
     {
-      rule: 'a transaction is refused by the inbox only if the condition of the inbox row failed',
+      rule: 'a transition is refused by the inbox only when its own condition was',
       from: "isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed'",
       to: 'isTransactionCancelled(error)',
     },
   ]),
   ...mutantsOf(
     'consume/inbox-lease.ts',
-    unit('consumer-fences', 'consumer-lost-answers', 'consumer-leases', 'consumer-effects'),
+    unit('inbox-lease', 'consumer-fences', 'consumer-lost-answers', 'consumer-leases', 'consumer-effects'),
     [
       {
         rule: 'a lease is never renewed past the end of its function',
@@ -34,22 +34,62 @@ export const consumeTransitionMutants: readonly Mutant[] = [
         to: 'clock.now() + leaseMs',
       },
       {
-        rule: 'a worker that cannot renew its lease has lost the message',
+        rule: 'a worker that cannot renew its lease learns that it has lost its message',
         from: 'if (refusal !== undefined) throw fenceLost(current, refusal);',
         to: '',
       },
       {
         rule: 'a failure whose answer was lost is recognised',
-        from: "(row) => row.status === 'FAILED', ), release:",
-        to: '() => false, ), release:',
+        from: "(row: { readonly status: string }) => row.status === 'FAILED'",
+        to: '(_row: unknown) => false',
       },
       {
-        rule: 'a release whose answer was lost is recognised',
-        from: "':retryAt': retryAt }, (row) => row.status === 'FAILED'",
-        to: "':retryAt': retryAt }, () => false",
+        rule: 'a failure takes the claims without a result back',
+        from: '${CAUSE} REMOVE leaseUntil, endsBy, unfinished, outOfTime',
+        to: '${CAUSE} REMOVE leaseUntil, endsBy, outOfTime',
       },
       {
-        rule: 'a message that waits for an effect counts no attempt',
+        rule: 'a release keeps the claims without a result',
+        from: '`, ${CAUSE}`} REMOVE leaseUntil, endsBy, outOfTime',
+        to: '`, ${CAUSE}`} REMOVE leaseUntil, endsBy, unfinished, outOfTime',
+      },
+      {
+        rule: 'an outage is written on the row as its last error',
+        from: "error === undefined ? '' : `, ${CAUSE}`",
+        to: "true ? '' : `, ${CAUSE}`",
+      },
+      {
+        rule: 'a handler that was cut off ended without a result',
+        from: "':unfinished': current.unfinished + 1",
+        to: "':unfinished': current.unfinished",
+      },
+      {
+        rule: 'a handler that was cut off counts no attempt unless it ran alone',
+        from: 'current.unfinished >= ALONE_FROM ? 0 : 1',
+        to: '0',
+      },
+      {
+        rule: 'a handler that was cut off alone counts an attempt',
+        from: 'current.unfinished >= ALONE_FROM ? 0 : 1',
+        to: '1',
+      },
+      {
+        rule: 'a row says that its handler ran out of time',
+        from: '`SET outOfTime = :true, ${CAUSE}',
+        to: '`SET wasOutOfTime = :true, ${CAUSE}',
+      },
+      {
+        rule: 'a claim of which the table took the time is not one without a result',
+        from: "robbed ? ' REMOVE unfinished' : ''",
+        to: "''",
+      },
+      {
+        rule: 'a claim that had all of its time stays one without a result',
+        from: "robbed ? ' REMOVE unfinished' : ''",
+        to: "' REMOVE unfinished'",
+      },
+      {
+        rule: 'a message that is released counts no attempt',
         from: 'attempts = attempts - :one',
         to: 'attempts = if_not_exists(attempts, :one)',
       },
@@ -60,7 +100,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
     unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits', 'consumer-transactional'),
     [
       {
-        rule: 'the fencing token alone does not prove a completion',
+        rule: 'our fencing token means success only where the message is PROCESSED',
         from: "(row) => row.status === 'PROCESSED',",
         to: '() => true,',
       },
@@ -70,17 +110,23 @@ export const consumeTransitionMutants: readonly Mutant[] = [
         to: '() => false,',
       },
       {
+        rule: 'a message that is processed has no claims without a result',
+        from: 'reason, rejectedAt, unfinished, outOfTime',
+        to: 'reason, rejectedAt',
+        killers: unit('inbox-lease'),
+      },
+      {
         rule: 'a commit is written only under its claim',
         from: 'ConditionExpression: MINE,',
         to: 'ConditionExpression: MINE + " OR attribute_exists(PK)",',
       },
       {
-        rule: 'a commit whose answer was lost is looked up with a strongly consistent read',
+        rule: 'a commit whose answer was lost is looked up by a strongly consistent read',
         from: 'table.get(rows.keyOf(current.message), { consistent: true })',
         to: 'table.get(rows.keyOf(current.message))',
       },
       {
-        rule: 'a commit that is not on the row yet may still happen',
+        rule: 'a commit of which the row says nothing may still happen',
         from: 'if (isOurs(rowOf(item), current.fence)) throw error;',
         to: '',
       },
@@ -90,17 +136,17 @@ export const consumeTransitionMutants: readonly Mutant[] = [
         to: '',
       },
       {
-        rule: 'a refused commit is not taken for success',
+        rule: 'a commit that was refused is not taken for one that happened',
         from: 'throw fenceLost(current, refusalOf(current.message, item));',
         to: '',
       },
       {
-        rule: 'a commit without a claim is conditional on the row being absent',
+        rule: 'a message is committed without a claim only where it has no row',
         from: "'attribute_not_exists(PK)'",
         to: "'attribute_not_exists(PK) OR attribute_exists(PK)'",
       },
       {
-        rule: 'a handler sees only the reasons of its own writes',
+        rule: 'a handler sees the reasons of its own writes only',
         from: 'error.reasons.slice(error.reasons.length - writes)',
         to: 'error.reasons',
       },
@@ -108,32 +154,33 @@ export const consumeTransitionMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('consume/inbox-rejection.ts', unit('consumer-fences', 'consumer-poison', 'consumer-retries'), [
     {
-      rule: 'a rejection is conditional on the claim',
+      rule: 'a rejection is written only under its claim',
       from: '{ ...update, ConditionExpression: MINE }',
       to: '{ ...update, ConditionExpression: MINE + " OR attribute_exists(PK)" }',
     },
     {
-      rule: 'a claimed message becomes REJECTED in the same transaction as its pointer',
+      rule: 'a claimed message becomes REJECTED together with the pointer that lists it',
       from: 'mine(current), [pointer],',
       to: 'mine(current), [],',
     },
     {
-      rule: 'an unclaimed message becomes REJECTED in the same transaction as its pointer',
+      rule: 'an unclaimed message becomes REJECTED together with the pointer that lists it',
       from: 'values, [pointer], ); if (refused === undefined) return rejected;',
       to: 'values, [], ); if (refused === undefined) return rejected;',
     },
     {
-      rule: 'poison is rejected even if an expired lease is left on its row',
-      from: 'claimable(message, true, now)',
-      to: 'claimable(message, false, now)',
+      rule: 'a message that is rejected has no claims without a result',
+      from: 'retryAt, unfinished, outOfTime',
+      to: 'retryAt',
+      killers: unit('inbox-lease'),
     },
     {
-      rule: 'poison that is also too old is rejected only as too old',
+      rule: 'a message that is too old, and poison, is rejected as too old: else it would run once it is fixed',
       from: 'reason === TOO_OLD ?',
       to: 'true ?',
     },
     {
-      rule: 'a rejected message remembers every id under which it was rejected',
+      rule: 'a rejected message is known by every id under which it was rejected',
       from: "if (row === undefined || judge(message, row).status !== 'readmit')",
       to: 'if (true)',
     },

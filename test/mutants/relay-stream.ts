@@ -4,27 +4,27 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const relayStreamMutants: readonly Mutant[] = [
   ...mutantsOf('relay/relay-stream.ts', unit('relay-stream', 'relay-stream-failures', 'relay-turns'), [
     {
-      rule: 'only a fresh record is published without a claim',
+      rule: 'a record is published without a claim only while it is fresh',
       from: '< FRESH_MS;',
       to: '< Number.POSITIVE_INFINITY;',
     },
     {
-      rule: 'a record dated in the future is not fresh',
+      rule: 'a record from the future is not fresh',
       from: 'Math.abs(clock.now() - row.recordedAt)',
       to: '(clock.now() - row.recordedAt)',
     },
     {
-      rule: 'a record that grows old while it waits is claimed first',
+      rule: 'a record that ages while it waits is claimed first',
       from: 'relay.publish(group, breaker, fresh)',
       to: 'relay.publish(group, breaker)',
     },
     {
-      rule: 'a fresh record whose lease is nearly over is claimed first',
+      rule: 'a fresh record whose lease is nearly over is claimed',
       from: 'late.push(...report.leaseTooShort.map(({ record }) => record));',
       to: '',
     },
     {
-      rule: 'a fresh record that the bus failed to take is handed back',
+      rule: 'a fresh record that the bus did not take is handed back',
       from: 'keep([...report.failed.map(({ row }) => row), ...report.skipped]);',
       to: 'keep(report.skipped);',
     },
@@ -34,7 +34,7 @@ export const relayStreamMutants: readonly Mutant[] = [
       to: 'keep(report.failed.map(({ row }) => row));',
     },
     {
-      rule: 'all late records of a batch share the time of one claim',
+      rule: 'late records have the time of one claim',
       from: 'publishLate(group, breaker, () => clock.now() < lastPublishAt)',
       to: 'publishLate(group, breaker, () => true)',
     },
@@ -44,12 +44,12 @@ export const relayStreamMutants: readonly Mutant[] = [
       to: 'const failed = []; const claimed = rows.filter((row) => !left.includes(row));',
     },
     {
-      rule: 'a late record is not claimed when the time is up',
+      rule: 'a late record whose turn does not come is not claimed',
       from: '|| !inTime());',
       to: ');',
     },
     {
-      rule: 'a late record of a source that is cut off is not claimed',
+      rule: 'a late record of a source that the bus does not take is not claimed',
       from: 'rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime())',
       to: 'rows.filter(() => !inTime())',
     },
@@ -59,12 +59,12 @@ export const relayStreamMutants: readonly Mutant[] = [
       to: 'true',
     },
     {
-      rule: 'a late record that is handed back gets its born lease back',
+      rule: 'a record that comes again finds the lease of its image',
       from: 'await relay.release(back.map((row) => ({ row, leaseUntil: row.bornLeaseUntil })));',
       to: '',
     },
     {
-      rule: 'a late record that the bus failed to take is handed back',
+      rule: 'a late record that the bus did not take is handed back',
       from: 'const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.leaseTooShort];',
       to: 'const back = [...report.skipped, ...report.leaseTooShort];',
     },
@@ -79,7 +79,7 @@ export const relayStreamMutants: readonly Mutant[] = [
       to: '...report.skipped];',
     },
     {
-      rule: 'a late record that was not claimed in time is handed back',
+      rule: 'a late record whose turn did not come is handed back',
       from: 'return [...left, ...failed, ...back];',
       to: 'return [...failed, ...back];',
     },
@@ -89,7 +89,7 @@ export const relayStreamMutants: readonly Mutant[] = [
       to: 'return [...left, ...back];',
     },
     {
-      rule: 'a batch is handed back only after a pause, because the mapping counts its retries',
+      rule: 'a batch is handed back only after a pause: the mapping counts how often it brings it',
       from: 'Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest))',
       to: 'untilNoLongerFresh(youngest)',
     },
@@ -99,23 +99,24 @@ export const relayStreamMutants: readonly Mutant[] = [
       to: 'HAND_BACK_MS',
     },
     {
-      rule: "the second that a record's time was cut to counts as over",
-      from: '1_000 + FRESH_MS + LEASE_MARGIN_MS',
-      to: 'FRESH_MS + LEASE_MARGIN_MS',
-      equivalent: 'When a record is delivered again, its age is computed from the same truncated time.',
+      rule: "a record's time, which is cut to the second, is taken for the latest that it may be",
+      from: '1_000 + FRESH_MS + CLOCK_SKEW_MS',
+      to: 'FRESH_MS + CLOCK_SKEW_MS',
+      equivalent:
+        'Whether a record is fresh when it comes again is judged by the same time, cut to the same second.',
     },
     {
-      rule: 'a batch is handed back only a clock margin after its records were fresh',
-      from: '1_000 + FRESH_MS + LEASE_MARGIN_MS',
+      rule: 'a batch is handed back a clock margin after its records were fresh',
+      from: '1_000 + FRESH_MS + CLOCK_SKEW_MS',
       to: '1_000 + FRESH_MS',
     },
     {
-      rule: 'a row that occurs twice in a batch is published once',
+      rule: 'a row that comes twice in a batch is published once',
       from: 'if (seen.has(row.key.SK)) continue;',
       to: '',
     },
     {
-      rule: 'only the INSERT of a row is published',
+      rule: 'only the birth of a row is published',
       from: "record?.eventName !== 'INSERT' ||",
       to: '',
     },

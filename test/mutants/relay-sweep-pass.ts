@@ -4,35 +4,56 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const relaySweepPassMutants: readonly Mutant[] = [
   ...mutantsOf('relay/sweep-pass.ts', unit('sweep-state', 'relay-sweep'), [
     {
-      rule: 'the stored state is the time at which the pass started',
+      rule: 'the state is the time at which the pass started',
       from: 'start.moveTo(to)',
       to: 'start.moveTo(clock.now())',
     },
     {
-      rule: 'the state moves only past minutes that were read whole',
-      from: 'if (!whole) return false;',
+      rule: 'the state moves only over minutes that were read whole',
+      from: 'moves = moves && settled && (await moved(start, to, tally));',
+      to: 'moves = moves && (await moved(start, to, tally));',
+    },
+    {
+      rule: 'the state moves past no step after one that it stays before',
+      from: 'moves = moves && settled && (await moved(start, to, tally));',
+      to: 'moves = settled && (await moved(start, to, tally));',
+    },
+    {
+      rule: 'a step that fails does not hold up the newer ones',
+      from: 'if (!settled && !goesOn(tally, clock.now())) return false;',
+      to: 'if (!settled) return false;',
+    },
+    {
+      rule: 'a pass that left a step out is incomplete, also when the bus came back meanwhile',
+      from: 'return moves;',
+      to: 'return true;',
+      killers: unit('relay-sweep-breaker'),
+    },
+    {
+      rule: 'a pass of which a step failed is incomplete',
+      from: '&& tally.failures === 0',
       to: '',
     },
     {
-      rule: 'an ordinary pass leaves a pointer to each minute that still has PENDING rows',
+      rule: 'a minute that an age meets gets a pointer where something is left',
       from: 'consistent: false, pointers: true',
       to: 'consistent: false, pointers: false',
       killers: unit('unsettled-minutes'),
     },
     {
-      rule: 'unsettled minutes get their share of a pass',
+      rule: 'the unsettled minutes have their share of the time of a pass',
       from: '(endsBy - startedAt) * RANGE_SHARE',
       to: '(endsBy - startedAt)',
       killers: unit('unsettled-minutes'),
     },
     {
-      rule: 'a pass is complete only if it read the unsettled minutes too',
+      rule: 'a pass is complete only when the unsettled minutes were read too',
       from: 'swept && settled',
       to: 'swept',
       killers: unit('unsettled-minutes'),
     },
     {
-      rule: 'every page of the DEAD pointers is counted',
+      rule: 'every page of the DEAD events is counted',
       from: 'cursor = page.cursor;',
       to: 'cursor = undefined;',
       killers: unit('unsettled-minutes'),
@@ -40,17 +61,17 @@ export const relaySweepPassMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('relay/sweep-state.ts', unit('sweep-state'), [
     {
-      rule: 'without a state the sweep starts at the creation of the table',
+      rule: 'without a state the sweep reads from the creation of the table',
       from: 'if (sweptTo === undefined) return table.createdAt();',
       to: 'if (sweptTo === undefined) return now;',
     },
     {
-      rule: 'a state in the future is ignored',
+      rule: 'a state in the future is not believed',
       from: 'if (sweptTo <= now + FUTURE_MAX_MS) return sweptTo;',
       to: 'return sweptTo;',
     },
     {
-      rule: 'a state in the future is corrected',
+      rule: 'a state in the future is put right',
       from: "'(sweptTo = :read AND sweptTo > :future)'",
       to: "'(sweptTo = :read AND sweptTo > :future AND attribute_not_exists(PK))'",
     },
@@ -60,48 +81,33 @@ export const relaySweepPassMutants: readonly Mutant[] = [
       to: 'OR attribute_exists(PK) OR sweptTo < :to OR',
     },
     {
-      rule: 'a state in the future is corrected only if it is the one that was read',
+      rule: 'a state is put right only where it is the one that was read',
       from: '(sweptTo = :read AND',
       to: '((attribute_exists(PK) OR sweptTo = :read) AND',
     },
     {
-      rule: 'a state of the wrong type is overwritten',
-      from: 'NOT attribute_type(sweptTo, :N) OR',
-      to: '(NOT attribute_type(sweptTo, :N) AND attribute_not_exists(PK)) OR',
-    },
-    {
-      rule: 'a number of shards of the wrong type is overwritten',
-      from: 'NOT attribute_type(shards, :N) OR',
-      to: '(NOT attribute_type(shards, :N) AND attribute_not_exists(PK)) OR',
-    },
-    {
-      rule: 'a higher number of shards is stored',
-      from: 'OR shards < :shards',
-      to: 'OR (shards < :shards AND attribute_not_exists(PK))',
-    },
-    {
-      rule: 'every shard that was ever used is read',
+      rule: 'a shard that was ever used is read',
       from: 'if (known >= config.shards) return known;',
       to: 'if (known >= config.shards) return config.shards;',
     },
     {
-      rule: 'the stored number of shards never decreases',
+      rule: 'the number of shards never goes down',
       from: 'OR shards < :shards',
       to: 'OR attribute_exists(PK) OR shards < :shards',
     },
     {
-      rule: 'a higher number of shards that another sweep stored is used',
+      rule: 'a higher number of shards that another sweep wrote is read',
       from: 'return Math.max(config.shards, numberOr(written?.shards, 0));',
       to: 'return config.shards;',
     },
     {
-      rule: 'a range is read in every shard that was ever used',
+      rule: 'whoever reads a range reads every shard that was ever used',
       from: 'Math.max(stored, atLeast)',
       to: 'atLeast',
       killers: unit('sweep-range', 'audit'),
     },
     {
-      rule: 'whoever reads a range once reads the number of shards strongly consistently',
+      rule: 'the number of shards is read strongly consistently by whoever reads a range once',
       from: 'get(SWEEP_STATE_KEY, { consistent: true }); const stored',
       to: 'get(SWEEP_STATE_KEY); const stored',
       killers: unit('sweep-range', 'audit'),
@@ -109,25 +115,26 @@ export const relaySweepPassMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('relay/sweep-minutes.ts', unit('sweep-minutes', 'relay-sweep'), [
     {
-      rule: 'a minute is read for the last time at the age of 1024 minutes',
+      rule: 'a minute is read for the last time at an age of 1024 minutes',
       from: '[1, 4, 16, 64, 256, 1024]',
       to: '[1, 4, 16, 64, 256]',
     },
     {
-      rule: 'a minute is first read one minute after its end',
+      rule: 'a minute is read only when it is over for a minute',
       from: '[1, 4, 16, 64, 256, 1024]',
       to: '[0, 4, 16, 64, 256, 1024]',
     },
     {
-      rule: 'a crossing at the very end of a pass belongs to that pass',
+      rule: 'a minute whose age was passed right at the end of a pass is read by that pass',
       from: 'minute + MINUTE_MS + ageMs <= now',
       to: 'minute + MINUTE_MS + ageMs < now',
     },
     {
-      rule: 'a crossing at the very start of a pass belongs to the pass before',
+      rule: 'a minute whose age was passed right at the start of a pass was read by the one before',
       from: 'if (at > since)',
       to: 'if (at >= since)',
-      equivalent: 'The loop starts at a minute whose crossing is always later than the start.',
+      equivalent:
+        'The first minute that is looked at came to its age after the start, whatever the start is.',
     },
     {
       rule: 'the youngest minutes reach back to the first age',
@@ -137,22 +144,27 @@ export const relaySweepPassMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('relay/sweep-range.ts', unit('sweep-range'), [
     {
-      rule: 'a range is read strongly consistently, because it is read once',
+      rule: 'a range is read strongly consistently: it is read once',
       from: '{ consistent: true, pointers: true }',
       to: '{ consistent: false, pointers: true }',
     },
     {
-      rule: 'a minute of a range that still has PENDING rows gets a pointer',
+      rule: 'a minute of a range that is left unsettled gets a pointer',
       from: '{ consistent: true, pointers: true }',
       to: '{ consistent: true, pointers: false }',
     },
     {
-      rule: 'a range counts as swept only as far as it was read whole',
-      from: 'if (!whole) break;',
-      to: '',
+      rule: 'a range is swept only as far as it was read whole',
+      from: 'if (!settled || tally.failures > 0) break;',
+      to: 'if (tally.failures > 0) break;',
     },
     {
-      rule: 'a range includes the minute in which it starts',
+      rule: 'a range is not swept past a minute that failed, though it has a pointer',
+      from: 'if (!settled || tally.failures > 0) break;',
+      to: 'if (!settled) break;',
+    },
+    {
+      rule: 'a range begins with the minute in which its first moment is',
       from: 'Math.floor(since / MINUTE_MS) * MINUTE_MS',
       to: 'Math.ceil(since / MINUTE_MS) * MINUTE_MS',
     },
@@ -170,19 +182,19 @@ export const relaySweepPassMutants: readonly Mutant[] = [
       killers: unit('relay-sweep-breaker'),
     },
     {
-      rule: 'the last call of a sweep leaves time for its mark',
+      rule: 'the last publish of a sweep leaves time for its mark',
       from: 'endsBy - publishTimeoutMs - MARK_MS',
       to: 'endsBy - publishTimeoutMs',
     },
     {
-      rule: 'the last call of a sweep ends before its function is stopped',
+      rule: 'the last publish of a sweep is over before its function is stopped',
       from: 'endsBy - publishTimeoutMs - MARK_MS',
       to: 'endsBy - MARK_MS',
     },
   ]),
   ...mutantsOf('relay/relay-sweep.ts', unit('relay-sweep'), [
     {
-      rule: 'a sweep that loops ends before its function is stopped',
+      rule: 'a sweep that runs several times a minute ends before its function is stopped',
       from: 'Math.min(startedAt + MINUTE_MS, endsBy - END_MARGIN_MS)',
       to: 'startedAt + MINUTE_MS',
     },

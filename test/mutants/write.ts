@@ -4,12 +4,12 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('write/outbox.ts', unit('outbox'), [
     {
-      rule: 'an outbox row is written only if there is none yet',
-      from: "Item: row, ConditionExpression: 'attribute_not_exists(PK)'",
-      to: 'Item: row',
+      rule: 'an outbox row is written only where there is none',
+      from: "Item: { ...row }, ConditionExpression: 'attribute_not_exists(PK)'",
+      to: 'Item: { ...row }',
     },
     {
-      rule: 'events are written in the same transaction as the domain writes',
+      rule: 'events are written in the transaction of the writes that they tell of',
       from: '[...writes, ...made]',
       to: '[...writes]',
     },
@@ -39,26 +39,26 @@ export const writeMutants: readonly Mutant[] = [
       to: 'draft.causationId',
     },
     {
-      rule: 'an inherited trace header that is too long is dropped',
+      rule: 'an inherited trace that does not fit is not carried along',
       from: 'isTraceId(cause?.traceId) ? cause.traceId',
       to: 'cause !== undefined ? cause.traceId',
     },
     {
-      rule: 'an outbox row leaves room for the attributes that the relay adds',
+      rule: 'a row leaves room for what the relay writes on it',
       from: 'ITEM_BYTES_MAX - ROW_RESERVE_BYTES',
       to: 'ITEM_BYTES_MAX',
     },
   ]),
   ...mutantsOf('write/event-draft.ts', unit('outbox'), [
     {
-      rule: 'a payload is validated as consumers will read it, after JSON',
+      rule: 'a payload is validated as it will be read, not as it was handed over',
       from: 'JSON.parse(jsonOf(type, draft.data))',
       to: 'draft.data',
     },
   ]),
   ...mutantsOf('write/transaction-checks.ts', unit('outbox'), [
     {
-      rule: 'a stale entry is refused, because its published row may have expired',
+      rule: 'an entry that was made long ago is refused: its published row may have expired',
       from: 'now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS',
       to: 'false',
     },
@@ -68,7 +68,7 @@ export const writeMutants: readonly Mutant[] = [
       to: 'false',
     },
     {
-      rule: "the consumer's inbox row counts towards the 100 actions",
+      rule: "a consumer's own actions count among the 100",
       from: 'actions.length + ownActions',
       to: 'actions.length',
       killers: unit('consumer-commits'),
@@ -86,60 +86,64 @@ export const writeMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('retry.ts', unit('retry'), [
     {
-      rule: 'every try of a transaction carries the same token',
+      rule: 'every try of a transaction has the same token',
       from: 'table.transact(actions, token)',
       to: 'table.transact(actions, mintToken(random))',
     },
     {
-      rule: 'a transaction is retried at once only if every refusal is a conflict',
+      rule: 'a transaction is tried again at once only when all its refusals are conflicts',
       from: "codes.every((code) => code === 'None' || code === 'TransactionConflict')",
       to: 'true',
     },
     {
-      rule: 'a cancellation without a conflict is not retried as one',
+      rule: 'a transaction that was fine and cancelled for nothing is no conflict',
       from: "codes.includes('TransactionConflict') &&",
       to: '',
     },
     {
-      rule: 'a transaction that conflicted with another one is retried',
-      from: 'conflicts >= CONFLICT_TRIES',
-      to: 'conflicts >= 1',
+      rule: 'a transaction that met another one is tried again',
+      from: 'conflict: { tries: 6,',
+      to: 'conflict: { tries: 1,',
     },
     {
-      rule: 'a transaction whose answer was lost is retried',
-      from: 'lost.length >= LOST_ANSWER_TRIES',
-      to: 'lost.length >= 1',
+      rule: 'a transaction that was throttled is tried again',
+      from: 'unread: { tries: 3,',
+      to: 'unread: { tries: 1,',
     },
     {
-      rule: 'after a lost answer, a cancellation proves nothing',
-      from: 'else if (isTransactionCancelled(error)) throw lost[0] ?? error;',
-      to: 'else if (isTransactionCancelled(error)) throw error;',
+      rule: 'a throttle is waited for longer than a conflict',
+      from: 'baseMs: 500, capMs: 1_000',
+      to: 'baseMs: 25, capMs: 400',
     },
     {
-      rule: 'after a lost answer, a refused request proves nothing',
-      from: 'else throw lost[0] ?? error;',
-      to: 'else throw error;',
+      rule: 'a transaction whose answer was lost is tried again',
+      from: 'lost: { tries: 3,',
+      to: 'lost: { tries: 1,',
+    },
+    {
+      rule: 'once an answer was lost, a refusal proves nothing',
+      from: "if (kind === 'refused') throw (loss ?? { error }).error;",
+      to: "if (kind === 'refused') throw error;",
+    },
+    {
+      rule: 'once an answer was lost, a conflict or a throttle without end proves nothing',
+      from: 'if (failures[kind] >= tries) throw (loss ?? { error }).error;',
+      to: 'if (failures[kind] >= tries) throw error;',
+    },
+    {
+      rule: 'a throttle is no lost answer',
+      from: "if (UNREAD.test(code)) return 'unread';",
+      to: '',
+    },
+    {
+      rule: 'a conflict that is thrown as an error of its own is one like others',
+      from: "if (code === 'TransactionConflictException') return 'conflict';",
+      to: '',
     },
     {
       rule: 'a request that DynamoDB refused is not sent again',
-      from: 'return !CERTAINLY_REFUSED.test(errorCode(error));',
-      to: 'return true;',
+      from: "return REFUSED.test(code) ? 'refused' : 'lost';",
+      to: "return 'lost';",
     },
   ]),
-  ...mutantsOf(
-    'dynamo-table.ts',
-    ['test/unit/dynamo-table.test.ts'],
-    [
-      {
-        rule: 'a transaction is sent with its token',
-        from: 'ClientRequestToken: token',
-        to: 'ClientRequestToken: undefined',
-      },
-      {
-        rule: 'after a refused update without a row in its answer, the row is read strongly consistently',
-        from: 'get(key, { consistent: true })',
-        to: 'get(key)',
-      },
-    ],
-  ),
 ];

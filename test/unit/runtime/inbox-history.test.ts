@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import { createInboxMemory } from '../../../lambdas/runtime/consume/inbox-history.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { allowTooOld } from '../../../lambdas/runtime/operate/message-operations.ts';
 import { inboxHistoryKey } from '../../../lambdas/runtime/rows.ts';
@@ -216,6 +217,45 @@ describe('the history of an inbox', () => {
     await deliver(parts, second, envelope(parts));
     expect(retentions(parts)).toEqual([35, 58, 400]);
     expect(second.handle).toHaveBeenCalledTimes(1);
+  });
+
+  test('keeps what two functions find that start at once for the first time', async () => {
+    const parts = bench();
+    const table: Table = { ...parts.memory, get: async () => undefined };
+    await deliver(parts, started(parts, 35), envelope(parts));
+    await deliver(parts, started({ ...parts, table }, 400), envelope(parts));
+    expect(retentions(parts)).toEqual([35, 400]);
+  });
+
+  test('has a time of its own for each change, also under a clock that is behind', async () => {
+    const { memory } = bench();
+    const clock = { now: () => 1_000, sleep: async () => {} };
+    for (const inboxRetentionDays of [35, 58, 400])
+      await createInboxMemory({ table: memory, clock, consumer: CONSUMER, inboxRetentionDays }).open();
+    expect(memory.item(inboxHistoryKey(CONSUMER))).toMatchObject({
+      retentions: [{ since: 1_000 }, { since: 1_001 }, { since: 1_002 }],
+      changedAt: 1_002,
+    });
+  });
+
+  test('is read as it is now: a retention that was rolled back meanwhile is not overlooked', async () => {
+    const parts = bench();
+    const { memory, clock } = parts;
+    const open = async (inboxRetentionDays: number, table: Pick<Table, 'get' | 'write'> = memory) => {
+      const inbox = createInboxMemory({ table, clock, consumer: CONSUMER, inboxRetentionDays });
+      await inbox.open();
+      return inbox;
+    };
+    await open(400);
+    const stale = memory.item(inboxHistoryKey(CONSUMER));
+    const { eventId } = envelope(parts);
+    await open(35);
+    await passDays(parts, 10);
+    await open(400);
+    await passDays(parts, 50);
+    const get: Table['get'] = async (key, how) => (how?.consistent ? memory.get(key, how) : stale);
+    const inbox = await open(400, { ...memory, get });
+    expect(inbox.forgotten(eventId)).toContain('35 days');
   });
 
   test('is not written twice where the answer to the write is lost', async () => {

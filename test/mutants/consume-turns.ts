@@ -1,0 +1,191 @@
+import { type Mutant, mutantsOf, unit } from './mutant.ts';
+
+/** The consumer: which messages of a batch run, and when they come again. */
+export const consumeTurnMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'consume/consumer.ts',
+    unit(
+      'batch-turn',
+      'consumer',
+      'consumer-leases',
+      'consumer-transactional',
+      'consumer-poison',
+      'inbox-history',
+      'consumer-turns',
+    ),
+    [
+      {
+        rule: 'a message is not begun when its function has too little time left',
+        from: 'endsBy - clock.now() < START_MIN_MS',
+        to: 'false',
+      },
+      {
+        rule: 'a transactional message that comes again is claimed first',
+        from: 'delivery.receives > 1 || inbox.tooOld(delivery.message)',
+        to: 'inbox.tooOld(delivery.message)',
+      },
+      {
+        rule: 'a transactional message that is too old is claimed first',
+        from: 'delivery.receives > 1 || inbox.tooOld(delivery.message)',
+        to: 'delivery.receives > 1',
+      },
+      {
+        rule: 'a message is claimed as one that runs alone only when it does',
+        from: 'now.length === 1',
+        to: 'true',
+      },
+      {
+        rule: 'a message that runs alone is claimed as one that does',
+        from: 'now.length === 1',
+        to: 'false',
+      },
+      {
+        rule: 'whoever must leave leaves before a message that may kill the process starts',
+        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome)));',
+        to: 'void Promise.resolve().then(() => Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome))));',
+      },
+      {
+        rule: 'what makes room is shown again',
+        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome)));',
+        to: '',
+      },
+      {
+        rule: 'what makes room has failed for SQS',
+        from: '...later.map(({ delivery }) => delivery.message.messageId),',
+        to: '',
+      },
+      {
+        rule: 'no message is judged before it is known how long the inbox has kept its rows',
+        from: 'await inbox.open();',
+        to: 'void inbox.open().catch(() => {});',
+      },
+      {
+        rule: 'a call of our own that fails is an outage',
+        from: 'return outcomes.outage(delivery, error);',
+        to: 'return await outcomes.failedUnclaimed(delivery, error);',
+        killers: unit('consumer-outages', 'consumer-crowd'),
+      },
+      {
+        rule: 'a run without a claim is not counted as an attempt',
+        from: 'delivery, alone, 1)',
+        to: 'delivery, alone, 0)',
+      },
+    ],
+  ),
+  ...mutantsOf('consume/batch-turn.ts', unit('batch-turn'), [
+    {
+      rule: 'a message of a batch that must run alone is known before any of them runs',
+      from: 'known && (await inbox.isSuspect(delivery.message)) ? suspects : others',
+      to: 'others',
+    },
+    {
+      rule: 'an ordinary batch costs no call',
+      from: 'delivery.receives > 1 && isEventId',
+      to: 'isEventId',
+    },
+    {
+      rule: 'a batch of one costs no call',
+      from: 'if (deliveries.length <= 1) return { now: deliveries, later: [] };',
+      to: '',
+    },
+    {
+      rule: 'a message of which nobody knows whether it must run alone waits as in an outage',
+      from: 'later.push({ delivery, outcome: outcomes.outage(delivery, error) });',
+      to: 'others.push(delivery); void error;',
+    },
+    {
+      rule: 'of the messages that must run alone, the one that has waited longest is first',
+      from: 'b.receives - a.receives',
+      to: 'a.receives - b.receives',
+    },
+    {
+      rule: 'the others of a batch have their turn, too',
+      from: 'others.length > 0 && suspect.receives % 2 === 0',
+      to: 'false',
+    },
+    {
+      rule: 'a message that must run alone has its turn, too',
+      from: 'others.length > 0 && suspect.receives % 2 === 0',
+      to: 'others.length > 0',
+    },
+    {
+      rule: 'a message that must run alone does not wait for others that are not there',
+      from: 'others.length > 0 && suspect.receives % 2 === 0',
+      to: 'suspect.receives % 2 === 0',
+    },
+    {
+      rule: 'messages that must run alone do not run beside one another',
+      from: 'return { now: [suspect],',
+      to: 'return { now: [suspect, ...otherSuspects],',
+    },
+    {
+      rule: 'what makes room for a message that must run alone is shown again',
+      from: '[...later, ...makeRoom, ...otherSuspects.map(wait)]',
+      to: '[...later, ...otherSuspects.map(wait)]',
+    },
+    {
+      rule: 'a message that must run alone, and whose turn it is not, is shown again',
+      from: '[...later, ...makeRoom, ...otherSuspects.map(wait)]',
+      to: '[...later, ...makeRoom]',
+    },
+    {
+      rule: 'a message that must run alone comes again when the others have had their turn',
+      from: 'later: [...later, ...suspects.map(wait)]',
+      to: 'later',
+    },
+  ]),
+  ...mutantsOf('consume/outage.ts', unit('consumer-outages', 'consumer-crowd', 'consumer-effects'), [
+    {
+      rule: 'a cancelled transaction is an outage only when all of its refusals are',
+      from: 'codes.every((code) => OUTAGE.test(code))',
+      to: 'codes.some((code) => OUTAGE.test(code))',
+    },
+    {
+      rule: "a transaction that was cancelled by the inbox row's throttle is an outage",
+      from: 'isTransactionCancelled(error.cause) ? error.cause : error',
+      to: 'error',
+    },
+    {
+      rule: 'an error of the service without a known name is an outage',
+      from: '|| statusOf(error) >= 500',
+      to: '',
+    },
+    {
+      rule: "a table of the handler's own that does not exist is no outage",
+      from: 'isOutage(error) && !(otherTable && NO_TABLE.test(errorCode(error)))',
+      to: 'isOutage(error)',
+    },
+    {
+      rule: "Mailroom's own table that does not exist is an outage",
+      from: '!(otherTable && NO_TABLE.test(errorCode(error)))',
+      to: '!NO_TABLE.test(errorCode(error))',
+    },
+  ]),
+  ...mutantsOf('consume/retry-schedule.ts', unit('consumer-schedule', 'consumer-outages', 'consumer-crowd'), [
+    {
+      rule: 'the delays of a failing handler grow',
+      from: 'const RETRY_GROWTH = 4;',
+      to: 'const RETRY_GROWTH = 1;',
+    },
+    {
+      rule: 'an outage is waited out for longer each time',
+      from: 'const OUTAGE_GROWTH = 2;',
+      to: 'const OUTAGE_GROWTH = 1;',
+    },
+    {
+      rule: 'an outage is waited out for 15 minutes at most',
+      from: 'const OUTAGE_LONGEST_MS = 900_000;',
+      to: 'const OUTAGE_LONGEST_MS = 9_000_000;',
+    },
+    {
+      rule: 'the delays of a failing handler are at most the longest that is configured',
+      from: 'RETRY_GROWTH, retryLongestMs)',
+      to: 'RETRY_GROWTH, 1e12)',
+    },
+    {
+      rule: 'messages that must run alone come again at different times',
+      from: '1_000 + (widthMs - 1_000) * share',
+      to: '1_000 + (widthMs - 1_000) * 0.02 * share',
+    },
+  ]),
+];

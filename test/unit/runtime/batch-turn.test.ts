@@ -1,0 +1,141 @@
+import { describe, expect, test, vi } from 'vitest';
+import { batchTurn } from '../../../lambdas/runtime/consume/batch-turn.ts';
+import type { Delivery } from '../../../lambdas/runtime/consume/delivery.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import type { Message } from '../../../lambdas/runtime/consume/inbox-conditions.ts';
+import { createOutcomes } from '../../../lambdas/runtime/consume/message-outcome.ts';
+import { inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
+import { CONSUMER, consumer, envelope, send } from './consumer-rig.ts';
+
+/** A message of a batch: its name, how often it was received, and whether it must run alone. */
+interface Received {
+  readonly name: string;
+  readonly receives: number;
+  readonly suspect?: boolean | Error;
+}
+
+/** Decides about a batch. @returns the names of those that run, and of those that come again, with their delay and its reason */
+async function turn(batch: readonly Received[]) {
+  const parts = bench();
+  const events = new Map(batch.map((received) => [envelope(parts).eventId, received]));
+  const isSuspect = vi.fn(async ({ eventId }: Message) => {
+    const { suspect = false } = events.get(eventId) ?? {};
+    if (typeof suspect !== 'boolean') throw suspect;
+    return suspect;
+  });
+  const random = (length: number) => new Uint8Array(length).fill(128);
+  const outcomes = createOutcomes({
+    ...parts,
+    config: consumerConfig,
+    random,
+    inbox: undefined as never,
+    hints: undefined as never,
+  });
+  const deliveries = [...events].map(
+    ([eventId, { receives, name }]): Delivery => ({
+      message: { eventId, messageId: name },
+      receiptHandle: name,
+      receives,
+      beganAt: 0,
+      endsBy: 30_000,
+      content: { problem: 'unused' },
+    }),
+  );
+  const { now, later } = await batchTurn({ isSuspect }, outcomes, deliveries);
+  return {
+    asked: isSuspect.mock.calls.length,
+    now: now.map(({ message }) => message.messageId).sort(),
+    later: later
+      .map(({ delivery, outcome }) => ({
+        name: delivery.message.messageId,
+        waits: outcome.afterMs > 0,
+        code: (outcome.error as { code: string }).code,
+      }))
+      .sort((a, b) => a.name.localeCompare(b.name)),
+  };
+}
+
+describe('in a batch', () => {
+  test('of one, or of messages that were never received before, all run, and no call is made', async () => {
+    await expect(turn([{ name: 'a', receives: 4, suspect: true }])).resolves.toEqual({
+      asked: 0,
+      now: ['a'],
+      later: [],
+    });
+    await expect(
+      turn([
+        { name: 'a', receives: 1 },
+        { name: 'b', receives: 1 },
+      ]),
+    ).resolves.toEqual({ asked: 0, now: ['a', 'b'], later: [] });
+  });
+
+  test('a message that must run alone does so at its odd receives, and the others come again at once', async () => {
+    await expect(
+      turn([
+        { name: 'other', receives: 1 },
+        { name: 'suspect', receives: 3, suspect: true },
+      ]),
+    ).resolves.toMatchObject({
+      now: ['suspect'],
+      later: [{ name: 'other', waits: false, code: 'PUT_BACK' }],
+    });
+  });
+
+  test('the others run at its even receives, and it waits', async () => {
+    await expect(
+      turn([
+        { name: 'other', receives: 3 },
+        { name: 'suspect', receives: 4, suspect: true },
+      ]),
+    ).resolves.toMatchObject({
+      now: ['other'],
+      later: [{ name: 'suspect', waits: true, code: 'PUT_BACK' }],
+    });
+  });
+
+  test('of messages that must all run alone, the one that was received most often runs, at an even receive too', async () => {
+    await expect(
+      turn([
+        { name: 'a', receives: 3, suspect: true },
+        { name: 'b', receives: 6, suspect: true },
+        { name: 'c', receives: 5, suspect: true },
+      ]),
+    ).resolves.toMatchObject({
+      now: ['b'],
+      later: [
+        { name: 'a', waits: true },
+        { name: 'c', waits: true },
+      ],
+    });
+  });
+
+  test('a message of which it cannot be read whether it must run alone waits as in an outage', async () => {
+    await expect(
+      turn([
+        { name: 'other', receives: 1 },
+        { name: 'unread', receives: 2, suspect: Object.assign(new Error('no'), { code: 'UNREAD' }) },
+      ]),
+    ).resolves.toMatchObject({ now: ['other'], later: [{ name: 'unread', waits: true, code: 'UNREAD' }] });
+  });
+});
+
+test('whatever makes room is shown again before a message that must run alone starts', async () => {
+  const parts = bench();
+  const suspect = send(parts, { aggregateId: 'suspect' });
+  for (const _ of ['first', 'second']) {
+    parts.queue.receive();
+    await parts.clock.advance(60_000);
+  }
+  const row = { schema: 1, status: 'FAILED', fence: 'theirs', attempts: 1, unfinished: 2 };
+  await parts.memory.write({ Put: { Item: { ...inboxKey(CONSUMER, suspect.eventId), ...row } } });
+  send(parts, { aggregateId: 'other' });
+  const shown: number[] = [];
+  const handler = leased(ThingHappened, async () => {
+    shown.push(parts.queue.messages().filter(({ visibleAt }) => visibleAt <= parts.clock.now()).length);
+  });
+  const { failed } = await consumer(parts, [handler]).deliver();
+  expect(shown).toEqual([1]);
+  expect(failed).toHaveLength(1);
+});
