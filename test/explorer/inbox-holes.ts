@@ -134,14 +134,14 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /taken over while its lease lasts/,
   },
   {
-    rule: "a claim between an operator's look and his write wins",
+    rule: "a claim between an operator's look and the write wins",
     where: 'who discards',
     budget: { faults: 0, stalls: 0 },
     tamper: table({ update: settlesIf('attribute_not_exists(expiresAt)') }),
     found: /taken over while its lease lasts/,
   },
   {
-    rule: "a renewal between an operator's look and his write wins",
+    rule: "a renewal between an operator's look and the write wins",
     where: 'who resolves',
     budget: { faults: 0, stalls: 1 },
     tamper: table({

@@ -62,54 +62,29 @@ export const operateMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('operate/message-operations.ts', unit('message-operations'), [
     {
-      rule: 'a message is not resolved under a live lease',
-      from: '(#status = :PROCESSING AND leaseUntil < :now)',
-      to: '(#status = :PROCESSING)',
+      rule: 'a message is resolved only as it was seen: its status',
+      from: "'#status = :seenStatus'",
+      to: "'(attribute_exists(PK) OR #status = :seenStatus)'",
     },
     {
-      rule: 'a message whose lease has ended can be resolved',
-      from: 'leaseUntil < :now)',
-      to: 'leaseUntil < :schema)',
+      rule: 'a message is resolved only as it was seen: its claim',
+      from: "'fence = :seenFence'",
+      to: "'(attribute_exists(PK) OR fence = :seenFence)'",
     },
     {
-      rule: 'a message that failed can be resolved',
-      from: '#status IN (:FAILED, :REJECTED) OR',
-      to: '(#status IN (:FAILED, :REJECTED) AND #status <> :FAILED) OR',
+      rule: 'a message is resolved only as it was seen: its lease',
+      from: "'leaseUntil = :seenLeaseUntil'",
+      to: "'(attribute_exists(PK) OR leaseUntil = :seenLeaseUntil)'",
     },
     {
-      rule: 'a message that was rejected can be resolved',
-      from: '#status IN (:FAILED, :REJECTED) OR',
-      to: '(#status IN (:FAILED, :REJECTED) AND #status <> :REJECTED) OR',
-    },
-    {
-      rule: 'a message that has not come yet can be resolved',
-      from: 'attribute_not_exists(PK) OR #status IN (:FAILED, :REJECTED) OR',
-      to: '#status IN (:FAILED, :REJECTED) OR',
-    },
-    {
-      rule: 'a message that has not come yet can be resolved by force',
-      from: 'attribute_not_exists(PK) OR #status IN (:FAILED, :REJECTED, :PROCESSING)',
-      to: '#status IN (:FAILED, :REJECTED, :PROCESSING)',
+      rule: 'a message that has not come yet is resolved only while it has no row',
+      from: "if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };",
+      to: "if (row === undefined) return { condition: 'attribute_not_exists(NOTHING)', values: {} };",
     },
     {
       rule: 'a message that is final is not resolved, by force neither',
-      from: '#status IN (:FAILED, :REJECTED, :PROCESSING)',
-      to: '#status IN (:FAILED, :REJECTED, :PROCESSING) OR attribute_exists(PK)',
-    },
-    {
-      rule: 'a message that is final is not resolved',
-      from: '#status IN (:FAILED, :REJECTED) OR',
-      to: '#status IN (:FAILED, :REJECTED) OR attribute_exists(processedAt) OR',
-    },
-    {
-      rule: 'a message is taken from a worker only by force',
-      from: 'force ? NOT_FINAL : FREE',
-      to: 'NOT_FINAL',
-    },
-    {
-      rule: 'a message is taken from a worker by force',
-      from: 'force ? NOT_FINAL : FREE',
-      to: 'FREE',
+      from: 'AND NOT (#status IN (:PROCESSED, :DISCARDED))',
+      to: 'AND (attribute_exists(PK) OR NOT (#status IN (:PROCESSED, :DISCARDED)))',
     },
     {
       rule: 'a decision takes a fencing token of its own',

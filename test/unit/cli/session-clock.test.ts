@@ -1,0 +1,60 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../../cli/frame/exit-code.ts';
+import { runMailroom } from '../../../cli/program.ts';
+import { mailroomEntryName } from '../../../lambdas/runtime/operate/directory.ts';
+import { directory } from './support/mailroom-in-memory.ts';
+
+const { mailroom } = directory;
+const Parameters = [{ Name: mailroomEntryName(mailroom.table), Value: JSON.stringify(mailroom) }];
+
+/** Runs `mailroom log` against an AWS with an empty table. @param aheadMs - how far its clock is ahead; absent when it does not tell */
+async function logAt(aheadMs: number | undefined, ...options: string[]) {
+  const server = createServer((_request, response) => {
+    response.sendDate = false;
+    if (aheadMs !== undefined) response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString());
+    response.setHeader('content-type', 'application/x-amz-json-1.1');
+    response.end(JSON.stringify({ Parameters, Items: [], Count: 0 }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const written = { out: '', err: '' };
+  try {
+    const code = await runMailroom(['log', ...options], {
+      env: { AWS_ENDPOINT_URL: endpoint },
+      outIsTerminal: false,
+      errIsTerminal: false,
+      out: (text) => {
+        written.out += text;
+      },
+      err: (text) => {
+        written.err += text;
+      },
+      signal: new AbortController().signal,
+      exitCode: EXIT.ok,
+    });
+    return { code, ...written };
+  } finally {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+test('a machine whose clock is off by hours is told once; a program that reads the output is not', async () => {
+  const behind = await logAt(6 * 3_600_000);
+  expect(behind.err.match(/clock is at least (6 h|5 h 59 min).* behind AWS's/g), behind.err).toHaveLength(1);
+  const ahead = await logAt(-6 * 3_600_000);
+  expect(ahead.err.match(/clock is at least (6 h|5 h 59 min).* ahead of AWS's/g), ahead.err).toHaveLength(1);
+  expect(await logAt(-6 * 3_600_000, '--json')).toMatchObject({ code: 0, err: '' });
+});
+
+test('a machine whose clock is right hears nothing of it', async () => {
+  expect(await logAt(0)).toMatchObject({ code: 0, err: '' });
+});
+
+test('an AWS that does not say what time it is: the command says by which rule it goes', async () => {
+  const { code, err } = await logAt(undefined);
+  expect(code).toBe(0);
+  expect(err).toMatch(/do not say what time it is.*seen unchanged for as long as it lasts/);
+});
