@@ -63,15 +63,6 @@ export function killAfter(kill: (pid: number) => Promise<void>): Act {
   };
 }
 
-/** Lets the engine do it, and keeps the answer back for so long. */
-export function answerLate(ms: number): Act {
-  return async (_call, forward) => {
-    const answer = await forward();
-    await pause(ms);
-    return answer;
-  };
-}
-
 /** Lets the engine do it, and keeps the answer back until it may come. */
 export function answerWhen(mayCome: () => boolean): Act {
   return async (_call, forward) => {

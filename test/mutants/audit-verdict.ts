@@ -61,8 +61,8 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'a message that was claimed since is not missing',
-      from: 'empty && isOverdue(row, lookedAt - deps.graceMs)',
-      to: 'empty',
+      from: 'empty && !isUnreadable(row) && isOverdue(row, lookedAt - deps.graceMs)',
+      to: 'empty && !isUnreadable(row)',
     },
     {
       rule: 'an event whose inbox row may have expired is unproven',
@@ -103,16 +103,6 @@ export const auditVerdictMutants: readonly Mutant[] = [
       rule: 'messages that somebody has received are in the queue',
       from: 'depth.waiting + depth.inFlight',
       to: 'depth.waiting',
-    },
-    {
-      rule: 'a worker may work until its function is stopped',
-      from: 'Math.max(leaseUntil, endsBy ?? 0) < at',
-      to: 'leaseUntil < at',
-    },
-    {
-      rule: 'a failed message is overdue when it was to be shown long ago',
-      from: 'return retryAt !== undefined && retryAt < at;',
-      to: 'return false;',
     },
     {
       rule: 'an event that there was no time to judge is not missing',

@@ -26,8 +26,8 @@ export const auditMutants: readonly Mutant[] = [
     },
     {
       rule: 'a message that is overdue is looked for',
-      from: 'row === undefined || isOverdue(row, overdueAt)',
-      to: 'row === undefined',
+      from: 'else if (!isUnreadable(row) && isOverdue(row, overdueAt))',
+      to: 'else if (!isUnreadable(row) && overdueAt < 0)',
     },
     {
       rule: 'every page of a minute is audited',
@@ -36,13 +36,8 @@ export const auditMutants: readonly Mutant[] = [
     },
     {
       rule: 'a row with the envelope of another event is unreadable',
-      from: 'envelope?.eventId !== eventId ||',
-      to: '',
-    },
-    {
-      rule: 'a row with an unknown status is unreadable',
-      from: '|| count === undefined',
-      to: '',
+      from: 'isUnreadable(row) || envelope?.eventId !== eventId',
+      to: 'isUnreadable(row) || envelope === undefined',
     },
     {
       rule: 'the audit stops reading when its time is up',
@@ -83,7 +78,7 @@ export const auditMutants: readonly Mutant[] = [
   ...mutantsOf('audit/audit-doubles.ts', unit('audit'), [
     {
       rule: 'events without a cause are not doubled',
-      from: 'if (causationId === undefined) return;',
+      from: "if (typeof causationId !== 'string') return;",
       to: '',
     },
     {

@@ -123,7 +123,7 @@ export const consumeEffectMutants: readonly Mutant[] = [
     },
     {
       rule: 'the effects of earlier attempts expire with their message',
-      from: 'triedBefore ? await effectNames() : [...used]',
+      from: 'stored?.map(({ name }) => name) ?? [...used]',
       to: '[...used]',
     },
     {

@@ -110,6 +110,118 @@ export const consumeRunMutants: readonly Mutant[] = [
         from: 'if (isPoison(error)) return reject(delivery, claim, error);',
         to: '',
       },
+       { type Mutant, mutantsOf, unit } from './mutant.ts';
+
+/** The consumer: how a message is run under its claim. */
+export const consumeRunMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'consume/claimed-run.ts',
+    unit(
+      'consumer-retries',
+      'consumer-leases',
+      'consumer',
+      'consumer-effects',
+      'consumer-outages',
+      'consumer-schedule',
+      'consumer-turns',
+      'consumer-crowd',
+    ),
+    [
+      {
+        rule: 'a message whose last attempt never ended is rejected',
+        from: 'claim.attempt > config.maxAttempts',
+        to: 'false',
+      },
+      {
+        rule: 'a message whose attempts are exhausted is rejected',
+        from: 'if (claim.attempt >= config.maxAttempts) return reject',
+        to: 'if (false) return reject',
+      },
+      {
+        rule: 'a message has all of its attempts',
+        from: 'if (claim.attempt >= config.maxAttempts) return reject',
+        to: 'if (claim.attempt >= config.maxAttempts - 1) return reject',
+      },
+      {
+        rule: 'a message that was cut off on its last attempt is rejected only if it ran alone',
+        from: 'if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)',
+        to: 'if (claim.attempt >= config.maxAttempts)',
+      },
+      {
+        rule: 'a message that was cut off alone on its last attempt is rejected',
+        from: 'if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)',
+        to: 'if (false)',
+      },
+      {
+        rule: 'attempts that are not counted spread over the retry schedule',
+        from: 'outcomes.retryAfterMs(attempt + Math.min(unfinished, ALONE_FROM))',
+        to: 'outcomes.retryAfterMs(attempt)',
+      },
+      {
+        rule: 'a handler that asks for a delay is given it under a claim, too',
+        from: 'outcomes.retryAfterMs(claim.attempt, error)',
+        to: 'outcomes.retryAfterMs(claim.attempt)',
+      },
+      {
+        rule: 'what a handler that asks for a delay names as the cause is the last error',
+        from: 'isRetryLater(error) ? (error.cause ?? error) : error',
+        to: 'error',
+      },
+      {
+        rule: 'an outage takes its claim back',
+        from: 'const refusal = await settle(claim, () => inbox.release(claim, retryAt, error));',
+        to: 'const refusal = await settle(claim, () => inbox.fail(claim, error, retryAt));',
+      },
+      {
+        rule: 'the end of a claim is written again while the table cannot be reached',
+        from: 'if (!isOutage(error) || clock.now() + pauseMs > lastTryAt) throw error;',
+        to: 'throw error;',
+      },
+      {
+        rule: 'the end of a claim is written again only while the batch can be answered in time',
+        from: 'Math.min(clock.now() + SETTLE_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS)',
+        to: 'clock.now() + SETTLE_MAX_MS',
+      },
+      {
+        rule: 'the others of a batch do not wait for long until the end of a claim is written',
+        from: 'Math.min(clock.now() + SETTLE_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS)',
+        to: 'claim.endsBy - 2 * RESPONSE_MARGIN_MS',
+      },
+      {
+        rule: 'what the table refuses for good is not written again',
+        from: '!isOutage(error) || clock.now() + pauseMs > lastTryAt',
+        to: 'clock.now() + pauseMs > lastTryAt',
+      },
+      {
+        rule: 'a message is at its first receive only once',
+        from: 'receives <= 1 + unclaimedRuns',
+        to: 'true',
+      },
+      {
+        rule: 'a message that ran out of time waits until its function is stopped',
+        from: 'again(Math.max(stoppedMs, unfinishedAfterMs(claim)), error)',
+        to: 'again(unfinishedAfterMs(claim), error)',
+      },
+      {
+        rule: 'a message that ran out of time waits as after a failure',
+        from: 'again(Math.max(stoppedMs, unfinishedAfterMs(claim)), error)',
+        to: 'again(stoppedMs, error)',
+      },
+      {
+        rule: 'a message of which the table took the time waits as in an outage',
+        from: 'Math.max(stoppedMs, outcomes.outage(delivery, error).afterMs)',
+        to: 'stoppedMs',
+      },
+      {
+        rule: 'a message of which the table took the time waits until its function is stopped',
+        from: 'Math.max(stoppedMs, outcomes.outage(delivery, error).afterMs)',
+        to: 'outcomes.outage(delivery, error).afterMs',
+      },
+      {
+        rule: 'a handler that says poison is not run again',
+        from: 'if (isPoison(error)) return reject(delivery, claim, error);',
+        to: '',
+      },
       {
         rule: 'a handler that says already processed is done',
         from: 'if (isAlreadyProcessed(error)) return complete(delivery, claim, effects, undefined);',

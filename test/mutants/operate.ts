@@ -60,6 +60,18 @@ export const operateMutants: readonly Mutant[] = [
       to: 'isTransactionCancelled(error)',
     },
   ]),
+  ...mutantsOf('operate/inbox-state.ts', unit('audit-verdict', 'audit'), [
+    {
+      rule: 'a worker may work until its function is stopped',
+      from: 'Math.max(leaseUntil ?? claimedAt, endsBy) < at',
+      to: '(leaseUntil ?? claimedAt) < at',
+    },
+    {
+      rule: 'a failed message is overdue when it was to be shown long ago',
+      from: 'return retryAt !== undefined && retryAt < at;',
+      to: 'return false;',
+    },
+  ]),
   ...mutantsOf('operate/message-operations.ts', unit('message-operations'), [
     {
       rule: 'a message is resolved only as it was seen: its status',
@@ -108,14 +120,9 @@ export const operateMutants: readonly Mutant[] = [
       equivalent: 'Only a rejected row has a reason: each transition out of REJECTED removes it.',
     },
     {
-      rule: 'why a message was not ended is read strongly consistently',
-      from: 'get(inboxKey(consumer, eventId), { consistent: true })',
-      to: 'get(inboxKey(consumer, eventId))',
-    },
-    {
       rule: 'why a message was not allowed is read strongly consistently',
-      from: 'get(key, { consistent: true })',
-      to: 'get(key)',
+      from: 'await deps.table.get(key, { consistent: true })',
+      to: 'await deps.table.get(key)',
     },
   ]),
   ...mutantsOf('operate/directory.ts', unit('audit'), [

@@ -10,12 +10,12 @@ export const relaySweepPassMutants: readonly Mutant[] = [
     },
     {
       rule: 'the state moves only over minutes that were read whole',
-      from: 'moves = moves && settled && (await moved(start, to, tally));',
+      from: 'moves = whole && moves && (await moved(start, to, tally));',
       to: 'moves = moves && (await moved(start, to, tally));',
     },
     {
       rule: 'the state moves past no step after one that it stays before',
-      from: 'moves = moves && settled && (await moved(start, to, tally));',
+      from: 'moves = whole && moves && (await moved(start, to, tally));',
       to: 'moves = settled && (await moved(start, to, tally));',
     },
     {
@@ -25,7 +25,7 @@ export const relaySweepPassMutants: readonly Mutant[] = [
     },
     {
       rule: 'a pass that left a step out is incomplete, also when the bus came back meanwhile',
-      from: 'return moves;',
+      from: 'return whole;',
       to: 'return true;',
       killers: unit('relay-sweep-breaker'),
     },
@@ -102,14 +102,14 @@ export const relaySweepPassMutants: readonly Mutant[] = [
     },
     {
       rule: 'whoever reads a range reads every shard that was ever used',
-      from: 'Math.max(stored, atLeast)',
-      to: 'atLeast',
+      from: 'return Math.max(sweepStateOf(item).shards ?? 0, atLeast);',
+      to: 'return atLeast;',
       killers: unit('sweep-range', 'audit'),
     },
     {
       rule: 'the number of shards is read strongly consistently by whoever reads a range once',
-      from: 'get(SWEEP_STATE_KEY, { consistent: true }); const stored',
-      to: 'get(SWEEP_STATE_KEY); const stored',
+      from: 'const item = await table.get(SWEEP_STATE_KEY, { consistent: true });',
+      to: 'const item = await table.get(SWEEP_STATE_KEY);',
       killers: unit('sweep-range', 'audit'),
     },
   ]),
