@@ -173,6 +173,15 @@ describe('when the time is up', () => {
     expect(parts.queue.messages()[0]?.visibleAt).toBeGreaterThanOrEqual(parts.clock.now() + 29_000);
   });
 
+  test('its message waits until its function is stopped, however soon its next attempt is due', async () => {
+    const parts = bench();
+    send(parts);
+    const endsBy = parts.clock.now() + 30_000;
+    const handler = leased(ThingHappened, forever);
+    await consumer(parts, [handler], parts.table, { retryFirstMs: 1_000 }).deliver();
+    expect(parts.queue.messages()[0]?.visibleAt).toBeGreaterThan(endsBy);
+  });
+
   test('its message waits as in an outage where the table took the time', async () => {
     const parts = bench();
     send(parts);
