@@ -5,6 +5,7 @@ export const consumeHandlerMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/leased-context.ts',
     unit(
+      'consumer-ends',
       'consumer-commits',
       'consumer-effects',
       'consumer-unawaited',
@@ -83,6 +84,7 @@ export const consumeHandlerMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/leased-run.ts',
     unit(
+      'consumer-ends',
       'consumer-time',
       'consumer-signals',
       'consumer-commits',

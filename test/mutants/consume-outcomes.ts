@@ -41,7 +41,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
         rule: 'a message that failed is shown again in whole seconds, as its row says',
         from: 'Math.ceil(ms / 1_000) * 1_000',
         to: 'ms',
-        killers: unit('consumer-retries', 'consumer-schedule', 'consumer-outages'),
+        killers: unit('consumer-ends'),
       },
       {
         rule: 'a message that is too old is rejected',
@@ -58,7 +58,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'consume/transactional-run.ts',
-    unit('consumer-transactional', 'consumer-time', 'consumer-outages', 'consumer-crowd'),
+    unit('consumer-transactional', 'consumer-time', 'consumer-ends', 'consumer-outages'),
     [
       {
         rule: 'a batch is not kept waiting by a transactional handler',

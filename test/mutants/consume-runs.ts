@@ -5,6 +5,7 @@ export const consumeRunMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/claimed-run.ts',
     unit(
+      'consumer-ends',
       'consumer-retries',
       'consumer-leases',
       'consumer',
@@ -104,6 +105,8 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'a message of which the table took the time waits until its function is stopped',
         from: 'Math.max(stoppedMs, outcomes.outage(delivery, error).afterMs)',
         to: 'outcomes.outage(delivery, error).afterMs',
+        equivalent:
+          'An outage is waited out for 48 seconds at least, and the function is stopped within a second of that moment.',
       },
       {
         rule: 'a handler that says poison is not run again',

@@ -22,6 +22,7 @@ export const relaySweepPassMutants: readonly Mutant[] = [
       rule: 'a step that fails does not hold up the newer ones',
       from: 'if (!settled && !goesOn(tally, clock.now())) return false;',
       to: 'if (!settled) return false;',
+      killers: unit('relay-sweep-steps', 'relay-sweep-failures', 'sweep-state'),
     },
     {
       rule: 'a pass that left a step out is incomplete, also when the bus came back meanwhile',
@@ -50,7 +51,7 @@ export const relaySweepPassMutants: readonly Mutant[] = [
       rule: 'a pass is complete only when the unsettled minutes were read too',
       from: 'swept && settled',
       to: 'swept',
-      killers: unit('unsettled-minutes'),
+      killers: unit('unsettled-minutes', 'relay-sweep-breaker', 'relay-sweep-steps'),
     },
     {
       rule: 'every page of the DEAD events is counted',

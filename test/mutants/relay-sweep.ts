@@ -115,6 +115,7 @@ export const relaySweepMutants: readonly Mutant[] = [
       rule: 'a shard is not given up for one minute that fails',
       from: 'if (!(await work(item))) done = false;',
       to: 'if (!(await work(item))) { done = false; return; }',
+      killers: unit('relay-sweep-steps'),
     },
     {
       rule: 'a minute that is unsettled still gets a fresh token',

@@ -11,6 +11,7 @@ const named = (name: string) => Object.assign(new Error(name), { name });
 /** Runs a transaction of which the first tries fail like this; tells the tokens that were used. */
 async function tried(failures: readonly Error[], happened = false) {
   const { memory, clock } = bench();
+  const startedAt = clock.now();
   const tokens: (string | undefined)[] = [];
   let count = 0;
   const random = (bytes: number) => {
@@ -37,7 +38,7 @@ async function tried(failures: readonly Error[], happened = false) {
     () => 'done',
     (error: Error) => error.name,
   );
-  return { result, tokens, count: memory.item({ PK: 'a', SK: 'b' })?.n };
+  return { result, tokens, tookMs: clock.now() - startedAt, count: memory.item({ PK: 'a', SK: 'b' })?.n };
 }
 
 test('a transaction that only met another one is made again', async () => {
@@ -86,8 +87,9 @@ test('once an answer was lost, a refusal proves nothing: the loss is what the ca
 test.each(['ThrottlingException', 'ProvisionedThroughputExceededException', 'RequestLimitExceeded'])(
   'a request that is turned away by %s is made again under its token, after a longer pause',
   async (name) => {
-    const { result, tokens, count } = await tried([named(name), named(name)]);
+    const { result, tokens, tookMs, count } = await tried([named(name), named(name)]);
     expect(result).toBe('done');
+    expect(tookMs).toBeGreaterThanOrEqual(750);
     expect(new Set(tokens).size).toBe(1);
     expect(count).toBe(1);
     const refused = await tried([named(name), cancelled('ConditionalCheckFailed')]);
@@ -115,6 +117,14 @@ test('an earlier try that is still in progress may happen yet: a refusal after i
 test('a throttle after a lost answer does not take the place of the loss', async () => {
   const { result } = await tried([named('TimeoutError'), ...Array(20).fill(named('ThrottlingException'))]);
   expect(result).toBe('TimeoutError');
+});
+
+test('a conflict that is an error of its own is no lost answer', async () => {
+  const { result } = await tried([
+    named('TransactionConflictException'),
+    cancelled('ConditionalCheckFailed'),
+  ]);
+  expect(result).toBe('TransactionCancelled');
 });
 
 test('conflicts without end are given up', async () => {
