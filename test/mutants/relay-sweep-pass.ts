@@ -109,8 +109,8 @@ export const relaySweepPassMutants: readonly Mutant[] = [
     },
     {
       rule: 'the number of shards is read strongly consistently by whoever reads a range once',
-      from: 'const item = await table.get(SWEEP_STATE_KEY, { consistent: true });',
-      to: 'const item = await table.get(SWEEP_STATE_KEY);',
+      from: 'table.get(SWEEP_STATE_KEY, { consistent: true }); return Math.max(',
+      to: 'table.get(SWEEP_STATE_KEY); return Math.max(',
       killers: unit('sweep-range', 'audit'),
     },
   ]),
