@@ -119,7 +119,7 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
     const effects: StoredEffect[] = [];
     let cursor: Item | undefined;
     do {
-      const page = await table.query({ pk: PK, skPrefix: SK, cursor });
+      const page = await table.query({ pk: PK, skPrefix: SK, consistent: true, cursor });
       for (const row of page.items.map(asRow<EffectRow>)) {
         effects.push({ name: row.SK.slice(SK.length), status: row.status });
       }

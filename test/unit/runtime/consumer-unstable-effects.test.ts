@@ -70,6 +70,15 @@ test('an effect that an earlier attempt completed, and that this one no longer w
   expect(errors[0]?.error.message).toContain('asked for no effect and never asked for "charge"');
 });
 
+test('the effects of earlier attempts are read consistently: a stale read shows one that was released as running', async () => {
+  const parts = bench();
+  send(parts);
+  const query = vi.fn(parts.memory.query);
+  const handler = handles(async (ctx) => failsFirst(ctx));
+  await consumer(parts, [handler], { ...parts.memory, query }).drain();
+  expect(query).toHaveBeenCalledWith(expect.objectContaining({ skPrefix: 'EFFECT#', consistent: true }));
+});
+
 describe('nothing is reported', () => {
   test.each<[string, (ctx: LeasedContext) => Promise<unknown>]>([
     [
