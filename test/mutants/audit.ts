@@ -110,8 +110,8 @@ export const auditMutants: readonly Mutant[] = [
     },
     {
       rule: 'the scheduled audit looks back further where a busy queue hides losses',
-      from: 'Math.min(SINCE_MAX_MS, config.sinceMs + longestMs)',
-      to: 'config.sinceMs',
+      from: 'const since = now - blindMs - config.sinceMs;',
+      to: 'const since = now - config.sinceMs;',
     },
     {
       rule: 'the scheduled audit ends before its function is stopped',

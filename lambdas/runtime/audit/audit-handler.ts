@@ -2,7 +2,7 @@ import { systemClock } from '../clock.ts';
 import type { AuditConfig } from '../config.ts';
 import type { Directory } from '../operate/directory.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
-import { type AuditDeps, type AuditReport, createAudit } from './audit.ts';
+import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
 
 /** What the scheduled audit is made of. */
 export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory'> {
@@ -85,15 +85,19 @@ export function createAuditHandler(deps: AuditHandlerDeps): {
   }
 
   /**
-   * A run looks back so far that two runs look at each event; and further by the time in which nothing can be known of one,
-   * because its consumer's queue is never empty: else a busy consumer's lost events would leave the range before they show.
+   * A run looks back far enough that two runs look at each event. It does so twice: at the newest events, and at those that have
+   * just become old enough to be judged although their consumer's queue is never empty. What lies between was looked at
+   * and will be again, so it is left out: a message may be handed out for hours before its receives are spent.
    */
-  async function sinceMs({ consumers }: Directory): Promise<number> {
+  async function range(now: number, { consumers }: Directory): Promise<Pick<AuditRange, 'since' | 'gap'>> {
     const blind = await Promise.all(
       consumers.map(async ({ queue }) => deps.ages?.atLeastMs(queue).catch(() => 0) ?? 0),
     );
-    const longestMs = Math.max(0, ...blind.filter(Number.isFinite));
-    return Math.max(config.sinceMs, Math.min(SINCE_MAX_MS, config.sinceMs + longestMs));
+    const blindMs = Math.min(SINCE_MAX_MS - config.sinceMs, Math.max(0, ...blind.filter(Number.isFinite)));
+    const since = now - blindMs - config.sinceMs;
+    return blindMs > config.sinceMs
+      ? { since, gap: { since: now - blindMs, until: now - config.sinceMs } }
+      : { since };
   }
 
   return {
@@ -103,7 +107,7 @@ export function createAuditHandler(deps: AuditHandlerDeps): {
       const directory = await deps.directory();
       const audit = createAudit({ ...deps, directory });
       const report = await audit.run({
-        since: now - (await sinceMs(directory)),
+        ...(await range(now, directory)),
         until: now - YOUNGEST_MS,
         endsBy,
       });

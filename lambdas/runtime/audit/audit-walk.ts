@@ -47,7 +47,7 @@ interface WalkCounts {
  */
 export async function walkOutbox(
   deps: WalkDeps,
-  { since, until, onProgress }: AuditRange,
+  { since, until, gap = NO_GAP, onProgress }: AuditRange,
   goesOn: () => boolean,
 ): Promise<{
   readonly counts: WalkCounts;
@@ -66,7 +66,7 @@ export async function walkOutbox(
     const eventId = row.SK.slice('EVENT#'.length);
     if (isEventId(eventId)) {
       const mintedAt = eventIdTime(eventId);
-      if (mintedAt < since || mintedAt >= until) return;
+      if (mintedAt < since || mintedAt >= until || (mintedAt >= gap.since && mintedAt < gap.until)) return;
     }
     counts.events += 1;
     const envelope = isUnreadable(row) ? undefined : envelopeOf(row);
@@ -112,13 +112,22 @@ export async function walkOutbox(
       minuteOf(from + i * MINUTE_MS),
     );
     onProgress?.({ minute: minutes[0] ?? '', events: counts.events });
-    const partitions = minutes.flatMap((minute) =>
+    const read = minutes.filter((minute) => !isInside(minute, gap));
+    const partitions = read.flatMap((minute) =>
       Array.from({ length: shards }, (_, shard) => outboxPartition(minute, shard)),
     );
     const whole = await pMap(partitions, readPartition, { concurrency: PARTITIONS_AT_ONCE });
     if (whole.includes(false)) break;
   }
   return { counts, unreadable, seenUntil: Math.min(from, until) };
+}
+
+const NO_GAP = { since: 0, until: 0 };
+
+/** Whether all of a minute is left out. */
+function isInside(minute: string, gap: { readonly since: number; readonly until: number }): boolean {
+  const startsAt = Date.parse(`${minute}Z`);
+  return startsAt >= gap.since && startsAt + MINUTE_MS <= gap.until;
 }
 
 const COUNT_OF: Readonly<Record<OutboxRow['status'], 'published' | 'pending' | 'dead' | 'discarded'>> = {

@@ -41,6 +41,8 @@ export interface AuditRange {
   readonly since: number;
   /** and before this. */
   readonly until: number;
+  /** Events that were minted in this part of the range are left out. @default none */
+  readonly gap?: { readonly since: number; readonly until: number } | undefined;
   /** An event published less than this ago may still be on its way. @default 5 minutes */
   readonly graceMs?: number | undefined;
   /**

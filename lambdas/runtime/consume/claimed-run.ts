@@ -1,3 +1,4 @@
+import { CLOCK_SKEW_MS } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
 import { isAlreadyProcessed, isPoison, isRetryLater } from '../errors.ts';
 import type { Envelope } from '../event.ts';
@@ -79,7 +80,7 @@ export function createClaimedRun(deps: ClaimedRunDeps): ClaimedRun {
       case 'out-of-time': {
         // The handler still runs: its lease stays, and nobody tries before the function is stopped for certain.
         const error = outOfTime();
-        const stoppedMs = outcomes.untilMs(claim.endsBy);
+        const stoppedMs = outcomes.untilMs(claim.endsBy + CLOCK_SKEW_MS);
         if (run.robbed) return again(Math.max(stoppedMs, outcomes.outage(delivery, error).afterMs), error);
         outcomes.logFailure('A handler ran out of time', delivery, error);
         return again(Math.max(stoppedMs, unfinishedAfterMs(claim)), error);

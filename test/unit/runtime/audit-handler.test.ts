@@ -69,6 +69,24 @@ test('it looks further back where a busy queue hides for long that something is 
   expect(telemetry.counted('EventsMissing')).toBe(1);
 });
 
+test('it leaves out what lies between the newest events and those that can be judged only now', async () => {
+  const { rig, telemetry, run } = scheduled();
+  const blindMs = 5 * HOUR_MS;
+  rig.atLeastMs.set('payments-queue', blindMs);
+  const ages = [
+    30 * MINUTE_MS,
+    HOUR_MS,
+    HOUR_MS + MINUTE_MS,
+    blindMs - MINUTE_MS,
+    blindMs + MINUTE_MS,
+    blindMs + HOUR_MS + MINUTE_MS,
+  ];
+  for (const age of ages) await rig.event(age);
+  const summary = await run();
+  expect(summary.events).toBe(3);
+  expect(telemetry.counted('EventsMissing')).toBe(3);
+});
+
 test('a queue without an end to its receives, or that is gone, does not keep it from the others', async () => {
   const { rig, telemetry, run } = scheduled();
   rig.atLeastMs.set('payments-queue', Number.POSITIVE_INFINITY);
