@@ -60,8 +60,8 @@ export function consumerAlarms(
     {
       id: 'TableFailures',
       anchor: 'a-consumer-cannot-reach-its-table',
-      severity: severityOf(consumer.slo),
-      what: `${name} repeatedly could not reach the Mailroom table; its messages wait, and lose no attempt.`,
+      severity: 'ticket',
+      what: `The consumer ${name} repeatedly could not reach the Mailroom table; its messages wait, and lose no attempt.`,
       run: 'status',
       metric: metrics.tableFailures,
       threshold: 0,

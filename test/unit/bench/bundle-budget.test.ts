@@ -25,7 +25,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   notifications: 405_000,
   'orders-api': 352_000,
   'orders-status': 405_000,
-  payments: 495_000,
+  payments: 500_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */
