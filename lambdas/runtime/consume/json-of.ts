@@ -21,16 +21,20 @@ export type JsonOf<T> = 0 extends 1 & T // any
           : T extends ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>
             ? Record<string, never>
             : T extends readonly unknown[]
-              ? { [Index in keyof T]: JsonOf<T[Index]> extends infer Json ? NullFor<Json> : never }
+              ? {
+                  [I in keyof T]: JsonOf<T[I]> extends infer Json
+                    ? Json extends undefined
+                      ? null
+                      : Json
+                    : never;
+                }
               : T extends object
-                ? { [Name in keyof T as NameOf<Name, T[Name]>]: JsonOf<T[Name]> }
+                ? {
+                    // A name that JSON has: no symbol, and nothing that can only be called.
+                    [Name in keyof T as Name extends symbol
+                      ? never
+                      : T[Name] extends (...args: never) => unknown
+                        ? never
+                        : Name]: JsonOf<T[Name]>;
+                  }
                 : T;
-
-type NullFor<Json> = Json extends undefined ? null : Json;
-
-/** A name that JSON has: no symbol, and nothing that can only be called. */
-type NameOf<Name, Value> = Name extends symbol
-  ? never
-  : Value extends (...args: never) => unknown
-    ? never
-    : Name;
