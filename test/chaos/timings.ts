@@ -1,3 +1,8 @@
+import { FRESH_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
+
+/** A stream record that is older than this is late: its time is cut to the second. */
+export const LATE_MS = FRESH_MS + 1_000;
+
 /**
  * The timings that the functions run with here: those of the local stage would make a scenario wait for minutes.
  * They are shorter, and no looser: they pass the checks that the constructs make at synth (`timings.test.ts`). They are

@@ -1,4 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { pause } from '../../../demo/shop.ts';
 import { eventIdShard } from '../../../lambdas/runtime/event-id.ts';
 import { dynamoTable } from '../../../lambdas/runtime/index.ts';
 import { requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
@@ -7,6 +8,7 @@ import { countOrders } from '../counts.ts';
 import type { Call } from '../fault-proxy.ts';
 import { type BusEntryInput, refuseEntries } from '../faults.ts';
 import type { Scenario } from '../scenario.ts';
+import { LATE_MS } from '../timings.ts';
 
 const ORDERS = 10;
 const CODE = 'MalformedDetail';
@@ -16,10 +18,13 @@ export const badEventInBatch: Scenario = {
   name: 'bad-event-in-batch',
   title: 'EventBridge refuses one event of ten in a call',
   run: async (stage) => {
-    stage.step(`The stream is held up, so that ${ORDERS} events come to the relay together`);
+    stage.step(
+      `The stream is held up until ${ORDERS} events are late, so that the relay publishes them in one call`,
+    );
     const resume = await stage.pauseMapping('relay-stream');
     const sweepAgain = stage.holdSweep();
     await stage.placeOrders(ORDERS);
+    await pause(LATE_MS);
     const placed = (await stage.read()).events;
     const bad = placed[Math.floor(ORDERS / 2)];
     if (bad === undefined) throw new Error('The orders have no events');

@@ -1,16 +1,13 @@
 import { pause } from '../../../demo/shop.ts';
-import { FRESH_MS } from '../../../lambdas/runtime/relay/relay-timings.ts';
 import { countOrders } from '../counts.ts';
 import type { Call } from '../fault-proxy.ts';
 import { cut, killAfter, refuse, THROTTLED } from '../faults.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Stage } from '../stage.ts';
+import { LATE_MS } from '../timings.ts';
 
 const ORDERS = 5;
 const NAIVE_EVENTS = 1;
-
-/** A record counts as late when it is older than this; its time is cut to the second. */
-const LATE_MS = FRESH_MS + 1_000;
 
 /** The relay's process is killed at its two worst moments: with a claim and no publish, with a publish and no mark. */
 export const relayKilled: Scenario = {
