@@ -97,6 +97,7 @@ describe('explore', () => {
       (_parts, made) =>
         leased(ThingHappened, async (_event, ctx) => {
           await ctx.once(nameOf(ctx, made), async () => 'charged');
+          if (ctx.attempt === 1) throw new Error('the provider is down'); // after a crash, an attempt keeps its number
         }),
       { event, world: () => ({ n: 0 }), check: () => {} },
     );
