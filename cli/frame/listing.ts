@@ -1,9 +1,15 @@
+import { BEHIND_MAX_MS } from './aws-clock.ts';
 import { duration } from './output.ts';
 import { paint } from './paint.ts';
 
-/** A time as it stands in a list: how long ago, or in how long. @param at - epoch milliseconds; `null` when it is not known */
+/**
+ * A time in a list: how long ago, or in how long; `now` where the command's clock cannot tell which of the two.
+ *
+ * @param at - epoch milliseconds; `null` when it is not known
+ */
 export function when(at: number | null, now: number): string {
   if (at === null) return '?';
+  if (Math.abs(at - now) <= BEHIND_MAX_MS) return 'now';
   return at > now ? `in ${duration(at - now)}` : `${duration(now - at)} ago`;
 }
 

@@ -34,7 +34,7 @@ it('status shows a letter, where it is, and when it is deleted for ever', async 
   const { out, code } = await mailroom('status');
   expect(code).toBe(1);
   expect(out.split('\n')[0]).toMatch(/need(s)? somebody.*mailroom-local, us-east-1/);
-  expect(out).toMatch(/in consumer:payments, the first is deleted for ever in 13 d 23 h/);
+  expect(out).toMatch(/in consumer:payments, the first is deleted for ever in 1[34] d/);
   expect(out).toMatch(/npx mailroom dlq list consumer:payments/);
   expect(out).not.toContain('\u001b');
   await takeDeadLetter('payments', messageId);
