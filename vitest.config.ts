@@ -5,6 +5,7 @@ const explorerTests = ['test/explorer/**/*.test.ts'];
 const packageTests = ['test/package/**/*.test.ts'];
 const templateTests = [
   'test/infra/**/!(workflow).test.ts',
+  'test/attack/**/*.template.test.ts',
   'test/chaos/timings.test.ts',
   'test/docs/documented-tests.test.ts',
   'test/docs/recipes/stacks.test.ts',

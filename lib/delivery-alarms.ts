@@ -1,5 +1,6 @@
 import { ArnFormat, Names, Stack } from 'aws-cdk-lib';
 import {
+  Alarm,
   type AlarmBase,
   AlarmRule,
   AlarmState,
@@ -10,6 +11,7 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
+import { acknowledge } from './acknowledgements.ts';
 import {
   type AlarmPlace,
   type AlarmPlan,
@@ -63,6 +65,11 @@ export interface DeliveryAlarmsProps {
  * may have 255, so its place in the rule up to 326.
  */
 const COMPOSITE_ALARMS_MAX = 30;
+
+const PART_OF_COMPOSITE = {
+  CloudWatchAlarmAction:
+    'It is part of a composite alarm, which has the action, so that one incident pages once.',
+};
 
 const PAGED: AlarmText = {
   anchor: 'you-were-paged-start-here',
@@ -136,6 +143,7 @@ export class DeliveryAlarms extends Construct {
   /** Only both windows together tell; where there is no composite alarm, the long one does. */
   private addPromise(scope: Construct, plans: readonly AlarmPlan[]): void {
     const windows = plans.map((plan) => ({ plan, alarm: deliveryAlarm(scope, this.place, plan) }));
+    if (this.composite) for (const { alarm } of windows) acknowledge(alarm, PART_OF_COMPOSITE);
     const long = windows.at(-1);
     if (long === undefined) return;
     const { plan } = long;
@@ -153,7 +161,10 @@ export class DeliveryAlarms extends Construct {
 
   private tell(alarm: AlarmBase, severity: AlarmSeverity): void {
     this.alarms[severity].push(alarm);
-    if (severity === 'page' && this.composite) return;
+    if (severity === 'page' && this.composite) {
+      if (alarm instanceof Alarm) acknowledge(alarm, PART_OF_COMPOSITE);
+      return;
+    }
     alarm.addAlarmAction(new SnsAction(this.topics[severity]));
   }
 

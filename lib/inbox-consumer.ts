@@ -1,23 +1,26 @@
-import { Annotations, Aspects, type Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Annotations, Aspects, type Duration, Names, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
-import { SqsQueue } from 'aws-cdk-lib/aws-events-targets';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
-import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import { type IQueue, Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operate/directory.ts';
+import { acknowledge, acknowledgeLastStop } from './acknowledgements.ts';
 import { consumerSettings, selectionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
 import { directoryEntry } from './directory-entry.ts';
+import { queueEncryption } from './encryption.ts';
 import { type EarlierName, earlierNameProblems, fixName } from './fixed-name.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
+import { denySending, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { ServiceFunction } from './service-function.ts';
+import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
 
 /** What an {@link InboxConsumer} needs, and what may be chosen about it. */
@@ -78,7 +81,11 @@ export interface InboxConsumerProps {
   readonly outageTolerance?: Duration;
   /** The most messages of one invocation, 1 to 10. @default 10 */
   readonly batchSize?: number;
-  /** The most invocations at a time, 2 to 1,000. @default as many as Lambda allows */
+  /**
+   * The most invocations at a time, 2 to 1,000. It bounds what a runaway costs, and what it takes from the account's other functions.
+   *
+   * @default 100, a tenth of the concurrency that an account has at first (Lambda quotas: 1,000)
+   */
   readonly maxConcurrency?: number;
   /** How long the queue keeps a message. @default 14 days */
   readonly queueRetention?: Duration;
@@ -100,6 +107,8 @@ export interface InboxConsumerProps {
    */
   readonly removalPolicy?: RemovalPolicy;
 }
+
+const MAX_CONCURRENCY = 100;
 
 /** The retry schedule of a consumer. Each delay is four times the one before; half of it is jitter. */
 export interface RetryOptions {
@@ -167,10 +176,15 @@ export class InboxConsumer extends Construct {
     this.service = props.service;
     this.slo = props.slo;
     props.mailroom.addConsumer(this);
+    tag(this, {
+      [MAILROOM_TAG]: props.mailroom.node.path,
+      [SERVICE_TAG]: props.service,
+      [CONSUMER_TAG]: props.name,
+    });
 
     const queueName = sourceQueueName(this);
     const common = {
-      encryption: QueueEncryption.SQS_MANAGED,
+      ...queueEncryption(props.mailroom.encryptionKey),
       enforceSSL: true,
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     };
@@ -190,16 +204,16 @@ export class InboxConsumer extends Construct {
       ...common,
       retentionPeriod: QUEUE_RETENTION_MAX,
     });
-    Validations.of(this.undeliveredQueue).acknowledge({
-      id: 'AwsSolutions-SQS3',
-      reason: "It is itself the dead-letter queue, of the rule's target; nothing receives from it.",
-    });
+    acknowledgeLastStop(this.deadLetterQueue, "the queue's dead-letter queue");
+    acknowledgeLastStop(this.undeliveredQueue, "the dead-letter queue of the rule's target");
     this.rule = new Rule(this, 'Rule', {
       description: `Events for the consumer ${props.name}.`,
       eventBus: props.mailroom.bus,
       eventPattern: { source: [...props.from], detailType: props.events.map((event) => event.type) },
-      targets: [new SqsQueue(this.queue, { deadLetterQueue: this.undeliveredQueue })],
     });
+    sendTo(this.rule, this.queue, this.undeliveredQueue);
+    for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
+      denySending(queue, props.mailroom);
     this.letWatch(props.mailroom);
     this.function = this.handler(props, settings);
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
@@ -274,6 +288,8 @@ export class InboxConsumer extends Construct {
       bundling,
       timeout: settings.timeout,
       logRemovalPolicy: removalPolicy,
+      encryptionKey: mailroom.encryptionKey,
+      tracing: mailroom.tracing,
       environment: {
         ...props.environment,
         ...encodeConsumerConfig({
@@ -295,10 +311,14 @@ export class InboxConsumer extends Construct {
     handler.addEventSource(
       new SqsEventSource(this.queue, {
         batchSize: settings.batchSize,
-        maxConcurrency: props.maxConcurrency,
+        maxConcurrency: props.maxConcurrency ?? MAX_CONCURRENCY,
         reportBatchItemFailures: true,
       }),
     );
+    acknowledge(handler, {
+      LambdaEventSourceMappingDestination:
+        'A mapping of SQS has no destination: what fails goes back to the queue, and from there to its dead-letter queue.',
+    });
     return handler;
   }
 }

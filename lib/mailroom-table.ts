@@ -16,6 +16,7 @@ import {
   PolicyDocument,
   PolicyStatement,
 } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
 import {
   EXPIRES_AT,
@@ -25,6 +26,7 @@ import {
   rejectedKey,
   SWEEP_STATE_KEY,
 } from '../lambdas/runtime/rows.ts';
+import { grantTableKey } from './encryption.ts';
 import { refuse } from './refusal.ts';
 
 /** What a {@link MailroomTable} may be told. */
@@ -47,6 +49,8 @@ export interface MailroomTableProps {
    * @default nobody may
    */
   readonly breakGlassRole?: IRole;
+  /** Encrypts the table. Each grant includes what its caller needs of the key. @default a key that DynamoDB owns */
+  readonly encryptionKey?: IKey;
 }
 
 const DEAD_KEYS = 'DEAD#*';
@@ -63,6 +67,8 @@ const SYSTEM_PREFIXES = [
   'FAILED#',
   'OPERATIONS#',
 ];
+
+const isRead = (action: string) => action === 'GetItem' || action === 'Query';
 
 /** A service may do to its own rows whatever an item needs. */
 const DOMAIN = ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'ConditionCheckItem', 'DeleteItem'];
@@ -93,6 +99,8 @@ const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInse
  * ```
  */
 export class MailroomTable extends TableV2 {
+  private readonly ownKey: IKey | undefined;
+
   constructor(scope: Construct, id: string, props: MailroomTableProps = {}) {
     const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN;
     const keep = removalPolicy !== RemovalPolicy.DESTROY;
@@ -109,6 +117,15 @@ export class MailroomTable extends TableV2 {
       warmThroughput: props.warmThroughput,
       resourcePolicy: keepInbox(props.breakGlassRole),
     });
+    this.ownKey = props.encryptionKey;
+    if (this.ownKey) this.encryptWith(this.ownKey);
+  }
+
+  /** `TableEncryptionV2.customerManagedKey` cannot be rendered in a stack without a region. */
+  private encryptWith(key: IKey): void {
+    const table = this.node.defaultChild as CfnGlobalTable;
+    table.addPropertyOverride('SSESpecification', { SSEEnabled: true, SSEType: 'KMS' });
+    table.addPropertyOverride('Replicas.0.SSESpecification', { KMSMasterKeyId: key.keyArn });
   }
 
   /** Lets it add events to the outbox. It can neither read them nor change what was written. */
@@ -165,6 +182,7 @@ export class MailroomTable extends TableV2 {
   }
 
   private grantRows(grantee: IGrantable, actions: readonly string[], keys: readonly string[]): void {
+    if (this.ownKey) grantTableKey(this.ownKey, grantee, this, !actions.every(isRead));
     Grant.addToPrincipal({
       grantee,
       actions: actions.map((action) => `dynamodb:${action}`),

@@ -1,11 +1,13 @@
 import { Duration, type RemovalPolicy, Stack } from 'aws-cdk-lib';
 import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IRole } from 'aws-cdk-lib/aws-iam';
-import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operate/directory.ts';
 import { directoryEntry } from './directory-entry.ts';
+import { letServicesUse } from './encryption.ts';
 import { MailroomBus } from './event-bus.ts';
 import type { InboxConsumer } from './inbox-consumer.ts';
 import { MailroomTable } from './mailroom-table.ts';
@@ -14,6 +16,7 @@ import { OutboxAudit, type OutboxAuditOptions } from './outbox-audit.ts';
 import { OutboxRelay, type OutboxRelayOptions } from './outbox-relay.ts';
 import { refuse } from './refusal.ts';
 import { archiveProblems } from './retentions.ts';
+import { MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 
 /** What may be chosen about a {@link Mailroom}. */
 export interface MailroomProps {
@@ -53,6 +56,23 @@ export interface MailroomProps {
    * @default no archive
    */
   readonly archive?: Duration;
+  /**
+   * Encrypts the table, the bus and its archive, and the queues and logs of the relay, the audit and every consumer. Roles get the
+   * grants that they need; operators need `kms:Decrypt` on it. Its costs: docs/security.md. Do not disable it while events are
+   * on their way: EventBridge drops what it cannot decrypt, until the audit finds it.
+   *
+   * @default keys that AWS owns, at no cost
+   */
+  readonly encryptionKey?: IKey;
+  /**
+   * The roles that may send messages to the consumers' queues: those under which dead-letter messages are redriven, by the
+   * `mailroom` command or in the SQS console. The queues' policies deny it to every other principal.
+   *
+   * @default every principal whom its own policies allow it, except the roles of the Mailroom's functions
+   */
+  readonly operators?: readonly IRole[];
+  /** Whether X-Ray records the relay, the audit and every consumer, as for a `ServiceFunction`. @default as there */
+  readonly tracing?: Tracing;
   /** @default as said at each option */
   readonly relay?: OutboxRelayOptions;
   /**
@@ -103,6 +123,12 @@ export class Mailroom extends Construct {
   readonly audit: OutboxAudit | undefined;
   /** For how long events can be replayed; absent where there is no archive. */
   readonly archive: Duration | undefined;
+  /** Encrypts all its data; absent where AWS's own keys do. */
+  readonly encryptionKey: IKey | undefined;
+  /** The roles that may send to the consumers' queues; absent where no role is named. */
+  readonly operators: readonly IRole[] | undefined;
+  /** Whether X-Ray records its functions. */
+  readonly tracing: Tracing | undefined;
   private readonly shards: number;
   private readonly bornLease: Duration;
   private readonly byName = new Map<string, InboxConsumer>();
@@ -114,9 +140,19 @@ export class Mailroom extends Construct {
     this.bornLease = props.bornLease ?? Duration.seconds(30);
     this.archive = props.archive;
     refuse(`The archive of ${this.node.path}`, archiveProblems(props.archive));
-    const { removalPolicy, warmThroughput, breakGlassRole, archive } = props;
-    this.table = new MailroomTable(this, 'Table', { removalPolicy, warmThroughput, breakGlassRole });
-    this.bus = new MailroomBus(this, 'Bus', { removalPolicy, archive });
+    const { removalPolicy, warmThroughput, breakGlassRole, archive, encryptionKey, tracing } = props;
+    this.encryptionKey = encryptionKey;
+    this.operators = props.operators;
+    this.tracing = tracing;
+    tag(this, { [MAILROOM_TAG]: this.node.path });
+    if (encryptionKey) letServicesUse(this, encryptionKey);
+    this.table = new MailroomTable(this, 'Table', {
+      removalPolicy,
+      warmThroughput,
+      breakGlassRole,
+      encryptionKey,
+    });
+    this.bus = new MailroomBus(this, 'Bus', { removalPolicy, archive, encryptionKey });
     this.relay = new OutboxRelay(this, 'Relay', {
       ...props.relay,
       table: this.table,
@@ -124,6 +160,8 @@ export class Mailroom extends Construct {
       shards: this.shards,
       bornLease: this.bornLease,
       removalPolicy,
+      encryptionKey,
+      tracing,
     });
     if (props.audit !== undefined)
       this.audit = new OutboxAudit(this, 'Audit', {
@@ -131,6 +169,8 @@ export class Mailroom extends Construct {
         table: this.table,
         bus: this.bus,
         removalPolicy,
+        encryptionKey,
+        tracing,
       });
     const entry: MailroomEntry = {
       stack: Stack.of(this).stackName,
@@ -152,6 +192,7 @@ export class Mailroom extends Construct {
    */
   addProducer(producer: LambdaFunction, props: ProducerProps): void {
     refuse(`The producer ${producer.node.path}`, serviceNameProblems('service', props.service));
+    tag(producer, { [SERVICE_TAG]: props.service });
     for (const [name, value] of Object.entries(this.producerEnvironment(props.service))) {
       producer.addEnvironment(name, value);
     }
@@ -160,6 +201,8 @@ export class Mailroom extends Construct {
 
   /** Lets a function write events, and deploys the relay before it. {@link Mailroom.addProducer} also tells it how. */
   grantProducer(producer: LambdaFunction, domainKeys: readonly string[] = []): void {
+    const tags = { [MAILROOM_TAG]: this.node.path };
+    for (const tagged of [producer, producer.role]) if (tagged) tag(tagged, tags);
     this.table.grantOutbox(producer);
     this.table.grantDomain(producer, domainKeys);
     producer.node.addDependency(this.relay);

@@ -1,5 +1,7 @@
 import { ArnFormat, Duration, type RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { Grant, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeAuditConfig } from '../lambdas/runtime/config.ts';
@@ -30,6 +32,10 @@ export interface OutboxAuditProps extends OutboxAuditOptions {
   readonly bus: MailroomBus;
   /** What becomes of the logs when the stack is deleted. @default RETAIN */
   readonly removalPolicy?: RemovalPolicy;
+  /** Encrypts the logs. @default a key that AWS owns */
+  readonly encryptionKey?: IKey;
+  /** Whether X-Ray records the function, as for a {@link ServiceFunction}. @default as there */
+  readonly tracing?: Tracing;
 }
 
 const SERVICE = 'mailroom-audit';
@@ -86,6 +92,8 @@ export class OutboxAudit extends Construct {
       timeout: timeoutOf(this.every),
       memoryMb: ONE_CPU_MB,
       logRemovalPolicy: props.removalPolicy,
+      encryptionKey: props.encryptionKey,
+      tracing: props.tracing,
       environment: encodeAuditConfig({
         tableName: props.table.tableName,
         sinceMs: this.since.toMilliseconds(),
@@ -142,7 +150,10 @@ export class OutboxAudit extends Construct {
     grant(['cloudwatch:GetMetricData'], ['*']);
     this.explain(entries, 'The entries of the directory are written by consumers, after this role.');
     this.explain(rules, 'The rules of the bus are made by consumers, after this role.');
-    this.explain('*', 'cloudwatch:GetMetricData knows no resources (service authorization reference).');
+    this.explain(
+      '*',
+      'The action cloudwatch:GetMetricData has no resources (service authorization reference).',
+    );
   }
 
   /** Tells cdk-nag why the role has a wildcard. The finding's id holds the ARN, its references in angle brackets. */

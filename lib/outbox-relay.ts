@@ -1,15 +1,19 @@
-import { ArnFormat, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { ArnFormat, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Grant } from 'aws-cdk-lib/aws-iam';
-import { FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
-import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources';
-import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { FilterCriteria, FilterRule, StartingPosition, type Tracing } from 'aws-cdk-lib/aws-lambda';
+import { DynamoEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRelayConfig } from '../lambdas/runtime/config.ts';
 import { directoryPath } from '../lambdas/runtime/operate/directory.ts';
 import { HAND_BACK_MS } from '../lambdas/runtime/relay/relay-timings.ts';
 import { OUTBOX_PREFIX } from '../lambdas/runtime/rows.ts';
+import { acknowledgeLastStop } from './acknowledgements.ts';
+import { queueEncryption } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
+import { failuresTo } from './queue-senders.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { scheduleRuns } from './scheduled-run.ts';
@@ -46,6 +50,10 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   readonly bornLease: Duration;
   /** What becomes of the failure queue and the logs when the stack is deleted. @default RETAIN_ON_UPDATE_OR_DELETE */
   readonly removalPolicy?: RemovalPolicy;
+  /** Encrypts the failure queue and the logs. @default keys that AWS owns */
+  readonly encryptionKey?: IKey;
+  /** Whether X-Ray records the functions, as for a {@link ServiceFunction}. @default as there */
+  readonly tracing?: Tracing;
 }
 
 const SERVICE = 'mailroom-relay';
@@ -110,15 +118,12 @@ export class OutboxRelay extends Construct {
     });
 
     this.failureQueue = new Queue(this, 'Failures', {
-      encryption: QueueEncryption.SQS_MANAGED,
+      ...queueEncryption(props.encryptionKey),
       enforceSSL: true,
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
       retentionPeriod: QUEUE_RETENTION_MAX,
     });
-    Validations.of(this.failureQueue).acknowledge({
-      id: 'AwsSolutions-SQS3',
-      reason: 'It is itself where the stream mapping leaves what it gave up on; nothing receives from it.',
-    });
+    acknowledgeLastStop(this.failureQueue, 'the failure destination of the stream mapping');
     this.streamFunction = this.publisher('Stream', props, environment, streamTimeout(settings));
     this.sweepFunction = this.publisher('Sweep', props, environment, sweepTimeout(settings.sweepEvery));
     props.table.grantSweep(this.sweepFunction);
@@ -130,7 +135,7 @@ export class OutboxRelay extends Construct {
 
   private publisher(
     id: 'Stream' | 'Sweep',
-    { table, bus, removalPolicy }: OutboxRelayProps,
+    { table, bus, removalPolicy, encryptionKey, tracing }: OutboxRelayProps,
     environment: Record<string, string>,
     timeout: Duration,
   ): ServiceFunction {
@@ -141,6 +146,8 @@ export class OutboxRelay extends Construct {
       timeout,
       environment,
       logRemovalPolicy: removalPolicy,
+      encryptionKey,
+      tracing,
     });
     table.grantRelay(publisher);
     bus.grantPublish(publisher);
@@ -183,7 +190,7 @@ export class OutboxRelay extends Construct {
         reportBatchItemFailures: true,
         retryAttempts: streamRetries(props.bornLease),
         maxRecordAge: STREAM_RECORD_AGE_MAX,
-        onFailure: new SqsDlq(this.failureQueue),
+        onFailure: failuresTo(this.failureQueue),
       }),
     );
   }

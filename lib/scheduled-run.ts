@@ -2,6 +2,7 @@ import type { Duration } from 'aws-cdk-lib';
 import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import type { Construct } from 'constructs';
+import { acknowledge } from './acknowledgements.ts';
 import type { ServiceFunction } from './service-function.ts';
 
 /** The input of every scheduled run. No handler reads it; it is not `{}`, because LocalStack drops a run whose input is empty. */
@@ -20,9 +21,13 @@ interface ScheduledRun {
 export function scheduleRuns(scope: Construct, scheduled: ServiceFunction, run: ScheduledRun): void {
   const noRepeat = { retryAttempts: 0, maxEventAge: run.maxEventAge };
   scheduled.configureAsyncInvoke(noRepeat);
-  new Rule(scope, 'Schedule', {
+  const rule = new Rule(scope, 'Schedule', {
     description: run.description,
     schedule: Schedule.rate(run.every),
     targets: [new LambdaFunction(scheduled, { ...noRepeat, event: INPUT })],
   });
+  const reason =
+    'A failed run is not kept: the next one does its work, and an alarm reports that none succeeds.';
+  acknowledge(scheduled, { LambdaAsyncFailureDestination: reason });
+  acknowledge(rule, { EventBusDLQ: reason });
 }

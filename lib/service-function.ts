@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Duration, type RemovalPolicy } from 'aws-cdk-lib';
-import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, LoggingFormat, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { Duration, type RemovalPolicy, Validations } from 'aws-cdk-lib';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { Architecture, LoggingFormat, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
+import { acknowledge } from './acknowledgements.ts';
+import { FunctionRole } from './function-role.ts';
 import { refuse, unless } from './refusal.ts';
 import { sourceMapPaths } from './source-map-paths.ts';
 
@@ -33,6 +35,15 @@ export interface ServiceFunctionProps {
   readonly bundling?: BundlingOptions;
   /** What becomes of the logs when the stack is deleted. @default RETAIN */
   readonly logRemovalPolicy?: RemovalPolicy;
+  /** Encrypts its logs. The key's policy must let CloudWatch Logs use it: that of a Mailroom's `encryptionKey` does. @default a key that AWS owns */
+  readonly encryptionKey?: IKey;
+  /**
+   * Whether X-Ray records its invocations. `ACTIVE` samples the first invocation of each second and 5 % of the rest, at 5 USD per
+   * million traces (X-Ray pricing, us-east-1).
+   *
+   * @default it records those whose caller was sampled
+   */
+  readonly tracing?: Tracing;
 }
 
 /** Node.js ESM has no `require`; packages that are CommonJS inside the bundle need one. */
@@ -95,8 +106,9 @@ export class ServiceFunction extends NodejsFunction {
     const logGroup = new LogGroup(scope, `${id}Logs`, {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: props.logRemovalPolicy,
+      encryptionKey: props.encryptionKey,
     });
-    const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    const role = new FunctionRole(scope, `${id}Role`);
     logGroup.grantWrite(role);
     super(scope, id, {
       entry: props.entry,
@@ -108,6 +120,7 @@ export class ServiceFunction extends NodejsFunction {
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
+      tracing: props.tracing,
       bundling: {
         ...BUNDLING,
         ...props.bundling,
@@ -120,6 +133,19 @@ export class ServiceFunction extends NodejsFunction {
         ...props.environment,
       },
     });
+    acknowledge(this, {
+      LambdaConcurrency:
+        "Reserved concurrency is taken from the account's, and a new account has none to spare; each event source mapping has its own limit.",
+      LambdaDLQ:
+        'It is invoked synchronously, by an event source mapping that keeps what fails, or on a schedule whose next run does the work.',
+      LambdaInsideVPC:
+        'It calls public AWS endpoints only, over TLS and with IAM: a VPC would add cost and no boundary.',
+    });
+    if (props.tracing === Tracing.ACTIVE)
+      Validations.of(role).acknowledge({
+        id: 'AwsSolutions-IAM5[Resource::*]',
+        reason: 'The actions of X-Ray that write traces have no resources (service authorization reference).',
+      });
   }
 }
 

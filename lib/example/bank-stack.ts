@@ -2,7 +2,7 @@ import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { AttributeType, Billing, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import { lambdaEntry, ServiceFunction } from '../service-function.ts';
+import { lambdaEntry, ServiceFunction, type ServiceFunctionProps } from '../service-function.ts';
 import { type Stage, stackProps } from './stage.ts';
 
 /** The bank: a stand-in for somebody else's system, with a function and a table of its own and no Mailroom. */
@@ -10,7 +10,12 @@ export class BankStack extends Stack {
   /** Invoked with a charge request. */
   readonly bank: IFunction;
 
-  constructor(scope: Construct, id: string, stage: Stage) {
+  constructor(
+    scope: Construct,
+    id: string,
+    stage: Stage,
+    { encryptionKey, tracing }: Pick<ServiceFunctionProps, 'encryptionKey' | 'tracing'>,
+  ) {
     super(scope, id, stackProps(stage, 'bank'));
     const keep = stage.removalPolicy !== RemovalPolicy.DESTROY;
     const ledger = new TableV2(this, 'Ledger', {
@@ -28,6 +33,8 @@ export class BankStack extends Stack {
       timeout: Duration.minutes(1),
       environment: { BANK_TABLE: ledger.tableName },
       logRemovalPolicy: stage.removalPolicy,
+      encryptionKey,
+      tracing,
     });
     ledger.grant(bank, 'dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem');
     this.bank = bank;

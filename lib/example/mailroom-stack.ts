@@ -1,4 +1,6 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
+import { Key } from 'aws-cdk-lib/aws-kms';
+import { Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import { Mailroom } from '../mailroom.ts';
 import { type Stage, stackProps } from './stage.ts';
@@ -9,8 +11,18 @@ export class MailroomStack extends Stack {
 
   constructor(scope: Construct, id: string, stage: Stage) {
     super(scope, id, stackProps(stage));
+    const { audited, removalPolicy } = stage;
+    const encryptionKey = audited
+      ? new Key(this, 'Key', {
+          description: 'Encrypts the Mailroom.',
+          enableKeyRotation: true,
+          removalPolicy,
+        })
+      : undefined;
     this.mailroom = new Mailroom(this, 'Mailroom', {
-      removalPolicy: stage.removalPolicy,
+      removalPolicy,
+      encryptionKey,
+      tracing: audited ? Tracing.ACTIVE : undefined,
       archive: stage.archive,
       audit: {},
       relay: { sweepEvery: stage.sweepEvery },

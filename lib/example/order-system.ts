@@ -19,7 +19,7 @@ import type { Stage } from './stage.ts';
 export function orderSystem(app: App, stage: Stage): void {
   const { mailroom } = new MailroomStack(app, 'Mailroom', stage);
   new OrdersStack(app, 'Orders', stage, mailroom);
-  const { bank } = new BankStack(app, 'Bank', stage);
+  const { bank } = new BankStack(app, 'Bank', stage, mailroom);
   new PaymentsStack(app, 'Payments', stage, mailroom, bank);
   new InventoryStack(app, 'Inventory', stage, mailroom);
   new NotificationsStack(app, 'Notifications', stage, mailroom);

@@ -25,6 +25,8 @@ export class OrdersStack extends Stack {
       service: 'orders',
       description: 'The orders API',
       logRemovalPolicy: stage.removalPolicy,
+      encryptionKey: mailroom.encryptionKey,
+      tracing: mailroom.tracing,
     });
     mailroom.addProducer(api, { service: 'orders', domainKeys: ['ORDER#*', 'REQUEST#*'] });
     const url = api.addFunctionUrl({ authType: stage.ordersAuth });

@@ -21,6 +21,8 @@ export interface Stage {
   readonly retry?: RetryOptions;
   /** The longest outage that a message survives. Absent: the library's. */
   readonly outageTolerance?: Duration;
+  /** Whether the data is under a key of our own, and X-Ray records the functions. */
+  readonly audited: boolean;
   /** Whether there are composite alarms: MiniStack has none, and no metric math. */
   readonly compositeAlarms: boolean;
 }
@@ -64,6 +66,7 @@ export function readStage(name: string | undefined, env: Env): Stage {
         // On a laptop, nobody waits half an hour for a message to be rejected, nor for the receives of a long outage.
         retry: { attempts: 5, longest: Duration.seconds(8) },
         outageTolerance: Duration.minutes(5),
+        audited: false,
         compositeAlarms: false,
       };
     case 'dev':
@@ -74,6 +77,7 @@ export function readStage(name: string | undefined, env: Env): Stage {
         ordersAuth: FunctionUrlAuthType.AWS_IAM,
         sweepEvery: Duration.minutes(1),
         archive: Duration.days(30),
+        audited: chosen === 'prod',
         compositeAlarms: true,
       };
     default:

@@ -43,7 +43,7 @@ describe('a deploy that changes a consumer’s name', () => {
     const template = deployed(billing);
     const names = Object.keys(guards(template));
     expect(names).toHaveLength(2);
-    for (const type of ['AWS::Lambda::Function', 'AWS::IAM::Role', 'AWS::IAM::Policy']) {
+    for (const type of ['AWS::Lambda::Function', 'AWS::IAM::Role', 'AWS::IAM::ManagedPolicy']) {
       const [[, resource] = []] = Object.entries(resources(template, type)).filter(([id]) =>
         id.startsWith('Consumer'),
       );

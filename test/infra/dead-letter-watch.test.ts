@@ -18,7 +18,7 @@ const LOOKING = ['sqs:GetQueueAttributes', 'sqs:ReceiveMessage'];
 
 describe('the sweep may look after dead letters', () => {
   const { templates } = synthStage('prod');
-  const ofRole = rawStatements(templates.Mailroom, 'AWS::IAM::Policy', /^MailroomRelaySweepRole/);
+  const ofRole = rawStatements(templates.Mailroom, 'AWS::IAM::ManagedPolicy', /^MailroomRelaySweepRole/);
 
   test('in every dead-letter queue of a consumer, and not in the queue that the consumer reads', () => {
     for (const stack of ['Payments', 'Inventory', 'Notifications', 'Orders'] as const) {
@@ -81,7 +81,7 @@ describe('the sweep may look after dead letters', () => {
 
 test('the stream path may not: it has no use for it', () => {
   const { templates } = synthStage('prod');
-  const statements = rawStatements(templates.Mailroom, 'AWS::IAM::Policy', /^MailroomRelayStreamRole/);
+  const statements = rawStatements(templates.Mailroom, 'AWS::IAM::ManagedPolicy', /^MailroomRelayStreamRole/);
   const actions = statements.flatMap(({ Action }) => Action);
   expect(actions).not.toContain('sqs:ReceiveMessage');
   expect(actions).not.toContain('ssm:GetParametersByPath');

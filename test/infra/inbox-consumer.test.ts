@@ -55,6 +55,7 @@ describe('a consumer of the example', () => {
         Principal: { AWS: '*' },
         Condition: { Bool: { 'aws:SecureTransport': 'false' } },
       }),
+      expect.objectContaining({ Action: 'sqs:SendMessage', Principal: { AWS: '*' } }),
     ]);
   });
 
@@ -74,7 +75,8 @@ describe('a consumer of the example', () => {
     const queues = Object.values(resources(template, 'AWS::SQS::Queue'));
     expect(queues).toHaveLength(3);
     for (const { Properties } of queues) {
-      expect(Properties).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 86_400 });
+      expect(Properties).toMatchObject({ MessageRetentionPeriod: 14 * 86_400 });
+      expect(Properties.KmsMasterKeyId).toEqual({ 'Fn::ImportValue': expect.stringContaining('Key') });
     }
   });
 
@@ -82,6 +84,8 @@ describe('a consumer of the example', () => {
     expect(only(template, 'AWS::Lambda::EventSourceMapping').Properties).toMatchObject({
       BatchSize: 10,
       FunctionResponseTypes: ['ReportBatchItemFailures'],
+      // A tenth of what a new account has for all its functions.
+      ScalingConfig: { MaximumConcurrency: 100 },
     });
   });
 
@@ -117,7 +121,7 @@ describe('a consumer of the example', () => {
   });
 
   test('may call the bank, and no other function', () => {
-    const statements = policyOf(template, 'PaymentsFunctionRole', 'AWS::IAM::Policy');
+    const statements = policyOf(template, 'PaymentsFunctionRole', 'AWS::IAM::ManagedPolicy');
     const invocations = statements.filter(({ Action }) => [Action].flat().includes('lambda:InvokeFunction'));
     expect(invocations.map(({ Resource }) => Resource)).toEqual([
       { 'Fn::ImportValue': expect.stringMatching(/^mailroom-prod-bank:.*BankD/) },

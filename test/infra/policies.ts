@@ -13,7 +13,7 @@ export interface Statement {
 
 /** What the role of a function may do, by the beginning of the policy's logical id. */
 export function statementsOf(template: Template, policyPrefix: string): Statement[] {
-  const policies = Object.entries(resources(template, 'AWS::IAM::Policy'));
+  const policies = Object.entries(resources(template, 'AWS::IAM::ManagedPolicy'));
   const found = policies.filter(([id]) => id.startsWith(policyPrefix));
   if (found.length !== 1) throw new Error(`${found.length} policies begin with ${policyPrefix}`);
   return found.flatMap(([, policy]) => policy.Properties.PolicyDocument.Statement.map(statement));

@@ -53,7 +53,7 @@ test('several-consumers.md: each consumer has a stack, a rule and an inbox of it
     template.hasResourceProperties('AWS::Events::Rule', {
       EventPattern: { source: ['orders'], 'detail-type': ['OrderPlaced'] },
     });
-    const policies = JSON.stringify(resources(template, 'AWS::IAM::Policy'));
+    const policies = JSON.stringify(resources(template, 'AWS::IAM::ManagedPolicy'));
     expect(policies).toContain(`"INBOX#${consumer.name}#*"`);
     expect(policies.match(/INBOX#/g)).toHaveLength(1);
   }
@@ -64,7 +64,7 @@ test('existing-table.md: the producer may add events, and put into the table tha
   template.hasResourceProperties('AWS::Lambda::Function', {
     Environment: { Variables: { ORDERS_TABLE: 'orders', MAILROOM_SERVICE: 'orders' } },
   });
-  template.hasResourceProperties('AWS::IAM::Policy', {
+  template.hasResourceProperties('AWS::IAM::ManagedPolicy', {
     PolicyDocument: {
       Statement: Match.arrayWith([
         Match.objectLike({ Action: 'dynamodb:PutItem', Condition: Match.objectLike({}) }),

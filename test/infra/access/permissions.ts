@@ -7,6 +7,8 @@ export interface Principal {
   /** The ARN of the role. */
   readonly arn: string;
   readonly policies: readonly object[];
+  /** The tags of the role. @default none */
+  readonly tags?: Readonly<Record<string, string>>;
 }
 
 /** `allow`, `-` when nothing allows it, `DENY` when a policy forbids it whatever else allows it. */
@@ -49,7 +51,9 @@ export function askOf(parts: readonly DeployedPart[]): Ask {
           resource: { resource, accountId: ACCOUNT },
           contextVariables: {
             'aws:PrincipalArn': who.arn,
+            'aws:PrincipalIsAWSService': 'false',
             'aws:SecureTransport': 'true',
+            ...principalTags(who),
             ...(key === undefined ? {} : { 'dynamodb:LeadingKeys': [key] }),
           },
         },
@@ -67,6 +71,10 @@ export function askOf(parts: readonly DeployedPart[]): Ask {
   };
 }
 
+function principalTags({ tags = {} }: Principal): Record<string, string> {
+  return Object.fromEntries(Object.entries(tags).map(([key, value]) => [`aws:PrincipalTag/${key}`, value]));
+}
+
 /** Every role that an app deploys, whoever assumes it. */
 export function rolesOf(parts: readonly DeployedPart[]): Principal[] {
   const attached = parts.filter(
@@ -75,7 +83,7 @@ export function rolesOf(parts: readonly DeployedPart[]): Principal[] {
   return parts
     .filter(({ type }) => type === 'AWS::IAM::Role')
     .map(({ stack, id, name, arn, properties }) => {
-      const { ManagedPolicyArns = [], Policies = [] } = properties;
+      const { ManagedPolicyArns = [], Policies = [], Tags = [] } = properties;
       if (ManagedPolicyArns.length > 0) throw new Error(`${name} has policies that no template holds`);
       const own = Policies.map((policy: { PolicyDocument: object }) => policy.PolicyDocument);
       const others = attached.filter((policy) => policy.properties.Roles?.includes(name));
@@ -83,6 +91,7 @@ export function rolesOf(parts: readonly DeployedPart[]): Principal[] {
         name: `${stack}/${id}`,
         arn,
         policies: [...own, ...others.map((policy) => policy.properties.PolicyDocument)],
+        tags: Object.fromEntries(Tags.map(({ Key, Value }: { Key: string; Value: string }) => [Key, Value])),
       };
     });
 }
@@ -108,6 +117,8 @@ function resourcePolicyOf(part: DeployedPart, parts: readonly DeployedPart[]): [
         )
         .map(({ arn }) => [arn, PolicyDocument]);
     }
+    case 'AWS::Events::EventBus':
+      return part.properties.Policy === undefined ? [] : [[part.arn, part.properties.Policy]];
     case 'AWS::SNS::TopicPolicy':
       return part.properties.Topics.map((arn: string) => [arn, part.properties.PolicyDocument]);
     default:

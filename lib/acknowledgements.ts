@@ -1,0 +1,32 @@
+import { Validations } from 'aws-cdk-lib';
+import type { IConstruct } from 'constructs';
+
+/** The rules of cdk-nag's packs that a construct does not follow. */
+const RULES = {
+  LambdaConcurrency: ['HIPAA.Security', 'NIST.800.53.R5'],
+  LambdaDLQ: ['HIPAA.Security', 'NIST.800.53.R5', 'Serverless'],
+  LambdaInsideVPC: ['HIPAA.Security', 'NIST.800.53.R5', 'PCI.DSS.321'],
+  LambdaAsyncFailureDestination: ['Serverless'],
+  LambdaEventSourceMappingDestination: ['Serverless'],
+  EventBusDLQ: ['Serverless'],
+  SQS3: ['AwsSolutions'],
+  SQSRedrivePolicy: ['Serverless'],
+  CloudWatchAlarmAction: ['HIPAA.Security', 'NIST.800.53.R5'],
+} satisfies Readonly<Record<string, readonly string[]>>;
+
+/** Tells cdk-nag why a construct does not follow a rule, in every pack that has it. */
+export function acknowledge(
+  construct: IConstruct,
+  reasons: Partial<Readonly<Record<keyof typeof RULES, string>>>,
+): void {
+  for (const [rule, reason] of Object.entries(reasons)) {
+    for (const pack of RULES[rule as keyof typeof RULES])
+      Validations.of(construct).acknowledge({ id: `${pack}-${rule}`, reason });
+  }
+}
+
+/** For a queue that is the last stop of its messages: it is watched, and nothing receives from it by itself. */
+export function acknowledgeLastStop(queue: IConstruct, what: string): void {
+  const reason = `It is itself ${what}; the sweep watches it, and operators empty it.`;
+  acknowledge(queue, { SQS3: reason, SQSRedrivePolicy: reason });
+}

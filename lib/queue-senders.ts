@@ -1,0 +1,67 @@
+import type { Rule } from 'aws-cdk-lib/aws-events';
+import { AnyPrincipal, Effect, Grant, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import type { IEventSourceDlq } from 'aws-cdk-lib/aws-lambda';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { Mailroom } from './mailroom.ts';
+import { MAILROOM_TAG } from './tags.ts';
+
+/**
+ * Makes a rule send its events to a queue, and to a second one what the first did not take. Each queue lets this rule send, and no
+ * other: with a key of one's own, the target that the CDK has would let in every rule of the account.
+ */
+export function sendTo(rule: Rule, queue: Queue, undelivered: Queue): void {
+  rule.addTarget({
+    bind: () => ({
+      arn: queue.queueArn,
+      targetResource: queue,
+      deadLetterConfig: { arn: undelivered.queueArn },
+    }),
+  });
+  for (const target of [queue, undelivered]) {
+    target.addToResourcePolicy(
+      new PolicyStatement({
+        sid: 'TheRuleSends',
+        principals: [new ServicePrincipal('events.amazonaws.com')],
+        actions: ['sqs:SendMessage'],
+        resources: [target.queueArn],
+        conditions: { ArnEquals: { 'aws:SourceArn': rule.ruleArn } },
+      }),
+    );
+  }
+}
+
+/** Where the mapping of a function leaves what failed. The function may send there, and no more: not even read the queue's settings. */
+export function failuresTo(queue: Queue): IEventSourceDlq {
+  return {
+    bind: (_mapping, grantee) => {
+      Grant.addToPrincipal({ grantee, actions: ['sqs:SendMessage'], resourceArns: [queue.queueArn] });
+      // What SQS needs of a sender (SQS developer guide, "Key management").
+      queue.encryptionMasterKey?.grant(grantee, 'kms:Decrypt', 'kms:GenerateDataKey');
+      return { destination: queue.queueArn };
+    },
+  };
+}
+
+/**
+ * Denies sending to a queue, whatever a sender's own policies allow: to every principal but the Mailroom's operators where they are named, else to
+ * every role that the Mailroom made or granted something. AWS's services are left out: the rule, and the move task of a redrive.
+ *
+ * The roles are recognized by their tag: a queue's policy cannot name the roles of stacks that are deployed after its own.
+ */
+export function denySending(queue: Queue, { operators }: Pick<Mailroom, 'operators'>): void {
+  queue.addToResourcePolicy(
+    new PolicyStatement({
+      sid: 'NobodyElseSends',
+      effect: Effect.DENY,
+      principals: [new AnyPrincipal()],
+      actions: ['sqs:SendMessage'],
+      resources: [queue.queueArn],
+      conditions: {
+        Bool: { 'aws:PrincipalIsAWSService': 'false' },
+        ...(operators === undefined
+          ? { Null: { [`aws:PrincipalTag/${MAILROOM_TAG}`]: 'false' } }
+          : { ArnNotEquals: { 'aws:PrincipalArn': operators.map(({ roleArn }) => roleArn) } }),
+      },
+    }),
+  );
+}

@@ -1,0 +1,128 @@
+import { Stack } from 'aws-cdk-lib';
+import { Annotations, Match, type Template } from 'aws-cdk-lib/assertions';
+import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { Mailroom } from '../../lib/index.ts';
+import { type DeployedPart, deployedParts } from './access/deployed-parts.ts';
+import { resources, STACKS, synthStage, testApp } from './synth.ts';
+
+const KEY_ARN = 'arn:aws:kms:eu-west-1:111122223333:key/11111111-2222-3333-4444-555555555555';
+
+describe('with a key of its own, prod', () => {
+  const { app, templates } = synthStage('prod');
+  let parts: DeployedPart[];
+  beforeAll(() => {
+    parts = deployedParts(app);
+  });
+  const properties = (type: string) =>
+    parts.filter((part) => part.type === type && part.stack !== 'Operations').map((part) => part.properties);
+
+  test('encrypts table, bus, archive, queues and logs', () => {
+    const [table] = Object.values(resources(templates.Mailroom, 'AWS::DynamoDB::GlobalTable'));
+    expect(table?.Properties).toMatchObject({
+      SSESpecification: { SSEEnabled: true, SSEType: 'KMS' },
+      Replicas: [{ SSESpecification: { KMSMasterKeyId: expect.anything() } }],
+    });
+    for (const [type, property, count] of [
+      ['AWS::Events::EventBus', 'KmsKeyIdentifier', 1],
+      ['AWS::Events::Archive', 'KmsKeyIdentifier', 1],
+      ['AWS::SQS::Queue', 'KmsMasterKeyId', 13],
+      ['AWS::Logs::LogGroup', 'KmsKeyId', 9],
+    ] as const) {
+      const found = properties(type);
+      expect(found, type).toHaveLength(count);
+      for (const each of found) expect(each, type).toHaveProperty(property);
+    }
+  });
+
+  test('lets no role use the key for more than its rows and messages', () => {
+    const uses = properties('AWS::IAM::ManagedPolicy').flatMap(({ Roles, PolicyDocument }) =>
+      PolicyDocument.Statement.filter(({ Action }: { Action: string | string[] }) =>
+        [Action].flat().some((action) => action.startsWith('kms:')),
+      ).map((statement: { Action: string | string[]; Resource: unknown; Condition?: unknown }) => ({
+        role: Roles[0],
+        ...statement,
+      })),
+    );
+    expect(uses.length).toBeGreaterThan(8);
+    for (const { Resource, Action } of uses) {
+      expect(Resource).not.toBe('*');
+      expect([Action].flat().join()).not.toContain('*');
+    }
+    const unbound = uses.filter(({ Condition }) => Condition === undefined);
+    // Queues: a consumer decrypts its messages, and the stream mapping encrypts what it leaves.
+    expect(unbound.map(({ Action }) => [Action].flat().sort())).toEqual(
+      expect.arrayContaining([['kms:Decrypt'], ['kms:Decrypt', 'kms:GenerateDataKey']]),
+    );
+    expect(unbound).toHaveLength(5);
+  });
+
+  test('lets EventBridge and CloudWatch Logs use the key, for this account only', () => {
+    const [key] = Object.values(resources(templates.Mailroom, 'AWS::KMS::Key'));
+    const byService = key?.Properties.KeyPolicy.Statement.filter(
+      ({ Principal }: { Principal: { Service?: string } }) => Principal.Service !== undefined,
+    );
+    expect(byService).toHaveLength(2);
+    for (const { Condition } of byService) expect(JSON.stringify(Condition)).toContain('AWS::AccountId');
+  });
+});
+
+test('a policy of a role is within what IAM takes: 6,144 characters', () => {
+  const { app } = synthStage('prod');
+  const sizes = deployedParts(app)
+    .filter(({ type }) => type === 'AWS::IAM::ManagedPolicy')
+    .map(({ properties }) => JSON.stringify(properties.PolicyDocument).length);
+  expect(sizes.length).toBeGreaterThanOrEqual(9);
+  expect(Math.max(...sizes)).toBeLessThan(6_144);
+});
+
+describe('an imported key', () => {
+  const importing = (makeKey: (stack: Stack) => IKey) => {
+    const stack = new Stack(testApp(), 'Core');
+    new Mailroom(stack, 'Mailroom', { encryptionKey: makeKey(stack) });
+    return stack;
+  };
+
+  test('is warned of, with the statements that its policy needs', () => {
+    const stack = importing((scope) => Key.fromKeyArn(scope, 'Key', KEY_ARN));
+    Annotations.fromStack(stack).hasWarning(
+      '/Core/Mailroom',
+      Match.stringLikeRegexp('encryptionKey is imported.*MailroomEvents.*MailroomLogs'),
+    );
+  });
+
+  test('that belongs to the app is not', () => {
+    const stack = importing((scope) => new Key(scope, 'Key'));
+    expect(Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('encryptionKey'))).toEqual(
+      [],
+    );
+  });
+});
+
+test('without a key, nothing costs one', () => {
+  const { templates } = synthStage('dev');
+  for (const stack of STACKS.filter((name) => name !== 'Operations'))
+    expect(JSON.stringify(templates[stack].toJSON())).not.toMatch(/kms/i);
+});
+
+test('a Mailroom is tagged, with its services and consumers', () => {
+  const { templates } = synthStage('dev');
+  const tagsOf = (template: Template, type: string) =>
+    Object.values(resources(template, type)).map(({ Properties }) =>
+      Object.fromEntries(
+        (Properties.Tags ?? []).map(({ Key, Value }: { Key: string; Value: string }) => [Key, Value]),
+      ),
+    );
+  expect(tagsOf(templates.Mailroom, 'AWS::Lambda::Function')).toEqual(
+    Array(3).fill({ mailroom: 'Mailroom/Mailroom' }),
+  );
+  expect(tagsOf(templates.Payments, 'AWS::SQS::Queue')).toEqual(
+    Array(3).fill({
+      mailroom: 'Mailroom/Mailroom',
+      'mailroom:consumer': 'payments',
+      'mailroom:service': 'payments',
+    }),
+  );
+  for (const stack of ['Orders', 'Payments'] as const)
+    for (const tags of tagsOf(templates[stack], 'AWS::IAM::Role')) expect(tags).toHaveProperty('mailroom');
+});
