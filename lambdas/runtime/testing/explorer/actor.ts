@@ -58,8 +58,12 @@ export interface TimelineStep {
 
 /** What the scheduler asks the world that it runs. */
 export interface World {
-  /** Everything that is shared and decides how things go on, as one text. */
-  state(): string;
+  /**
+   * Everything that is shared and decides how things go on, as one text.
+   *
+   * @param left - how much may still go wrong: without a fault left, no read is stale
+   */
+  state(left: Budget): string;
   /** Times at which something becomes possible, epoch milliseconds: leases that end, messages that show again. */
   deadlines(): readonly number[];
   /** What is wrong at this moment. */

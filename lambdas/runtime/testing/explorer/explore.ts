@@ -117,7 +117,7 @@ function handlerScenario<W>(
       }
       return {
         ...world,
-        state: () => `${world.state()} ${worldDigest(beside)}`,
+        state: (left) => `${world.state(left)} ${worldDigest(beside)}`,
         settle: () => void world.work(scheduler.actor('rest'), REST_RECEIVES),
         verdict: () => world.unrest() ?? checked(() => check(world.memory, beside)),
       };
