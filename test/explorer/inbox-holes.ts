@@ -170,14 +170,14 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'of two workers that receive one message at once, the lease lets one work',
     where: 'an effect and a commit, in two workers at once',
     budget: { faults: 0, stalls: 0 },
-    tamper: table({ update: claimsAlways }),
+    tamper: table({ update: claimsWhatIsHeld }),
     found: /taken over while its lease lasts/,
   },
   {
     rule: 'the lease, and not its visibility, says who has a message',
     where: 'a visibility change that may come late',
     budget: { faults: 1, stalls: 0 },
-    tamper: table({ update: claimsAlways }),
+    tamper: table({ update: claimsWhatIsHeld }),
     found: /taken over while its lease lasts/,
   },
   {
@@ -201,10 +201,10 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   },
 ];
 
-/** A claim that succeeds whatever the row says, unless the message was rejected. */
-function claimsAlways(update: Update): Update {
-  return update.UpdateExpression?.includes('if_not_exists(attempts')
-    ? withCondition(update, 'NOT contains(rejectedIds, :messageId)')
+/** A claim that a lease does not refuse. */
+function claimsWhatIsHeld(update: Update): Update {
+  return setsStatus(update, 'PROCESSING') && update.ConditionExpression?.includes('attribute_not_exists(PK)')
+    ? withCondition(update, 'attribute_not_exists(processedAt) AND NOT contains(rejectedIds, :messageId)')
     : update;
 }
 
