@@ -42,7 +42,7 @@ export type Invocation<T> =
 
 /** How much may go wrong in one schedule. */
 export interface Budget {
-  /** Crashes, failed calls and lost answers. */
+  /** Crashes, failed calls, lost answers and stale reads. */
   readonly faults: number;
   /** How often time passes while a call is under way: a process that stalls, a lease that runs out meanwhile. */
   readonly stalls: number;
