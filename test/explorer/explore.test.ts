@@ -54,7 +54,12 @@ describe('explore', () => {
               bank.add(honest ? idempotencyKey : `charge ${bank.size}`);
             });
           }),
-        { event, world: () => new Set<string>(), check: (_table, bank) => expect(bank.size).toBe(1) },
+        {
+          event,
+          deviations: 2,
+          world: () => new Set<string>(),
+          check: (_table, bank) => expect(bank.size).toBe(1),
+        },
       );
     await expect(charges(true)).resolves.toMatchObject({ crashPoints: expect.any(Number) });
     await expect(charges(false)).rejects.toThrow(/effect "charge"[\s\S]*effect "charge"/);
