@@ -54,7 +54,12 @@ describe('explore', () => {
               bank.add(honest ? idempotencyKey : `charge ${bank.size}`);
             });
           }),
-        { event, world: () => new Set<string>(), check: (_table, bank) => expect(bank.size).toBe(1) },
+        {
+          event,
+          deviations: 2,
+          world: () => new Set<string>(),
+          check: (_table, bank) => expect(bank.size).toBe(1),
+        },
       );
     await expect(charges(true)).resolves.toMatchObject({ crashPoints: expect.any(Number) });
     await expect(charges(false)).rejects.toThrow(/effect "charge"[\s\S]*effect "charge"/);
@@ -128,6 +133,22 @@ describe('explore', () => {
     );
     await expect(failure).rejects.toMatchObject({ code: 'SCHEDULE_BROKEN' });
     await expect(failure).rejects.toThrow('get COUNTER#1 COUNTER -> crash before it');
+  });
+
+  it('finds a handler that trusts an eventually consistent read, and passes one that reads strongly', async () => {
+    const SEEN = { PK: 'SEEN#1', SK: 'SEEN' };
+    const readsBack = (consistent: boolean) =>
+      explore(
+        ({ table }) =>
+          leased(ThingHappened, async (_event, ctx) => {
+            await table.write({ Put: { Item: SEEN } });
+            const seen = (await table.get(SEEN, { consistent })) !== undefined;
+            await ctx.commit({ writes: [{ Put: { Item: { ...COUNTER, seen } } }] });
+          }),
+        { event, deviations: 2, check: (table) => expect(table.item(COUNTER)).toMatchObject({ seen: true }) },
+      );
+    await expect(readsBack(true)).resolves.toMatchObject({ crashPoints: expect.any(Number) });
+    await expect(readsBack(false)).rejects.toThrow('get SEEN#1 SEEN -> a stale answer, one write behind');
   });
 
   it('finds a handler that no schedule can bring to its end', async () => {

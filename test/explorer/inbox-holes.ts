@@ -167,6 +167,20 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /An operator settled the message, and its effect was applied/,
   },
   {
+    rule: 'of two workers that receive one message at once, the lease lets one work',
+    where: 'an effect and a commit, in two workers at once',
+    budget: { faults: 0, stalls: 0 },
+    tamper: table({ update: claimsWhatIsHeld }),
+    found: /taken over while its lease lasts/,
+  },
+  {
+    rule: 'the lease, and not its visibility, says who has a message',
+    where: 'a visibility change that may come late',
+    budget: { faults: 1, stalls: 0 },
+    tamper: table({ update: claimsWhatIsHeld }),
+    found: /taken over while its lease lasts/,
+  },
+  {
     rule: 'a commit is refused once an operator has taken the message',
     where: 'by force',
     budget: { faults: 0, stalls: 0 },
@@ -186,6 +200,13 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /A REJECTED row and its pointer differ/,
   },
 ];
+
+/** A claim that a lease does not refuse. */
+function claimsWhatIsHeld(update: Update): Update {
+  return setsStatus(update, 'PROCESSING') && update.ConditionExpression?.includes('attribute_not_exists(PK)')
+    ? withCondition(update, 'attribute_not_exists(processedAt) AND NOT contains(rejectedIds, :messageId)')
+    : update;
+}
 
 /** An operator's decision under another condition. */
 function settlesIf(condition: string): (update: Update) => Update {

@@ -6,7 +6,7 @@ import {
   leased,
   transactional,
 } from '../../lambdas/runtime/consume/handler.ts';
-import { isErrorWithCode, PoisonMessage } from '../../lambdas/runtime/errors.ts';
+import { isErrorWithCode, PoisonMessage, RetryLater } from '../../lambdas/runtime/errors.ts';
 import {
   discardMessage,
   type Resolution,
@@ -116,6 +116,12 @@ const chargeOnly = leased(ThingHappened, async (_event, ctx) => charge(ctx));
 
 const write = transactional(ThingHappened, async () => ADD_ONE);
 
+/** Its first attempt asks for the next one at once: a visibility change that, late, shows the message while another worker has it. */
+const retriedAtOnce = leased(ThingHappened, async (_event, ctx) => {
+  if (ctx.attempt === 1) throw new RetryLater(0);
+  await ctx.commit(ADD_ONE);
+});
+
 const SETTINGS: readonly Setting[] = [
   { name: 'an effect and a commit', handler: () => chargeAndCommit, charges: true },
   {
@@ -133,6 +139,28 @@ const SETTINGS: readonly Setting[] = [
   },
   { name: 'an effect that is tried again', handler: () => chargeAgain, charges: true, applied: [0] },
   { name: 'a transactional handler', handler: () => write, world: { copies: 2 } },
+  {
+    name: 'an effect and a commit, in two workers at once',
+    handler: () => chargeAndCommit,
+    charges: true,
+    world: { twice: true },
+  },
+  {
+    name: 'a transactional handler, in two workers at once',
+    handler: () => write,
+    world: { twice: true },
+  },
+  {
+    name: 'attempts spent in two workers at once, then redriven',
+    handler: failsUntilMended,
+    world: { twice: true, config: { maxAttempts: 2 }, maxReceiveCount: 5 },
+    mends: true,
+  },
+  {
+    name: 'a visibility change that may come late',
+    handler: () => retriedAtOnce,
+    invocations: 2,
+  },
   {
     name: 'a clock that is ahead',
     handler: () => chargeAndCommit,
@@ -159,11 +187,7 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'attempts spent, mended and redriven',
-    handler: ({ mended }) =>
-      leased(ThingHappened, async (_event, ctx) => {
-        if (!mended) throw new Error('down');
-        await ctx.commit(ADD_ONE);
-      }),
+    handler: failsUntilMended,
     world: { config: { maxAttempts: 2 }, maxReceiveCount: 5 },
     invocations: 2,
     mends: true,
@@ -207,6 +231,14 @@ const SETTINGS: readonly Setting[] = [
     operator: decides(discardMessage),
   },
 ];
+
+/** A handler that fails in each attempt, until an operator has deployed its next release. */
+function failsUntilMended({ mended }: Release): Handler {
+  return leased(ThingHappened, async (_event, ctx) => {
+    if (!mended) throw new Error('down');
+    await ctx.commit(ADD_ONE);
+  });
+}
 
 /** An operator who decides about the message, at any time. */
 function decides(
@@ -314,7 +346,7 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
 
       return {
         ...world,
-        state: () => `${world.state()} ${release.mended}`,
+        state: (left) => `${world.state(left)} ${release.mended}`,
         deadlines: () => [
           ...world.deadlines(),
           ...(setting.operator === undefined ? [] : leasesSeenOut(world)),

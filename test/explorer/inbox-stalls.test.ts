@@ -9,6 +9,6 @@ describe('the inbox, while time passes in the middle of a call, doubles nothing:
       deviationsMax: ONE_STALL.deviations,
     });
     expect(violations.map(({ what, timeline }) => `${what}\n${timelineText(timeline)}`)).toEqual([]);
-    expect(schedules).toBeGreaterThan(10);
+    expect(schedules).toBeGreaterThan(1);
   });
 });

@@ -93,7 +93,7 @@ describe('two messages that meet on one row, in every order and with a crash at 
           return released === 1 ? undefined : `It was released ${released} times`;
         },
       },
-      { faults: 1 },
+      { faults: 1, deviations: 3 },
     );
   });
 

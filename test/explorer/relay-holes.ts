@@ -3,7 +3,13 @@ import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import type { Budget } from '../../lambdas/runtime/testing/explorer/actor.ts';
 import type { Tamper } from './relay-world.ts';
-import { setsStatus, type TableTamper, tamperedTable, withCondition } from './tampered-table.ts';
+import {
+  setsStatus,
+  type TableTamper,
+  tamperedTable,
+  withCondition,
+  withoutStrongReads,
+} from './tampered-table.ts';
 
 /** A rule of the protocol that is taken away, and what the explorer has to find then. */
 export interface Hole<T> {
@@ -115,6 +121,13 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     tamper: table({
       action: (action) => (action.Delete === undefined ? action : { Delete: { Key: action.Delete.Key } }),
     }),
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
+    rule: 'an unsettled minute is read strongly consistently',
+    where: 'a requeue',
+    budget: { faults: 1, stalls: 0 },
+    tamper: { table: withoutStrongReads },
     found: /is stuck: PENDING, and no sweep comes to it/,
   },
   {

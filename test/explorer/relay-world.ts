@@ -20,6 +20,7 @@ import type { Item, Table } from '../../lambdas/runtime/table.ts';
 import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
 import { digest } from '../../lambdas/runtime/testing/explorer/digest.ts';
 import type { Stage } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { createPastItems } from '../../lambdas/runtime/testing/explorer/past-items.ts';
 import { scheduledBus, scheduledTable } from '../../lambdas/runtime/testing/explorer/ports.ts';
 import { watchedTable } from '../../lambdas/runtime/testing/explorer/watched-table.ts';
 import { memoryBus, memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
@@ -93,6 +94,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   const clock = { now: () => setUpAt ?? scheduler.now(), sleep: async () => {} };
   const memory = memoryTable({ clock });
   const bus = memoryBus({ clock });
+  const past = createPastItems();
   const rules = outboxRules();
   let wrong: string | undefined;
   let items: Item[] | undefined; // until the table changes
@@ -141,9 +143,10 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   function tableOf(actor: Actor, role: Role): Table {
     const watched = watchedTable(memory, (change) => {
       items = undefined;
+      past.changed(change);
       violate(rules.changed(change, actor.name, role, scheduler.now()));
     });
-    const table = scheduledTable(actor, watched, shared);
+    const table = scheduledTable(actor, watched, past, shared);
     return tamper.table?.(table, actor, role) ?? table;
   }
 
@@ -249,7 +252,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     sweep,
     produce,
     requeue,
-    state: () => digest([itemsNow(), published().sort(), rules.state()]),
+    state: ({ faults }) =>
+      digest([itemsNow(), published().sort(), rules.state(), faults > 0 ? past.state() : 'none']),
     deadlines: () => [
       ...rows().map(({ leaseUntil }) => leaseUntil + CLOCK_SKEW_MS + 1),
       // When a sweep that starts now would read another minute.

@@ -9,15 +9,21 @@ export interface Round extends Bounds {
   readonly deviations?: number | undefined;
 }
 
-/** Every order of two actors' calls, with anything that may go wrong once. */
-export const ONE_FAULT: Round = { actors: 2, budget: { faults: 1, stalls: 0 } };
+/** What `npm test` walks: two actors, and anything that can go wrong, once, with one other choice before or after it. */
+export const ONE_FAULT: Round = { actors: 2, budget: { faults: 1, stalls: 0 }, deviations: 2 };
 
-/** Two actors, while time passes once in the middle of a call: a lease runs out, a function is stopped. */
-export const ONE_STALL: Round = { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: 3 };
+/** What `npm test` walks: two actors, while time passes once during a call: a lease runs out, or a function is stopped. */
+export const ONE_STALL: Round = { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: 2 };
+
+/** As {@link ONE_FAULT} and {@link ONE_STALL}, for scenarios whose schedules are long: batches and outages. */
+export const LONG_ROUNDS: readonly Round[] = [
+  { ...ONE_FAULT, deviations: 1 },
+  { ...ONE_STALL, deviations: 1 },
+];
 
 /** What `npm run explore` walks. */
 export const ROUNDS: readonly Round[] = [
-  ONE_FAULT,
+  { actors: 2, budget: { faults: 1, stalls: 0 } },
   { actors: 2, budget: { faults: 0, stalls: 1 } },
   { actors: 3, budget: { faults: 2, stalls: 1 }, deviations: 2 },
 ];

@@ -27,6 +27,15 @@ export function tamperedTable(table: Table, tamper: TableTamper): Table {
   };
 }
 
+/** The table where each strongly consistent read becomes an eventually consistent one. */
+export function withoutStrongReads(table: Table): Table {
+  return {
+    ...table,
+    get: (key) => table.get(key),
+    query: (query) => table.query({ ...query, consistent: false }),
+  };
+}
+
 /** An update whose condition is another one; what only the old one named is left out. */
 export function withCondition(update: Update, condition: string | undefined): Update {
   const text = `${update.UpdateExpression ?? ''} ${condition ?? ''}`;

@@ -60,8 +60,8 @@ export function meeting<W>(options: Meeting<W>, budget: Budget): Scenario {
       const both = [first, second];
       for (const [i, side] of both.entries()) void side.work(scheduler.actor(`worker ${i + 1}`), 1);
       return {
-        state: () =>
-          [...both.map((side) => side.state()), JSON.stringify(options.remembered(world))].join(' '),
+        state: (left) =>
+          [...both.map((side) => side.state(left)), JSON.stringify(options.remembered(world))].join(' '),
         deadlines: () => both.flatMap((side) => side.deadlines()),
         violation: () => first.violation() ?? second.violation(),
         settle: (again) => {

@@ -42,7 +42,7 @@ export type Invocation<T> =
 
 /** How much may go wrong in one schedule. */
 export interface Budget {
-  /** Crashes, failed calls and lost answers. */
+  /** Crashes, failed calls, lost answers and stale reads. */
   readonly faults: number;
   /** How often time passes while a call is under way: a process that stalls, a lease that runs out meanwhile. */
   readonly stalls: number;
@@ -58,8 +58,12 @@ export interface TimelineStep {
 
 /** What the scheduler asks the world that it runs. */
 export interface World {
-  /** Everything that is shared and decides how things go on, as one text. */
-  state(): string;
+  /**
+   * Everything that is shared and decides how things go on, as one text.
+   *
+   * @param left - how much may still go wrong: without a fault left, no read is stale
+   */
+  state(left: Budget): string;
   /** Times at which something becomes possible, epoch milliseconds: leases that end, messages that show again. */
   deadlines(): readonly number[];
   /** What is wrong at this moment. */

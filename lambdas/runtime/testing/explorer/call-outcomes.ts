@@ -14,6 +14,8 @@ export interface Call<T> {
   readonly crashes?: boolean | undefined;
   /** How else it may fail. @default none */
   readonly failures?: readonly CallFault<T>[] | undefined;
+  /** Other answers that it may give at this moment, each for one fault. @default none */
+  readonly otherAnswers?: (() => readonly CallFault<T>[]) | undefined;
 }
 
 /** A way in which a call fails that its port knows of. */
@@ -86,7 +88,7 @@ export function outcomesOf(call: Call<unknown>, insideInvocation: boolean, resen
       });
     }
   }
-  for (const { label, error, perform } of call.failures ?? []) {
+  for (const { label, error, perform } of [...(call.failures ?? []), ...(call.otherAnswers?.() ?? [])]) {
     fault(label, { effect: perform !== undefined, perform, error });
   }
   return outcomes;

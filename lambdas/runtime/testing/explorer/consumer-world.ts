@@ -9,14 +9,16 @@ import type { Item, Table } from '../../table.ts';
 import { createOutbox, type OutboxEntry } from '../../write/outbox.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import { eventBridgeMessage } from '../memory-bus.ts';
-import { type MemoryQueue, memoryQueue } from '../memory-queue.ts';
+import { memoryQueue } from '../memory-queue.ts';
 import type { KeyNames } from '../memory-store.ts';
 import { type MemoryTable, memoryTable } from '../memory-table.ts';
 import type { Actor, Scheduler, World } from './actor.ts';
 import { named } from './call-outcomes.ts';
 import { digest } from './digest.ts';
+import { type ExploredQueue, exploredQueue } from './explored-queue.ts';
 import { inboxViolation } from './inbox-rules.ts';
 import { type HandlerLog, observed } from './observed-handler.ts';
+import { createPastItems } from './past-items.ts';
 import { isHint, scheduledQueue, scheduledTable } from './ports.ts';
 import { type Change, watchedTable } from './watched-table.ts';
 import { watchedTelemetry } from './watched-telemetry.ts';
@@ -43,6 +45,8 @@ export interface ConsumerWorldOptions {
   readonly config?: Partial<ConsumerConfig> | undefined;
   /** How many messages carry the event. @default 1 */
   readonly copies?: number | undefined;
+  /** Whether each message is delivered to two workers at once: the same message id, and a receipt for each. @default false */
+  readonly twice?: boolean | undefined;
   /** After how many receives SQS moves a message to the dead-letter queue. @default 6 */
   readonly maxReceiveCount?: number | undefined;
   /** Whether an operator may take the message from a worker that holds it. @default false */
@@ -56,7 +60,7 @@ export interface ConsumerWorldOptions {
 /** A consumer, its queue and its table under a scheduler. */
 export interface ConsumerWorld extends World {
   readonly memory: MemoryTable;
-  readonly queue: MemoryQueue;
+  readonly queue: ExploredQueue;
   readonly config: ConsumerConfig;
   readonly eventId: string;
   /** The event's id, and those of the others in their order. */
@@ -98,11 +102,10 @@ export async function consumerWorld(
   const clock = { now: () => scheduler.now(), sleep: async () => {} };
   const config = { ...DEFAULTS, ...options.config };
   const memory = memoryTable({ clock, otherTables: options.otherTables });
-  const queue = memoryQueue({
-    clock,
-    visibilityTimeoutMs: config.visibilityTimeoutMs,
-    maxReceiveCount: options.maxReceiveCount ?? 6,
-  });
+  const { visibilityTimeoutMs } = config;
+  const { maxReceiveCount = 6, twice = false } = options;
+  const queue = exploredQueue(memoryQueue({ clock, visibilityTimeoutMs, maxReceiveCount }), twice);
+  const past = createPastItems();
   const log: HandlerLog = { rejectedIds: new Set(), happened: new Map(), running: new Map() };
   let wrong: string | undefined;
   let items: Item[] | undefined; // until the table changes
@@ -153,6 +156,7 @@ export async function consumerWorld(
   function tableOf(actor: Actor): Table {
     const watched = watchedTable(memory, (change) => {
       items = undefined;
+      if (!isHint(change.key)) past.changed(change);
       for (const id of (change.after as Partial<InboxRow> | undefined)?.rejectedIds ?? [])
         log.rejectedIds.add(id);
       const broken = inboxViolation(change, actor.index, scheduler.now(), options.mayForce ?? false);
@@ -160,7 +164,7 @@ export async function consumerWorld(
       if (isUnsettledEffect(change)) violate('TTL may delete an effect before its message is PROCESSED');
     });
     // The inbox's history is only read: when, makes no difference.
-    const table = scheduledTable(actor, reachable(watched), (pk) => pk !== historyKey.PK);
+    const table = scheduledTable(actor, reachable(watched), past, (pk) => pk !== historyKey.PK);
     return options.tamperTable?.(table, actor) ?? table;
   }
 
@@ -214,7 +218,7 @@ export async function consumerWorld(
       for (const { messageId, receiptHandle } of records) {
         if (failed.has(messageId)) continue;
         await actor.step('delete the message', () => queue.delete(receiptHandle), {
-          local: true,
+          local: !queue.isSharedAtOnce(receiptHandle),
           lost: 'the message is not deleted',
         });
       }
@@ -269,14 +273,16 @@ export async function consumerWorld(
       if (unrest !== undefined) return unrest;
       return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
     },
-    state: () =>
+    state: ({ faults }) =>
       digest([
         itemsNow().filter((item) => !isHint(item)),
         Object.keys(options.otherTables ?? {}).map((name) => memory.items(name)),
         queue.messages(),
         queue.deadLetters(),
+        queue.sharedAtOnce(),
         [...log.happened],
         [...log.rejectedIds],
+        faults > 0 ? past.state() : 'none',
       ]),
     deadlines: () => {
       const leases = itemsNow()

@@ -8,3 +8,8 @@ export function digest(value: unknown): string {
     }) ?? 'undefined'
   );
 }
+
+/** Whether two items are the same. */
+export function equalItems(one: unknown, other: unknown): boolean {
+  return one === other || digest(one) === digest(other);
+}

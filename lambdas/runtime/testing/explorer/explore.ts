@@ -39,7 +39,7 @@ export interface ExploreOptions<W> {
   readonly workers?: number | undefined;
   /** How many messages carry the event. @default 1: the second worker meets it when it is delivered again */
   readonly copies?: number | undefined;
-  /** Crashes, failed calls and lost answers in one schedule. @default 1 */
+  /** Crashes, failed calls, lost answers, and stale answers to eventually consistent reads in one schedule. @default 1 */
   readonly faults?: number | undefined;
   /** How often time passes while a call is under way, so that leases run out. @default 0 */
   readonly stalls?: number | undefined;
@@ -60,7 +60,7 @@ export interface ExploreReport {
 /**
  * Puts a consumer's handler through every schedule within its bounds: two workers on one message, in every order of
  * their calls; a crash before and after each call, also of each `ctx.once` effect; calls that fail, whose answers are
- * lost, or that take effect late; leases that run out. After each schedule the system is let come to rest, and has to
+ * lost, or that take effect late; reads without `consistent: true` that are stale; leases that run out. After each schedule the system is let come to rest, and has to
  * be right: the message PROCESSED, no letter in the dead-letter queue, no effect run again once its result is stored,
  * or by two workers at once, or under another name in a later attempt, and whatever `check` says.
  *
@@ -117,7 +117,7 @@ function handlerScenario<W>(
       }
       return {
         ...world,
-        state: () => `${world.state()} ${worldDigest(beside)}`,
+        state: (left) => `${world.state(left)} ${worldDigest(beside)}`,
         settle: () => void world.work(scheduler.actor('rest'), REST_RECEIVES),
         verdict: () => world.unrest() ?? checked(() => check(world.memory, beside)),
       };

@@ -4,16 +4,23 @@ import { errorCode, isTransactionCancelled, TransactionCancelled } from '../../e
 import type { EachResult, EachUpdate, Item, Table, TransactAction, Write } from '../../table.ts';
 import { soleAction } from '../../table-checks.ts';
 import type { MemoryBus } from '../memory-bus.ts';
-import type { MemoryQueue } from '../memory-queue.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { type CallFault, named } from './call-outcomes.ts';
 import { describeUpdate, describeWrite, shortKey } from './describe.ts';
+import type { ExploredQueue } from './explored-queue.ts';
+import type { PastItems } from './past-items.ts';
+import { staleGets, staleQueries } from './stale-reads.ts';
 
-/** A table port whose every call is the scheduler's. Partitions that are not `shared` are read without it. */
+/**
+ * A table port whose every call is the scheduler's. Partitions that are not `shared` are read without it.
+ *
+ * @param past - the earlier states that an eventually consistent read may return
+ */
 export function scheduledTable(
   actor: Actor,
   memory: MemoryTable,
+  past: PastItems,
   shared: (pk: string) => boolean = () => true,
 ): Table {
   const throttledTokens = new Set<string | undefined>();
@@ -27,6 +34,7 @@ export function scheduledTable(
         perform: () => memory.get(key, options),
         effect: false,
         failures: [throttled()],
+        otherAnswers: options?.consistent ? undefined : () => staleGets(memory, past, key),
       });
     },
     query: (query) => {
@@ -36,6 +44,7 @@ export function scheduledTable(
         perform: () => memory.query(query),
         effect: false,
         failures: [throttled()],
+        otherAnswers: query.consistent ? undefined : () => staleQueries(memory, past, query),
       });
     },
     write: (write) => {
@@ -103,14 +112,14 @@ export function scheduledBus(
 }
 
 /** A queue port whose every call is the scheduler's. */
-export function scheduledQueue(actor: Actor, memory: MemoryQueue): Queue {
+export function scheduledQueue(actor: Actor, queue: ExploredQueue): Queue {
   return {
     changeVisibility: (receiptHandle, seconds) =>
       actor.call({
         label: `change visibility to ${seconds} s`,
-        perform: () => memory.changeVisibility(receiptHandle, seconds),
+        perform: () => queue.changeVisibility(receiptHandle, seconds),
         effect: true,
-        local: seconds > 0,
+        local: seconds > 0 && !queue.isSharedAtOnce(receiptHandle),
       }),
   };
 }

@@ -23,7 +23,7 @@ export function createScheduler(start: number): Scheduler {
       ...schedule.late.map(({ of }) => of),
       ...schedule.pendings.map(callKey),
       ...time.wakes().toSorted((a, b) => a - b),
-      world.state(),
+      world.state(left),
     ];
     return hash(parts.join('\n'));
   }

@@ -1,0 +1,52 @@
+import type { Item, Key } from '../../table.ts';
+import { equalItems } from './digest.ts';
+import type { Change } from './watched-table.ts';
+
+/** How many writes an eventually consistent read may be behind. */
+const WRITES_BEHIND_MAX = 2;
+
+/** An item as it was before its last writes. */
+export interface PastItem {
+  readonly key: Key;
+  /** The number of writes to the item that a reader does not see yet, from 1. */
+  readonly writesBehind: number;
+  /** The item at that time; `undefined` when it did not exist. */
+  readonly item: Item | undefined;
+}
+
+/** The earlier states of a table's items, which an eventually consistent read may return. */
+export interface PastItems {
+  /** Remembers the state of an item before a write. */
+  changed(change: Change): void;
+  /** The earlier states of one item, the latest first. */
+  of(key: Key): readonly PastItem[];
+  /** The earlier states of all items of a partition. */
+  inPartition(pk: string): readonly PastItem[];
+  /** All earlier states, as a value that decides how a schedule goes on. */
+  state(): unknown;
+}
+
+/** Creates the memory of one table's earlier states. */
+export function createPastItems(): PastItems {
+  const partitions = new Map<string, Map<string, readonly (Item | undefined)[]>>();
+
+  function pastOf(key: Key, states: readonly (Item | undefined)[]): PastItem[] {
+    return states.map((item, index) => ({ key, writesBehind: index + 1, item }));
+  }
+
+  return {
+    changed: ({ key, before, after }) => {
+      if (equalItems(before, after)) return;
+      const partition = partitions.get(key.PK) ?? new Map<string, readonly (Item | undefined)[]>();
+      partitions.set(key.PK, partition);
+      partition.set(key.SK, [before, ...(partition.get(key.SK) ?? [])].slice(0, WRITES_BEHIND_MAX));
+    },
+    of: (key) => pastOf(key, partitions.get(key.PK)?.get(key.SK) ?? []),
+    inPartition: (pk) =>
+      [...(partitions.get(pk) ?? [])].flatMap(([SK, states]) => pastOf({ PK: pk, SK }, states)),
+    state: () =>
+      [...partitions]
+        .flatMap(([PK, items]) => [...items].map(([SK, states]) => [`${PK} ${SK}`, states] as const))
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
+  };
+}

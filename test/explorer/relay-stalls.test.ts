@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest';
+import { exploreScenario, timelineText } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { relayScenarios } from './relay-scenarios.ts';
+import { ONE_STALL } from './rounds.ts';
+
+describe('the relay, while time passes in the middle of a call, loses nothing:', () => {
+  it.for(relayScenarios(ONE_STALL))('$name', async (scenario) => {
+    const { violations, schedules } = await exploreScenario(scenario, {
+      deviationsMax: ONE_STALL.deviations,
+    });
+    expect(violations.map(({ what, timeline }) => `${what}\n${timelineText(timeline)}`)).toEqual([]);
+    expect(schedules).toBeGreaterThan(1);
+  });
+});
