@@ -1,13 +1,18 @@
 import type { Context } from 'aws-lambda';
 import type { Table } from '../../runtime/index.ts';
 import { type OrderRequest, orderRequest } from '../events.ts';
-import { HttpError, type HttpRequest, type HttpResponse, json, jsonBody, problem } from './http.ts';
+import { callerOf, HttpError, type HttpRequest, type HttpResponse, json, jsonBody, problem } from './http.ts';
 import { isOrderId, orderIdOf, orderJson, orderKey, orderOfRow } from './order.ts';
 
 /** What {@link createOrdersApi} needs. */
 export interface OrdersApiDeps {
   /** Places an order and hands back the answer's body, see `createPlaceOrder`. */
-  readonly placeOrder: (key: string, request: OrderRequest, context: Context) => Promise<string>;
+  readonly placeOrder: (
+    key: string,
+    request: OrderRequest,
+    context: Context,
+    caller: string | undefined,
+  ) => Promise<string>;
   readonly table: Table;
   /** Told of every failure that is ours. */
   readonly onError: (message: string, error: Error) => void;
@@ -44,7 +49,7 @@ async function route(deps: OrdersApiDeps, request: HttpRequest, context: Context
     return postOrder(deps, request, context);
   }
   allow('GET', request);
-  return getOrder(deps, orderId);
+  return getOrder(deps, orderId, callerOf(request));
 }
 
 function allow(method: string, request: HttpRequest): void {
@@ -55,18 +60,25 @@ function allow(method: string, request: HttpRequest): void {
 }
 
 async function postOrder(deps: OrdersApiDeps, request: HttpRequest, context: Context): Promise<HttpResponse> {
-  const key = idempotencyKey(request);
-  const body = await deps.placeOrder(key, parseOrder(jsonBody(request)), context);
+  const caller = callerOf(request);
+  // Two callers may choose one key.
+  const key = [...(caller === undefined ? [] : [caller]), idempotencyKey(request)].join('/');
+  const body = await deps.placeOrder(key, parseOrder(jsonBody(request)), context, caller);
   return json(201, body, { location: `/orders/${orderIdOf(key)}` });
 }
 
-async function getOrder({ table }: OrdersApiDeps, orderId: string): Promise<HttpResponse> {
+async function getOrder(
+  { table }: OrdersApiDeps,
+  orderId: string,
+  caller: string | undefined,
+): Promise<HttpResponse> {
   if (!isOrderId(orderId)) {
     const message = 'The order id must be one that POST /orders answered, a lower-case UUID.';
     throw new HttpError(400, { code: 'INVALID_REQUEST', message, field: 'orderId' });
   }
   const row = await table.get(orderKey(orderId), { consistent: true });
-  if (row === undefined) {
+  // The same answer for another caller's order: whether there is one is nobody else's business.
+  if (row === undefined || orderOfRow(row).placedBy !== caller) {
     throw new HttpError(404, { code: 'NO_SUCH_ORDER', message: `There is no order ${orderId}.` });
   }
   return json(200, orderJson(orderOfRow(row)));

@@ -1,7 +1,23 @@
-import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import type {
+  APIGatewayEventRequestContextIAMAuthorizer,
+  APIGatewayProxyEventV2,
+  APIGatewayProxyStructuredResultV2,
+} from 'aws-lambda';
 
 /** A request to a Lambda function URL (payload format 2.0). */
 export type HttpRequest = APIGatewayProxyEventV2;
+
+/**
+ * The caller whom IAM has identified: the unique id of the role or the user, whatever the session is called.
+ *
+ * @returns `undefined` where the function URL demands no identity, as on a laptop
+ */
+export function callerOf(request: HttpRequest): string | undefined {
+  const { authorizer } = request.requestContext as {
+    readonly authorizer?: Pick<APIGatewayEventRequestContextIAMAuthorizer, 'iam'>;
+  };
+  return authorizer?.iam.callerId.split(':')[0];
+}
 
 /** The answer of a Lambda function URL. */
 export type HttpResponse = APIGatewayProxyStructuredResultV2;

@@ -9,6 +9,8 @@ import type { OrderItem, OrderRequest } from '../events.ts';
 export interface Order {
   readonly orderId: string;
   readonly customerId: string;
+  /** The caller who placed it and alone may read it; absent where the API demands no identity. */
+  readonly placedBy?: string;
   readonly items: readonly OrderItem[];
   readonly totalCents: number;
   /** Epoch milliseconds. */
@@ -34,10 +36,16 @@ export function orderKey(orderId: string): Key {
 }
 
 /** A new order: paid and reserved by nobody yet. */
-export function newOrder(idempotencyKey: string, request: OrderRequest, placedAt: number): Order {
+export function newOrder(
+  idempotencyKey: string,
+  request: OrderRequest,
+  placedAt: number,
+  placedBy?: string,
+): Order {
   return {
     orderId: orderIdOf(idempotencyKey),
     customerId: request.customerId,
+    ...(placedBy !== undefined && { placedBy }),
     items: request.items,
     totalCents: request.items.reduce((sum, item) => sum + item.quantity * item.unitPrice, 0),
     placedAt,

@@ -34,7 +34,7 @@ export interface PlaceOrderDeps {
  * die after its commit and before its answer is stored. So the order's own row decides: its id is derived from the
  * key and it must not exist. Whoever finds it there answers from it, in the very bytes of the first answer.
  *
- * A key belongs to the whole API: an API with several callers would put the caller's identity in front of it.
+ * A key belongs to its caller, whose identity stands in front of it.
  *
  * @returns the body of the answer: the order as it was placed, JSON
  * @throws {@link HttpError} 422 when the key was used for another request, 409 while the first run is at work
@@ -50,8 +50,8 @@ export function createPlaceOrder(deps: PlaceOrderDeps) {
     return placedJson(order);
   }
 
-  async function place(key: string, request: OrderRequest): Promise<string> {
-    const order = newOrder(key, request, clock.now());
+  async function place(key: string, request: OrderRequest, caller: string | undefined): Promise<string> {
+    const order = newOrder(key, request, clock.now(), caller);
     const { orderId, customerId, totalCents, placedAt } = order;
     try {
       await outbox.commit({
@@ -72,8 +72,8 @@ export function createPlaceOrder(deps: PlaceOrderDeps) {
     return placedJson(order);
   }
 
-  return async (key: string, request: OrderRequest, context: Context): Promise<string> => {
-    const outcome = await oncePerKey(key, request, context, () => place(key, request));
+  return async (key: string, request: OrderRequest, context: Context, caller?: string): Promise<string> => {
+    const outcome = await oncePerKey(key, request, context, () => place(key, request, caller));
     if (outcome.kind === 'answer') return outcome.body;
     if (outcome.kind === 'other-request') throw keyReused();
     const body = await placedBefore(key, request);

@@ -91,6 +91,8 @@ export function inboxNamePath(table: string, queueName: string, index: number): 
 export interface DirectoryParameter {
   readonly name: string;
   readonly value: string;
+  /** The account that it is in: the queues that an entry names must be there, too. @default not checked */
+  readonly account?: string | undefined;
   /** When it was last changed, epoch milliseconds. */
   readonly changedAt?: number | undefined;
 }
@@ -122,17 +124,39 @@ export function readDirectories(parameters: readonly DirectoryParameter[]): Dire
     }));
 }
 
-function entry<E>({ name, value }: DirectoryParameter, required: keyof E & string): E {
+function entry<E>({ name, value, account }: DirectoryParameter, required: keyof E & string): E {
   try {
     const parsed = JSON.parse(value) as Record<string, unknown>;
+    if (account !== undefined) refuseForeignQueues(name, parsed, account);
     if (typeof parsed[required] === 'string') return parsed as E;
-  } catch {
+  } catch (error) {
+    if (error instanceof MailroomError) throw error;
     // no JSON
   }
   throw new MailroomError(
     'BAD_DIRECTORY',
     `The parameter ${name} is not what Mailroom writes there. It was changed by hand: see "To deploy a stack again" in docs/operating.md.`,
   );
+}
+
+/** The members of an entry that are queue URLs. */
+const QUEUES = ['queue', 'deadLetterQueue', 'undeliveredQueue', 'failureQueue'];
+
+/**
+ * A repair sends payloads to the queues of the directory, and whoever may write a parameter must not be able to send them to
+ * another account. The host of a URL is never used: every SQS client goes to the endpoint of its own region.
+ */
+function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknown>>, account: string): void {
+  for (const member of QUEUES) {
+    const url = entry[member];
+    if (url === undefined || new RegExp(`^https?://[^/]+/${account}/[\\w-]+(\\.fifo)?$`).test(String(url)))
+      continue;
+    throw new MailroomError(
+      'BAD_DIRECTORY',
+      `The parameter ${name} names ${JSON.stringify(url)} as its ${member}, which is no queue of the account ${account}. It was changed by ` +
+        'hand: see "To deploy a stack again" in docs/operating.md. Nothing was sent.',
+    );
+  }
 }
 
 /** What a consumer subscribes to. */

@@ -63,9 +63,11 @@ export async function readEntryVersions(
 async function parametersUnder(client: SSMClient, path: string): Promise<DirectoryParameter[]> {
   const found: DirectoryParameter[] = [];
   for await (const page of paginateGetParametersByPath({ client }, { Path: path, Recursive: true })) {
-    for (const { Name, Value, LastModifiedDate } of page.Parameters ?? []) {
+    for (const { Name, Value, ARN, LastModifiedDate } of page.Parameters ?? []) {
+      // arn:aws:ssm:<region>:<account>:parameter/…
+      const account = ARN?.split(':')[4];
       if (Name !== undefined && Value !== undefined)
-        found.push({ name: Name, value: Value, changedAt: LastModifiedDate?.getTime() });
+        found.push({ name: Name, value: Value, account, changedAt: LastModifiedDate?.getTime() });
     }
   }
   return found;

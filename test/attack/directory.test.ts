@@ -1,0 +1,54 @@
+import { SSMClient } from '@aws-sdk/client-ssm';
+import { describe, expect, it } from 'vitest';
+import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
+import { readDirectory } from '../../lambdas/runtime/operate/ssm-directory.ts';
+
+const ACCOUNT = '111122223333';
+const QUEUE = `https://sqs.eu-west-1.amazonaws.com/${ACCOUNT}/payments`;
+
+/** Parameter Store, as far as a page of parameters goes. */
+const store = (consumer: object): SSMClient => {
+  const parameters = {
+    '/mailroom/events/mailroom': { table: 'events', failureQueue: QUEUE },
+    '/mailroom/events/consumers/payments': consumer,
+  };
+  const Parameters = Object.entries(parameters).map(([Name, value]) => ({
+    Name,
+    Value: JSON.stringify(value),
+    ARN: `arn:aws:ssm:eu-west-1:${ACCOUNT}:parameter${Name}`,
+  }));
+  return Object.assign(new SSMClient({ region: 'eu-west-1' }), { send: async () => ({ Parameters }) });
+};
+const queues = { name: 'payments', queue: QUEUE, deadLetterQueue: QUEUE, undeliveredQueue: QUEUE };
+
+describe('a directory entry that was changed by an attacker', () => {
+  it.each(['queue', 'deadLetterQueue', 'undeliveredQueue'])(
+    'cannot name a queue of another account as its %s',
+    async (member) => {
+      const foreign = 'https://sqs.eu-west-1.amazonaws.com/999988887777/payments';
+      await expect(readDirectory(store({ ...queues, [member]: foreign }), 'events')).rejects.toThrow(
+        `The parameter /mailroom/events/consumers/payments names "${foreign}" as its ${member}, which is no queue of the account ${ACCOUNT}.`,
+      );
+    },
+  );
+
+  it.each([
+    ['nothing that is a URL', 'payments'],
+    ['an account in the host or the query', `https://${ACCOUNT}/999988887777/q?/${ACCOUNT}/q`],
+    ['a path below the queue', `${QUEUE}/../../999988887777/q`],
+    ['a number', 7],
+  ])('is refused with %s', async (_what, queue) => {
+    await expect(readDirectory(store({ ...queues, queue }), 'events')).rejects.toThrow(
+      /is no queue of the account/,
+    );
+  });
+
+  it('is read as long as its queues are of its own account', async () => {
+    const { consumers } = await readDirectory(store(queues), 'events');
+    expect(consumers).toEqual([expect.objectContaining(queues)]);
+  });
+
+  it('cannot lead a client to a host: every client goes to the endpoint of its region', () => {
+    expect(clientSettings.useQueueUrlAsEndpoint).toBe(false);
+  });
+});
