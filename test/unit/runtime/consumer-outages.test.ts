@@ -48,6 +48,7 @@ const OUTAGES: [string, readonly (keyof Table)[], () => Error][] = [
   ],
   ['cannot use its key', ALL, () => named('KMSAccessDeniedException')],
   ['refuses the function', ALL, () => named('AccessDeniedException')],
+  ['refuses transactions to the function', ['transact'], () => named('AccessDeniedException')],
   ['fails inside', ALL, () => Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 500 } })],
 ];
 
@@ -179,6 +180,8 @@ test.each([
   [named('ProvisionedThroughputExceededException'), true],
   [named('ResourceNotFoundException'), true],
   [named('CredentialsProviderError'), true],
+  [Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 500 } }), true],
+  [Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 400 } }), false],
   [undefined, false],
 ])('%s is an outage: %s', (error, outage) => {
   expect(isOutage(error)).toBe(outage);
