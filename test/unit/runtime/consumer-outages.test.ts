@@ -115,6 +115,21 @@ describe('an outage', () => {
     expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
+  test('in the first run of a transactional handler, which needs no claim, is no failure of the handler', async () => {
+    const parts = bench();
+    const event = send(parts);
+    const table = outUntil(parts, parts.clock.now() + 20_000, ['transact'], () =>
+      named('ThrottlingException'),
+    );
+    const handler = transactional(ThingHappened, async () => ({ writes: [domainRow] }));
+    await consumer(parts, [handler], table).deliver();
+    expect(inboxRow(parts, event)).toBeUndefined();
+    expect(parts.telemetry.counted('TableFailures')).toBe(1);
+    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+    const waits = (parts.queue.messages()[0]?.visibleAt ?? 0) - parts.clock.now();
+    expect(waits).toBeGreaterThan(45_000);
+  });
+
   test("is not what a provider's failure looks like: that counts", async () => {
     const parts = bench();
     const event = send(parts);
