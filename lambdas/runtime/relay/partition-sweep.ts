@@ -57,10 +57,13 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
         cursor,
       });
       const rows = page.items.flatMap((item) => pendingRow(item) ?? []);
-      // PENDING, but not as Mailroom writes it: nobody can publish it, and nobody must overlook it.
+      // PENDING, but not as this version writes it: it cannot be published, and must not be overlooked.
       const unreadable = page.items.length - rows.length;
       if (unreadable > 0)
-        telemetry.log.error('Outbox rows cannot be read; mend them by hand', { pk, unreadable });
+        telemetry.log.error(
+          'Outbox rows cannot be read: deploy the version that wrote them, or fix them by hand',
+          { pk, unreadable },
+        );
       found += unreadable;
       left += unreadable;
       const now = clock.now();
