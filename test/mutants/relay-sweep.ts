@@ -112,6 +112,7 @@ export const relaySweepMutants: readonly Mutant[] = [
       rule: 'a pointer goes only when its minute is clean',
       from: 'if (left > 0) await unsettledMinutes.put(shard, minute); else await',
       to: 'await',
+      killers: unit('relay-sweep-steps'),
     },
     {
       rule: 'a minute is found clean only by a strongly consistent read',

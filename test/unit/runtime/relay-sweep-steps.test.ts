@@ -113,6 +113,21 @@ describe('a step of the sweep that fails does not hold up the newer minutes:', (
     expect(pointers(parts)).toMatchObject([{ SK: parts.oldMinute }]);
   });
 
+  test('an unsettled minute in which something is left keeps its pointer, also in a pass in which it comes to no age', async () => {
+    const parts = bench();
+    await parts.outbox.commit({ events: [parts.happened(1)] });
+    const [row] = parts.rows();
+    const key = { PK: row?.PK ?? '', SK: row?.SK ?? '' };
+    const leaseUntil = parts.clock.now() + 10 * MINUTE_MS;
+    await parts.memory.updateEach([{ key, set: { leaseUntil }, when: { status: 'PENDING' } }]);
+    await parts.clock.advance(2 * MINUTE_MS);
+    for (let pass = 1; pass <= 3; pass += 1) {
+      await expect(sweeper(parts).pass()).resolves.toMatchObject({ pending: 1 });
+      expect(pointers(parts)).toHaveLength(1);
+      await parts.clock.advance(40_000);
+    }
+  });
+
   test('a pass that has no time left for all of the unsettled minutes is not complete, though nothing failed', async () => {
     const parts = await twoMinutes();
     for (let n = 0; n < 8; n += 1) {
