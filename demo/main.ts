@@ -33,6 +33,7 @@ async function run(engine: Engine, options: Options): Promise<Receipt> {
   const reader = createReader(outputs);
   const shop = createShop({ outputs, endpoint: engine.endpoint, runId });
   await shop.stockUp();
+  const deadLettersBefore = await reader.deadLetters();
 
   say(
     `Placing ${options.orders} orders, ${options.rate} a second; every ${SOLD_OUT_EVERY}th is for goods that are sold out, and some ` +
@@ -76,7 +77,7 @@ async function run(engine: Engine, options: Options): Promise<Receipt> {
   }
   endProgress();
   const repeats = await placement;
-  return receiptOf(readings, { orders: options.orders, repeats, resent });
+  return receiptOf(readings, { orders: options.orders, repeats, resent, deadLettersBefore });
 }
 
 async function demo(options: Options): Promise<void> {

@@ -68,6 +68,8 @@ export interface Readings {
 export interface Reader {
   /** @param runId - every customer and SKU of the run begins with it */
   read(runId: string): Promise<Readings>;
+  /** The number of messages in all dead-letter queues. */
+  deadLetters(): Promise<number>;
 }
 
 /** Makes the reader of one deployment. The SDK clients take the endpoint from the environment. */
@@ -102,6 +104,7 @@ export function createReader(outputs: Outputs): Reader {
   }
 
   return {
+    deadLetters: () => depth('DlqUrl'),
     read: async (runId) => {
       // The queues first: what has left them by then is in the tables.
       const [queued, deadLetters] = await Promise.all([depth('QueueUrl'), depth('DlqUrl')]);

@@ -44,6 +44,8 @@ export interface Sent {
   readonly orders: number;
   readonly repeats: readonly Repeat[];
   readonly resent: readonly Resent[];
+  /** The messages that were in the dead-letter queues before the run: an engine may be shared. @default 0 */
+  readonly deadLettersBefore?: number;
 }
 
 /** How far a run has come. */
@@ -79,7 +81,10 @@ export function progressOf(readings: Readings, ordersAsked: number): Progress {
 }
 
 /** Makes the receipt of a run that has come to rest, or has got stuck. */
-export function receiptOf(readings: Readings, sent: Sent): Receipt {
+export function receiptOf(all: Readings, sent: Sent): Receipt {
+  // Not below 0: someone may have redriven an old one meanwhile.
+  const deadLetters = Math.max(0, all.deadLetters - (sent.deadLettersBefore ?? 0));
+  const readings = { ...all, deadLetters };
   const { orders, events, inbox, charges, refunds, emails } = readings;
   const due = emailsDue(readings);
   const caused = new Map<string, number>();
@@ -112,7 +117,7 @@ export function receiptOf(readings: Readings, sent: Sent): Receipt {
   };
   const absorbedMessages = sent.resent.filter(
     ({ consumer, eventId }) =>
-      readings.queued + readings.deadLetters === 0 &&
+      readings.queued + deadLetters === 0 &&
       inbox[consumer].get(eventId)?.status === 'PROCESSED' &&
       once[consumer](eventId, orderIds.get(eventId) ?? ''),
   );

@@ -8,6 +8,16 @@ import type { Item, Key } from './table.ts';
 /** The version of the stored shape, carried by every item. Raise it when a shape changes, and say how old rows read. */
 export const SCHEMA = 1;
 
+/**
+ * Whether this version knows the shape of a row. Every version writes its schema, so a row without one is not of a newer version.
+ *
+ * @param schema - the row's attribute, as it was read
+ */
+export function isKnownSchema(schema: unknown): boolean {
+  if (schema === undefined) return true;
+  return typeof schema === 'number' && Number.isSafeInteger(schema) && schema >= 1 && schema <= SCHEMA;
+}
+
 /** The TTL attribute, epoch **seconds**. Only on rows that nobody has to work on any more. */
 export const EXPIRES_AT = 'expiresAt';
 

@@ -4,7 +4,13 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeEffectMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/effect-persistence.ts',
-    unit('consumer-effects', 'consumer-effect-calls', 'consumer-fences', 'consumer-lost-answers'),
+    unit(
+      'consumer-effects',
+      'consumer-effect-calls',
+      'consumer-stored-effects',
+      'consumer-fences',
+      'consumer-lost-answers',
+    ),
     [
       {
         rule: 'an effect that was released can be run again',

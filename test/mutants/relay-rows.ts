@@ -158,6 +158,11 @@ export const relayRowMutants: readonly Mutant[] = [
       to: '',
     },
     {
+      rule: 'a row of a schema that this version does not know is left alone',
+      from: 'if (!isKnownSchema(row.schema)) return undefined;',
+      to: '',
+    },
+    {
       rule: 'only a PENDING row is published',
       from: "row.status !== 'PENDING' ||",
       to: '',

@@ -131,13 +131,6 @@ export const relaySweepPassMutants: readonly Mutant[] = [
       to: 'minute + MINUTE_MS + ageMs < now',
     },
     {
-      rule: 'a minute whose age was passed right at the start of a pass was read by the one before',
-      from: 'if (at > since)',
-      to: 'if (at >= since)',
-      equivalent:
-        'The first minute that is looked at came to its age after the start, whatever the start is.',
-    },
-    {
       rule: 'the youngest minutes reach back to the first age',
       from: '[2, 1, 0]',
       to: '[1, 0]',

@@ -32,23 +32,9 @@ export const relaySweepMutants: readonly Mutant[] = [
         to: '',
       },
       {
-        rule: 'a row that cannot be read keeps the pointer of its minute',
-        from: 'found += unreadable;',
-        to: '',
-        equivalent:
-          'Where something is left, the pointer was just put under a fresh token, and is not removed under the one before.',
-      },
-      {
         rule: 'a row under a lease keeps its minute unsettled',
         from: 'if (settled.has(row.eventId)) continue; left += 1;',
         to: 'if (settled.has(row.eventId) || !due.includes(row)) continue; left += 1;',
-      },
-      {
-        rule: 'a minute is clean only when no PENDING row was found in it',
-        from: 'found += 1;',
-        to: '',
-        equivalent:
-          'Where something is left, the pointer has a fresh token; where everything was marked, the minute is clean one pass earlier.',
       },
       {
         rule: 'a minute is read as consistently as its reader needs',
@@ -119,15 +105,14 @@ export const relaySweepMutants: readonly Mutant[] = [
     },
     {
       rule: 'a minute that is unsettled still gets a fresh token',
-      from: 'if (left > 0) await unsettledMinutes.put(shard, minute); if (found',
-      to: 'if (found',
+      from: 'if (left > 0) await unsettledMinutes.put(shard, minute); else',
+      to: 'if (left === 0)',
     },
     {
       rule: 'a pointer goes only when its minute is clean',
-      from: 'if (found > 0) return;',
-      to: '',
-      equivalent:
-        'Where something is left, the pointer has a fresh token; where everything was marked, the minute is clean one pass earlier.',
+      from: 'if (left > 0) await unsettledMinutes.put(shard, minute); else await',
+      to: 'await',
+      killers: unit('relay-sweep-steps'),
     },
     {
       rule: 'a minute is found clean only by a strongly consistent read',

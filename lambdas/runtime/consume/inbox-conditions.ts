@@ -123,7 +123,8 @@ export function createConditions(clock: Clock, memory: InboxMemory): Conditions 
   const tooOld = (message: Message) => memory.forgotten(message.eventId) !== undefined;
 
   function claimable(message: Message, alone: boolean) {
-    const failed = alone ? '#status = :FAILED' : '(#status = :FAILED AND NOT unfinished >= :aloneFrom)';
+    // AND binds more tightly than OR. In parentheses of its own it would be refused where it stands alone: `((…))`.
+    const failed = alone ? '#status = :FAILED' : '#status = :FAILED AND NOT unfinished >= :aloneFrom';
     return {
       condition: `(${[...unknown(message), failed].join(' OR ')}) AND ${NOT_REJECTED}`,
       values: {

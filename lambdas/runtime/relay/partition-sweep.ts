@@ -24,14 +24,14 @@ export interface SweepDeps {
  *
  * @param minute - as it stands in the key
  * @param consistent - whether it is read strongly consistently
- * @returns how many PENDING rows it found, and how many of them it leaves so, whoever holds their lease
+ * @returns how many rows it leaves PENDING, whoever holds their lease
  */
 export type PartitionSweep = (
   shard: number,
   minute: string,
   consistent: boolean,
   tally: Tally,
-) => Promise<{ readonly found: number; readonly left: number }>;
+) => Promise<number>;
 
 /** What the bus failed to take is due again after so many sweeps: until then it does not stand in front of others. */
 const BUS_BACKOFF_SWEEPS = 3;
@@ -43,7 +43,6 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
 
   return async (shard, minute, consistent, tally) => {
     const pk = outboxPartition(minute, shard);
-    let found = 0;
     let left = 0;
     let oldest = Number.POSITIVE_INFINITY;
     let leaseUntil = Number.POSITIVE_INFINITY;
@@ -57,17 +56,18 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
         cursor,
       });
       const rows = page.items.flatMap((item) => pendingRow(item) ?? []);
-      // PENDING, but not as Mailroom writes it: nobody can publish it, and nobody must overlook it.
+      // PENDING, but not as this version writes it: it cannot be published, and must not be overlooked.
       const unreadable = page.items.length - rows.length;
       if (unreadable > 0)
-        telemetry.log.error('Outbox rows cannot be read; mend them by hand', { pk, unreadable });
-      found += unreadable;
+        telemetry.log.error(
+          'Outbox rows cannot be read: deploy the version that wrote them, or fix them by hand',
+          { pk, unreadable },
+        );
       left += unreadable;
       const now = clock.now();
       const due = rows.filter((row) => row.leaseUntil + CLOCK_SKEW_MS < now);
       const { settled, served } = await publishDue(relayOf(shard), due, tally);
       for (const row of rows) {
-        found += 1;
         if (settled.has(row.eventId)) continue;
         left += 1;
         oldest = Math.min(oldest, eventIdTime(row.eventId));
@@ -77,7 +77,7 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
     } while (cursor !== undefined);
     if (left > 0) tally.left.set(pk, { rows: left, oldest, leaseUntil });
     else tally.left.delete(pk);
-    return { found, left };
+    return left;
   };
 
   /**

@@ -1,6 +1,6 @@
 import type { BusEntry } from '../bus/event-bus.ts';
 import { isEventId, outboxKeyOf } from '../event-id.ts';
-import type { OutboxRow } from '../rows.ts';
+import { isKnownSchema, type OutboxRow } from '../rows.ts';
 import type { Item, Key } from '../table.ts';
 
 /** A PENDING row as somebody read it. */
@@ -17,10 +17,14 @@ export interface PendingRow {
  * Views an item as a PENDING outbox row, whoever wrote it. A row without what a publish needs keeps what it has:
  * PutEvents refuses it, and it ends DEAD where it can be seen.
  *
- * @returns `undefined` when the item is no outbox row at all, or is not PENDING
+ * Invariant: a row of a schema that this version does not know is never published, claimed or marked. Its attributes may mean
+ * something else. It keeps its minute unsettled and is reported, until a relay of the version that wrote it is deployed.
+ *
+ * @returns `undefined` when the item is not an outbox row, is not PENDING, or has an unknown schema
  */
 export function pendingRow(item: Item): PendingRow | undefined {
   const row = item as Partial<OutboxRow>;
+  if (!isKnownSchema(row.schema)) return undefined;
   const eventId = typeof row.SK === 'string' ? row.SK.slice('EVENT#'.length) : undefined;
   if (typeof row.PK !== 'string' || typeof row.SK !== 'string' || !isEventId(eventId)) return undefined;
   // A copy in another partition is not the event's row: nobody would look for it there.

@@ -119,8 +119,8 @@ export function createRelayStream(
    * back everything from the first failure on, what was published too.
    */
   function untilNoLongerFresh(youngest: number): number {
-    // recordedAt is cut to the second, and the next delivery may be read under another clock.
-    const longest = 1_000 + FRESH_MS + CLOCK_SKEW_MS;
+    // The next delivery has the same recordedAt, and may be read under another clock.
+    const longest = FRESH_MS + CLOCK_SKEW_MS;
     return Math.min(longest, youngest + longest - clock.now());
   }
 }

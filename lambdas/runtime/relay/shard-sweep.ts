@@ -85,10 +85,9 @@ export function createShardSweep(
   async function sweepUnsettled(pointer: UnsettledPointer, tally: Tally): Promise<void> {
     const shard = Number(pointer.PK.slice('SWEEP#'.length));
     const minute = pointer.SK;
-    const { found, left } = await sweepPartition(shard, minute, true, tally);
+    const left = await sweepPartition(shard, minute, true, tally);
     if (left > 0) await unsettledMinutes.put(shard, minute);
-    if (found > 0) return; // if they are all published now, the next pass finds it clean
-    await unsettledMinutes.remove(pointer);
+    else await unsettledMinutes.remove(pointer);
   }
 
   return {
@@ -98,7 +97,7 @@ export function createShardSweep(
         const at = `${minute} of shard ${shard}`;
         let clean = false;
         const read = await attempt(`sweep ${at}`, tally, async () => {
-          clean = (await sweepPartition(shard, minute, consistent, tally)).left === 0;
+          clean = (await sweepPartition(shard, minute, consistent, tally)) === 0;
         });
         if (clean || !pointers) return read;
         return attempt(`leave ${at} unsettled`, tally, () => unsettledMinutes.put(shard, minute));

@@ -31,11 +31,11 @@ export function minutesToSweep(since: number, now: number): string[] {
   const crossings: { readonly minute: number; readonly at: number }[] = [];
   for (const age of SWEEP_AGES_MINUTES) {
     const ageMs = age * MINUTE_MS;
-    // A minute ends at its start + 1 minute; its crossing is its end + age, which must lie in (since, now].
+    // A minute ends at its start + 1 minute; its crossing is its end + age, which must lie in (since, now]. That of `first` is the
+    // first after `since`.
     const first = Math.floor((since - ageMs) / MINUTE_MS) * MINUTE_MS;
     for (let minute = first; minute + MINUTE_MS + ageMs <= now; minute += MINUTE_MS) {
-      const at = minute + MINUTE_MS + ageMs;
-      if (at > since) crossings.push({ minute, at });
+      crossings.push({ minute, at: minute + MINUTE_MS + ageMs });
     }
   }
   crossings.sort((a, b) => a.at - b.at || a.minute - b.minute);

@@ -129,6 +129,24 @@ test.each<[string, Partial<Readings>, object, string]>([
   expect(printReceipt(receipt(change))).toContain('Something is wrong');
 });
 
+test('dead letters that were there before the run are not its own', () => {
+  const sent = { orders: 1, repeats: [], resent: [], deadLettersBefore: 2 };
+  expect(receiptOf(readings({ deadLetters: 2 }), sent).problems).toEqual([]);
+  // An operator may have taken one out meanwhile.
+  expect(receiptOf(readings({ deadLetters: 1 }), sent).problems).toEqual([]);
+  expect(receiptOf(readings({ deadLetters: 3 }), sent).problems).toEqual([
+    '1 messages are in a dead-letter queue',
+  ]);
+});
+
+test('duplicates are absorbed beside dead letters that were there before the run', () => {
+  const read = readings({ deadLetters: 2 });
+  const eventId = read.events[0]?.envelope.eventId ?? '';
+  const sent = { orders: 1, repeats: [], resent: [{ consumer: 'payments' as const, eventId }] };
+  expect(receiptOf(read, { ...sent, deadLettersBefore: 2 }).duplicatesAbsorbed).toBe(1);
+  expect(receiptOf(read, sent).duplicatesAbsorbed).toBe(0);
+});
+
 test('an event that is not published, and a message that is not processed, are problems and no rest', () => {
   const pending = readings();
   Object.assign(pending.events[1]?.row ?? {}, { status: 'PENDING', publishedAt: undefined });

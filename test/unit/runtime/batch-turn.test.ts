@@ -5,8 +5,9 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Message } from '../../../lambdas/runtime/consume/inbox-conditions.ts';
 import { createOutcomes } from '../../../lambdas/runtime/consume/message-outcome.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
+import type { Table } from '../../../lambdas/runtime/table.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
-import { CONSUMER, consumer, envelope, send } from './consumer-rig.ts';
+import { CONSUMER, consumer, envelope, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 /** A message of a batch: its name, how often it was received, and whether it must run alone. */
 interface Received {
@@ -121,21 +122,59 @@ describe('in a batch', () => {
   });
 });
 
-test('whatever makes room is shown again before a message that must run alone starts', async () => {
-  const parts = bench();
+/** An event whose message was received twice, and whose claims ended twice without a result: it must run alone. */
+async function suspectIn(parts: Parts, unfinished: number) {
   const suspect = send(parts, { aggregateId: 'suspect' });
   for (const _ of ['first', 'second']) {
     parts.queue.receive();
     await parts.clock.advance(60_000);
   }
-  const row = { schema: 1, status: 'FAILED', fence: 'theirs', attempts: 1, unfinished: 2 };
+  const row = { schema: 1, status: 'FAILED', fence: 'theirs', attempts: 1, unfinished };
   await parts.memory.write({ Put: { Item: { ...inboxKey(CONSUMER, suspect.eventId), ...row } } });
+  return suspect;
+}
+
+test('whatever makes room is shown again before a message that must run alone starts, however long SQS takes', async () => {
+  const parts = bench();
+  await suspectIn(parts, 2);
   send(parts, { aggregateId: 'other' });
   const shown: number[] = [];
   const handler = leased(ThingHappened, async () => {
     shown.push(parts.queue.messages().filter(({ visibleAt }) => visibleAt <= parts.clock.now()).length);
   });
+  const change = parts.queue.changeVisibility.bind(parts.queue);
+  vi.spyOn(parts.queue, 'changeVisibility').mockImplementation(async (...args) => {
+    await parts.clock.sleep(500);
+    await change(...args);
+  });
   const { failed } = await consumer(parts, [handler]).deliver();
   expect(shown).toEqual([1]);
   expect(failed).toHaveLength(1);
+});
+
+test('a message that must run alone only since its row was read is not claimed in company', async () => {
+  const parts = bench();
+  const suspect = await suspectIn(parts, 1);
+  send(parts, { aggregateId: 'other' });
+  const get: Table['get'] = async (...args) => {
+    const row = await parts.memory.get(...args);
+    // Meanwhile a second worker claims it, and dies.
+    await parts.memory.write({
+      Update: {
+        Key: { ...inboxKey(CONSUMER, suspect.eventId) },
+        UpdateExpression: 'SET unfinished = :two',
+        ExpressionAttributeValues: { ':two': 2 },
+      },
+    });
+    return row;
+  };
+  const ran: string[] = [];
+  const handler = leased(ThingHappened, async ({ aggregateId }) => void ran.push(aggregateId));
+  const { deliver } = consumer(parts, [handler], { ...parts.memory, get });
+  await deliver();
+  expect(ran).toEqual(['other']);
+  expect(inboxRow(parts, suspect)).toMatchObject({ status: 'FAILED', unfinished: 2 });
+  await parts.clock.advance(60_000);
+  await deliver();
+  expect(ran).toEqual(['other', 'suspect']);
 });

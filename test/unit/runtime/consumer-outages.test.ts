@@ -48,6 +48,7 @@ const OUTAGES: [string, readonly (keyof Table)[], () => Error][] = [
   ],
   ['cannot use its key', ALL, () => named('KMSAccessDeniedException')],
   ['refuses the function', ALL, () => named('AccessDeniedException')],
+  ['refuses transactions to the function', ['transact'], () => named('AccessDeniedException')],
   ['fails inside', ALL, () => Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 500 } })],
 ];
 
@@ -112,6 +113,21 @@ describe('an outage', () => {
     });
     expect(parts.telemetry.counted('TableFailures')).toBe(1);
     expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+  });
+
+  test('in the first run of a transactional handler, which needs no claim, is no failure of the handler', async () => {
+    const parts = bench();
+    const event = send(parts);
+    const table = outUntil(parts, parts.clock.now() + 20_000, ['transact'], () =>
+      named('ThrottlingException'),
+    );
+    const handler = transactional(ThingHappened, async () => ({ writes: [domainRow] }));
+    await consumer(parts, [handler], table).deliver();
+    expect(inboxRow(parts, event)).toBeUndefined();
+    expect(parts.telemetry.counted('TableFailures')).toBe(1);
+    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+    const waits = (parts.queue.messages()[0]?.visibleAt ?? 0) - parts.clock.now();
+    expect(waits).toBeGreaterThan(45_000);
   });
 
   test("is not what a provider's failure looks like: that counts", async () => {
@@ -179,6 +195,8 @@ test.each([
   [named('ProvisionedThroughputExceededException'), true],
   [named('ResourceNotFoundException'), true],
   [named('CredentialsProviderError'), true],
+  [Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 500 } }), true],
+  [Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 400 } }), false],
   [undefined, false],
 ])('%s is an outage: %s', (error, outage) => {
   expect(isOutage(error)).toBe(outage);

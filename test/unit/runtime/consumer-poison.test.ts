@@ -116,6 +116,21 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
     }
   });
 
+  test('messages too old to run that come again beside others are still rejected: no outage, no delay', async () => {
+    const parts = bench();
+    const handle = vi.fn(async () => ({}));
+    const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
+    const sent = [2, 3].map((shard) => send(parts, { eventId: mintEventId(Date.UTC(2025, 0, 1), shard) }));
+    for (let receive = 1; receive <= 3; receive += 1) {
+      await deliver();
+      for (const event of sent) expect(inboxRow(parts, event)).toMatchObject({ reason: 'EVENT_TOO_OLD' });
+      for (const { visibleAt } of parts.queue.messages())
+        expect(visibleAt).toBeLessThanOrEqual(parts.clock.now());
+    }
+    expect(parts.telemetry.counted('TableFailures')).toBe(0);
+    expect(handle).not.toHaveBeenCalled();
+  });
+
   test.each([[undefined], [{}], [{ Records: 'x' }], [{ Records: [null, {}, { messageId: 7 }] }]])(
     'an event like %j fails nobody',
     async (event) => {

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { retryDelayMs, retrySpanMs } from '../../../lambdas/runtime/consume/retry-schedule.ts';
+import {
+  retryDelayMs,
+  retrySpanMs,
+  suspectDelayMs,
+} from '../../../lambdas/runtime/consume/retry-schedule.ts';
 import { RetryLater } from '../../../lambdas/runtime/errors.ts';
 import { consumerConfig as defaultConfig } from '../../../lambdas/runtime/testing.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
@@ -42,6 +46,15 @@ describe('the default retry schedule', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
     expect(parts.queue.deadLetters()).toEqual([]);
   });
+});
+
+test('messages that must run alone are spread over half a minute at first, over more the longer they wait, over 15 minutes at most', () => {
+  for (const receives of [1, 4, 20, 100]) expect(suspectDelayMs(receives, 0)).toBe(1_000);
+  expect(suspectDelayMs(1, 1)).toBeGreaterThan(30_000);
+  expect(suspectDelayMs(1, 0.5)).toBeGreaterThan(15_000);
+  expect(suspectDelayMs(4, 1)).toBe(60_000);
+  expect(suspectDelayMs(8, 1)).toBe(120_000);
+  expect(suspectDelayMs(100, 1)).toBe(15 * MINUTE_MS);
 });
 
 describe('a handler that throws RetryLater', () => {

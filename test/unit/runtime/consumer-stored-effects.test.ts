@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { effectKey } from '../../../lambdas/runtime/rows.ts';
+import type { Item } from '../../../lambdas/runtime/table.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, inboxRow, send } from './consumer-rig.ts';
 
@@ -51,22 +52,27 @@ describe('an effect', () => {
   });
 
   test.each([
-    ['IN_PROGRESS', {}],
-    ['COMPLETED', { result: '"theirs"' }],
-  ])('is not finished when it is %s under the fencing token of another worker', async (status, more) => {
+    ['IN_PROGRESS under the fencing token of another worker', { status: 'IN_PROGRESS', fence: 'other' }],
+    ['COMPLETED under the fencing token of another worker', { status: 'COMPLETED', fence: 'other' }],
+    ['IN_PROGRESS by another call', { status: 'IN_PROGRESS', run: 2 }],
+    ['COMPLETED by another call', { status: 'COMPLETED', run: 2 }],
+    ['RELEASED', { status: 'RELEASED' }],
+  ])('is not finished when it is %s', async (_what, change) => {
     const parts = bench();
     const event = send(parts);
     const key = effectKey(CONSUMER, event.eventId, 'charge');
-    const theirs = { ...key, schema: 1, status, fence: 'other', endsBy: 1, startedAt: 1, ...more };
+    let theirs: Item = {};
     const codes: unknown[] = [];
     const handler = leased(ThingHappened, async (_event, ctx) => {
       const charged = ctx.once('charge', async () => {
+        theirs = { ...parts.memory.item(key), result: '"theirs"', ...change };
         await parts.memory.write({ Put: { Item: theirs } });
         return 'ours';
       });
       await charged.catch((error: { code: string }) => codes.push(error.code));
     });
     await consumer(parts, [handler]).deliver();
+    expect(theirs).toMatchObject({ schema: 1, ...change });
     expect(codes).toEqual(['FENCE_LOST']);
     expect(parts.memory.item(key)).toMatchObject(theirs);
   });

@@ -156,6 +156,18 @@ describe('a transactional handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
+  test('is refused at its first run already a commit that a redrive would have no room for', async () => {
+    const parts = bench();
+    const writes = Array.from({ length: 99 }, (_, n) => ({
+      Put: { Item: { PK: `THING#${n}`, SK: 'THING', schema: 1 } },
+    }));
+    send(parts);
+    await consumer(parts, [transactional(ThingHappened, async () => ({ writes }))]).deliver();
+    expect(parts.memory.items().filter(({ SK }) => SK === 'THING')).toEqual([]);
+    const [failure] = parts.telemetry.lines().filter(({ level }) => level === 'error');
+    expect(failure?.extra).toMatchObject({ error: { code: 'TRANSACTION_TOO_LARGE' } });
+  });
+
   test('rejected, then redriven, is processed and its pointer goes with the same transaction', async () => {
     const parts = bench();
     let fixed = false;

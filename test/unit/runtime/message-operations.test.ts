@@ -203,6 +203,37 @@ describe('to resolve a message', () => {
     },
   );
 
+  test.each<[string, object | undefined, object, object]>([
+    ['its worker completed it', { status: 'PROCESSING' }, { status: 'PROCESSED' }, { status: 'processed' }],
+    [
+      'it came for the first time',
+      undefined,
+      { status: 'PROCESSING', leaseUntil: Date.UTC(2100, 0, 1) },
+      { status: 'leased', until: Date.UTC(2100, 0, 1) + CLOCK_SKEW_MS },
+    ],
+    [
+      'it failed once more',
+      { status: 'FAILED' },
+      { status: 'FAILED', fence: 'of another attempt at each look' },
+      { status: 'leased' },
+    ],
+  ])('is refused when between each look and its write %s', async (_what, before, change, decided) => {
+    const parts = await message(async () => {});
+    if (before !== undefined) await parts.put(before);
+    const { get } = parts.memory;
+    let looks = 0;
+    parts.memory.get = async (...args) => {
+      const seen = await get(...args);
+      looks += 1;
+      const fence = 'fence' in change ? { fence: `${change.fence} ${looks}` } : {};
+      await parts.put({ ...change, ...fence });
+      return seen;
+    };
+    expect(await parts.resolve()).toMatchObject(decided);
+    expect(parts.row()).toMatchObject({ status: (change as { status: string }).status });
+    expect(parts.row()).not.toHaveProperty('resolvedBy');
+  });
+
   test('by force takes it from the worker that holds it, and this worker can write nothing any more', async () => {
     let verdict: unknown;
     const parts: Awaited<ReturnType<typeof message>> = await message(async () => {

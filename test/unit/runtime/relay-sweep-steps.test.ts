@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
-import type { Write } from '../../../lambdas/runtime/table.ts';
+import type { Table, Write } from '../../../lambdas/runtime/table.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { bench, consumerConfig } from '../../support/runtime-bench.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
@@ -110,7 +110,39 @@ describe('a step of the sweep that fails does not hold up the newer minutes:', (
       complete: false,
     });
     expect(parts.publishedIds()).toEqual([parts.newEvent]);
-    expect(pointers(parts)).toMatchObject([{ SK: parts.oldMinute }, { SK: parts.newMinute }]);
+    expect(pointers(parts)).toMatchObject([{ SK: parts.oldMinute }]);
+  });
+
+  test('an unsettled minute in which something is left keeps its pointer, also in a pass in which it comes to no age', async () => {
+    const parts = bench();
+    await parts.outbox.commit({ events: [parts.happened(1)] });
+    const [row] = parts.rows();
+    const key = { PK: row?.PK ?? '', SK: row?.SK ?? '' };
+    const leaseUntil = parts.clock.now() + 10 * MINUTE_MS;
+    await parts.memory.updateEach([{ key, set: { leaseUntil }, when: { status: 'PENDING' } }]);
+    await parts.clock.advance(2 * MINUTE_MS);
+    for (let pass = 1; pass <= 3; pass += 1) {
+      await expect(sweeper(parts).pass()).resolves.toMatchObject({ pending: 1 });
+      expect(pointers(parts)).toHaveLength(1);
+      await parts.clock.advance(40_000);
+    }
+  });
+
+  test('a pass that has no time left for all of the unsettled minutes is not complete, though nothing failed', async () => {
+    const parts = await twoMinutes();
+    for (let n = 0; n < 8; n += 1) {
+      const pointer = { PK: 'SWEEP#00', SK: `2025-01-01T00:0${n}`, schema: 1, token: `${n}` };
+      await parts.memory.write({ Put: { Item: pointer } });
+    }
+    const { memory, clock } = parts;
+    const query: Table['query'] = async (wanted) => {
+      if (wanted.consistent) await clock.sleep(15_000);
+      return memory.query(wanted);
+    };
+    const sweep = sweeper({ ...parts, table: { ...memory, query } }, SHARDS);
+    await expect(sweep.pass()).resolves.toMatchObject({ published: 2, complete: false });
+    expect(parts.telemetry.counted('SweepFailures')).toBe(0);
+    expect(pointers(parts).length).toBeGreaterThan(0);
   });
 
   test('pointers that cannot be listed hold up nothing else', async () => {

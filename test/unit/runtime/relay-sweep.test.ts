@@ -40,6 +40,31 @@ test('a PENDING row that cannot be read is not overlooked, and holds up nobody',
   expect(parts.telemetry.lines().some(({ level }) => level === 'error')).toBe(true);
 });
 
+test.each([2, '1', 0, null])(
+  'a PENDING row of schema %j, which this version does not know, stays as it is, keeps its minute unsettled and is reported',
+  async (schema) => {
+    const parts = bench();
+    await parts.outbox.commit({ events: [parts.happened(1)] });
+    await parts.outbox.commit({ events: [parts.happened(2)] });
+    const [unknown, known] = parts.rows();
+    await parts.memory.write({ Put: { Item: { ...unknown, schema } } });
+    await parts.clock.advance(2 * MINUTE_MS);
+    await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, pending: 1 });
+    await parts.clock.advance(60 * MINUTE_MS);
+    await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 0, pending: 1 });
+    expect(parts.publishedIds()).toEqual([known?.SK.slice('EVENT#'.length)]);
+    expect(parts.rows()).toContainEqual({ ...unknown, schema });
+    expect(pointers(parts)).toMatchObject([{ SK: unknown?.PK.split('#')[1] }]);
+    expect(parts.telemetry.lines()).toContainEqual(
+      expect.objectContaining({ level: 'error', message: expect.stringContaining('cannot be read') }),
+    );
+
+    // The relay of the version that wrote it knows what it says.
+    await parts.memory.write({ Put: { Item: { ...unknown } } });
+    await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, pending: 0 });
+  },
+);
+
 test('a copy of a row in another partition is reported and not published', async () => {
   const parts = bench();
   await parts.outbox.commit({ events: [parts.happened(1)] });

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
-import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
+import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
+import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { staleReads } from '../../support/stale-reads.ts';
+import { breaking, pointers } from './relay-sweep-rig.ts';
 
 const HOUR_MS = 60 * MINUTE_MS;
 
@@ -16,15 +19,24 @@ function call(parts: Parts, event: unknown, timeoutMs = 60_000): Promise<SweepRa
   return runThrough(parts.clock, handler(event, lambdaContext({ ...parts, timeoutMs }))) as Promise<never>;
 }
 
-/** Events of two hours, 40 minutes apart, none of them published; the ordinary passes are long over them. */
+/**
+ * Events of two hours, 40 minutes apart, in shards 0, 1 and 0, none of them published; the ordinary passes are long over them.
+ */
 async function forgotten() {
-  const parts = bench();
+  let drawn = 0;
+  const random = (length: number) => new Uint8Array(length).fill(drawn++ / 2); // an id and a token for each commit
+  const made = bench();
+  const parts = {
+    ...made,
+    outbox: createOutbox({ config: consumerConfig, table: made.memory, clock: made.clock, random }),
+  };
   const from = parts.clock.now();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(40 * MINUTE_MS);
   await parts.outbox.commit({ events: [parts.happened(2)] });
   await parts.clock.advance(40 * MINUTE_MS);
   await parts.outbox.commit({ events: [parts.happened(3)] });
+  expect(new Set(parts.rows().map(({ SK }) => SK.at(-1)))).toEqual(new Set(['0', '1']));
   await parts.memory.write({
     Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, sweptTo: parts.clock.now() + 30 * HOUR_MS, shards: 2 } },
   });
@@ -133,6 +145,21 @@ describe('the sweep of a range', () => {
     await parts.clock.advance(HOUR_MS);
     expect(await call(parts, { since })).toMatchObject({ published: 0, pending: 3 });
     expect(parts.memory.items().some(({ PK }) => /^SWEEP#\d/.test(String(PK)))).toBe(true);
+  });
+
+  test('goes no further than a minute that fails, so that the next call reads it and counts what is left in it', async () => {
+    const parts = await forgotten();
+    const range = { since: parts.from, until: parts.from + 2 * HOUR_MS };
+    const [, second] = parts.rows();
+    const { broken, table } = breaking(parts, { query: ({ pk }) => pk === second?.PK });
+    const stopped = await call({ ...parts, table }, range);
+    expect(stopped).toMatchObject({ published: 1, complete: false });
+    expect(minuteOf(stopped.sweptTo)).toBe(minuteOf(parts.from + 40 * MINUTE_MS));
+    expect(pointers(parts)).toHaveLength(1);
+
+    broken.is = false;
+    const report = await call({ ...parts, table }, { ...range, since: stopped.sweptTo });
+    expect(report).toMatchObject({ published: 2, complete: true });
   });
 
   test.each([

@@ -6,6 +6,7 @@ import {
   type Resolution,
   resolveMessage,
 } from '../../../lambdas/runtime/operate/message-operations.ts';
+import { inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { consumer, EVENT_ID, OrderPlaced, shapeBench } from './bench.ts';
 
 type Bench = ReturnType<typeof shapeBench>;
@@ -60,9 +61,31 @@ async function tooOldAndAllowed(): Promise<Bench> {
   return bench;
 }
 
+/** A message whose handler was still running at the end of two functions in a row. */
+async function outOfTimeTwice(): Promise<Bench> {
+  const bench = await sent();
+  const hangs = leased(OrderPlaced, async () => {
+    await bench.clock.advance(30_000);
+    await new Promise(() => {});
+  });
+  await bench.deliver(hangs);
+  // All tokens are alike here: the first claim gets another, or the second would be taken for it.
+  await bench.table.write({
+    Update: {
+      Key: { ...inboxKey(consumer.consumer, EVENT_ID) },
+      UpdateExpression: 'SET fence = :another',
+      ExpressionAttributeValues: { ':another': 'another' },
+    },
+  });
+  await bench.clock.advance(consumer.visibilityTimeoutMs);
+  await bench.deliver(hangs);
+  return bench;
+}
+
 /** Each item of the consume stage that docs/data-model.md shows, by its heading there. */
 export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'Inbox row: PROCESSING': () => meanwhile(inboxRow, false),
+  'Inbox row: PROCESSING, out of time': async () => inboxRow(await outOfTimeTwice()),
   'Inbox row: FAILED': async () => inboxRow(await delivered(fails())),
   'FAILED hint': async () => (await delivered(fails())).item('FAILED#'),
   'Inbox row: PROCESSED, by a return': async () => inboxRow(await delivered(captures())),
