@@ -12,13 +12,13 @@ describe.each(workflows)('%s', (_, text) => {
 
   test('uses actions by commit, with the version beside it: a tag can be moved', () => {
     const uses = [...text.matchAll(/uses: (.*)$/gm)].map(([, action]) => action);
-    expect(uses.length).toBeGreaterThan(3);
+    expect(uses.length).toBeGreaterThanOrEqual(4);
     for (const action of uses) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
   test('allows nothing unless a job asks for it, and each says what it needs', () => {
     expect(text).toMatch(/^permissions: \{\}$/m);
-    expect(jobs.size).toBeGreaterThan(2);
+    expect(jobs.size).toBeGreaterThanOrEqual(2);
     for (const [job, lines] of jobs) expect(lines, job).toMatch(/^ {4}permissions:/m);
   });
 
@@ -50,6 +50,11 @@ describe('the deploy workflow', () => {
 
   test('lets no pull request of a fork near a role', () => {
     expect(deploy).toContain('github.event.pull_request.head.repo.full_name == github.repository');
+  });
+
+  test("runs a pull request with prod's role only where that was chosen", () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as GitHub reads it
+    expect(deploy).toContain("stage: ${{ fromJSON(vars.DIFF_STAGES || '[\"dev\"]') }}");
   });
 
   test('deploys dev only after the check, and prod only after dev', () => {
@@ -88,6 +93,31 @@ concurrency:
   cancel-in-progress: true
 `);
   });
+});
+
+describe('the release workflow', () => {
+  const release = read('release.yml');
+
+  test('publishes with provenance, only after the tests, and only the version of its tag', () => {
+    const publish = jobsOf(release).get('publish') ?? '';
+    expect(publish).toMatch(/^ {4}needs: test$/m);
+    expect(publish).toContain('npm publish --provenance');
+    expect(publish).toContain('test "$GITHUB_REF_NAME" = "v$(node -p');
+  });
+
+  test('holds no token: the registry trusts the workflow', () => {
+    expect(permissions(release)).toEqual(new Set(['contents: read', 'id-token: write']));
+    expect(release).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/);
+  });
+});
+
+test('Dependabot watches every kind of dependency', () => {
+  const dependabot = readFileSync(new URL('../dependabot.yml', FOLDER), 'utf8');
+  expect([...dependabot.matchAll(/package-ecosystem: (\S+)/g)].map(([, name]) => name)).toEqual([
+    'npm',
+    'pip',
+    'github-actions',
+  ]);
 });
 
 function read(name: string): string {
