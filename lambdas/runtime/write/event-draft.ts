@@ -1,4 +1,4 @@
-import { errorMessage, MailroomError } from '../errors.ts';
+import { errorCode, MailroomError } from '../errors.ts';
 import { type EventDraft, validateData } from '../event.ts';
 
 /** The most characters of a trace header (EventBridge API reference, PutEventsRequestEntry). */
@@ -77,7 +77,7 @@ function jsonOf(type: string, data: unknown): string {
     const json = JSON.stringify(data) as string | undefined;
     if (json !== undefined) return json;
   } catch (error) {
-    problem = errorMessage(error);
+    problem = `it contains itself or a bigint, or its toJSON threw (${errorCode(error)})`; // a message would name keys
   }
   throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}`);
 }
