@@ -1,11 +1,13 @@
+import { JSON_DEPTH_MAX } from '../../lambdas/runtime/json-depth.ts';
+
 /**
  * Characters that a terminal acts on or hides, and that no text of a row may bring to one: control characters (C0, C1: an
  * OSC or a cursor code begins with one), format characters (bidi, zero width), and the separators of lines and paragraphs.
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Values nested deeper than this are cut: no row and no report is. */
-const DEPTH_MAX = 256;
+/** Values nested deeper than this are cut: no row and no report is, with the limit of the JSON in it. */
+const DEPTH_MAX = 2 * JSON_DEPTH_MAX;
 
 /**
  * A text with its control and format characters written as JSON writes them, e.g. `\u001b`: it moves no cursor, begins no line

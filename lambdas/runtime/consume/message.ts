@@ -2,6 +2,7 @@ import type { SQSRecord } from 'aws-lambda';
 import { errorCode, errorMessage, isErrorWithCode, type MailroomError, PoisonMessage } from '../errors.ts';
 import { type AnyEventDefinition, type Envelope, validateData } from '../event.ts';
 import { isEventId } from '../event-id.ts';
+import { parseJson, TOO_DEEP } from '../json-depth.ts';
 import type { Handler } from './handler.ts';
 
 /**
@@ -20,8 +21,10 @@ export function readEnvelope(record: Pick<SQSRecord, 'body'>): Envelope {
 function parseBody(body: unknown): unknown {
   let event: unknown;
   try {
-    event = JSON.parse(String(body));
-  } catch {
+    event = parseJson(String(body));
+  } catch (error) {
+    if (isErrorWithCode(error, 'JSON_TOO_DEEP'))
+      throw poison('UNREADABLE_MESSAGE', `The message's body is ${TOO_DEEP}`);
     // The parser's own message quotes the body, and what this says is logged.
     throw poison('UNREADABLE_MESSAGE', "The message's body is no JSON");
   }
