@@ -90,7 +90,7 @@ test('a letter whose body is 50,000 levels deep is listed like one that is no JS
   mailroom.addLetter(worker.deadLetterQueue, {
     messageId: 'deep',
     receiptHandle: 'r',
-    body: nested(DEEP),
+    body: `{"detail-type":"ThingHappened","detail":${nested(DEEP)}}`,
     sentAt: mailroom.clock.now(),
     attributes: {},
   });
@@ -99,9 +99,15 @@ test('a letter whose body is 50,000 levels deep is listed like one that is no JS
   expect(letters).toMatchObject([{ id: 'deep', eventId: undefined, type: undefined }]);
 });
 
+/** The envelope of a message of an event, but for its payload. */
+const wholeEnvelope = (eventId: string) => ({
+  ...{ eventId, type: 'ThingHappened', version: 2, aggregateType: 'Thing', aggregateId: '1' },
+  ...{ occurredAt: 1, correlationId: 'chain' },
+});
+
 describe('a message whose body is 50,000 levels deep', () => {
   test.each([
-    ['in its payload', (eventId: string) => deepEnvelope({ eventId, type: 'ThingHappened' })],
+    ['in its payload', (eventId: string) => deepEnvelope(wholeEnvelope(eventId))],
     ['as a whole', () => nested(DEEP)],
     ['and is no JSON', () => '['.repeat(DEEP)],
   ])('%s is rejected as unreadable, and its neighbours are processed', async (_where, detail) => {

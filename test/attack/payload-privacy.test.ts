@@ -21,6 +21,9 @@ import { why } from '../unit/cli/support/why-rig.ts';
 const CARD = '4111111111111111';
 const SECRETS = [CARD, 'adalovelace', 'ada@example.org'];
 
+/** What gives a secret away: half a card's number, too, where a text was cut before it was looked through. */
+const TRACES = [CARD.slice(0, 8), 'adalovelace', 'ada@example.org'];
+
 /** A Standard Schema by hand, which quotes everything that it is given, also where a vendor names the kind. */
 const handWritten: StandardSchemaV1<unknown, unknown> = {
   '~standard': {
@@ -29,7 +32,7 @@ const handWritten: StandardSchemaV1<unknown, unknown> = {
     validate: (value) => ({
       issues: Object.entries(value as Record<string, unknown>).map(([key, inner]) => ({
         message: `${key} must not be ${JSON.stringify(inner)}`,
-        path: [key, { key: String(inner) }],
+        path: [key, { key: String(inner) }, Number(inner)],
         code: 'adalovelace',
         type: String(inner),
       })),
@@ -116,7 +119,7 @@ async function written(run: () => Promise<unknown>): Promise<string> {
 }
 
 function expectNoSecret(text: string): void {
-  for (const secret of SECRETS) expect(text.toLowerCase()).not.toContain(secret);
+  for (const trace of TRACES) expect(text.toLowerCase()).not.toContain(trace);
 }
 
 /** A definition for a schema, and a handler that is not reached. */
