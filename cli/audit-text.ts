@@ -1,5 +1,5 @@
 import type { AuditReport } from '../lambdas/runtime/audit/audit.ts';
-import { printable, table, time } from './frame/output.ts';
+import { clipped, table, time } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 
 /** The most entries of a list that are shown to people; `--json` has them all. */
@@ -22,7 +22,7 @@ export function auditText(report: AuditReport, repairCommand: string): string {
       'Written more than once for one cause:',
       report.doubled.map(
         ({ type, aggregateId, causationId, eventIds }) =>
-          `${printable(type)} of ${printable(aggregateId)}, caused by ${printable(causationId)}: ${eventIds.join(', ')}`,
+          `${clipped(type)} of ${clipped(aggregateId)}, caused by ${clipped(causationId)}: ${eventIds.join(', ')}`,
       ),
     ),
     list(
@@ -85,7 +85,7 @@ function missingText({ missing, repaired }: AuditReport, repairCommand: string):
     'Published, and never received:',
     missing.map(
       ({ eventId, consumer, type, publishedAt }) =>
-        `${eventId} ${printable(type)}, by ${consumer}, published ${time(publishedAt)}`,
+        `${eventId} ${clipped(type)}, by ${consumer}, published ${time(publishedAt)}`,
     ),
   );
   const todo =
@@ -110,7 +110,7 @@ function unreadableText({ unreadableRows }: AuditReport): string {
     'Rows that cannot be read:',
     unreadableRows.map(
       ({ eventId, consumer, problem }) =>
-        `${printable(eventId)}, ${consumer === null ? 'outbox' : `inbox of ${consumer}`}: ${printable(problem)}`,
+        `${clipped(eventId)}, ${consumer === null ? 'outbox' : `inbox of ${consumer}`}: ${clipped(problem)}`,
     ),
   );
   return `${shown}\nRun the audit of the version that is deployed; if that cannot read them either, somebody changed them by hand.`;

@@ -11,6 +11,7 @@ import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import type { Session } from './frame/session.ts';
+import { type ShellText, shell } from './frame/shell.ts';
 
 interface AuditOptions {
   /** Milliseconds. */
@@ -73,15 +74,16 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
   });
   const report =
     options.repair === true && !signal.aborted ? await repaired(session, found, options.reason) : found;
-  output.result(report, () => auditText(report, session.commandLine(repairCommand(options))));
+  output.result(report, report, (seen) => auditText(seen, session.commandLine(repairCommand(options))));
   if (signal.aborted) return EXIT.stopped;
   return isWell(report) ? EXIT.ok : EXIT.attention;
 }
 
 /** What to type so that the same events are still in the range some minutes later. */
-function repairCommand({ since, earlier }: AuditOptions): string {
+function repairCommand({ since, earlier }: AuditOptions): ShellText {
   const minutes = Math.ceil(since / 60_000) + 10;
-  return `audit --since ${minutes}m ${earlier === true ? '--earlier ' : ''}--repair --reason "why"`;
+  const all = earlier === true ? ['--earlier', '--repair'] : ['--repair'];
+  return shell`audit --since ${`${minutes}m`} ${all} --reason "why"`;
 }
 
 /** Whether nothing is left that needs somebody. */

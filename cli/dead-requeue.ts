@@ -38,7 +38,8 @@ export function requeueCommand(io: Io): Command {
         const happened = await eachOf(ids, (id) => requeueDead(session, id, note));
         const requeued = ids.filter((_, i) => happened[i]);
         const notDead = ids.filter((_, i) => !happened[i]);
-        session.output.result({ requeued, notDead }, () => text(requeued, notDead));
+        const result = { requeued, notDead };
+        session.output.result(result, result, (seen) => text(seen.requeued, seen.notDead));
         return EXIT.ok;
       }),
     );

@@ -8,7 +8,7 @@ import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { MORE_GROUPED, MORE_LISTED, moreText, when } from './frame/listing.ts';
-import { printable, table } from './frame/output.ts';
+import { clipped, table } from './frame/output.ts';
 import { readDeadPointers } from './reading/dead-reader.ts';
 import { unreadableText } from './reading/row-text.ts';
 import { readSweepState } from './reading/rows-reader.ts';
@@ -55,13 +55,18 @@ function listCommand(io: Io): Command {
           const causes = byCause(events);
           output.result(
             { causes, more: found.more },
-            () => causesText(causes, now) + moreText(found.more, MORE_GROUPED),
+            causes,
+            (seen) => causesText(seen, now) + moreText(found.more, MORE_GROUPED),
           );
           return EXIT.ok;
         }
         const listed = events.slice(0, options.limit);
         const more = found.more || events.length > listed.length;
-        output.result({ events: listed, more }, () => eventsText(listed, now) + moreText(more, MORE_LISTED));
+        output.result(
+          { events: listed, more },
+          listed,
+          (seen) => eventsText(seen, now) + moreText(more, MORE_LISTED),
+        );
         return EXIT.ok;
       }),
     );
@@ -86,10 +91,10 @@ function eventsText(events: readonly ListedEvent[], now: number): string {
   return table(
     ['event', 'type', 'dead since', 'error'],
     events.map(({ eventId, type, at, lastError }) => [
-      printable(eventId),
-      printable(type ?? '?'),
+      clipped(eventId),
+      clipped(type ?? '?'),
       when(at, now),
-      printable(lastError),
+      clipped(lastError),
     ]),
   );
 }

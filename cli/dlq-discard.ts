@@ -7,8 +7,9 @@ import { reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
-import { printable, table } from './frame/output.ts';
+import { clipped, table } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
+import { shell } from './frame/shell.ts';
 import { choose } from './letters/letter-choice.ts';
 import { expiry, letterJson, nameCells } from './letters/letter-text.ts';
 import { settled } from './letters/letter-verdict.ts';
@@ -68,8 +69,8 @@ export function discardCommand(io: Io): Command {
             return { letter, fate: fateOf(place, letter, now) };
           });
           const result = options.apply ? await discardAll(session, place, plan, options) : plan;
-          session.output.result(discardJson(place, result, options), () =>
-            text(session, place, result, options),
+          session.output.result(discardJson(place, result, options), { place, result, options }, (seen) =>
+            text(session, seen.place, seen.result, seen.options),
           );
           return exitOf(result, options);
         } finally {
@@ -168,10 +169,10 @@ function text(
     FATES[fate],
     ...nameCells(letter),
     expiry(letter, now),
-    printable(letter.fingerprint ?? '-'),
+    clipped(letter.fingerprint ?? '-'),
   ]);
-  const which = named === undefined ? '--all' : `--letter ${named.join(' ')}`;
-  const again = `dlq discard ${place.place} ${which} --reason ${JSON.stringify(reason)} --apply`;
+  const which = named === undefined ? ['--all'] : ['--letter', ...named];
+  const again = shell`dlq discard ${[place.place, ...which]} --reason ${reason} --apply`;
   return [
     `${place.place}: ${result.length} letters`,
     table(['outcome', 'letter', 'event', 'type', 'deleted', 'cause'], rows),

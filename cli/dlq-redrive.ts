@@ -83,8 +83,8 @@ export function redriveCommand(io: Io): Command {
             choose(place, taken.letters, options),
           );
           if (options.apply) return await apply(session, place, plan, taken, hidden, options);
-          session.output.result(planJson(place, plan, taken.total), () =>
-            planText(session, place, plan, taken, options),
+          session.output.result(planJson(place, plan, taken.total), { place, plan, taken, options }, (seen) =>
+            planText(session, seen.place, seen.plan, seen.taken, seen.options),
           );
           return EXIT.ok;
         } finally {
@@ -134,8 +134,8 @@ async function apply(
   );
   hidden.clear();
   for (const letter of [...redriven.untried, ...redriven.back.map((back) => back.letter)]) hidden.add(letter);
-  output.result(redrivenJson(place, plan, taken.total, redriven), () =>
-    redrivenText(session, place, plan, redriven),
+  output.result(redrivenJson(place, plan, taken.total, redriven), { place, plan, redriven }, (seen) =>
+    redrivenText(session, seen.place, seen.plan, seen.redriven),
   );
   return exitOf(plan, redriven, signal);
 }

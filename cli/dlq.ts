@@ -6,7 +6,7 @@ import { countArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
-import { printable, table, time } from './frame/output.ts';
+import { clipped, table, time } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { expiry, letterJson, nameCells } from './letters/letter-text.ts';
 import {
@@ -46,7 +46,7 @@ function listCommand(io: Io): Command {
         const places = name === undefined ? deathPlaces(directory) : [deathPlace(directory, name)];
         const listed = await eachOf(places, (place) => list(session, place, limit));
         const now = session.clock.now();
-        session.output.result(listJson(listed, now), () => listText(listed, now));
+        session.output.result(listJson(listed, now), listed, (seen) => listText(seen, now));
         return EXIT.ok;
       }),
     );
@@ -89,7 +89,7 @@ function listText(listed: readonly Listed[], now: number): string {
       ...nameCells(letter),
       letter.sentAt === undefined ? '?' : time(letter.sentAt),
       expiry(letter, now),
-      printable(letter.fingerprint ?? '-'),
+      clipped(letter.fingerprint ?? '-'),
     ]);
     const more = total > letters.length ? `, ${letters.length} shown` : '';
     return `${place.place}: ${total}${more}\n${table(['letter', 'event', 'type', 'since', 'deleted', 'cause'], rows)}`;

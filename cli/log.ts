@@ -7,7 +7,7 @@ import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { moreText } from './frame/listing.ts';
-import { duration, printable, table, time } from './frame/output.ts';
+import { clipped, duration, table, time } from './frame/output.ts';
 import { eachOf, readPartition } from './reading/rows-reader.ts';
 
 const DAY_MS = 86_400_000;
@@ -35,11 +35,11 @@ export function logCommand(io: Io): Command {
           subject,
           reason,
         }));
-        session.output.result({ operations, more, unreadable }, () =>
+        session.output.result({ operations, more, unreadable }, operations, (seen) =>
           [
-            items.length === 0
+            seen.length === 0
               ? `Nobody changed anything in the last ${duration(sinceMs)}.`
-              : operationsText(items) + moreText(more, 'There are more. Show fewer days with --since.'),
+              : operationsText(seen) + moreText(more, 'There are more. Show fewer days with --since.'),
             ...(unreadable === 0 ? [] : [`${unreadable} entries of these months cannot be read.`]),
           ].join('\n'),
         );
@@ -67,15 +67,17 @@ function monthsOf(since: number, now: number): string[] {
   return [...months.add(operationKey(now, '').PK)];
 }
 
-function operationsText(operations: readonly OperationRow[]): string {
+function operationsText(
+  operations: readonly Pick<OperationRow, 'at' | 'by' | 'command' | 'subject' | 'reason'>[],
+): string {
   return table(
     ['when', 'who', 'command', 'what', 'why'],
     operations.map(({ at, by, command, subject, reason }) => [
       time(at),
-      printable(by),
+      clipped(by),
       command,
-      printable(subject),
-      printable(reason),
+      clipped(subject),
+      clipped(reason),
     ]),
   );
 }

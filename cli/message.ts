@@ -13,6 +13,7 @@ import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { time } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
+import { shell } from './frame/shell.ts';
 import { unreadableText } from './reading/row-text.ts';
 
 interface DecisionOptions {
@@ -85,7 +86,7 @@ function allowCommand(io: Io): Command {
       if (readable(row)?.reason === TOO_OLD)
         await record(session, 'message allow', { by, reason }, name, eventId);
       await allowTooOld(session, { consumer: name, eventId, by, reason });
-      const next = session.commandLine(`dlq redrive consumer:${name} --letter ${eventId} --apply`);
+      const next = session.commandLine(shell`dlq redrive ${`consumer:${name}`} --letter ${eventId} --apply`);
       return report(session, name, eventId, `is allowed to run. To let it: ${next}`, 'allowed');
     }),
   );
@@ -144,6 +145,10 @@ async function record(
 }
 
 function report({ output }: Session, consumer: string, eventId: string, says: string, status: string) {
-  output.result({ consumer, eventId, status }, () => `The message ${eventId} of ${consumer} ${says}.`);
+  output.result(
+    { consumer, eventId, status },
+    `The message ${eventId} of ${consumer} ${says}.`,
+    (line) => line,
+  );
   return EXIT.ok;
 }

@@ -10,7 +10,7 @@ import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { MORE_GROUPED, MORE_LISTED, moreText, when } from './frame/listing.ts';
-import { printable, table as tableText } from './frame/output.ts';
+import { clipped, table as tableText } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { readInbox, readRejected, readWaiting, type WaitingMessage } from './reading/message-reader.ts';
 import { unfinishedText, unreadableText } from './reading/row-text.ts';
@@ -79,14 +79,19 @@ function listCommand(io: Io): Command {
         if (options.by !== undefined) {
           const more = found.some((list) => list.more);
           const causes = byCause(messages);
-          output.result({ causes, more }, () => causesText(causes, now) + moreText(more, MORE_GROUPED));
+          output.result(
+            { causes, more },
+            causes,
+            (seen) => causesText(seen, now) + moreText(more, MORE_GROUPED),
+          );
           return EXIT.ok;
         }
         const listed = messages.slice(0, options.limit);
         const more = messages.length > listed.length || found.some((list) => list.more);
         output.result(
           { messages: listed, more },
-          () => messagesText(listed, now) + moreText(more, MORE_LISTED),
+          listed,
+          (seen) => messagesText(seen, now) + moreText(more, MORE_LISTED),
         );
         return EXIT.ok;
       }),
@@ -201,13 +206,13 @@ function messagesText(messages: readonly ListedMessage[], now: number): string {
     ['consumer', 'event', 'type', 'attempt', 'when', 'next', 'letter deleted', 'error'],
     messages.map((message) => [
       message.consumer,
-      printable(message.eventId),
-      printable(message.type ?? '?'),
+      clipped(message.eventId),
+      clipped(message.type ?? '?'),
       `${message.attempt ?? '?'} of ${message.maxAttempts}`,
       when(message.at, now),
       message.status === 'REJECTED' ? 'never' : when(message.nextAt, now),
       message.status === 'REJECTED' ? when(message.expiresAt, now) : '-',
-      printable(`${message.reason === null ? '' : `${message.reason}: `}${message.lastError ?? '?'}`),
+      clipped(`${message.reason === null ? '' : `${message.reason}: `}${message.lastError ?? '?'}`),
     ]),
   );
 }

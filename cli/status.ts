@@ -42,5 +42,5 @@ function read({ directory, region, table, queues, clock }: Session): Promise<Sta
 }
 
 function show(session: Session, report: StatusReport): void {
-  session.output.result(report, () => statusText(report, session.commandLine));
+  session.output.result(report, report, (seen) => statusText(seen, session.commandLine));
 }

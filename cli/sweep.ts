@@ -41,7 +41,7 @@ export function sweepCommand(io: Io): Command {
         const subject = `${time(range.since)} to ${time(range.until)}`;
         await recordOperation(session, { by, reason, command: 'sweep', subject });
         const report = await sweep(session, range);
-        session.output.result({ ...range, ...report }, () => text(range, report));
+        session.output.result({ ...range, ...report }, report, (seen) => text(range, seen));
         if (session.signal.aborted) return EXIT.stopped;
         return report.complete ? EXIT.ok : EXIT.attention;
       }),

@@ -3,7 +3,7 @@ import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { findTrace, type TraceOptions, withTraceOptions } from './trace/find-trace.ts';
-import { eventReports, traceText, verdictText } from './trace/trace-text.ts';
+import { eventReports, payloadsOf, traceText, verdictText } from './trace/trace-text.ts';
 import { needsSomebody } from './trace/verdict.ts';
 import { verdictOf } from './trace/why-verdict.ts';
 
@@ -36,7 +36,11 @@ It ends with 1 when somebody is needed, with 3 when there is no such event.`,
         events: eventReports(trace, payload),
         more: trace.more,
       };
-      session.output.result(json, () => `${verdictText(verdict)}\n\n${traceText(trace, payload)}`);
+      session.output.result(
+        json,
+        { verdict, trace, payloads: payload ? payloadsOf(trace) : [] },
+        (seen) => `${verdictText(seen.verdict)}\n\n${traceText(seen.trace, seen.payloads)}`,
+      );
       return needsSomebody(verdict) ? EXIT.attention : EXIT.ok;
     }),
   );

@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { answersAs, poll, tail } from './health.ts';
 import { endGroup } from './process-group.ts';
-import { ensureEnvironment, pythonEnvironment } from './python-environment.ts';
-import { LOCAL_ACCOUNT, LOCAL_REGION, localFile, projectRoot, withoutAws } from './workspace.ts';
+import { ensureEnvironment } from './python-environment.ts';
+import { LOCAL_ACCOUNT, LOCAL_REGION, localFile, projectRoot } from './workspace.ts';
 
 /** How long MiniStack may take until it answers. It needs two seconds on a laptop. */
 const READY_DEADLINE_MS = 60_000;
@@ -93,14 +93,21 @@ function launch({ interpreter, mark, port, tempDir, detached }: Launch): ChildPr
   return child;
 }
 
+/** Of the caller's environment, what MiniStack and the functions need to run at all. */
+const INHERITED = ['LANG', 'LC_ALL', 'TZ'] as const;
+
 /**
- * MiniStack hands its own environment on to the functions it runs, so this is theirs too: nothing of the
- * caller's AWS settings, and the Node that we run on ourselves.
+ * MiniStack hands its own environment on to the functions it runs, so this is theirs too: the Node that we run on ourselves, and
+ * nothing of the caller's. A function is code that somebody may have put there, and a developer's environment holds credentials,
+ * tokens, and options that make Node load other code.
  */
 function engineEnvironment(port: number, mark: string, tempDir: string): Record<string, string | undefined> {
   return {
-    ...withoutAws(pythonEnvironment()),
-    PATH: `${dirname(process.execPath)}:${process.env.PATH ?? ''}`,
+    ...Object.fromEntries(INHERITED.map((name) => [name, process.env[name]])),
+    PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
+    PYTHONUTF8: '1',
+    // Neither the profiles in ~/.aws nor anything else at home is found by looking there.
+    HOME: tempDir,
     BIND_HOST: '127.0.0.1',
     GATEWAY_PORT: String(port),
     // The host of the queue URLs it hands out; `localhost` may mean ::1, where it does not listen.

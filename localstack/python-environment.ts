@@ -107,7 +107,7 @@ export async function ensureEnvironment(options: EnvironmentOptions): Promise<st
 }
 
 /** The environment variables that the engine's Python runs with: the caller's, without what would redirect it. */
-export function pythonEnvironment(): Record<string, string | undefined> {
+function pythonEnvironment(): Record<string, string | undefined> {
   const { PYTHONHOME: _home, PYTHONPATH: _path, ...env } = process.env;
   return { ...env, PIP_USER: '0', PIP_DISABLE_PIP_VERSION_CHECK: '1', PYTHONUTF8: '1' };
 }

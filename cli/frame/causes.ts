@@ -1,5 +1,5 @@
 import { when } from './listing.ts';
-import { printable, table } from './output.ts';
+import { clipped, table } from './output.ts';
 
 /** Something that failed of a cause, at a time (epoch milliseconds); `null` when nobody knows when. */
 export interface Failure {
@@ -53,7 +53,7 @@ export function causesText(causes: readonly Cause[], now: number): string {
       count,
       when(oldestAt, now),
       when(newestAt, now),
-      printable(fingerprint ?? 'not known'),
+      clipped(fingerprint ?? 'not known'),
       example,
     ]),
   );

@@ -1,20 +1,25 @@
-import { stripVTControlCharacters } from 'node:util';
 import Table from 'cli-table3';
 import { isTime } from '../../lambdas/runtime/clock.ts';
+import { escaped, jsonLine, shown } from './escaped.ts';
 import type { Io } from './io.ts';
 import { paint, plain } from './paint.ts';
 
 /**
  * Where a command writes: its result to stdout, as text for people or as one JSON document; everything else to stderr.
  * Texts are coloured with `paint`; `NO_COLOR` and a pipe take the colours away.
+ *
+ * What is stored was written by others, so no text of a row reaches a terminal as it is: see `escaped.ts`.
  */
 export interface Output {
   readonly json: boolean;
-  /** The result. `text` is only made where people read it. */
-  result(json: unknown, text: () => string): void;
-  /** A line for whoever watches. */
+  /**
+   * The result. `text` is only made where people read it: of a copy of `subject` in which every text is escaped. It must take
+   * all that is stored from there, because its own line breaks and colours are printed.
+   */
+  result<S>(json: unknown, subject: S, text: (subject: S) => string): void;
+  /** A line for whoever watches; escaped. */
   say(line: string): void;
-  /** A line that the next one writes over, on a terminal. Elsewhere nothing. */
+  /** A line that the next one writes over, on a terminal; escaped. Elsewhere nothing. */
   progress(line: string): void;
 }
 
@@ -29,17 +34,17 @@ export function createOutput(io: Io, json: boolean): Output {
   };
   return {
     json,
-    result: (value, text) => {
+    result: (value, subject, text) => {
       endLine();
-      io.out(`${json ? JSON.stringify(value) : plain(text(), io, io.outIsTerminal)}\n`);
+      io.out(`${json ? jsonLine(value) : plain(text(shown(subject)), io, io.outIsTerminal)}\n`);
     },
     say: (line) => {
       endLine();
-      io.err(`${plain(line, io, io.errIsTerminal)}\n`);
+      io.err(`${escaped(line)}\n`);
     },
     progress: (line) => {
       if (!io.errIsTerminal) return;
-      io.err(`${CLEAR_LINE}${line}`);
+      io.err(`${CLEAR_LINE}${escaped(line)}`);
       inLine = true;
     },
   };
@@ -85,8 +90,7 @@ export function time(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`;
 }
 
-/** A text out of a row as it may stand in a line: whoever wrote it must not move the terminal's cursor. At most 300 characters. */
-export function printable(text: string): string {
-  const line = stripVTControlCharacters(text).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
-  return line.length > 300 ? `${line.slice(0, 299)}…` : line;
+/** A text out of a row as it may stand in a sentence: at most 300 characters. */
+export function clipped(text: string): string {
+  return text.length > 300 ? `${text.slice(0, 299)}…` : text;
 }

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { errorCode, errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { escaped, jsonLine } from './escaped.ts';
 import { EXIT, type ExitCode } from './exit-code.ts';
 import type { Io } from './io.ts';
 import { paint, plain } from './paint.ts';
@@ -59,14 +60,18 @@ export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
     if (json) io.err(`${errorJson('BAD_ARGUMENT', complaint(error))}\n`);
     return EXIT.usage;
   }
-  const { code, message, exit } = explain(error, io);
-  const line = json ? errorJson(code, message) : `${paint.red(code)}: ${message}`;
-  io.err(`${io.errIsTerminal ? '\r\u001b[K' : ''}${plain(line, io, io.errIsTerminal)}\n`);
+  const { code, message, remedy, exit } = explain(error, io);
+  // What AWS or a row says stays one line; the remedy is ours and begins the next one.
+  const said = [message, ...(remedy === undefined ? [] : [remedy])];
+  const line = json
+    ? errorJson(code, said.join('\n'))
+    : plain(`${paint.red(escaped(code))}: ${said.map(escaped).join('\n')}`, io, io.errIsTerminal);
+  io.err(`${io.errIsTerminal ? '\r\u001b[K' : ''}${line}\n`);
   return exit;
 }
 
 function errorJson(code: string, message: string): string {
-  return JSON.stringify({ error: { code, message } });
+  return jsonLine({ error: { code, message } });
 }
 
 function complaint(error: CommanderError): string {
@@ -75,21 +80,30 @@ function complaint(error: CommanderError): string {
     : error.message.replace(/^error: /, '');
 }
 
-function explain(error: unknown, io: Io): { code: string; message: string; exit: ExitCode } {
+/** An error as it is told. */
+interface Told {
+  readonly code: string;
+  readonly message: string;
+  readonly remedy?: string;
+  readonly exit: ExitCode;
+}
+
+function explain(error: unknown, io: Io): Told {
   const code = errorCode(error);
   if (io.signal.aborted) return { code: 'STOPPED', message: 'Stopped.', exit: EXIT.stopped };
   const message = describe(error);
   if (error instanceof MailroomError)
     return { code, message, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
   const { name = '' } = error as { name?: string };
-  const [ours, , remedy] = REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];
+  const [ours, , remedy = ''] =
+    REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];
   if (ours === undefined && isDefect(error)) {
     const remedy =
       'This is a defect of the mailroom command, and nothing that AWS said. Report it, with the output of --version.';
-    return { code: 'DEFECT', message: `${name}: ${message}\n${remedy}`, exit: EXIT.defect };
+    return { code: 'DEFECT', message: `${name}: ${message}`, remedy, exit: EXIT.defect };
   }
   if (ours === undefined) return { code, message, exit: EXIT.aws };
-  return { code: ours, message: `${message}\n${remedy}`, exit: EXIT.aws };
+  return { code: ours, message, remedy, exit: EXIT.aws };
 }
 
 /** Whether JavaScript itself threw it in our code: what the AWS SDK throws names the request or its answer. */

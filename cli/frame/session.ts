@@ -17,6 +17,7 @@ import type { Table } from '../../lambdas/runtime/table.ts';
 import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
 import type { Io } from './io.ts';
 import { createOutput, duration, type Output } from './output.ts';
+import { type ShellText, shell } from './shell.ts';
 
 /** The options that every command takes. */
 export interface GlobalOptions {
@@ -51,9 +52,9 @@ export interface Session {
   /** Who is calling: the ARN that is stored with a change. Asked for once. */
   operator(): Promise<string>;
   /** A command to type, with the options that this run was given to find the same Mailroom: e.g. `npx mailroom dead list --stage dev`. */
-  commandLine(command: string): string;
+  commandLine(command: ShellText): string;
   /** A command of the AWS CLI, pointed at the same region, account and endpoint. */
-  awsLine(command: string): string;
+  awsLine(command: ShellText): string;
   /** @throws `NO_SUCH_CONSUMER`, naming those that there are */
   consumer(name: string): ConsumerEntry;
 }
@@ -129,9 +130,9 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
       [
         'aws',
         command,
-        `--region ${region}`,
-        ...(options.profile === undefined ? [] : [`--profile ${options.profile}`]),
-        ...(target.endpoint === undefined ? [] : [`--endpoint-url ${target.endpoint}`]),
+        shell`--region ${region}`,
+        ...(options.profile === undefined ? [] : [shell`--profile ${options.profile}`]),
+        ...(target.endpoint === undefined ? [] : [shell`--endpoint-url ${target.endpoint}`]),
       ].join(' '),
     commandLine: (command) => ['npx mailroom', command, ...whereOptions(options)].join(' '),
     consumer: (name) => {
@@ -170,9 +171,7 @@ function sayClock({ say }: Output, clock: AwsClock): void {
 function whereOptions(options: GlobalOptions): string[] {
   return (['stage', 'stack', 'profile', 'region', 'endpoint'] as const).flatMap((name) => {
     const value = options[name];
-    return value === undefined
-      ? []
-      : [`--${name} ${/^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value)}`];
+    return value === undefined ? [] : [shell`--${name} ${value}`];
   });
 }
 
@@ -227,7 +226,7 @@ function choose(
   { stage, stack }: GlobalOptions,
   where: string,
 ): Directory {
-  const listed = directories.map(({ mailroom }) => `\n- ${mailroom.stack}`).join('');
+  const listed = directories.map(({ mailroom }) => mailroom.stack).join(', ');
   if (directories.length === 0) {
     throw new MailroomError(
       'NOTHING_DEPLOYED',
@@ -245,13 +244,13 @@ function choose(
     const asked = stack === undefined ? `stage "${stage}"` : `stack "${stack}"`;
     throw new MailroomError(
       'NO_SUCH_STAGE',
-      `There is no Mailroom of ${asked} at ${where}. There are, by stack:${listed}`,
+      `There is no Mailroom of ${asked} at ${where}. There are, by stack: ${listed}.`,
     );
   }
   if (others.length > 0) {
     throw new MailroomError(
       'WHICH_MAILROOM',
-      `There is more than one Mailroom at ${where}. Say which with --stack or --stage:${listed}`,
+      `There is more than one Mailroom at ${where}. Say which with --stack or --stage: ${listed}.`,
     );
   }
   return only;

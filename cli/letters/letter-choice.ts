@@ -1,4 +1,5 @@
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { shell } from '../frame/shell.ts';
 import type { DeadItem, DeathPlace } from './letters.ts';
 
 /** Which letters of a place are meant. */
@@ -9,10 +10,10 @@ export interface LetterChoice {
   readonly letter?: readonly string[];
 }
 
-/** The choice as options of a command to type. */
-export function choiceText({ cause, letter }: LetterChoice): string {
-  const causeText = cause === undefined ? '' : ` --cause ${JSON.stringify(cause)}`;
-  return letter === undefined ? causeText : `${causeText} --letter ${letter.join(' ')}`;
+/** The choice as words of a command to type. */
+export function choiceWords({ cause, letter }: LetterChoice): string[] {
+  const causeWords = cause === undefined ? [] : ['--cause', cause];
+  return letter === undefined ? causeWords : [...causeWords, '--letter', ...letter];
 }
 
 /**
@@ -30,8 +31,8 @@ export function choose(
   if (missing.length > 0) {
     throw new MailroomError(
       'NO_SUCH_LETTER',
-      `There is no letter ${missing.join(', ')} in ${place} among the ${letters.length} that can be seen now. mailroom dlq ` +
-        `list ${place} shows them; somebody else who looks at letters hides them for some seconds.`,
+      `There is no letter ${missing.join(', ')} in ${place} among the ${letters.length} that can be seen now. mailroom ` +
+        `${shell`dlq list ${place}`} shows them; somebody else who looks at letters hides them for some seconds.`,
     );
   }
   return letters.filter(

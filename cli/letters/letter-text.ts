@@ -1,4 +1,4 @@
-import { duration, printable } from '../frame/output.ts';
+import { clipped, duration } from '../frame/output.ts';
 import type { DeadItem } from './letters.ts';
 
 /** A letter as `--json` shows it. */
@@ -21,5 +21,5 @@ export function expiry({ expiresAt }: DeadItem, now: number): string {
 
 /** Its id, its event's where that is another, and its type. */
 export function nameCells({ id, eventId, type }: DeadItem): string[] {
-  return [printable(id), eventId === id ? '' : (eventId ?? '-'), printable(type ?? '-')];
+  return [clipped(id), eventId === id ? '' : (eventId ?? '-'), clipped(type ?? '-')];
 }

@@ -1,4 +1,5 @@
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { parseJson } from '../../lambdas/runtime/json-depth.ts';
 import { deliveredEventId } from '../../lambdas/runtime/operate/delivered-event.ts';
 import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
 import type { Letter, Queues } from '../../lambdas/runtime/operate/queues.ts';
@@ -153,7 +154,7 @@ function typeOf(body: string): string | undefined {
 /** An object out of a body, whatever it is. */
 export function parse(body: string): object {
   try {
-    const value: unknown = JSON.parse(body);
+    const value = parseJson(body);
     return typeof value === 'object' && value !== null ? value : {};
   } catch {
     return {};

@@ -1,7 +1,8 @@
-import { printable, table } from '../frame/output.ts';
+import { clipped, table } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import type { Session } from '../frame/session.ts';
-import { choiceText, type LetterChoice } from './letter-choice.ts';
+import { shell } from '../frame/shell.ts';
+import { choiceWords, type LetterChoice } from './letter-choice.ts';
 import { expiry, letterJson, nameCells } from './letter-text.ts';
 import type { JudgedLetter, LetterVerdict } from './letter-verdict.ts';
 import type { DeathPlace, Letters } from './letters.ts';
@@ -78,7 +79,7 @@ export function planText(
     VERDICTS[letter.verdict],
     ...nameCells(letter),
     expiry(letter, now),
-    printable(whyText(letter)),
+    clipped(whyText(letter)),
   ]);
   const { runs, handled } = counts(plan);
   const todo = [
@@ -91,7 +92,7 @@ export function planText(
     ...remedies(plan),
     todo.length === 0
       ? 'There is nothing to redrive.'
-      : `${todo.join(', ')}. Nothing was changed; to do it: ${session.commandLine(`dlq redrive ${place.place}${choiceText(choice)} --apply`)}`,
+      : `${todo.join(', ')}. Nothing was changed; to do it: ${session.commandLine(shell`dlq redrive ${[place.place, ...choiceWords(choice)]} --apply`)}`,
   ].join('\n');
 }
 
@@ -116,14 +117,14 @@ export function redrivenText(
     const { eventId, id } = first.letter;
     const whether = first.sameCause ? 'failed again with the same cause' : 'failed again';
     lines.push(
-      `${paint.red('Stopped')}: ${eventId ?? id} ${whether}: ${printable(first.fingerprint)}`,
-      `${untried.length} were not tried. Mend the cause and repeat this; ${session.commandLine(`why ${eventId ?? id}`)} tells more.`,
+      `${paint.red('Stopped')}: ${eventId ?? id} ${whether}: ${clipped(first.fingerprint)}`,
+      `${untried.length} were not tried. Mend the cause and repeat this; ${session.commandLine(shell`why ${eventId ?? id}`)} tells more.`,
     );
   } else if (waiting.length > 0) {
     const ids = waiting.slice(0, 5).map(({ eventId, id }) => eventId ?? id);
     lines.push(
       `${paint.red('Stopped')}: ${waiting.length} were redriven and are not ${verb} yet: ${ids.join(', ')}${waiting.length > 5 ? ' …' : ''}`,
-      `${untried.length} were not tried. See what they wait for (${session.commandLine(`why ${ids[0]}`)}), or repeat this with a longer --wait.`,
+      `${untried.length} were not tried. See what they wait for (${session.commandLine(shell`why ${ids[0] ?? ''}`)}), or repeat this with a longer --wait.`,
     );
   }
   return lines.join('\n');

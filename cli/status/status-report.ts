@@ -1,9 +1,8 @@
 import { depthOf } from '../../lambdas/runtime/audit/audit-verdict.ts';
-import { eventIdTime } from '../../lambdas/runtime/event-id.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operate/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operate/queues.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/operate/stored-rows.ts';
-import { pendingRow } from '../../lambdas/runtime/relay/pending-row.ts';
+import { pendingSince } from '../../lambdas/runtime/relay/pending-row.ts';
 import {
   MINUTE_MS,
   minutesToSweep,
@@ -36,7 +35,7 @@ export interface StatusReport {
     /** The age of the oldest PENDING event, milliseconds; 0 when there is none. */
     readonly oldestPendingMs: number;
     readonly dead: number;
-    /** PENDING rows that cannot be read. They are counted in `pending`, and are of no age. */
+    /** PENDING rows that cannot be read. They are counted in `pending`, and in `oldestPendingMs`. */
     readonly unreadable: number;
     /** How long ago the last whole pass of the sweep began, milliseconds; `null` before the first. */
     readonly sweptAgoMs: number | null;
@@ -208,8 +207,8 @@ function sweptSince(sweptTo: number | undefined, createdAt: number, now: number)
   return sweptTo > now + MINUTE_MS ? now - SWEEP_AGE_MAX_MS : sweptTo;
 }
 
-/** The age of the oldest event. A row that nobody can read is counted, but of no age. */
+/** The age of the oldest event, also of one whose row cannot be read. */
 function oldestMs(rows: readonly Item[], now: number): number {
-  const times = rows.flatMap((row) => pendingRow(row)?.eventId ?? []).map(eventIdTime);
+  const times = rows.flatMap((row) => pendingSince(row) ?? []);
   return times.reduce((age, time) => Math.max(age, now - time), 0);
 }

@@ -1,10 +1,11 @@
 import { duration, table, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
+import { type ShellText, shell } from '../frame/shell.ts';
 import { hours } from '../trace/verdict.ts';
 import { STUCK_MS, type StatusReport } from './status-report.ts';
 
 /** The status for people: first whether somebody is needed, and what to type. */
-export function statusText(report: StatusReport, commandLine: (command: string) => string): string {
+export function statusText(report: StatusReport, commandLine: (command: ShellText) => string): string {
   const { stack, region, at } = report;
   const findings = findingsOf(report);
   const verdict =
@@ -31,7 +32,7 @@ export function statusText(report: StatusReport, commandLine: (command: string) 
 
 interface Finding {
   readonly what: string;
-  readonly command: string;
+  readonly command: ShellText;
 }
 
 /** What needs somebody, and the command to run first. */
@@ -43,29 +44,29 @@ function findingsOf({ outbox, consumers, places, gone, at }: StatusReport): Find
       ? [
           {
             what: `an event has been waiting for ${duration(outbox.oldestPendingMs)} to be published; the sweep last ran ${swept}`,
-            command: `sweep --since ${hours(outbox.oldestPendingMs)}`,
+            command: shell`sweep --since ${hours(outbox.oldestPendingMs)}`,
           },
         ]
       : []),
     ...(!stuck && outbox.unsweptMs > STUCK_MS
-      ? [{ what: `${unsweptText(outbox)}: ${UNSWEPT_MEANS}`, command: 'sweep --since 1h' }]
+      ? [{ what: `${unsweptText(outbox)}: ${UNSWEPT_MEANS}`, command: shell`sweep --since 1h` }]
       : []),
     ...(outbox.unreadable > 0
       ? [
           {
             what: `${many(outbox.unreadable, 'PENDING row')} in the outbox cannot be read, and may never be published`,
-            command: 'audit --since 24h',
+            command: shell`audit --since 24h`,
           },
         ]
       : []),
-    ...gone.map((url) => ({ what: `the queue ${url} does not exist`, command: 'audit --since 1h' })),
+    ...gone.map((url) => ({ what: `the queue ${url} does not exist`, command: shell`audit --since 1h` })),
     ...places
       .filter(({ count }) => count > 0)
       .map(({ place, count, firstExpiryAt }) => ({
         what: `${many(count, place === 'dead' ? 'DEAD event' : 'letter')}${place === 'dead' ? '' : ` in ${place}`}${
           firstExpiryAt === null ? '' : `, the first is deleted for ever in ${duration(firstExpiryAt - at)}`
         }`,
-        command: place === 'dead' ? 'dead list --by cause' : `dlq list ${place}`,
+        command: place === 'dead' ? shell`dead list --by cause` : shell`dlq list ${place}`,
       })),
     ...Object.entries(consumers)
       .filter(
@@ -74,13 +75,13 @@ function findingsOf({ outbox, consumers, places, gone, at }: StatusReport): Find
       )
       .map(([name, { rejected }]) => ({
         what: `${many(rejected, 'message')} rejected by ${name}, without a letter: on its way, or deleted by now`,
-        command: `messages list --rejected --consumer ${name}`,
+        command: shell`messages list --rejected --consumer ${name}`,
       })),
     ...Object.entries(consumers)
       .filter(([, { unreadable }]) => unreadable > 0)
       .map(([name, { unreadable }]) => ({
         what: `the rows of ${many(unreadable, 'message')} of ${name} cannot be read`,
-        command: `messages list --consumer ${name}`,
+        command: shell`messages list --consumer ${name}`,
       })),
   ];
 }

@@ -4,7 +4,8 @@ import { type InboxState, inboxState, isOverdue } from '../../lambdas/runtime/op
 import { readable } from '../../lambdas/runtime/operate/stored-rows.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
-import { duration, printable, time } from '../frame/output.ts';
+import { clipped, duration, time } from '../frame/output.ts';
+import { type ShellText, shell } from '../frame/shell.ts';
 import { unfinishedText } from '../reading/row-text.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
@@ -49,7 +50,7 @@ function told(event: TracedEvent, message: TracedMessage, state: InboxState, con
     case 'processed':
       return { state: 'processed', text: '', next: null };
     case 'discarded': {
-      const by = printable(state.row.discardedBy ?? 'an operator');
+      const by = clipped(state.row.discardedBy ?? 'an operator');
       const text = `${nameOf(event)} was discarded for ${consumer.name} by ${by}.`;
       return { state: 'discarded', text, next: null };
     }
@@ -69,13 +70,13 @@ function ofRejected(
   { consumer, row, letter, unseen }: Claimed,
   { now, commandLine }: VerdictContext,
 ): Said {
-  const said = `${consumer.name} rejected ${nameOf(event)} at attempt ${row.attempts} of ${consumer.maxAttempts}, ${printable(row.reason ?? 'UNKNOWN')}${errorOf(row)}. It is not tried again.`;
+  const said = `${consumer.name} rejected ${nameOf(event)} at attempt ${row.attempts} of ${consumer.maxAttempts}, ${clipped(row.reason ?? 'UNKNOWN')}${errorOf(row)}. It is not tried again.`;
   if (row.reason === TOO_OLD) {
     const text = `${said} It is older than the inbox remembers, so it may have been processed before.`;
     return {
       state: 'rejected',
       text,
-      next: commandLine(`message allow ${consumer.name} ${event.eventId} --reason "why"`),
+      next: commandLine(shell`message allow ${consumer.name} ${event.eventId} --reason "why"`),
     };
   }
   if (letter !== undefined) {
@@ -84,12 +85,12 @@ function ofRejected(
     return {
       state: 'rejected',
       text,
-      next: commandLine(`dlq redrive ${place} --letter ${letter.letter.messageId}`),
+      next: commandLine(shell`dlq redrive ${place} --letter ${letter.letter.messageId}`),
     };
   }
   if (now - (row.rejectedAt ?? 0) < ON_ITS_WAY_MS) {
     const text = `${said} Its message is on its way to the dead-letter queue.`;
-    return { state: 'rejected', text, next: commandLine(`dlq list consumer:${consumer.name}`) };
+    return { state: 'rejected', text, next: commandLine(shell`dlq list ${`consumer:${consumer.name}`}`) };
   }
   if (unseen) {
     const text = `${said} Its letter is not among those that could be looked at: there are more, or somebody else looks at them.`;
@@ -97,7 +98,7 @@ function ofRejected(
       state: 'rejected',
       text,
       next: commandLine(
-        `dlq redrive consumer:${consumer.name} --letter ${event.eventId.replace(/^unreadable-/, '')}`,
+        shell`dlq redrive ${`consumer:${consumer.name}`} --letter ${event.eventId.replace(/^unreadable-/, '')}`,
       ),
     };
   }
@@ -105,7 +106,7 @@ function ofRejected(
   return {
     state: 'rejected',
     text,
-    next: commandLine(`message resolve ${consumer.name} ${event.eventId} --reason "why"`),
+    next: commandLine(shell`message resolve ${consumer.name} ${event.eventId} --reason "why"`),
   };
 }
 
@@ -114,7 +115,7 @@ function ofFailed(event: TracedEvent, { consumer, row }: Claimed, context: Verdi
   const { attempts, retryAt } = row;
   const said = `${consumer.name} failed at ${nameOf(event)}, attempt ${attempts} of ${consumer.maxAttempts}${errorOf(row)}.`;
   if (retryAt !== undefined && retryAt < now - STUCK_MS) {
-    const audit = context.commandLine(`audit --since ${hours(now - bornAt(event))}`);
+    const audit = context.commandLine(shell`audit --since ${hours(now - bornAt(event))}`);
     const text = `${said} It should have been tried again ${duration(now - retryAt)} ago: ${consumer.name} does not receive, or its queue has lost it, and ${audit} tells.`;
     return { state: 'late', text, next: mappingsOf(consumer, context) };
   }
@@ -127,7 +128,7 @@ function ofFailed(event: TracedEvent, { consumer, row }: Claimed, context: Verdi
   return {
     state: 'retrying',
     text: `${said} It is tried again ${when}. ${then}`,
-    next: commandLine(`messages list --failed --by cause --consumer ${consumer.name}`),
+    next: commandLine(shell`messages list --failed --by cause --consumer ${consumer.name}`),
   };
 }
 
@@ -158,7 +159,7 @@ function ofAbandoned(event: TracedEvent, { consumer, row }: Claimed, context: Ve
 }
 
 function errorOf({ lastError }: InboxRow): string {
-  return lastError === undefined ? '' : `: ${printable(lastError)}`;
+  return lastError === undefined ? '' : `: ${clipped(lastError)}`;
 }
 
 /** No row: it waits, it died on the way, or it never came. */
@@ -171,7 +172,7 @@ function ofUnclaimed(event: TracedEvent, message: TracedMessage, context: Verdic
     const { ERROR_CODE, ERROR_MESSAGE } = letter.letter.attributes;
     const error = [ERROR_CODE, ERROR_MESSAGE]
       .filter((part) => part !== undefined)
-      .map(printable)
+      .map(clipped)
       .join(': ');
     const how =
       kind === 'rule'
@@ -181,12 +182,12 @@ function ofUnclaimed(event: TracedEvent, message: TracedMessage, context: Verdic
     return {
       state: kind === 'rule' ? 'undelivered' : 'dead-lettered',
       text,
-      next: commandLine(`dlq redrive ${place} --letter ${letter.letter.messageId}`),
+      next: commandLine(shell`dlq redrive ${place} --letter ${letter.letter.messageId}`),
     };
   }
   const publishedAt = readable(event.row)?.publishedAt ?? bornAt(event);
   const ago = `${name} was published ${duration(now - publishedAt)} ago`;
-  const audit = commandLine(`audit --since ${hours(now - bornAt(event))}`);
+  const audit = commandLine(shell`audit --since ${hours(now - bornAt(event))}`);
   const { waiting = 0, inFlight = 0 } = queue ?? {};
   const empty = waiting + inFlight === 0;
   const { changedAt = 0 } = consumer;
@@ -208,13 +209,16 @@ function ofUnclaimed(event: TracedEvent, message: TracedMessage, context: Verdic
 
 /** Shows the function's log. The name of its log group is CloudFormation's, and only the function knows it. */
 function logsOf({ function: name }: ConsumerEntry, { awsLine }: VerdictContext): string {
-  const config = `lambda get-function-configuration --function-name ${name}`;
-  const group = awsLine(`${config} --query LoggingConfig.LogGroup --output text`);
-  return awsLine(`logs tail "$(${group})" --since 1h`);
+  const group = awsLine(
+    shell`lambda get-function-configuration --function-name ${name} --query LoggingConfig.LogGroup --output text`,
+  );
+  return awsLine(`logs tail "$(${group})" --since 1h` as ShellText); // made of quoted words only
 }
 
 /** Shows whether the function is fed from its queue: a mapping must be there, and Enabled. */
 function mappingsOf({ function: name }: ConsumerEntry, { awsLine }: VerdictContext): string {
-  const query = `--query 'EventSourceMappings[].[UUID, State, StateTransitionReason]' --output text`;
-  return awsLine(`lambda list-event-source-mappings --function-name ${name} ${query}`);
+  const query = 'EventSourceMappings[].[UUID, State, StateTransitionReason]';
+  return awsLine(
+    shell`lambda list-event-source-mappings --function-name ${name} --query ${query} --output text`,
+  );
 }

@@ -1,6 +1,6 @@
 import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
 import type { EffectRow, InboxRow, OutboxRow } from '../../lambdas/runtime/rows.ts';
-import { duration, printable, time } from '../frame/output.ts';
+import { clipped, duration, time } from '../frame/output.ts';
 import { unfinishedText, unreadableText } from '../reading/row-text.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
@@ -76,14 +76,14 @@ function outboxStory(event: TracedEvent): StoryLine[] {
   if (isUnreadable(row)) return [say('unreadable', null, `the outbox row ${unreadableText(row.unreadable)}`)];
   const committedAt = bornAt(event);
   const tried = attemptText(row.attempts);
-  const error = row.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
+  const error = row.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
   const requeued = say(
     'requeued',
     row.requeuedAt ?? null,
     `requeued ${who(row.requeuedBy, row.requeuedReason)}`,
   );
   return [
-    say('committed', committedAt, `committed by ${printable(row.source)}`),
+    say('committed', committedAt, `committed by ${clipped(row.source)}`),
     ...(row.lastError !== undefined && row.deadAt === undefined
       ? [say('publish-failed', null, `could not be published${tried}${error}`)]
       : []),
@@ -96,7 +96,7 @@ function outboxStory(event: TracedEvent): StoryLine[] {
           say(
             'published',
             row.publishedAt,
-            `published by the ${printable(row.publishedBy ?? 'relay')}, ${duration(row.publishedAt - committedAt)} after its commit`,
+            `published by the ${clipped(row.publishedBy ?? 'relay')}, ${duration(row.publishedAt - committedAt)} after its commit`,
           ),
         ]),
     ...(row.discardedAt === undefined
@@ -151,7 +151,7 @@ function outcomeStory(
   say: (what: StoryWord, at: number | null, text: string) => StoryLine,
 ): StoryLine[] {
   const attempt = `attempt ${row.attempts} of ${consumer.maxAttempts}`;
-  const error = row.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
+  const error = row.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
   if (row.status === 'FAILED') {
     const next = row.attempts + 1;
     const text =
@@ -168,7 +168,7 @@ function outcomeStory(
       say(
         'rejected',
         row.rejectedAt ?? null,
-        `rejected, ${printable(row.reason ?? 'for no known reason')}${error}`,
+        `rejected, ${clipped(row.reason ?? 'for no known reason')}${error}`,
       ),
     ];
   }
@@ -189,7 +189,7 @@ function outcomeStory(
 }
 
 function effectStory(effect: EffectRow | UnreadableRow, consumer: string): StoryLine[] {
-  const name = printable(effect.SK.slice('EFFECT#'.length));
+  const name = clipped(effect.SK.slice('EFFECT#'.length));
   const line = (what: StoryWord, at: number | null, text: string): StoryLine => ({
     at,
     what,
@@ -221,5 +221,5 @@ function attemptText(attempts: number): string {
 }
 
 function who(by: string | undefined, reason: string | undefined): string {
-  return `by ${printable(by ?? 'an operator')}${reason === undefined ? '' : `: ${printable(reason)}`}`;
+  return `by ${clipped(by ?? 'an operator')}${reason === undefined ? '' : `: ${clipped(reason)}`}`;
 }

@@ -2,6 +2,7 @@ import { depthOf } from '../../lambdas/runtime/audit/audit-verdict.ts';
 import { isTime } from '../../lambdas/runtime/clock.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { parseJson } from '../../lambdas/runtime/json-depth.ts';
 import { deliveredEventId } from '../../lambdas/runtime/operate/delivered-event.ts';
 import { type ConsumerEntry, consumersOf, type Directory } from '../../lambdas/runtime/operate/directory.ts';
 import type { Letter, QueueDepth, Queues } from '../../lambdas/runtime/operate/queues.ts';
@@ -230,7 +231,7 @@ type StoredEnvelope = Partial<
 export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
   let envelope: unknown;
   try {
-    envelope = typeof stored === 'string' ? JSON.parse(stored) : undefined;
+    envelope = typeof stored === 'string' ? parseJson(stored) : undefined;
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { isEventId } from '../../lambdas/runtime/event-id.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
 import type { InboxRow, OutboxRow } from '../../lambdas/runtime/rows.ts';
-import { printable, table } from '../frame/output.ts';
+import { clipped, table } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
@@ -64,8 +64,25 @@ export function verdictText(verdict: Verdict): string {
   return [`${paint.bold(coloured)}  ${text}`, ...command].join('\n');
 }
 
+/** The payload of an event for people. */
+interface Payload {
+  readonly eventId: string;
+  readonly type: string;
+  /** Its JSON, line by line: JSON has escaped what is in its texts, so that an escape is shown once. */
+  readonly lines: readonly string[];
+}
+
+/** The payloads of a trace, to be shown with {@link traceText}. */
+export function payloadsOf({ events }: Trace): Payload[] {
+  return events.map((event) => ({
+    eventId: event.eventId,
+    type: nameOfType(event) ?? '?',
+    lines: JSON.stringify(event.envelope?.data ?? null, null, 2).split('\n'),
+  }));
+}
+
 /** A trace for people: the events as a tree of who caused whom, then everything that happened to them, in order of time. */
-export function traceText(trace: Trace, payload: boolean): string {
+export function traceText(trace: Trace, payloads: readonly Payload[] = []): string {
   const { events, more } = trace;
   const known = new Map(events.map((event) => [event.eventId, event]));
   const caused = new Set(events.flatMap((event) => event.caused));
@@ -75,7 +92,7 @@ export function traceText(trace: Trace, payload: boolean): string {
     ...(more ? [paint.yellow('There are more events than are shown here.')] : []),
     '',
     timeline(events),
-    ...(payload ? ['', ...events.map(payloadText)] : []),
+    ...(payloads.length > 0 ? ['', ...payloads.map(payloadText)] : []),
   ].join('\n');
 }
 
@@ -84,12 +101,12 @@ function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, inden
   const what =
     envelope === undefined
       ? ''
-      : `  ${printable(envelope.aggregateType ?? '?')} ${printable(envelope.aggregateId ?? '?')}`;
+      : `  ${clipped(envelope.aggregateType ?? '?')} ${clipped(envelope.aggregateId ?? '?')}`;
   const cause =
     indent === '' && envelope?.causationId !== undefined
-      ? paint.dim(`  caused by ${printable(envelope.causationId)}`)
+      ? paint.dim(`  caused by ${clipped(envelope.causationId)}`)
       : '';
-  const line = `${indent}${paint.bold(printable(nameOfType(event) ?? '?'))} ${event.eventId}${what}  ${statusOf(row) ?? 'no outbox row'}${cause}`;
+  const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}${what}  ${statusOf(row) ?? 'no outbox row'}${cause}`;
   const children = event.caused.flatMap((eventId) => known.get(eventId) ?? []);
   return [line, ...children.flatMap((child) => tree(child, known, `${indent}  `))];
 }
@@ -98,7 +115,7 @@ function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, inden
 function timeline(events: readonly TracedEvent[]): string {
   const lines = events
     .flatMap((event) =>
-      placedStory(event).map((placed) => ({ ...placed, type: printable(nameOfType(event) ?? '?') })),
+      placedStory(event).map((placed) => ({ ...placed, type: clipped(nameOfType(event) ?? '?') })),
     )
     .sort((a, b) => a.order - b.order);
   return table(
@@ -129,9 +146,8 @@ function clockTime(at: number): string {
   return new Date(at).toISOString().slice(0, 23).replace('T', ' ');
 }
 
-function payloadText({ eventId, envelope, ...event }: TracedEvent): string {
-  const name = printable(nameOfType({ eventId, envelope, ...event }) ?? '?');
-  return `${paint.bold(name)} ${eventId}\n${JSON.stringify(envelope?.data ?? null, null, 2)}`;
+function payloadText({ eventId, type, lines }: Payload): string {
+  return [`${paint.bold(clipped(type))} ${eventId}`, ...lines].join('\n');
 }
 
 function nameOfType(event: TracedEvent): string | null {

@@ -1,7 +1,8 @@
 import { readable } from '../../lambdas/runtime/operate/stored-rows.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { Key } from '../../lambdas/runtime/table.ts';
-import { duration, printable, time } from '../frame/output.ts';
+import { clipped, duration, time } from '../frame/output.ts';
+import { type ShellText, shell } from '../frame/shell.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
@@ -51,9 +52,9 @@ export function needsSomebody({ state }: Verdict): boolean {
 export interface VerdictContext {
   readonly now: number;
   /** A command with the options of this run, see `Session.commandLine`. */
-  readonly commandLine: (command: string) => string;
+  readonly commandLine: (command: ShellText) => string;
   /** A command of the AWS CLI, see `Session.awsLine`. */
-  readonly awsLine: (command: string) => string;
+  readonly awsLine: (command: ShellText) => string;
   /** The Mailroom table. */
   readonly tableName: string;
 }
@@ -73,13 +74,13 @@ export function ofUnreadable(
   return {
     state: 'unreadable',
     text: `${subject} ${unreadableText(problem)}. Use the mailroom command of the version that is deployed; if that cannot read it either, somebody changed the row by hand.`,
-    next: awsLine(`dynamodb get-item --consistent-read --table-name ${tableName} --key '${key}'`),
+    next: awsLine(shell`dynamodb get-item --consistent-read --table-name ${tableName} --key ${key}`),
   };
 }
 
 /** An event as it is called in a text. */
 export function nameOf({ eventId, row, messages }: TracedEvent): string {
-  return `${printable(typeOf({ row, messages }) ?? 'Event')} ${eventId}`;
+  return `${clipped(typeOf({ row, messages }) ?? 'Event')} ${eventId}`;
 }
 
 /** The type of an event, by whichever of its rows can be read. */

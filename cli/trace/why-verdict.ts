@@ -1,5 +1,6 @@
 import { isUnreadable } from '../../lambdas/runtime/operate/stored-rows.ts';
-import { duration, printable } from '../frame/output.ts';
+import { clipped, duration } from '../frame/output.ts';
+import { shell } from '../frame/shell.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import { ofMessage } from './message-verdict.ts';
 import { bornAt, type Trace, type TracedEvent } from './trace-reader.ts';
@@ -54,17 +55,17 @@ function ofOutbox(event: TracedEvent, context: VerdictContext): Verdict | undefi
   const { eventId, row } = event;
   if (isUnreadable(row))
     return { eventId, ...ofUnreadable(`The outbox row of ${nameOf(event)}`, row.unreadable, row, context) };
-  const error = row?.lastError === undefined ? '' : `: ${printable(row.lastError)}`;
+  const error = row?.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
   const name = nameOf(event);
   if (row?.status === 'DEAD') {
     const text = `${name} is DEAD: it could not be published in ${row.attempts} attempts${error}. Nobody tries again.`;
-    return { state: 'dead', eventId, text, next: commandLine(`dead requeue ${eventId} --reason "why"`) };
+    return { state: 'dead', eventId, text, next: commandLine(shell`dead requeue ${eventId} --reason "why"`) };
   }
   if (row?.status === 'DISCARDED') {
     return {
       state: 'discarded',
       eventId,
-      text: `${name} was discarded by ${printable(row.discardedBy ?? 'an operator')}.`,
+      text: `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`,
       next: null,
     };
   }
@@ -78,7 +79,7 @@ function ofOutbox(event: TracedEvent, context: VerdictContext): Verdict | undefi
       state: 'stuck',
       eventId,
       text,
-      next: commandLine(`sweep --since ${hours(now - bornAt(event))}`),
+      next: commandLine(shell`sweep --since ${hours(now - bornAt(event))}`),
     };
   }
   if (row.lastError === undefined) {
@@ -88,5 +89,5 @@ function ofOutbox(event: TracedEvent, context: VerdictContext): Verdict | undefi
   const text =
     `${name} could not be published, ${row.attempts} attempts so far${error}. ${again}, then less and less often; when its own ` +
     'attempts are spent it is DEAD. What is the fault of the bus costs it none.';
-  return { state: 'retrying', eventId, text, next: commandLine('status') };
+  return { state: 'retrying', eventId, text, next: commandLine(shell`status`) };
 }

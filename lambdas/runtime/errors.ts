@@ -169,11 +169,11 @@ export function errorCode(error: unknown): string {
   }
 }
 
-/** The message of an error, whoever threw it, of at most 1,000 characters. */
-export function errorMessage(error: unknown): string {
+/** The message of an error, whoever threw it. @param charsMax - it is cut there @default 1,000 */
+export function errorMessage(error: unknown, charsMax = 1_000): string {
   try {
     const message = error instanceof Error || hasMessage(error) ? error.message : error;
-    return String(message).slice(0, 1_000);
+    return String(message).slice(0, charsMax);
   } catch {
     return 'an error that cannot be shown as text';
   }

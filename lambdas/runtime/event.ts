@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MailroomError } from './errors.ts';
+import { fullIssues, maskedIssues } from './payload-issues.ts';
 
 /**
  * What travels: the stored form of an event, the EventBridge `detail`, and what a handler is given. All times
@@ -66,6 +67,8 @@ export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
   readonly schema: S;
   /** Turns a payload of an older version into today's; absent where there is none. */
   readonly upcast: ((data: unknown, version: number) => unknown) | undefined;
+  /** Whether errors say what the validator says, payload and all; absent means no. */
+  readonly exposeIssues?: boolean | undefined;
   /** Describes one event of this type, to be handed to `outbox.commit`, `outbox.entries` or `ctx.commit`. */
   create(input: EventInput<StandardSchemaV1.InferInput<S>>): EventDraft<StandardSchemaV1.InferInput<S>>;
 }
@@ -86,6 +89,9 @@ export type EventOf<E extends AnyEventDefinition> =
  * @param definition.version - a whole number from 1; raise it when the payload's shape changes
  * @param definition.schema - any Standard Schema validator: zod, valibot, arktype, …
  * @param definition.upcast - turns a payload of an older version into today's; called once per read
+ * @param definition.exposeIssues - puts the validator's own messages, every key, and the texts of what `schema` and `upcast` throw
+ * into errors. They may quote the payload, and errors are logged and stored. Without it, an error names the path, where only
+ * names that the schema declares are shown, and the kind of issue. @default false
  * @throws `BAD_EVENT_DEFINITION` when a member is out of range
  *
  * @example
@@ -105,8 +111,9 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
   readonly aggregateType: string;
   readonly schema: S;
   readonly upcast?: (data: unknown, version: number) => unknown;
+  readonly exposeIssues?: boolean;
 }): EventDefinition<T, S> {
-  const { type, version, aggregateType, schema, upcast } = definition;
+  const { type, version, aggregateType, schema, upcast, exposeIssues = false } = definition;
   const bad = (what: string) =>
     new MailroomError('BAD_EVENT_DEFINITION', `Event definition "${type}": ${what}`);
   if (type.length < 1 || type.length > DETAIL_TYPE_MAX) {
@@ -125,6 +132,7 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
     aggregateType,
     schema,
     upcast,
+    exposeIssues,
     create: (input) => ({ ...input, definition: made }),
   };
   return made;
@@ -137,20 +145,15 @@ const DETAIL_TYPE_MAX = 128;
  * Validates a payload.
  *
  * @returns the payload as the schema hands it on (with its defaults and transforms)
- * @throws `INVALID_PAYLOAD`, naming the first few fields and what is wrong with them
+ * @throws `INVALID_PAYLOAD`, naming the first few fields and what is wrong with them, and nothing of the payload
  */
 export async function validateData(definition: AnyEventDefinition, data: unknown): Promise<unknown> {
   const result = await definition.schema['~standard'].validate(data);
   if (result.issues === undefined) return result.value;
-  const issues = (result.issues as readonly StandardSchemaV1.Issue[])
-    .slice(0, 5)
-    .map((issue) => `${['data', ...(issue.path ?? []).map(pathKey)].join('.')}: ${issue.message}`);
+  const { exposeIssues, schema } = definition;
+  const issues = exposeIssues ? fullIssues(result.issues) : maskedIssues(schema, result.issues);
   throw new MailroomError(
     'INVALID_PAYLOAD',
-    `The payload of ${definition.type} v${definition.version} is not valid: ${issues.join('; ')}`,
+    `The payload of ${definition.type} v${definition.version} is not valid: ${issues}`,
   );
-}
-
-function pathKey(segment: PropertyKey | StandardSchemaV1.PathSegment): string {
-  return String(typeof segment === 'object' ? segment.key : segment);
 }

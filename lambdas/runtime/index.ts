@@ -50,6 +50,7 @@ export {
 } from './event.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './event-id.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
+export type { Redact } from './redaction.ts';
 export type { DeadLetterWatch } from './relay/dead-letter-watch.ts';
 export type { RelayHandlerDeps } from './relay/relay.ts';
 export { createRelayStream } from './relay/relay-stream.ts';

@@ -28,8 +28,11 @@ export function itemBytes(item: Item): number {
   return bytes;
 }
 
+/** Deeper values are refused when they are written (`item-values.ts`), so nothing of them is counted. */
+const LEVELS_MAX = 32;
+
 /** The size of one attribute's value, as {@link itemBytes} counts it: without its name. */
-export function valueBytes(value: Item[string]): number {
+export function valueBytes(value: Item[string], level = 0): number {
   switch (typeof value) {
     case 'string':
       return Buffer.byteLength(value);
@@ -43,25 +46,30 @@ export function valueBytes(value: Item[string]): number {
     case 'symbol':
       return 0;
     default:
-      return value === null ? 1 : objectBytes(value);
+      if (value === null) return 1;
+      return level > LEVELS_MAX ? 0 : objectBytes(value, level + 1);
   }
 }
 
-function objectBytes(value: object): number {
-  if (Array.isArray(value)) return containerBytes(value);
-  if (value instanceof Set) return sum(value, valueBytes);
-  if (value instanceof Map) return containerBytes(value.values()) + sum(value.keys(), Buffer.byteLength);
+function objectBytes(value: object, level: number): number {
+  if (Array.isArray(value)) return containerBytes(value, level);
+  if (value instanceof Set) return sum(value, (element) => valueBytes(element, level));
+  if (value instanceof Map)
+    return containerBytes(value.values(), level) + sum(value.keys(), (name) => Buffer.byteLength(name));
   if (value instanceof NumberValue) return numberBytes(Number(value.toString()));
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return value.byteLength;
   if (value instanceof Blob) return value.size;
   const entries = Object.entries(value).filter(([, element]) => element !== undefined);
   return (
-    containerBytes(entries.map(([, element]) => element)) + sum(entries, ([name]) => Buffer.byteLength(name))
+    containerBytes(
+      entries.map(([, element]) => element),
+      level,
+    ) + sum(entries, ([name]) => Buffer.byteLength(name))
   );
 }
 
-function containerBytes(elements: Iterable<Item[string]>): number {
-  return CONTAINER_BYTES + sum(elements, (element) => ELEMENT_BYTES + valueBytes(element));
+function containerBytes(elements: Iterable<Item[string]>, level: number): number {
+  return CONTAINER_BYTES + sum(elements, (element) => ELEMENT_BYTES + valueBytes(element, level));
 }
 
 /**

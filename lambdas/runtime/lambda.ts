@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { clientSettings } from './client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './config.ts';
-import { type ConsumerHandler, createConsumer } from './consume/consumer.ts';
+import { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
 import { dynamoTable } from './dynamo-table.ts';
@@ -51,16 +51,18 @@ export function lambdaOutbox(): Outbox {
  * message, so that a test may import the file that calls this.
  *
  * @param handlers - one for each event type, or a function that makes them with the table that they read
+ * @param options.redact - redacts the text of an error before it is stored or logged @default the text as it is
  * @throws `BAD_CONFIG` when a setting is missing, and `BAD_CONSUMER` when something is no handler, or two take the same event type: in a
  * function at once, elsewhere with the first message
  *
  * @example
  * ```ts
- * export const handler = lambdaConsumer([chargeOrder]);
+ * export const handler = lambdaConsumer([chargeOrder], { redact: (text) => text.replace(/\b\d{12,19}\b/g, '#') });
  * ```
  */
 export function lambdaConsumer(
   handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]),
+  options: Pick<ConsumerDeps, 'redact'> = {},
 ): ConsumerHandler {
   const consumer = madeInLambda(() => {
     const config = readConsumerConfig(process.env);
@@ -71,6 +73,7 @@ export function lambdaConsumer(
       table,
       queue,
       handlers: typeof handlers === 'function' ? handlers({ table }) : handlers,
+      redact: options.redact,
     });
   });
   return async (event, context) => consumer()(event, context);

@@ -54,7 +54,7 @@ describe('the deploy workflow', () => {
 
   test("runs a pull request with prod's role only where that was chosen", () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: as GitHub reads it
-    expect(deploy).toContain("stage: ${{ fromJSON(vars.DIFF_STAGES || '[\"dev\"]') }}");
+    expect(deploy).toContain('stage: ${{ fromJSON(vars.DIFF_STAGES || \'["dev"]\') }}');
   });
 
   test('deploys dev only after the check, and prod only after dev', () => {

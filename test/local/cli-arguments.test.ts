@@ -40,7 +40,7 @@ describe('the command says what to do', () => {
     expect(code).toBe(3);
     expect(out).toBe('');
     expect(err).toMatch(/NO_SUCH_STAGE.*"prod" at http.*us-east-1/);
-    expect(err).toContain('- mailroom-local');
+    expect(err).toContain('by stack: mailroom-local');
   });
 
   it('when nothing is deployed', async () => {

@@ -8,7 +8,7 @@ import { readStatus } from '../../cli/status/status-report.ts';
 import { statusText } from '../../cli/status/status-text.ts';
 import { searchEvents } from '../../cli/trace/event-search.ts';
 import { storyOf } from '../../cli/trace/story.ts';
-import { eventReports, traceText, verdictText } from '../../cli/trace/trace-text.ts';
+import { eventReports, payloadsOf, traceText, verdictText } from '../../cli/trace/trace-text.ts';
 import { createAudit } from '../../lambdas/runtime/audit/audit.ts';
 import { isTime } from '../../lambdas/runtime/clock.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
@@ -138,7 +138,7 @@ it('why and trace never fail, and call processed only what is', async () => {
       const { verdict, trace } = await why(mailroom, eventId);
       for (const { at } of trace.events.flatMap(storyOf)) expect(at === null || isTime(at)).toBe(true);
       expect(
-        `${verdictText(verdict)} ${traceText(trace, true)} ${JSON.stringify(eventReports(trace, true))}`,
+        `${verdictText(verdict)} ${traceText(trace, payloadsOf(trace))} ${JSON.stringify(eventReports(trace, true))}`,
       ).not.toBe('');
       if (verdict.state !== 'processed') return;
       expect(readOutboxRow(mailroom.memory.item(outboxKeyOf(eventId)))).toMatchObject({

@@ -103,7 +103,9 @@ describe('the types of a catalogue', () => {
     expectTypeOf<EventOf<typeof OrderRefunded>['data']['cents']>().toEqualTypeOf<number>();
     const draft = OrderRefunded.create({ aggregateId: '42', data: { orderId: '42', cents: '4200' } });
     expect(await validateData(OrderRefunded, draft.data)).toEqual({ orderId: '42', cents: 4200 });
-    await expect(validateData(OrderRefunded, { orderId: '42', cents: 4200 })).rejects.toThrow(/as digits/);
+    await expect(validateData(OrderRefunded, { orderId: '42', cents: 4200 })).rejects.toThrow(
+      /data\.\*: not valid/,
+    );
   });
 });
 

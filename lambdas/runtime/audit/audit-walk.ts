@@ -1,6 +1,7 @@
 import pMap from 'p-map';
 import type { Envelope } from '../event.ts';
 import { eventIdTime, isEventId, minuteOf } from '../event-id.ts';
+import { parseJson } from '../json-depth.ts';
 import { consumersOf, type Directory } from '../operate/directory.ts';
 import { isOverdue } from '../operate/inbox-state.ts';
 import { isUnreadable, readInboxRow, readOutboxRow } from '../operate/stored-rows.ts';
@@ -139,7 +140,7 @@ const COUNT_OF: Readonly<Record<OutboxRow['status'], 'published' | 'pending' | '
 
 function envelopeOf(row: OutboxRow): Envelope | undefined {
   try {
-    return JSON.parse(row.envelope) as Envelope;
+    return parseJson(row.envelope) as Envelope;
   } catch {
     return undefined;
   }

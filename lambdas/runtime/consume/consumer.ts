@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
 import { MailroomError } from '../errors.ts';
 import { type RandomBytes, systemRandomBytes } from '../event-id.ts';
+import { type Redact, redactingTelemetry } from '../redaction.ts';
 import type { Table } from '../table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { createOutbox } from '../write/outbox.ts';
@@ -34,6 +35,11 @@ export interface ConsumerDeps {
   readonly random?: RandomBytes | undefined;
   /** @default Powertools */
   readonly telemetry?: Telemetry | undefined;
+  /**
+   * Redacts the text of every error, each of its causes too, before it is stored on a row or logged. @default the text as it
+   * is: what a handler puts into the message of an error is stored and logged
+   */
+  readonly redact?: Redact | undefined;
 }
 
 /**
@@ -70,8 +76,9 @@ const START_MIN_MS = 2_000;
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const { config, table, queue, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry = deps.telemetry ?? powertoolsTelemetry(config);
-  const inbox = createInbox({ ...config, table, clock, random });
+  const { redact } = deps;
+  const telemetry = redactingTelemetry(deps.telemetry ?? powertoolsTelemetry(config), redact);
+  const inbox = createInbox({ ...config, table, clock, random, redact });
   const outbox = createOutbox({ config, table, clock, random, telemetry });
   const hints = createFailedHints({ ...config, table, clock, telemetry });
   const outcomes = createOutcomes({ config, clock, random, telemetry, inbox, hints });

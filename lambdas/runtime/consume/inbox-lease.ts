@@ -1,18 +1,18 @@
-import { errorMessage, fingerprint } from '../errors.ts';
+import { storedCause } from '../redaction.ts';
 import type { Inbox } from './inbox.ts';
 import { ALONE_FROM } from './inbox-conditions.ts';
 import { fenceLost, type InboxDeps, type InboxRows } from './inbox-row.ts';
 
 /** Makes what a claim does with its lease: keep it (PROCESSING), or let go of the message (FAILED). */
 export function createLeasing(
-  { clock, consumer, leaseMs }: InboxDeps,
+  { clock, consumer, leaseMs, redact }: InboxDeps,
   rows: InboxRows,
 ): Pick<Inbox, 'renew' | 'fail' | 'release' | 'cutOff' | 'markOutOfTime'> {
   const isFailed = (row: { readonly status: string }) => row.status === 'FAILED';
-  const cause = (error: unknown) => ({
-    ':lastError': errorMessage(error),
-    ':fingerprint': `${consumer} ${fingerprint(error)}`,
-  });
+  const cause = (error: unknown) => {
+    const { lastError, fingerprint } = storedCause(error, redact);
+    return { ':lastError': lastError, ':fingerprint': `${consumer} ${fingerprint}` };
+  };
 
   return {
     renew: async (current) => {

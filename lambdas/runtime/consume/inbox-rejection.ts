@@ -1,5 +1,6 @@
-import { errorCode, errorMessage, fingerprint } from '../errors.ts';
+import { errorCode } from '../errors.ts';
 import { mintToken } from '../event-id.ts';
+import { storedCause } from '../redaction.ts';
 import { type RejectedPointer, SCHEMA } from '../rows.ts';
 import type { Item, TransactAction } from '../table.ts';
 import type { Inbox } from './inbox.ts';
@@ -8,13 +9,14 @@ import type { InboxDeps, InboxRows } from './inbox-row.ts';
 
 /** Makes the rejection of a message: whatever it is -> REJECTED, and the pointer that lists it in, in one transaction. */
 export function createRejection(
-  { clock, random, consumer }: InboxDeps,
+  { clock, random, consumer, redact }: InboxDeps,
   rows: InboxRows,
   { rejectable, readmissible, judge, refusalOf }: Conditions,
 ): Pick<Inbox, 'reject' | 'rejectUnclaimed'> {
   function rejection(message: Message, error: unknown, now: number) {
     const reason = errorCode(error);
-    const cause = { lastError: errorMessage(error), fingerprint: `${consumer} ${fingerprint(error)}` };
+    const { lastError, fingerprint } = storedCause(error, redact);
+    const cause = { lastError, fingerprint: `${consumer} ${fingerprint}` };
     const pointer: RejectedPointer = {
       ...rows.pointerKeyOf(message),
       schema: SCHEMA,

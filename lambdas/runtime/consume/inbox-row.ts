@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { type CancellationReason, FenceLost, isConditionFailed, isTransactionCancelled } from '../errors.ts';
 import type { RandomBytes } from '../event-id.ts';
+import type { Redact } from '../redaction.ts';
 import { transactWithRetry } from '../retry.ts';
 import { type InboxRow, inboxKey, rejectedKey } from '../rows.ts';
 import type { Item, Key, Table, TransactAction, Update } from '../table.ts';
@@ -23,6 +24,8 @@ export interface InboxDeps {
   readonly leaseMs: number;
   readonly inboxRetentionDays: number;
   readonly inboxSince?: number | undefined;
+  /** Applied to the text of an error before a row holds it. @default the text as it is */
+  readonly redact?: Redact | undefined;
 }
 
 /** The two ways in which an inbox row is written once it is there: alone under its fence, or with others in a transaction. */

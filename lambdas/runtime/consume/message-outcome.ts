@@ -217,8 +217,9 @@ function wholeSeconds(ms: number): number {
 
 /** The poison of a message that has failed too often. */
 export function attemptsSpent(attempts: number, error: unknown): MailroomError {
+  // Whole: a redaction must see what it looks for in one piece.
   const last = isErrorWithCode(error, 'UNKNOWN')
-    ? errorMessage(error)
-    : `${errorCode(error)}: ${errorMessage(error)}`;
+    ? errorMessage(error, Number.POSITIVE_INFINITY)
+    : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
   return poison('ATTEMPTS_SPENT', `Rejected after ${attempts} attempts. ${last}`);
 }

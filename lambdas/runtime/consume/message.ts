@@ -1,7 +1,8 @@
 import type { SQSRecord } from 'aws-lambda';
-import { errorMessage, isErrorWithCode, type MailroomError, PoisonMessage } from '../errors.ts';
+import { errorCode, errorMessage, isErrorWithCode, type MailroomError, PoisonMessage } from '../errors.ts';
 import { type AnyEventDefinition, type Envelope, validateData } from '../event.ts';
 import { isEventId } from '../event-id.ts';
+import { parseJson, TOO_DEEP } from '../json-depth.ts';
 import type { Handler } from './handler.ts';
 
 /**
@@ -20,8 +21,10 @@ export function readEnvelope(record: Pick<SQSRecord, 'body'>): Envelope {
 function parseBody(body: unknown): unknown {
   let event: unknown;
   try {
-    event = JSON.parse(String(body));
-  } catch {
+    event = parseJson(String(body));
+  } catch (error) {
+    if (isErrorWithCode(error, 'JSON_TOO_DEEP'))
+      throw poison('UNREADABLE_MESSAGE', `The message's body is ${TOO_DEEP}`);
     // The parser's own message quotes the body, and what this says is logged.
     throw poison('UNREADABLE_MESSAGE', "The message's body is no JSON");
   }
@@ -80,7 +83,10 @@ export async function readEvent(definition: AnyEventDefinition, envelope: Envelo
     return { ...envelope, version: definition.version, data: await validateData(definition, data) };
   } catch (error) {
     if (isErrorWithCode(error, 'INVALID_PAYLOAD')) throw poison('INVALID_PAYLOAD', errorMessage(error));
-    throw poison('INVALID_PAYLOAD', `The schema of ${envelope.type} failed: ${errorMessage(error)}`);
+    throw poison(
+      'INVALID_PAYLOAD',
+      `The schema of ${envelope.type} failed: ${thrownText(definition, error)}`,
+    );
   }
 }
 
@@ -97,9 +103,14 @@ function upcast(definition: AnyEventDefinition, envelope: Envelope): unknown {
   } catch (error) {
     throw poison(
       'INVALID_PAYLOAD',
-      `The upcast of ${envelope.type} v${envelope.version} failed: ${errorMessage(error)}`,
+      `The upcast of ${envelope.type} v${envelope.version} failed: ${thrownText(definition, error)}`,
     );
   }
+}
+
+/** What a definition's own code threw at a payload: a parser's message quotes what it could not read. */
+function thrownText({ exposeIssues }: AnyEventDefinition, error: unknown): string {
+  return exposeIssues ? errorMessage(error) : errorCode(error);
 }
 
 /** An error of a message that no retry can help. */

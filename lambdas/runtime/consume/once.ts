@@ -1,6 +1,6 @@
 import { IdempotencyConfig, makeIdempotent } from '@aws-lambda-powertools/idempotency';
 import type { Context } from 'aws-lambda';
-import { MailroomError, PoisonMessage } from '../errors.ts';
+import { errorCode, MailroomError, PoisonMessage } from '../errors.ts';
 import { asRow, type EffectRow, effectKey, expiresAt, SCHEMA } from '../rows.ts';
 import { type Item, UPDATE_EACH_MAX } from '../table.ts';
 import { type EffectDeps, EffectPersistence } from './effect-persistence.ts';
@@ -135,7 +135,7 @@ function plainJson(name: string, result: unknown): unknown {
   try {
     json = JSON.stringify(result);
   } catch (error) {
-    throw notStorable(name, `is no JSON: ${String(error)}`, error);
+    throw notStorable(name, `is no JSON (${errorCode(error)})`); // its message would name keys
   }
   if (json === undefined) return undefined;
   if (json.length > EFFECT_RESULT_MAX_CHARS) {
@@ -148,13 +148,10 @@ function plainJson(name: string, result: unknown): unknown {
 }
 
 /** The effect did happen, and would happen again with each retry: so there is none. */
-function notStorable(name: string, why: string, cause?: unknown): PoisonMessage {
+function notStorable(name: string, why: string): PoisonMessage {
   return new PoisonMessage(
     `The result of effect "${name}" ${why}. Return only what the handler needs of it.`,
-    {
-      code: 'EFFECT_RESULT_NOT_STORABLE',
-      cause,
-    },
+    { code: 'EFFECT_RESULT_NOT_STORABLE' },
   );
 }
 

@@ -156,7 +156,7 @@ async function commitOf(
   if (typeof commit === 'object' && commit !== null && !isList) return commit;
   throw new MailroomError(
     'NO_COMMIT',
-    `The handler of ${event.type} returned ${isList ? 'a list' : commit}; it must return { writes, events }, or {} to write nothing`,
+    `The handler of ${event.type} returned ${isList ? 'a list' : typeof commit}; it must return { writes, events }, or {} to write nothing`,
   );
 }
 

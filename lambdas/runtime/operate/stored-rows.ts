@@ -1,5 +1,6 @@
 import { isTime } from '../clock.ts';
 import { isEventId, outboxKeyOf } from '../event-id.ts';
+import { isDeeperThan, JSON_DEPTH_MAX } from '../json-depth.ts';
 import {
   type DeadPointer,
   type EffectRow,
@@ -36,7 +37,7 @@ export function readable<R extends Key>(row: R | UnreadableRow | undefined): R |
 }
 
 /** What a stored attribute may be. */
-type Kind = 'text' | 'time' | 'number' | 'flag' | 'texts';
+type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts';
 
 /** The attributes of a row besides its key, and what each must be; `?` marks those that may be missing. */
 type Shape<R extends Key> = {
@@ -80,7 +81,7 @@ const OUTBOX: Shape<OutboxRow> = {
   attempts: 'number',
   source: 'text',
   type: 'text',
-  envelope: 'text',
+  envelope: 'json',
   traceId: 'text?',
   lastError: 'text?',
   fingerprint: 'text?',
@@ -233,6 +234,11 @@ function shapeProblem(item: Item, shape: Readonly<Record<string, `${Kind}?` | Ki
 
 const KINDS: Readonly<Record<Kind, { is(value: unknown): boolean; readonly called: string }>> = {
   text: { is: (value) => typeof value === 'string', called: 'a text' },
+  // Whether it is JSON is for whoever needs what it says; but nobody may begin to walk through it.
+  json: {
+    is: (value) => typeof value === 'string' && !isDeeperThan(value, JSON_DEPTH_MAX),
+    called: `a text of JSON of at most ${JSON_DEPTH_MAX} levels`,
+  },
   time: { is: isTime, called: 'a time in epoch milliseconds' },
   number: { is: (value) => Number.isSafeInteger(value), called: 'a whole number' },
   flag: { is: (value) => typeof value === 'boolean', called: 'true or false' },

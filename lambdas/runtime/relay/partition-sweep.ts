@@ -5,7 +5,7 @@ import { backoffMs } from '../retry.ts';
 import { outboxPartition } from '../rows.ts';
 import type { Item, Table } from '../table.ts';
 import type { Telemetry } from '../telemetry.ts';
-import { type PendingRow, pendingRow } from './pending-row.ts';
+import { type PendingRow, pendingRow, pendingSince } from './pending-row.ts';
 import { GROUP_ROWS, type Relay } from './relay.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { goesOn, type Tally } from './sweep-tally.ts';
@@ -64,6 +64,7 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
           { pk, unreadable },
         );
       left += unreadable;
+      if (unreadable > 0) oldest = page.items.reduce((time, item) => olderUnreadable(time, item), oldest);
       const now = clock.now();
       const due = rows.filter((row) => row.leaseUntil + CLOCK_SKEW_MS < now);
       const { settled, served } = await publishDue(relayOf(shard), due, tally);
@@ -79,6 +80,11 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
     else tally.left.delete(pk);
     return left;
   };
+
+  /** The earlier of a time and the time of a row that cannot be read: it waits, and its age must show. */
+  function olderUnreadable(time: number, item: Item): number {
+    return pendingRow(item) === undefined ? Math.min(time, pendingSince(item) ?? time) : time;
+  }
 
   /**
    * Claims, publishes and marks.

@@ -1,5 +1,5 @@
 import type { BusEntry } from '../bus/event-bus.ts';
-import { isEventId, outboxKeyOf } from '../event-id.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from '../event-id.ts';
 import { isKnownSchema, type OutboxRow } from '../rows.ts';
 import type { Item, Key } from '../table.ts';
 
@@ -43,6 +43,20 @@ export function pendingRow(item: Item): PendingRow | undefined {
       traceHeader: textOf(row.traceId) || undefined,
     },
   };
+}
+
+/**
+ * When a PENDING row was written, epoch milliseconds, whoever wrote it: its event's id says so, else the minute that its
+ * partition is named after. A row that cannot be read waits like any other.
+ *
+ * @param PK - of the outbox; a row in another place is of no age: `undefined`
+ */
+export function pendingSince({ PK, SK }: Item): number | undefined {
+  const eventId = String(SK).slice('EVENT#'.length);
+  if (isEventId(eventId)) return eventIdTime(eventId);
+  const minute = /^OUTBOX#(\d{4}-\d\d-\d\dT\d\d:\d\d)#/.exec(String(PK))?.[1];
+  const startsAt = Date.parse(`${minute}Z`);
+  return Number.isNaN(startsAt) ? undefined : startsAt;
 }
 
 function textOf(value: unknown): string {

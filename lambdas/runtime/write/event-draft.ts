@@ -1,5 +1,6 @@
-import { errorMessage, MailroomError } from '../errors.ts';
+import { errorCode, MailroomError } from '../errors.ts';
 import { type EventDraft, validateData } from '../event.ts';
+import { isDeeperThan, PAYLOAD_DEPTH_MAX } from '../json-depth.ts';
 
 /** The most characters of a trace header (EventBridge API reference, PutEventsRequestEntry). */
 const TRACE_HEADER_MAX = 500;
@@ -75,9 +76,18 @@ function jsonOf(type: string, data: unknown): string {
   let problem = 'it is undefined, or a function';
   try {
     const json = JSON.stringify(data) as string | undefined;
+    if (json !== undefined && isDeeperThan(json, PAYLOAD_DEPTH_MAX)) throw new RangeError();
     if (json !== undefined) return json;
   } catch (error) {
-    problem = errorMessage(error);
+    // JSON.stringify recurses: what is far too deep ends in a RangeError of its own.
+    if (error instanceof RangeError) {
+      throw new MailroomError(
+        'INVALID_PAYLOAD',
+        `The payload of ${type} nests lists and objects more than ${PAYLOAD_DEPTH_MAX} levels deep; at most ${PAYLOAD_DEPTH_MAX} are allowed. ` +
+          'Flatten it, or store the deep part elsewhere (S3) and put its address into the event.',
+      );
+    }
+    problem = `it contains itself or a bigint, or its toJSON threw (${errorCode(error)})`; // a message would name keys
   }
   throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}`);
 }

@@ -4,7 +4,7 @@ import { deathPlace, takeLetters } from '../../../cli/letters/letters.ts';
 import { messagesOf } from '../../../cli/messages.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { statusText } from '../../../cli/status/status-text.ts';
-import { eventReports, traceText } from '../../../cli/trace/trace-text.ts';
+import { eventReports, payloadsOf, traceText } from '../../../cli/trace/trace-text.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import { deadKey, effectKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
 import type { Item } from '../../../lambdas/runtime/table.ts';
@@ -51,7 +51,7 @@ describe('why and trace, of an inbox row that cannot be read', () => {
     expect(needed).toBe(true);
     expect(story).toContain('worker unreadable');
     expect(eventReports(trace, true)[0]?.consumers).toEqual({ worker: 'UNREADABLE' });
-    expect(traceText(trace, true)).toContain(problem);
+    expect(traceText(trace, payloadsOf(trace))).toContain(problem);
   });
 
   test('tell of an effect that cannot be read, and of all the others', async () => {
@@ -69,7 +69,7 @@ describe('why and trace, of an inbox row that cannot be read', () => {
     await put(mailroom, { ...effectKey('worker', eventId, 'mail'), ...effect, startedAt: 'just now' });
     const { story, trace } = await why(mailroom, eventId);
     expect(story).toEqual(expect.arrayContaining(['worker effect-completed', 'worker unreadable']));
-    expect(traceText(trace, false)).toContain('effect mail cannot be read: its "startedAt" is not a time');
+    expect(traceText(trace)).toContain('effect mail cannot be read: its "startedAt" is not a time');
   });
 });
 
@@ -95,7 +95,7 @@ describe('why and trace, of a message that was left PROCESSING', () => {
     expect(verdict.text).toContain(
       'attempt 2 of 3, and ran out of time; 3 claims in a row were left unfinished. Its lease',
     );
-    expect(traceText(trace, false)).toContain('ran out of time; 3 claims in a row were left unfinished');
+    expect(traceText(trace)).toContain('ran out of time; 3 claims in a row were left unfinished');
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now + 10_000 });
     expect((await why(mailroom, eventId)).verdict.text).toMatch(
       /is working on.*Before that it ran out of time/,
@@ -131,7 +131,7 @@ describe('why and trace, of an outbox row that cannot be read', () => {
     expect(eventReports(trace, false)).toMatchObject([
       { status: 'UNREADABLE', consumers: { worker: 'PROCESSED' } },
     ]);
-    expect(traceText(trace, false)).toContain(problem);
+    expect(traceText(trace)).toContain(problem);
   });
 });
 

@@ -1,0 +1,206 @@
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import { z } from 'zod/mini';
+import { shown } from '../../cli/frame/escaped.ts';
+import { takeLetters } from '../../cli/letters/letters.ts';
+import { consumerPlace } from '../../cli/reading/place.ts';
+import { readStatus } from '../../cli/status/status-report.ts';
+import { searchEvents } from '../../cli/trace/event-search.ts';
+import { eventReports, payloadsOf, traceText } from '../../cli/trace/trace-text.ts';
+import { createAudit } from '../../lambdas/runtime/audit/audit.ts';
+import { leased } from '../../lambdas/runtime/consume/handler.ts';
+import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { itemBytes } from '../../lambdas/runtime/item-size.ts';
+import { isDeeperThan, JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from '../../lambdas/runtime/json-depth.ts';
+import { createLogger } from '../../lambdas/runtime/logger.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { inboxKey } from '../../lambdas/runtime/rows.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+import { bench, consumerConfig, relayConfig, runThrough, ThingHappened } from '../support/runtime-bench.ts';
+import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
+import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts';
+
+/** Far more levels than a stack has room for. */
+const DEEP = 50_000;
+const HOUR_MS = 3_600_000;
+
+/** JSON of so many levels: lists and objects in turn, written without recursion. */
+function nested(levels: number): string {
+  const half = levels / 2;
+  return `${'[{"a":'.repeat(half)}1${'}]'.repeat(half)}`;
+}
+
+const Anything = defineEvent({ type: 'Anything', version: 1, aggregateType: 'Thing', schema: z.any() });
+
+/** Changes the envelope of an event's row. */
+async function change(mailroom: Mailroom, eventId: string, row: (envelope: object) => object): Promise<void> {
+  const item = mailroom.memory.item(outboxKeyOf(eventId)) ?? {};
+  const envelope = JSON.parse(String(item.envelope)) as object;
+  await mailroom.memory.write({ Put: { Item: { ...item, ...row(envelope) } as never } });
+}
+
+/** An envelope with a deep payload, as JSON. */
+const deepEnvelope = (envelope: object, levels = DEEP) =>
+  JSON.stringify({ ...envelope, data: 'DEEP' }).replace('"DEEP"', nested(levels));
+
+/** Two published events: the row of the first one is deep. */
+async function withDeepRow() {
+  const mailroom = mailroomInMemory([fine]);
+  const deep = await commit(mailroom);
+  const other = await commit(mailroom);
+  await mailroom.publish();
+  await mailroom.drain();
+  await change(mailroom, deep, (envelope) => ({ envelope: deepEnvelope(envelope) }));
+  return { mailroom, deep, other };
+}
+
+describe('an outbox row whose JSON is 50,000 levels deep', () => {
+  test('is unreadable to the audit, which goes on with the others', async () => {
+    const { mailroom, deep } = await withDeepRow();
+    const { memory, queues, clock } = mailroom;
+    const rules = { describe: () => Promise.resolve(undefined) };
+    const until = clock.now() + 1;
+    const range = { since: until - HOUR_MS, until };
+    const report = await createAudit({ table: memory, directory, queues, rules, clock }).run(range);
+    expect(report).toMatchObject({ events: 2, unreadable: 1, published: 1 });
+    expect(report.unreadableRows).toEqual([
+      {
+        eventId: deep,
+        consumer: null,
+        problem: 'its "envelope" is not a text of JSON of at most 256 levels',
+      },
+    ]);
+  });
+
+  test('is unreadable to why and trace, and passed over by a search', async () => {
+    const { mailroom, deep, other } = await withDeepRow();
+    const { trace, verdict } = await why(mailroom, deep);
+    expect(verdict).toMatchObject({ state: 'unreadable', eventId: deep });
+    expect(traceText(shown(trace), payloadsOf(trace))).toContain('at most 256 levels');
+    expect(JSON.stringify(eventReports(trace, true))).toContain('UNREADABLE');
+    const signal = new AbortController().signal;
+    const search = { directory, table: mailroom.table, signal, onProgress: () => {} };
+    expect(await searchEvents(search, 'thing-1', HOUR_MS, mailroom.clock.now())).toEqual([other]);
+  });
+});
+
+test('a letter whose body is 50,000 levels deep is listed like one that is no JSON', async () => {
+  const mailroom = mailroomInMemory([fine]);
+  mailroom.addLetter(worker.deadLetterQueue, {
+    messageId: 'deep',
+    receiptHandle: 'r',
+    body: `{"detail-type":"ThingHappened","detail":${nested(DEEP)}}`,
+    sentAt: mailroom.clock.now(),
+    attributes: {},
+  });
+  const place = consumerPlace(worker);
+  const { letters } = await takeLetters({ ...mailroom, directory }, place, { limit: 10, hideS: 0 });
+  expect(letters).toMatchObject([{ id: 'deep', eventId: undefined, type: undefined }]);
+});
+
+/** The envelope of a message of an event, but for its payload. */
+const wholeEnvelope = (eventId: string) => ({
+  ...{ eventId, type: 'ThingHappened', version: 2, aggregateType: 'Thing', aggregateId: '1' },
+  ...{ occurredAt: 1, correlationId: 'chain' },
+});
+
+describe('a message whose body is 50,000 levels deep', () => {
+  test.each([
+    ['in its payload', (eventId: string) => deepEnvelope(wholeEnvelope(eventId))],
+    ['as a whole', () => nested(DEEP)],
+    ['and is no JSON', () => '['.repeat(DEEP)],
+  ])('%s is rejected as unreadable, and its neighbours are processed', async (_where, detail) => {
+    const seen: string[] = [];
+    const mailroom = mailroomInMemory([
+      leased(ThingHappened, async ({ eventId }) => {
+        seen.push(eventId);
+      }),
+    ]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const id = mailroom.queue.send(`{"detail-type":"ThingHappened","detail":${detail(eventId)}}`);
+    await mailroom.drain();
+    expect(seen).toEqual([eventId]);
+    expect(mailroom.memory.item(inboxKey(worker.name, eventId))).toMatchObject({ status: 'PROCESSED' });
+    expect(mailroom.memory.item(inboxKey(worker.name, `unreadable-${id}`))).toMatchObject({
+      status: 'REJECTED',
+      reason: 'UNREADABLE_MESSAGE',
+    });
+  });
+});
+
+describe('an event whose payload is deep', () => {
+  const commitOf = (levels: number) => {
+    const { memory, clock } = bench();
+    const outbox = createOutbox({ config: consumerConfig, table: memory, clock });
+    const event = Anything.create({ aggregateId: 'a', data: JSON.parse(nested(levels)) });
+    return outbox.commit({ events: [event] });
+  };
+
+  test.each([PAYLOAD_DEPTH_MAX + 2, DEEP])('is refused with the limit at %i levels', async (levels) => {
+    await expect(commitOf(levels)).rejects.toMatchObject({
+      code: 'INVALID_PAYLOAD',
+      message: expect.stringMatching(/Anything nests .* at most 100 are allowed\. Flatten it/),
+    });
+  });
+
+  test('is written at the limit, and can be read by all that reads it', async () => {
+    const [envelope] = await commitOf(PAYLOAD_DEPTH_MAX);
+    expect(isDeeperThan(JSON.stringify({ detail: envelope }), JSON_DEPTH_MAX)).toBe(false);
+  });
+});
+
+test('an item of 50,000 levels is refused as one, and its size is counted without recursion', async () => {
+  const { memory } = bench();
+  const deep: unknown = JSON.parse(nested(DEEP));
+  expect(itemBytes({ deep } as never)).toBeGreaterThan(0);
+  const item = { PK: 'a', SK: 'b', deep } as never;
+  await expect(memory.write({ Put: { Item: item } })).rejects.toMatchObject({ code: 'BAD_ITEM' });
+});
+
+test('an error of 50,000 causes is logged with the first of them', () => {
+  let error = new Error('the first');
+  for (let i = 0; i < DEEP; i += 1) error = new Error('one more', { cause: error });
+  const lines: string[] = [];
+  vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0);
+  vi.spyOn(process.stdout, 'write').mockImplementation((line) => lines.push(String(line)) > 0);
+  createLogger('things').error('It failed', { error });
+  vi.restoreAllMocks();
+  expect(lines.join('').match(/one more"/g)).toHaveLength(11);
+});
+
+describe('a PENDING row that cannot be read', () => {
+  test.each([
+    ['with an id of an event', (key: object) => ({ ...key, status: 'PENDING', leaseUntil: 'soon' })],
+    ['with no id', (key: object) => ({ ...key, SK: 'EVENT#nothing', status: 'PENDING' })],
+  ])('shows in the gauge of the oldest pending event, and in the status: %s', async (_what, row) => {
+    const mailroom = mailroomInMemory([fine]);
+    const { clock, memory, telemetry, table, queues } = mailroom;
+    const eventId = await commit(mailroom);
+    await memory.write({ Delete: { Key: { ...outboxKeyOf(eventId) } } });
+    await memory.write({ Put: { Item: { ...row(outboxKeyOf(eventId)) } } });
+    const writtenAt = clock.now();
+    await clock.advance(HOUR_MS);
+    const sweep = createRelaySweep({ ...mailroom, config: relayConfig });
+    await runThrough(clock, sweep.pass(clock.now() + 60_000));
+    expect(telemetry.durations('OldestPendingAge').at(-1)).toBeGreaterThanOrEqual(HOUR_MS);
+    const now = clock.now();
+    const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now });
+    expect(report.outbox).toMatchObject({ pending: 1, unreadable: 1 });
+    expect(report.outbox.oldestPendingMs).toBeGreaterThanOrEqual(now - writtenAt);
+    expect(report.ok).toBe(false);
+  });
+});
+
+test('the depth of any JSON is what a walk through it finds', () => {
+  const depthOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      const depth = depthOf(value);
+      expect(isDeeperThan(JSON.stringify(value), depth)).toBe(false);
+      if (depth > 0) expect(isDeeperThan(JSON.stringify(value), depth - 1)).toBe(true);
+    }),
+  );
+});
