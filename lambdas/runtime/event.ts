@@ -2,6 +2,9 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MailroomError } from './errors.ts';
 import { fullIssues, maskedIssues } from './payload-issues.ts';
 
+/** The longest chain: an event may have so many before it. The next one is refused, with `TOO_MANY_HOPS`. */
+export const HOPS_MAX = 32;
+
 /**
  * What travels: the stored form of an event, the EventBridge `detail`, and what a handler is given. All times
  * are epoch milliseconds.
@@ -23,6 +26,8 @@ export interface Envelope<T extends string = string, D = unknown> {
   readonly correlationId: string;
   /** The id of the event that caused this one; absent on the first of a chain. */
   readonly causationId?: string | undefined;
+  /** How many events of the chain came before this one, up to {@link HOPS_MAX}; absent on the first. */
+  readonly hops?: number | undefined;
   /** An X-Ray trace header, carried along. */
   readonly traceId?: string | undefined;
   /** A number of the producer's own that orders the events of one aggregate; Mailroom promises no order. */

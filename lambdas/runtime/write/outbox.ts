@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../clock.ts';
 import type { ProducerConfig } from '../config.ts';
-import { MailroomError } from '../errors.ts';
-import type { Envelope, EventDraft } from '../event.ts';
+import { MailroomError, PoisonMessage } from '../errors.ts';
+import { type Envelope, type EventDraft, HOPS_MAX } from '../event.ts';
 import { mintEventId, outboxKeyOf, type RandomBytes, systemRandomBytes } from '../event-id.ts';
 import { itemBytes } from '../item-size.ts';
 import { transactWithRetry } from '../retry.ts';
@@ -26,7 +26,7 @@ export interface OutboxEntry {
 }
 
 /** The event whose handling causes the events that are written: they inherit its correlation and its trace. */
-export type CausingEvent = Pick<Envelope, 'eventId' | 'correlationId' | 'traceId'>;
+export type CausingEvent = Pick<Envelope, 'eventId' | 'correlationId' | 'traceId' | 'hops'>;
 
 /** The writing side of Mailroom, made by {@link createOutbox}. */
 export interface Outbox {
@@ -132,6 +132,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       occurredAt: draft.occurredAt ?? now,
       correlationId: draft.correlationId ?? cause?.correlationId ?? eventId,
       causationId: draft.causationId ?? cause?.eventId,
+      hops: hopsAfter(cause, definition.type),
       traceId,
       sequence: draft.sequence ?? undefined,
       data: draft.data,
@@ -173,6 +174,23 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       return made.map(envelopeOf);
     },
   };
+}
+
+/**
+ * Counts the events of a chain. Services that answer each other's events without end are stopped here, after 32 events instead of
+ * after a bill.
+ *
+ * @throws `TOO_MANY_HOPS`, which rejects the message that is being handled
+ */
+function hopsAfter(cause: CausingEvent | undefined, type: string): number | undefined {
+  if (cause === undefined) return undefined;
+  const hops = (Number.isSafeInteger(cause.hops) ? Number(cause.hops) : 0) + 1;
+  if (hops <= HOPS_MAX) return hops;
+  throw new PoisonMessage(
+    `Event ${type} would be number ${hops + 1} of the chain ${cause.correlationId}, and a chain ends after ${HOPS_MAX + 1} events. ` +
+      "Services probably answer each other's events without end: look at the chain with `mailroom trace`, and break it.",
+    { code: 'TOO_MANY_HOPS' },
+  );
 }
 
 /** Only in a function do metrics in its log become metrics: elsewhere they would be lines on somebody's terminal. */
