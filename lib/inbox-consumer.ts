@@ -6,9 +6,11 @@ import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
+import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operate/directory.ts';
-import { consumerSettings, selectionProblems } from './consumer-settings.ts';
+import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { type EarlierName, earlierNameProblems, fixName } from './fixed-name.ts';
@@ -38,10 +40,11 @@ export interface InboxConsumerProps {
   readonly movedFrom?: readonly EarlierName[];
   /** The service it belongs to: the EventBridge `source` of the events that its handlers write. */
   readonly service: string;
-  /** Which services' events it sees: their EventBridge `source`. */
-  readonly from: readonly string[];
-  /** Which events it sees: definitions of the catalogue, or anything that has their `type`. */
-  readonly events: readonly { readonly type: string }[];
+  /**
+   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` where the catalogue is not at hand.
+   * It gets exactly these: an event of the same type from another service does not reach it.
+   */
+  readonly events: readonly EventRef[];
   /** The file that exports `handler`, made by `lambdaConsumer`, from the folder in which `cdk` runs. */
   readonly entry: string;
   /** The partition keys of the rows that its handlers write, with `*` for the rest. @default none */
@@ -127,7 +130,6 @@ export interface RetryOptions {
  *   mailroom,
  *   name: 'payments',
  *   service: 'payments',
- *   from: ['orders'],
  *   events: [OrderPlaced],
  *   entry: 'src/payments.ts',
  *   domainKeys: ['PAYMENT#*'],
@@ -147,7 +149,7 @@ export class InboxConsumer extends Construct {
   readonly deadLetterQueue: Queue;
   /** Events that EventBridge could not hand to the queue for a day, or was not allowed to. */
   readonly undeliveredQueue: Queue;
-  /** Sends the events of `from` and `events` to the queue. */
+  /** Sends the events that it subscribes to, and no others, to the queue. */
   readonly rule: Rule;
   /** Runs its handlers. Grant it what they need beside the Mailroom table. */
   readonly function: ServiceFunction;
@@ -159,7 +161,7 @@ export class InboxConsumer extends Construct {
       ...consumerNameProblems(props.name),
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
-      ...selectionProblems(props),
+      ...subscriptionProblems(props),
       ...consumerProblems(settings),
       ...sloProblems(props.slo),
     ]);
@@ -197,7 +199,7 @@ export class InboxConsumer extends Construct {
     this.rule = new Rule(this, 'Rule', {
       description: `Events for the consumer ${props.name}.`,
       eventBus: props.mailroom.bus,
-      eventPattern: { source: [...props.from], detailType: props.events.map((event) => event.type) },
+      eventPattern: encodeRulePattern(props.events),
       targets: [new SqsQueue(this.queue, { deadLetterQueue: this.undeliveredQueue })],
     });
     this.letWatch(props.mailroom);
@@ -214,12 +216,13 @@ export class InboxConsumer extends Construct {
   }
 
   /** At synth, when every producer is known: nothing would ever say that a source is misspelt. */
-  private warnOfSilence({ mailroom, from }: InboxConsumerProps): void {
+  private warnOfSilence({ mailroom, events }: InboxConsumerProps): void {
     const writers = mailroom._writers;
-    for (const source of from.filter((service) => !writers.includes(service))) {
+    const sources = new Set(events.map(({ source }) => source));
+    for (const source of [...sources].filter((service) => !writers.includes(service))) {
       Annotations.of(this).addWarningV2(
         'cdk-mailroom:nobodyWrites',
-        `from names "${source}", but no producer or consumer of ${mailroom.node.path} has that service; there are: ` +
+        `events names the source "${source}", but no producer or consumer of ${mailroom.node.path} has that service; there are: ` +
           `${writers.join(', ')}. Its events would never come. Mend the name, or acknowledge this where the producer is no part of the app.`,
       );
     }
@@ -250,8 +253,7 @@ export class InboxConsumer extends Construct {
       stack: Stack.of(this).stackName,
       name: props.name,
       service: props.service,
-      from: props.from,
-      events: props.events.map((event) => event.type),
+      events: props.events.map(({ source, type }) => ({ source, type })),
       rule: this.rule.ruleName,
       queue: this.queue.queueUrl,
       deadLetterQueue: this.deadLetterQueue.queueUrl,

@@ -86,7 +86,6 @@ export interface ProducerProps {
  *   mailroom,
  *   name: 'payments',
  *   service: 'payments',
- *   from: ['orders'],
  *   events: [OrderPlaced],
  *   entry: 'src/payments.ts',
  * });

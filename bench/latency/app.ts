@@ -3,7 +3,7 @@ import { App, CfnOutput, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { InboxConsumer, Mailroom } from '../../lib/index.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../localstack/workspace.ts';
-import { CONSUMER, SOURCE } from './producers.ts';
+import { CONSUMER } from './producers.ts';
 
 /** On a laptop each invocation that runs at the same time is a process of its own. */
 const CONSUMERS_AT_ONCE = 2;
@@ -20,7 +20,6 @@ new InboxConsumer(stack, 'Reservations', {
   mailroom,
   name: CONSUMER,
   service: 'inventory',
-  from: [SOURCE],
   events: [OrderPlaced],
   entry: fileURLToPath(new URL('reservations.handler.ts', import.meta.url)),
   domainKeys: ['RESERVATION#*'],

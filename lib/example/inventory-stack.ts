@@ -15,7 +15,6 @@ export class InventoryStack extends Stack {
       mailroom,
       name: 'inventory',
       service: 'inventory',
-      from: ['orders', 'payments'],
       events: [OrderPlaced, PaymentDeclined],
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],

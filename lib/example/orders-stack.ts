@@ -33,7 +33,6 @@ export class OrdersStack extends Stack {
       mailroom,
       name: 'order-status',
       service: 'orders',
-      from: ['payments', 'inventory'],
       events: [
         PaymentCaptured,
         PaymentDeclined,

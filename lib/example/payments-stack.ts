@@ -17,7 +17,6 @@ export class PaymentsStack extends Stack {
       mailroom,
       name: 'payments',
       service: 'payments',
-      from: ['orders', 'inventory'],
       events: [OrderPlaced, StockRejected],
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],

@@ -19,8 +19,7 @@ function environments(): (id: string) => Record<string, string> {
     mailroom,
     name: 'payments',
     service: 'payments',
-    from: ['orders'],
-    events: [{ type: 'OrderPlaced' }],
+    events: [{ source: 'orders', type: 'OrderPlaced' }],
     entry,
   });
   const functions = Object.entries(resources(Template.fromStack(stack), 'AWS::Lambda::Function'));

@@ -166,6 +166,7 @@ describe('defaults that follow what is set', () => {
 
   test('its directory entry may grow and shrink: a tier is never asked for that a parameter cannot go back to', () => {
     const events = Array.from({ length: 60 }, (_, index) => ({
+      source: 'orders',
       type: `SomethingWithALongNameHappened${index}`,
     }));
     const tiers = [{}, { events }].map((props) => {
@@ -184,17 +185,37 @@ describe('defaults that follow what is set', () => {
   });
 });
 
+test('its rule and its directory entry hold the same events: of each service only those that it subscribes to', () => {
+  const events = [
+    { source: 'orders', type: 'OrderPlaced' },
+    { source: 'payments', type: 'PaymentDeclined' },
+  ];
+  const template = consumerTemplate({ events });
+  const rule = only(template, 'AWS::Events::Rule', /^ConsumerRule/).Properties;
+  expect(rule.EventPattern).toEqual({
+    $or: [
+      { source: ['orders'], 'detail-type': ['OrderPlaced'] },
+      { source: ['payments'], 'detail-type': ['PaymentDeclined'] },
+    ],
+  });
+  const entry = only(template, 'AWS::SSM::Parameter', /^ConsumerDirectoryEntry/).Properties.Value;
+  expect(JSON.stringify(entry)).toContain(JSON.stringify(JSON.stringify({ events })).slice(2, -2));
+});
+
 test('a source that nobody writes as is warned of, and one whose producer comes later is not', () => {
   const { stack, mailroom } = mailroomStack();
-  consumer(stack, mailroom, 'Consumer', { service: 'payments', from: ['order', 'orders', 'payments'] });
+  consumer(stack, mailroom, 'Consumer', {
+    service: 'payments',
+    events: ['order', 'orders', 'payments'].map((source) => ({ source, type: 'Happened' })),
+  });
   mailroom.producerEnvironment('orders');
   const warnings = Annotations.fromStack(stack).findWarning(
     '/Test/Consumer',
-    Match.stringLikeRegexp('^from names'),
+    Match.stringLikeRegexp('^events names'),
   );
   expect(warnings.map(({ entry }) => entry.data)).toEqual([
     expect.stringContaining(
-      'from names "order", but no producer or consumer of Test/Mailroom has that service; there are: payments, orders.',
+      'events names the source "order", but no producer or consumer of Test/Mailroom has that service; there are: payments, orders.',
     ),
   ]);
 });
@@ -208,8 +229,16 @@ describe('a consumer is refused', () => {
     ],
     ['a name that would break keys', { name: 'a#b' }, 'name is "a#b", but must have'],
     ['a service of AWS', { service: 'aws.orders' }, 'service is "aws.orders", but must'],
-    ['a source of AWS', { from: ['aws.s3'] }, 'from is "aws.s3", but must'],
-    ['no source', { from: [] }, 'from is empty, but must name the services'],
+    [
+      'a source of AWS',
+      { events: [{ source: 'aws.s3', type: 'OrderPlaced' }] },
+      'source of an event in events is "aws.s3", but must',
+    ],
+    [
+      'an event without a source',
+      { events: [{ type: 'OrderPlaced' } as never] },
+      'source of an event in events is "undefined"',
+    ],
     ['no event', { events: [] }, 'events is empty, but must hold the events'],
     [
       'an entry that does not exist',
@@ -262,8 +291,7 @@ function consumer(stack: Stack, mailroom: Mailroom, id: string, props: Partial<I
     mailroom,
     name: 'one',
     service: 'orders',
-    from: ['orders'],
-    events: [{ type: 'OrderPlaced' }],
+    events: [{ source: 'orders', type: 'OrderPlaced' }],
     entry: lambdaEntry('example/inventory/handler'),
     ...props,
   });

@@ -142,7 +142,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       status: 'PENDING',
       leaseUntil: now + config.bornLeaseMs,
       attempts: 0,
-      source: config.service,
+      source: definition.source,
       type: definition.type,
       envelope: JSON.stringify(envelope),
       ...(traceId === undefined ? {} : { traceId }),

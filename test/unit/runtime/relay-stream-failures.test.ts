@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
-import { bench, consumerConfig } from '../../support/runtime-bench.ts';
+import { bench } from '../../support/runtime-bench.ts';
 import { stream } from './relay-stream-rig.ts';
 
 const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
@@ -164,12 +163,7 @@ test('what one service may not publish is handed back; the others of the batch a
         entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
     },
   });
-  const banned = createOutbox({
-    config: { ...consumerConfig, service: 'banned' },
-    table: parts.memory,
-    clock: parts.clock,
-  });
-  await banned.commit({ events: Array.from({ length: 60 }, (_, n) => parts.happened(n)) });
+  await parts.outbox.commit({ events: Array.from({ length: 60 }, (_, n) => parts.happenedOf('banned', n)) });
   await parts.outbox.commit({ events: Array.from({ length: 20 }, (_, n) => parts.happened(n)) });
   expect((await stream(parts)()).batchItemFailures).toHaveLength(60);
   expect(parts.publishedIds()).toHaveLength(20);
