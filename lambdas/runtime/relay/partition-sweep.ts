@@ -5,6 +5,7 @@ import { backoffMs } from '../retry.ts';
 import { outboxPartition } from '../rows.ts';
 import type { Item, Table } from '../table.ts';
 import type { Telemetry } from '../telemetry.ts';
+import { declaredSources } from './declared-sources.ts';
 import { type PendingRow, pendingRow } from './pending-row.ts';
 import { GROUP_ROWS, type Relay } from './relay.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
@@ -40,11 +41,13 @@ const BUS_BACKOFF_MAX_MS = 15 * MINUTE_MS;
 /** Makes the sweep of partitions. @param relayOf - whose calls a shard may use */
 export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) => Relay): PartitionSweep {
   const { config, table, clock, random, telemetry } = deps;
+  const declared = declaredSources(config, telemetry);
 
   return async (shard, minute, consistent, tally) => {
     const pk = outboxPartition(minute, shard);
     let found = 0;
     let left = 0;
+    let undeclared = 0;
     let oldest = Number.POSITIVE_INFINITY;
     let leaseUntil = Number.POSITIVE_INFINITY;
     let cursor: Item | undefined;
@@ -56,13 +59,19 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
         consistent,
         cursor,
       });
-      const rows = page.items.flatMap((item) => pendingRow(item) ?? []);
+      const read = page.items.flatMap((item) => pendingRow(item) ?? []);
       // PENDING, but not as Mailroom writes it: nobody can publish it, and nobody must overlook it.
-      const unreadable = page.items.length - rows.length;
+      const unreadable = page.items.length - read.length;
       if (unreadable > 0)
         telemetry.log.error('Outbox rows cannot be read; mend them by hand', { pk, unreadable });
       found += unreadable;
       left += unreadable;
+      const rows = read.filter(declared.has);
+      const strangers = read.filter((row) => !declared.has(row));
+      declared.report(strangers);
+      found += strangers.length;
+      left += strangers.length;
+      undeclared += strangers.length;
       const now = clock.now();
       const due = rows.filter((row) => row.leaseUntil + CLOCK_SKEW_MS < now);
       const { settled, served } = await publishDue(relayOf(shard), due, tally);
@@ -75,7 +84,7 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
       }
       cursor = page.cursor;
     } while (cursor !== undefined);
-    if (left > 0) tally.left.set(pk, { rows: left, oldest, leaseUntil });
+    if (left > 0) tally.left.set(pk, { rows: left, undeclared, oldest, leaseUntil });
     else tally.left.delete(pk);
     return { found, left };
   };
