@@ -1,4 +1,4 @@
-import { type Duration, Names, RemovalPolicy } from 'aws-cdk-lib';
+import { type Duration, Lazy, Names, RemovalPolicy } from 'aws-cdk-lib';
 import { CfnArchive, EventBus } from 'aws-cdk-lib/aws-events';
 import { Grant, type IGrantable } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
@@ -16,13 +16,16 @@ export interface MailroomBusProps {
   readonly archive?: Duration;
 }
 
+/** No service can have this name: an empty list would be left out of the policy, and its condition with it. */
+const NO_SOURCE = '(none)';
+
 /**
  * The bus: every published event passes it once for each publish, and every consumer has a rule on it.
  *
  * @example
  * ```ts
  * const bus = new MailroomBus(this, 'Bus');
- * bus.grantPublish(publisher);
+ * bus.grantPublish(publisher, () => ['orders']);
  * ```
  */
 export class MailroomBus extends EventBus {
@@ -43,12 +46,27 @@ export class MailroomBus extends EventBus {
     archive.applyRemovalPolicy(removalPolicy);
   }
 
-  /** Lets it put events on this bus, and on no other. */
-  grantPublish(grantee: IGrantable): Grant {
+  /**
+   * Lets it put events of these sources on this bus, and on no other. A call that holds one event of another source is denied
+   * as a whole.
+   *
+   * @param sources - read at synth, when every producer is known
+   */
+  grantPublish(grantee: IGrantable, sources: () => readonly string[]): Grant {
     return Grant.addToPrincipal({
       grantee,
       actions: ['events:PutEvents'],
       resourceArns: [this.eventBusArn],
+      conditions: {
+        // A call has a source for each of its entries (service authorization reference, EventBridge: events:source is an
+        // ArrayOfString), and "all values" is also true of none: a call must name its sources.
+        'ForAllValues:StringEquals': {
+          'events:source': Lazy.list({
+            produce: () => (sources().length > 0 ? [...sources()] : [NO_SOURCE]),
+          }),
+        },
+        Null: { 'events:source': 'false' },
+      },
     });
   }
 }

@@ -12,6 +12,7 @@ import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operate/directory.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
+import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { type EarlierName, earlierNameProblems, fixName } from './fixed-name.ts';
 import type { Mailroom } from './mailroom.ts';
@@ -38,13 +39,20 @@ export interface InboxConsumerProps {
    * @default it always had this name
    */
   readonly movedFrom?: readonly EarlierName[];
-  /** The service it belongs to: the EventBridge `source` of the events that its handlers write. */
+  /** The service it belongs to: the `source` of the events that its handlers publish. */
   readonly service: string;
   /**
    * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` where the catalogue is not at hand.
    * It gets exactly these: an event of the same type from another service does not reach it.
    */
   readonly events: readonly EventRef[];
+  /**
+   * The events that its handlers publish: definitions of the catalogue or `{ source, type }`, each owned by `service`. Without
+   * any it has no right to the outbox, and `ctx.commit` refuses an event that is not listed (`NOT_DECLARED`).
+   *
+   * @default none
+   */
+  readonly publishes?: readonly EventRef[];
   /** The file that exports `handler`, made by `lambdaConsumer`, from the folder in which `cdk` runs. */
   readonly entry: string;
   /** The partition keys of the rows that its handlers write, with `*` for the rest. @default none */
@@ -131,6 +139,7 @@ export interface RetryOptions {
  *   name: 'payments',
  *   service: 'payments',
  *   events: [OrderPlaced],
+ *   publishes: [PaymentCaptured],
  *   entry: 'src/payments.ts',
  *   domainKeys: ['PAYMENT#*'],
  * });
@@ -162,6 +171,7 @@ export class InboxConsumer extends Construct {
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
       ...subscriptionProblems(props),
+      ...publishesProblems(props.service, props.publishes ?? []),
       ...consumerProblems(settings),
       ...sloProblems(props.slo),
     ]);
@@ -215,15 +225,15 @@ export class InboxConsumer extends Construct {
     Aspects.of(this).add({ visit: (node) => node === this && this.warnOfSilence(props) });
   }
 
-  /** At synth, when every producer is known: nothing would ever say that a source is misspelt. */
+  /** At synth, when every producer is known: nothing else would report a misspelt event. */
   private warnOfSilence({ mailroom, events }: InboxConsumerProps): void {
-    const writers = mailroom._writers;
-    const sources = new Set(events.map(({ source }) => source));
-    for (const source of [...sources].filter((service) => !writers.includes(service))) {
+    const { _declared: declared } = mailroom;
+    for (const event of events.filter((subscribed) => !declared.has(subscribed))) {
       Annotations.of(this).addWarningV2(
         'cdk-mailroom:nobodyWrites',
-        `events names the source "${source}", but no producer or consumer of ${mailroom.node.path} has that service; there are: ` +
-          `${writers.join(', ')}. Its events would never come. Mend the name, or acknowledge this where the producer is no part of the app.`,
+        `events holds ${event.type} of "${event.source}", but no producer or consumer of ${mailroom.node.path} declares in its ` +
+          `publishes that it publishes it; declared are: ${declared.text}. No such event will come. Correct the source or the type, ` +
+          "or add the source to the Mailroom's sources where its producer is in another app.",
       );
     }
   }
@@ -267,7 +277,7 @@ export class InboxConsumer extends Construct {
   }
 
   private handler(props: InboxConsumerProps, settings: ConsumerSettings): ServiceFunction {
-    const { mailroom, name, service, entry, memoryMb, bundling, removalPolicy } = props;
+    const { mailroom, name, service, publishes = [], entry, memoryMb, bundling, removalPolicy } = props;
     const handler = new ServiceFunction(this, 'Function', {
       entry,
       service,
@@ -279,7 +289,7 @@ export class InboxConsumer extends Construct {
       environment: {
         ...props.environment,
         ...encodeConsumerConfig({
-          ...mailroom.producerConfig(service),
+          ...mailroom.producerConfig(service, publishes),
           consumer: name,
           queueUrl: this.queue.queueUrl,
           leaseMs: settings.lease.toMilliseconds(),
@@ -293,7 +303,8 @@ export class InboxConsumer extends Construct {
       },
     });
     mailroom.table.grantInbox(handler, name);
-    mailroom.grantProducer(handler, props.domainKeys);
+    if (publishes.length > 0) mailroom.grantProducer(handler, props.domainKeys);
+    else mailroom.table.grantDomain(handler, props.domainKeys ?? []);
     handler.addEventSource(
       new SqsEventSource(this.queue, {
         batchSize: settings.batchSize,

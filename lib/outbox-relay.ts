@@ -1,4 +1,4 @@
-import { ArnFormat, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { ArnFormat, Duration, Lazy, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { Grant } from 'aws-cdk-lib/aws-iam';
 import { FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources';
@@ -44,6 +44,8 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   readonly shards: number;
   /** How long a new row belongs to the stream path. */
   readonly bornLease: Duration;
+  /** The sources that it publishes; an event of another one waits. It is called at synth, when every producer is known. */
+  readonly sources: () => readonly string[];
   /** What becomes of the failure queue and the logs when the stack is deleted. @default RETAIN_ON_UPDATE_OR_DELETE */
   readonly removalPolicy?: RemovalPolicy;
 }
@@ -73,7 +75,7 @@ const SWEEP_TIMEOUT_MAX = Duration.minutes(14);
  *
  * @example
  * ```ts
- * new OutboxRelay(this, 'Relay', { table, bus, shards: 8, bornLease: Duration.seconds(30) });
+ * new OutboxRelay(this, 'Relay', { table, bus, shards: 8, bornLease: Duration.seconds(30), sources: () => ['orders'] });
  * ```
  */
 export class OutboxRelay extends Construct {
@@ -98,7 +100,7 @@ export class OutboxRelay extends Construct {
       publishedRetention: props.publishedRetention ?? Duration.days(7),
     };
     refuse(`The relay ${this.node.path}`, relayProblems(settings));
-    const environment = encodeRelayConfig({
+    const config = {
       tableName: props.table.tableName,
       busName: props.bus.eventBusName,
       shards: settings.shards,
@@ -107,7 +109,13 @@ export class OutboxRelay extends Construct {
       maxAttempts: settings.maxAttempts,
       publishedRetentionDays: settings.publishedRetention.toDays(),
       sweepEveryMs: settings.sweepEvery.toMilliseconds(),
-    });
+    };
+    const sourcesText = () =>
+      encodeRelayConfig({ ...config, sources: props.sources() }).MAILROOM_SOURCES ?? '';
+    const environment = {
+      ...encodeRelayConfig(config),
+      MAILROOM_SOURCES: Lazy.string({ produce: sourcesText }),
+    };
 
     this.failureQueue = new Queue(this, 'Failures', {
       encryption: QueueEncryption.SQS_MANAGED,
@@ -130,7 +138,7 @@ export class OutboxRelay extends Construct {
 
   private publisher(
     id: 'Stream' | 'Sweep',
-    { table, bus, removalPolicy }: OutboxRelayProps,
+    { table, bus, sources, removalPolicy }: OutboxRelayProps,
     environment: Record<string, string>,
     timeout: Duration,
   ): ServiceFunction {
@@ -143,7 +151,7 @@ export class OutboxRelay extends Construct {
       logRemovalPolicy: removalPolicy,
     });
     table.grantRelay(publisher);
-    bus.grantPublish(publisher);
+    bus.grantPublish(publisher, sources);
     return publisher;
   }
 

@@ -15,7 +15,7 @@ const stack = new Stack(new App(), 'Latency', {
   env: { account: LOCAL_ACCOUNT, region: LOCAL_REGION },
   stackName: 'mailroom-latency',
 });
-const mailroom = new Mailroom(stack, 'Mailroom', { removalPolicy });
+const mailroom = new Mailroom(stack, 'Mailroom', { removalPolicy, sources: [OrderPlaced.source] });
 new InboxConsumer(stack, 'Reservations', {
   mailroom,
   name: CONSUMER,

@@ -5,7 +5,7 @@ import { duration, printable, time } from '../frame/output.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
-/** Where an event is, from the worst to the best. The first eight need somebody. */
+/** Where an event is, from the worst to the best. The first nine need somebody. */
 const STATES = [
   'dead',
   'rejected',
@@ -13,6 +13,7 @@ const STATES = [
   'undelivered',
   'missing',
   'unreadable',
+  'undeclared',
   'stuck',
   'late',
   'retrying',
@@ -56,6 +57,8 @@ export interface VerdictContext {
   readonly awsLine: (command: string) => string;
   /** The Mailroom table. */
   readonly tableName: string;
+  /** The sources that the relay publishes; absent where the directory does not name them. */
+  readonly sources?: readonly string[] | undefined;
 }
 
 /**

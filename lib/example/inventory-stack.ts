@@ -1,6 +1,12 @@
 import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { OrderPlaced, PaymentDeclined } from '../../lambdas/example/events.ts';
+import {
+  OrderPlaced,
+  PaymentDeclined,
+  StockRejected,
+  StockReleased,
+  StockReserved,
+} from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
@@ -16,6 +22,7 @@ export class InventoryStack extends Stack {
       name: 'inventory',
       service: 'inventory',
       events: [OrderPlaced, PaymentDeclined],
+      publishes: [StockReserved, StockRejected, StockReleased],
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],
       maxConcurrency: stage.maxConcurrency,

@@ -1,6 +1,8 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import {
+  OrderCancelled,
+  OrderPlaced,
   PaymentCancelled,
   PaymentCaptured,
   PaymentDeclined,
@@ -26,7 +28,11 @@ export class OrdersStack extends Stack {
       description: 'The orders API',
       logRemovalPolicy: stage.removalPolicy,
     });
-    mailroom.addProducer(api, { service: 'orders', domainKeys: ['ORDER#*', 'REQUEST#*'] });
+    mailroom.addProducer(api, {
+      service: 'orders',
+      publishes: [OrderPlaced],
+      domainKeys: ['ORDER#*', 'REQUEST#*'],
+    });
     const url = api.addFunctionUrl({ authType: stage.ordersAuth });
 
     const orderStatus = new InboxConsumer(this, 'OrderStatus', {
@@ -42,6 +48,7 @@ export class OrdersStack extends Stack {
         StockRejected,
         StockReleased,
       ],
+      publishes: [OrderCancelled],
       entry: lambdaEntry('example/orders/status.handler'),
       domainKeys: ['ORDER#*'],
       maxConcurrency: stage.maxConcurrency,

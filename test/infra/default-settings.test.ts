@@ -7,6 +7,9 @@ import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
+/** The one event of the app. */
+const PLACED = { source: 'orders', type: 'OrderPlaced' };
+
 /** The environments of the functions of an app that chooses nothing, by the beginnings of their logical ids. */
 function environments(): (id: string) => Record<string, string> {
   const stack = new Stack(testApp(), 'Shop');
@@ -14,12 +17,13 @@ function environments(): (id: string) => Record<string, string> {
   const entry = lambdaEntry('relay-stream/handler');
   mailroom.addProducer(new ServiceFunction(stack, 'Orders', { entry, service: 'orders' }), {
     service: 'orders',
+    publishes: [PLACED],
   });
   new InboxConsumer(stack, 'Payments', {
     mailroom,
     name: 'payments',
     service: 'payments',
-    events: [{ source: 'orders', type: 'OrderPlaced' }],
+    events: [PLACED],
     entry,
   });
   const functions = Object.entries(resources(Template.fromStack(stack), 'AWS::Lambda::Function'));

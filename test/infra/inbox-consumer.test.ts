@@ -202,22 +202,57 @@ test('its rule and its directory entry hold the same events: of each service onl
   expect(JSON.stringify(entry)).toContain(JSON.stringify(JSON.stringify({ events })).slice(2, -2));
 });
 
-test('a source that nobody writes as is warned of, and one whose producer comes later is not', () => {
-  const { stack, mailroom } = mailroomStack();
+test('an event that nobody declares to publish is warned of, and one whose producer comes later is not', () => {
+  const { stack, mailroom } = mailroomStack({ sources: ['shop'] });
+  const event = (source: string, type: string) => ({ source, type });
   consumer(stack, mailroom, 'Consumer', {
     service: 'payments',
-    events: ['order', 'orders', 'payments'].map((source) => ({ source, type: 'Happened' })),
+    events: [
+      event('orders', 'OrderPlaced'),
+      event('orders', 'OrderPlace'),
+      event('payments', 'OrderPlaced'),
+      event('payments', 'PaymentCaptured'),
+      event('shop', 'Anything'),
+    ],
+    publishes: [event('payments', 'PaymentCaptured')],
   });
-  mailroom.producerEnvironment('orders');
+  mailroom.producerEnvironment('orders', [event('orders', 'OrderPlaced')]);
   const warnings = Annotations.fromStack(stack).findWarning(
     '/Test/Consumer',
-    Match.stringLikeRegexp('^events names'),
+    Match.stringLikeRegexp('^events holds'),
   );
-  expect(warnings.map(({ entry }) => entry.data)).toEqual([
-    expect.stringContaining(
-      'events names the source "order", but no producer or consumer of Test/Mailroom has that service; there are: payments, orders.',
-    ),
+  const declared = 'declared are: orders: OrderPlaced, payments: PaymentCaptured.';
+  expect(warnings.map(({ entry }) => String(entry.data))).toEqual([
+    expect.stringMatching(`^events holds OrderPlace of "orders", .* ${declared}`),
+    expect.stringMatching(`^events holds OrderPlaced of "payments", .* ${declared}`),
   ]);
+});
+
+describe('what a consumer publishes', () => {
+  const captured = { source: 'payments', type: 'PaymentCaptured' };
+  const rights = (template: Template) =>
+    JSON.stringify(only(template, 'AWS::IAM::Policy', /^ConsumerFunction/).Properties.PolicyDocument);
+  const variables = (template: Template) =>
+    only(template, 'AWS::Lambda::Function', /^Consumer/).Properties.Environment.Variables;
+
+  test('is nothing unless it says so: it has no right to the outbox', () => {
+    const template = consumerTemplate({ domainKeys: ['PAYMENT#*'] });
+    expect(variables(template).MAILROOM_PUBLISHES).toBe('[]');
+    expect(rights(template)).toContain('PAYMENT#*');
+    expect(rights(template)).not.toContain('OUTBOX#');
+  });
+
+  test('is told to its function, and it may put on the outbox', () => {
+    const template = consumerTemplate({ service: 'payments', publishes: [captured] });
+    expect(variables(template).MAILROOM_PUBLISHES).toBe('["PaymentCaptured"]');
+    expect(rights(template)).toContain('OUTBOX#*');
+  });
+
+  test('is its service’s own, or it is refused', () => {
+    expect(() => consumerTemplate({ service: 'orders', publishes: [captured] })).toThrow(
+      'publishes holds PaymentCaptured of "payments", but the service is "orders"',
+    );
+  });
 });
 
 describe('a consumer is refused', () => {

@@ -97,13 +97,16 @@ describe('the relay', () => {
       entry: lambdaEntry('example/bank/handler'),
       service: 'orders',
     });
-    mailroom.addProducer(producer, { service: 'orders' });
+    mailroom.addProducer(producer, {
+      service: 'orders',
+      publishes: [{ source: 'orders', type: 'OrderPlaced' }],
+    });
     const functions = Object.entries(resources(Template.fromStack(stack), 'AWS::Lambda::Function'));
     const api = functions.find(([id]) => id.startsWith('Api'))?.[1];
     expect(api?.DependsOn).toEqual(
       expect.arrayContaining([expect.stringMatching(/EventSource/), expect.stringMatching(/RelaySchedule/)]),
     );
-    expect(() => mailroom.addProducer(producer, { service: '' })).toThrow(
+    expect(() => mailroom.addProducer(producer, { service: '', publishes: [] })).toThrow(
       'The producer Test/Api cannot work: service is "", but must have 1 to 256 letters',
     );
   });

@@ -26,6 +26,8 @@ export interface MailroomEntry {
   readonly sweepFunction: string;
   /** The URL of the queue where the stream mapping leaves what it gave up on. */
   readonly failureQueue: string;
+  /** The sources that the relay publishes. */
+  readonly sources?: readonly string[] | undefined;
 }
 
 /** What the directory says of a consumer. */

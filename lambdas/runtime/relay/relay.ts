@@ -220,7 +220,11 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
       });
     } catch (thrown) {
       const fault = faultOfCall(thrown);
-      if (fault === 'event' && rows.length > 1) return inParts(rows.map((row) => [row]), ours);
+      if (fault === 'event' && rows.length > 1)
+        return inParts(
+          rows.map((row) => [row]),
+          ours,
+        );
       const ofSources = bySource(rows);
       if (fault === 'access' && ofSources.length > 1) return inParts(ofSources, ours);
       const failures = rows.map((row) => ({ row, error: asMailroomError(thrown) }));

@@ -25,6 +25,25 @@ test('while the bus is down nothing is counted, few calls are made, and rows are
   expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
 });
 
+test('a call that is denied because of one source publishes the others in the same pass', async () => {
+  const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
+  const parts = bench({
+    bus: {
+      failCall: ({ entries }) =>
+        entries.some(({ source }) => source === 'banned') ? { error: denied } : undefined,
+    },
+  });
+  for (let n = 0; n < 40; n += 1) {
+    const events = n % 8 === 0 ? [parts.happenedOf('banned', n), parts.happened(n)] : [parts.happened(n)];
+    await parts.outbox.commit({ events });
+  }
+  await parts.clock.advance(2 * MINUTE_MS);
+  expect(await sweeper(parts).pass()).toMatchObject({ published: 40, pending: 5 });
+  expect(parts.rows().filter(({ status }) => status === 'PENDING')).toMatchObject(
+    Array.from({ length: 5 }, () => ({ source: 'banned', attempts: 0 })),
+  );
+});
+
 test('a service that may not publish any more does not hold up the others', async () => {
   const parts = bench({
     bus: {
