@@ -38,11 +38,13 @@ function environments(): (id: string) => Record<string, string> {
 
 test('the settings that cdk-mailroom/testing gives are those that the constructs give by default', () => {
   const environmentOf = environments();
-  expect(readProducerConfig(environmentOf('Orders'))).toEqual(producerConfig({ service: 'orders' }));
+  expect(readProducerConfig(environmentOf('Orders'))).toEqual(
+    producerConfig({ service: 'orders', publishes: ['OrderPlaced'] }),
+  );
   expect(readConsumerConfig(environmentOf('Payments'))).toEqual(
-    consumerConfig({ service: 'payments', consumer: 'payments' }),
+    consumerConfig({ service: 'payments', publishes: [], consumer: 'payments' }),
   );
   for (const relay of ['MailroomRelayStream', 'MailroomRelaySweep']) {
-    expect(readRelayConfig(environmentOf(relay)), relay).toEqual(relayConfig());
+    expect(readRelayConfig(environmentOf(relay)), relay).toEqual(relayConfig({ sources: ['orders'] }));
   }
 });

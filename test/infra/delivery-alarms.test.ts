@@ -160,6 +160,7 @@ describe('the alarms of the order system', () => {
       ['DeadEventsForLong', 'ignore'],
       ['DeadLettersForLong', 'ignore'],
       ['DeadEvents', 'ignore'],
+      ['UndeclaredEvents', 'ignore'],
       ['AuditSilent', 'breaching'],
     ]);
   });
