@@ -21,10 +21,10 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-sweep': 430_000,
   audit: 443_000,
   bank: 243_000,
-  inventory: 405_000,
-  notifications: 405_000,
+  inventory: 410_000,
+  notifications: 410_000,
   'orders-api': 352_000,
-  'orders-status': 405_000,
+  'orders-status': 410_000,
   payments: 500_000,
 };
 
