@@ -28,6 +28,7 @@ It ends with 1 when somebody is needed, with 3 when there is no such event.`,
         commandLine: session.commandLine,
         awsLine: session.awsLine,
         tableName: session.table.name,
+        sources: session.directory.mailroom.sources,
       });
       const payload = options.payload === true;
       const { state, eventId, consumer = null, text, next } = verdict;

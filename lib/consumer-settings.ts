@@ -35,14 +35,16 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
 }
 
 /** A rule without a source or a type would match everything on the bus, or nothing. */
-export function selectionProblems({ from, events }: InboxConsumerProps): string[] {
+export function subscriptionProblems({ events }: InboxConsumerProps): string[] {
+  if (events.length === 0)
+    return ['events is empty, but must hold the events that it subscribes to, e.g. [OrderPlaced].'];
+  const sources = new Set(events.map(({ source }) => source));
   return [
-    ...from.flatMap((source) => serviceNameProblems('from', source)),
-    ...(from.length > 0
-      ? []
-      : ['from is empty, but must name the services whose events it sees, e.g. ["orders"].']),
-    ...(events.length > 0
-      ? []
-      : ['events is empty, but must hold the events that it sees, e.g. [OrderPlaced].']),
+    ...[...sources].flatMap((source) => serviceNameProblems('source of an event in events', source)),
+    ...events.flatMap(({ source, type }) =>
+      typeof type === 'string' && type !== ''
+        ? []
+        : [`events holds an event of "${source}" without a type; use a definition, or { source, type }.`],
+    ),
   ];
 }

@@ -17,6 +17,7 @@ export const RUNBOOK_ANCHORS = [
   'a-promise-is-broken',
   'a-consumer-stands-still',
   'an-event-is-dead',
+  'events-wait-with-an-undeclared-source',
   'the-stream-gave-up-on-a-batch',
   'an-event-was-not-delivered',
   'a-message-is-dead',

@@ -168,7 +168,10 @@ function relayRow(relay: RelayMetrics): IWidget[] {
         named(relay.writeThrottles, 'table writes throttled'),
       ],
     },
-    { title: 'Pending after a sweep', left: [named(relay.pending, 'pending')] },
+    {
+      title: 'Pending after a sweep',
+      left: [named(relay.pending, 'pending'), named(relay.undeclared, 'undeclared source')],
+    },
     {
       title: 'Ages',
       left: [

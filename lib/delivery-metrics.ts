@@ -32,6 +32,7 @@ export function relayMetrics(mailroom: Mailroom) {
   const common = { period: COUNT_PERIOD, statistic: Stats.SUM };
   return {
     pending: gauge('PendingEvents'),
+    undeclared: gauge('UndeclaredEvents'),
     oldestPending: gauge('OldestPendingAge'),
     oldestLease: gauge('OldestLeaseAge'),
     sweepFailures: counter('SweepFailures'),

@@ -88,6 +88,16 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
       missing: TreatMissingData.IGNORE,
     },
     {
+      id: 'UndeclaredEvents',
+      anchor: 'events-wait-with-an-undeclared-source',
+      severity: 'ticket',
+      what: 'Events wait in the outbox whose source no producer of this Mailroom declares: the relay does not publish them.',
+      run: 'status',
+      metric: metrics.undeclared,
+      threshold: 0,
+      missing: TreatMissingData.IGNORE,
+    },
+    {
       id: 'StreamFailures',
       anchor: 'the-stream-gave-up-on-a-batch',
       severity: 'ticket',

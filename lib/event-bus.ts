@@ -26,6 +26,9 @@ export interface MailroomBusProps {
   readonly encryptionKey?: IKey;
 }
 
+/** No service can have this name: an empty list would be left out of the policy, and its condition with it. */
+const NO_SOURCE = '(none)';
+
 /**
  * The bus: every published event passes it once per publish, and every consumer has a rule on it.
  *
@@ -35,7 +38,7 @@ export interface MailroomBusProps {
  * @example
  * ```ts
  * const bus = new MailroomBus(this, 'Bus');
- * bus.grantPublish(publisher);
+ * bus.grantPublish(publisher, () => ['orders']);
  * ```
  */
 export class MailroomBus extends EventBus {
@@ -65,16 +68,29 @@ export class MailroomBus extends EventBus {
   }
 
   /**
-   * Lets it put events on this bus, and on no other. The bus's policy names it, so a role of another stack that depends on this
-   * one must be imported: `Role.fromRoleName`.
+   * Lets it put events of these sources on this bus, and on no other. A call that holds one event of another source is denied
+   * as a whole. The bus's policy names it, so a role of another stack that depends on this one must be imported:
+   * `Role.fromRoleName`.
+   *
+   * @param sources - read at synth, when every producer is known
    */
-  grantPublish(grantee: IGrantable): Grant {
+  grantPublish(grantee: IGrantable, sources: () => readonly string[]): Grant {
     const { principalJson } = grantee.grantPrincipal.policyFragment;
     for (const arn of principalJson.AWS ?? []) this.publishers.add(arn);
     return Grant.addToPrincipal({
       grantee,
       actions: ['events:PutEvents'],
       resourceArns: [this.eventBusArn],
+      conditions: {
+        // A call has a source for each of its entries (service authorization reference, EventBridge: events:source is an
+        // ArrayOfString), and "all values" is also true of none: a call must name its sources.
+        'ForAllValues:StringEquals': {
+          'events:source': Lazy.list({
+            produce: () => (sources().length > 0 ? [...sources()] : [NO_SOURCE]),
+          }),
+        },
+        Null: { 'events:source': 'false' },
+      },
     });
   }
 

@@ -5,11 +5,14 @@ import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { type IQueue, Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
+import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operate/directory.ts';
 import { acknowledge, acknowledgeLastStop } from './acknowledgements.ts';
-import { consumerSettings, selectionProblems } from './consumer-settings.ts';
+import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
+import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { queueEncryption } from './encryption.ts';
 import { type EarlierName, earlierNameProblems, fixName } from './fixed-name.ts';
@@ -39,12 +42,20 @@ export interface InboxConsumerProps {
    * @default it always had this name
    */
   readonly movedFrom?: readonly EarlierName[];
-  /** The service it belongs to: the EventBridge `source` of the events that its handlers write. */
+  /** The service it belongs to: the `source` of the events that its handlers publish. */
   readonly service: string;
-  /** Which services' events it sees: their EventBridge `source`. */
-  readonly from: readonly string[];
-  /** Which events it sees: definitions of the catalogue, or anything that has their `type`. */
-  readonly events: readonly { readonly type: string }[];
+  /**
+   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` where the catalogue is not at hand.
+   * It gets exactly these: an event of the same type from another service does not reach it.
+   */
+  readonly events: readonly EventRef[];
+  /**
+   * The events that its handlers publish: definitions of the catalogue or `{ source, type }`, each owned by `service`. Without
+   * any it has no right to the outbox, and `ctx.commit` refuses an event that is not listed (`NOT_DECLARED`).
+   *
+   * @default none
+   */
+  readonly publishes?: readonly EventRef[];
   /** The file that exports `handler`, made by `lambdaConsumer`, from the folder in which `cdk` runs. */
   readonly entry: string;
   /** The partition keys of the rows that its handlers write, with `*` for the rest. @default none */
@@ -136,8 +147,8 @@ export interface RetryOptions {
  *   mailroom,
  *   name: 'payments',
  *   service: 'payments',
- *   from: ['orders'],
  *   events: [OrderPlaced],
+ *   publishes: [PaymentCaptured],
  *   entry: 'src/payments.ts',
  *   domainKeys: ['PAYMENT#*'],
  * });
@@ -156,7 +167,7 @@ export class InboxConsumer extends Construct {
   readonly deadLetterQueue: Queue;
   /** Events that EventBridge could not hand to the queue for a day, or was not allowed to. */
   readonly undeliveredQueue: Queue;
-  /** Sends the events of `from` and `events` to the queue. */
+  /** Sends the events that it subscribes to, and no others, to the queue. */
   readonly rule: Rule;
   /** Runs its handlers. Grant it what they need beside the Mailroom table. */
   readonly function: ServiceFunction;
@@ -168,7 +179,8 @@ export class InboxConsumer extends Construct {
       ...consumerNameProblems(props.name),
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
-      ...selectionProblems(props),
+      ...subscriptionProblems(props),
+      ...publishesProblems(props.service, props.publishes ?? []),
       ...consumerProblems(settings),
       ...sloProblems(props.slo),
     ]);
@@ -209,7 +221,7 @@ export class InboxConsumer extends Construct {
     this.rule = new Rule(this, 'Rule', {
       description: `Events for the consumer ${props.name}.`,
       eventBus: props.mailroom.bus,
-      eventPattern: { source: [...props.from], detailType: props.events.map((event) => event.type) },
+      eventPattern: encodeRulePattern(props.events),
     });
     sendTo(this.rule, this.queue, this.undeliveredQueue);
     for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
@@ -227,14 +239,15 @@ export class InboxConsumer extends Construct {
     Aspects.of(this).add({ visit: (node) => node === this && this.warnOfSilence(props) });
   }
 
-  /** At synth, when every producer is known: nothing would ever say that a source is misspelt. */
-  private warnOfSilence({ mailroom, from }: InboxConsumerProps): void {
-    const writers = mailroom._writers;
-    for (const source of from.filter((service) => !writers.includes(service))) {
+  /** At synth, when every producer is known: nothing else would report a misspelt event. */
+  private warnOfSilence({ mailroom, events }: InboxConsumerProps): void {
+    const { _declared: declared } = mailroom;
+    for (const event of events.filter((subscribed) => !declared.has(subscribed))) {
       Annotations.of(this).addWarningV2(
         'cdk-mailroom:nobodyWrites',
-        `from names "${source}", but no producer or consumer of ${mailroom.node.path} has that service; there are: ` +
-          `${writers.join(', ')}. Its events would never come. Mend the name, or acknowledge this where the producer is no part of the app.`,
+        `events holds ${event.type} of "${event.source}", but no producer or consumer of ${mailroom.node.path} declares in its ` +
+          `publishes that it publishes it; declared are: ${declared.text}. No such event will come. Correct the source or the type, ` +
+          "or add the source to the Mailroom's sources where its producer is in another app.",
       );
     }
   }
@@ -264,8 +277,7 @@ export class InboxConsumer extends Construct {
       stack: Stack.of(this).stackName,
       name: props.name,
       service: props.service,
-      from: props.from,
-      events: props.events.map((event) => event.type),
+      events: props.events.map(({ source, type }) => ({ source, type })),
       rule: this.rule.ruleName,
       queue: this.queue.queueUrl,
       deadLetterQueue: this.deadLetterQueue.queueUrl,
@@ -279,7 +291,7 @@ export class InboxConsumer extends Construct {
   }
 
   private handler(props: InboxConsumerProps, settings: ConsumerSettings): ServiceFunction {
-    const { mailroom, name, service, entry, memoryMb, bundling, removalPolicy } = props;
+    const { mailroom, name, service, publishes = [], entry, memoryMb, bundling, removalPolicy } = props;
     const handler = new ServiceFunction(this, 'Function', {
       entry,
       service,
@@ -293,7 +305,7 @@ export class InboxConsumer extends Construct {
       environment: {
         ...props.environment,
         ...encodeConsumerConfig({
-          ...mailroom.producerConfig(service),
+          ...mailroom.producerConfig(service, publishes),
           consumer: name,
           queueUrl: this.queue.queueUrl,
           leaseMs: settings.lease.toMilliseconds(),
@@ -307,7 +319,8 @@ export class InboxConsumer extends Construct {
       },
     });
     mailroom.table.grantInbox(handler, name);
-    mailroom.grantProducer(handler, props.domainKeys);
+    if (publishes.length > 0) mailroom.grantProducer(handler, props.domainKeys);
+    else mailroom.table.grantDomain(handler, props.domainKeys ?? []);
     handler.addEventSource(
       new SqsEventSource(this.queue, {
         batchSize: settings.batchSize,

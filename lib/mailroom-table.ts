@@ -128,7 +128,11 @@ export class MailroomTable extends TableV2 {
     table.addPropertyOverride('Replicas.0.SSESpecification', { KMSMasterKeyId: key.keyArn });
   }
 
-  /** Lets it add events to the outbox. It can neither read them nor change what was written. */
+  /**
+   * Lets it put rows on the outbox: it cannot read, update or delete them. IAM cannot demand that a put creates a row, nor check its
+   * `source`: whoever has this right can publish as any service of the Mailroom, and can replace a row. So one Mailroom is one
+   * trust domain, and only those get the right who publish.
+   */
   grantOutbox(grantee: IGrantable): void {
     this.grantRows(grantee, ['PutItem'], [OUTBOX_KEYS]);
   }

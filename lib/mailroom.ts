@@ -1,11 +1,13 @@
-import { Duration, type RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, Lazy, type RemovalPolicy, Stack } from 'aws-cdk-lib';
 import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
+import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operate/directory.ts';
+import { DeclaredEvents, publishesProblems, sourcesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { letServicesUse } from './encryption.ts';
 import { MailroomBus } from './event-bus.ts';
@@ -73,6 +75,13 @@ export interface MailroomProps {
   readonly operators?: readonly IRole[];
   /** Whether X-Ray records the relay, the audit and every consumer, as for a `ServiceFunction`. @default as there */
   readonly tracing?: Tracing;
+  /**
+   * Sources that the relay publishes besides those of the producers and consumers in this app: the names of services that
+   * write to this Mailroom from other apps. An event of any other source waits in the outbox.
+   *
+   * @default none
+   */
+  readonly sources?: readonly string[];
   /** @default as said at each option */
   readonly relay?: OutboxRelayOptions;
   /**
@@ -86,14 +95,25 @@ export interface MailroomProps {
 
 /** What a service that writes events says of itself. */
 export interface ProducerProps {
-  /** The EventBridge `source` of its events. */
+  /** Its name: the `source` of its events. */
   readonly service: string;
+  /**
+   * The events that the function publishes, definitions of the catalogue or `{ source, type }`: the service owns each of them.
+   * The outbox refuses any other (`NOT_DECLARED`).
+   */
+  readonly publishes: readonly EventRef[];
   /** The partition keys of its own rows, with `*` for the rest, e.g. `ORDER#*`. @default none */
   readonly domainKeys?: readonly string[];
 }
 
 /**
- * A whole Mailroom: the table, the relay and the bus. Services write through {@link Mailroom.addProducer}, and read
+ * A whole Mailroom: the table, the relay and the bus.
+ *
+ * One Mailroom is one trust domain. Each service that publishes may put rows on the outbox, and the relay publishes them under
+ * any source that this Mailroom declares: such a service can publish events in the name of another. Give services that must not
+ * trust each other a Mailroom each.
+ *
+ * Services write through {@link Mailroom.addProducer}, and read
  * through an `InboxConsumer` each.
  *
  * @throws `BAD_SETTINGS` when the timings cannot work together
@@ -101,12 +121,11 @@ export interface ProducerProps {
  * @example
  * ```ts
  * const mailroom = new Mailroom(this, 'Mailroom');
- * mailroom.addProducer(api, { service: 'orders', domainKeys: ['ORDER#*'] });
+ * mailroom.addProducer(api, { service: 'orders', publishes: [OrderPlaced], domainKeys: ['ORDER#*'] });
  * new InboxConsumer(this, 'Payments', {
  *   mailroom,
  *   name: 'payments',
  *   service: 'payments',
- *   from: ['orders'],
  *   events: [OrderPlaced],
  *   entry: 'src/payments.ts',
  * });
@@ -132,7 +151,7 @@ export class Mailroom extends Construct {
   private readonly shards: number;
   private readonly bornLease: Duration;
   private readonly byName = new Map<string, InboxConsumer>();
-  private readonly writers = new Set<string>();
+  private readonly declared: DeclaredEvents;
 
   constructor(scope: Construct, id: string, props: MailroomProps = {}) {
     super(scope, id);
@@ -140,6 +159,9 @@ export class Mailroom extends Construct {
     this.bornLease = props.bornLease ?? Duration.seconds(30);
     this.archive = props.archive;
     refuse(`The archive of ${this.node.path}`, archiveProblems(props.archive));
+    const { sources = [] } = props;
+    refuse(`The Mailroom ${this.node.path}`, sourcesProblems(sources));
+    this.declared = new DeclaredEvents(sources);
     const { removalPolicy, warmThroughput, breakGlassRole, archive, encryptionKey, tracing } = props;
     this.encryptionKey = encryptionKey;
     this.operators = props.operators;
@@ -159,6 +181,7 @@ export class Mailroom extends Construct {
       bus: this.bus,
       shards: this.shards,
       bornLease: this.bornLease,
+      sources: () => this.declared.sources,
       removalPolicy,
       encryptionKey,
       tracing,
@@ -180,6 +203,7 @@ export class Mailroom extends Construct {
       streamFunction: this.relay.streamFunction.functionName,
       sweepFunction: this.relay.sweepFunction.functionName,
       failureQueue: this.relay.failureQueue.queueUrl,
+      sources: Lazy.list({ produce: () => this.declared.sources }),
     };
     directoryEntry(this, mailroomEntryName(this.table.tableName), entry);
   }
@@ -188,18 +212,29 @@ export class Mailroom extends Construct {
    * Lets a function write events and the rows of its service, and tells it how: the grants and the environment in
    * one call. The relay is deployed before it, so that no event can be written that nobody publishes.
    *
-   * @throws `BAD_SETTINGS` when the service's name or a domain key cannot be used
+   * @throws `BAD_SETTINGS` when the service's name or a domain key cannot be used, when it publishes nothing, or an event of
+   * another service
    */
   addProducer(producer: LambdaFunction, props: ProducerProps): void {
-    refuse(`The producer ${producer.node.path}`, serviceNameProblems('service', props.service));
-    tag(producer, { [SERVICE_TAG]: props.service });
-    for (const [name, value] of Object.entries(this.producerEnvironment(props.service))) {
+    const { service, publishes } = props;
+    const nothing =
+      'publishes is empty, but must hold the events that the function publishes, e.g. [OrderPlaced]. For a function that only ' +
+      'writes rows of its service, call mailroom.table.grantDomain.';
+    refuse(`The producer ${producer.node.path}`, [
+      ...serviceNameProblems('service', service),
+      ...(publishes.length === 0 ? [nothing] : publishesProblems(service, publishes)),
+    ]);
+    tag(producer, { [SERVICE_TAG]: service });
+    for (const [name, value] of Object.entries(this.producerEnvironment(service, publishes))) {
       producer.addEnvironment(name, value);
     }
     this.grantProducer(producer, props.domainKeys);
   }
 
-  /** Lets a function write events, and deploys the relay before it. {@link Mailroom.addProducer} also tells it how. */
+  /**
+   * Lets a function write events, and deploys the relay before it. {@link Mailroom.addProducer} also tells it how, and the relay
+   * what to publish.
+   */
   grantProducer(producer: LambdaFunction, domainKeys: readonly string[] = []): void {
     const tags = { [MAILROOM_TAG]: this.node.path };
     for (const tagged of [producer, producer.role]) if (tagged) tag(tagged, tags);
@@ -211,15 +246,23 @@ export class Mailroom extends Construct {
   /**
    * The environment variables of whatever writes events as this service and is no Lambda function, such as a container:
    * what `readProducerConfig` reads. Its role is granted by {@link MailroomTable.grantOutbox}.
+   *
+   * @param publishes - as for {@link Mailroom.addProducer}
    */
-  producerEnvironment(service: string): Record<string, string> {
-    return encodeProducerConfig(this.producerConfig(service));
+  producerEnvironment(service: string, publishes: readonly EventRef[]): Record<string, string> {
+    return encodeProducerConfig(this.producerConfig(service, publishes));
   }
 
-  /** The settings of a function that writes as this service. */
-  producerConfig(service: string): ProducerConfig {
-    this.writers.add(service);
+  /**
+   * The settings of a function that writes as this service. It declares the events: the relay publishes their source.
+   *
+   * @throws `BAD_SETTINGS` when it publishes an event of another service
+   */
+  producerConfig(service: string, publishes: readonly EventRef[]): ProducerConfig {
+    refuse(`The service ${service}`, publishesProblems(service, publishes));
+    this.declared.add(publishes);
     return {
+      publishes: [...new Set(publishes.map(({ type }) => type))],
       service,
       tableName: this.table.tableName,
       shards: this.shards,
@@ -228,12 +271,12 @@ export class Mailroom extends Construct {
   }
 
   /**
-   * The services that were told how to write events so far.
+   * The events that its services have declared so far.
    *
    * @internal
    */
-  get _writers(): readonly string[] {
-    return [...this.writers];
+  get _declared(): DeclaredEvents {
+    return this.declared;
   }
 
   /** Every consumer that belongs to it so far, in the order in which they were made. */

@@ -17,7 +17,10 @@ export function consumerNameProblems(name: string): string[] {
 /** What is wrong with a service's name: it is the EventBridge `source` of what the service writes. */
 export function serviceNameProblems(property: string, service: string): string[] {
   return unless(
-    /^[A-Za-z0-9._/-]+$/.test(service) && service.length <= SOURCE_LENGTH_MAX && !service.startsWith('aws.'),
+    typeof service === 'string' &&
+      /^[A-Za-z0-9._/-]+$/.test(service) &&
+      service.length <= SOURCE_LENGTH_MAX &&
+      !service.startsWith('aws.'),
     `${property} is "${service}", but must have 1 to ${SOURCE_LENGTH_MAX} letters, digits, ".", "_", "-" or "/" and ` +
       'not begin with "aws.", which EventBridge keeps for AWS: it is the source of the service\'s events. Choose ' +
       'a name like "orders".',

@@ -1,4 +1,4 @@
-import { ArnFormat, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { FilterCriteria, FilterRule, StartingPosition, type Tracing } from 'aws-cdk-lib/aws-lambda';
@@ -48,6 +48,8 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   readonly shards: number;
   /** How long a new row belongs to the stream path. */
   readonly bornLease: Duration;
+  /** The sources that it publishes; an event of another one waits. It is called at synth, when every producer is known. */
+  readonly sources: () => readonly string[];
   /** What becomes of the failure queue and the logs when the stack is deleted. @default RETAIN_ON_UPDATE_OR_DELETE */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the failure queue and the logs. @default keys that AWS owns */
@@ -81,7 +83,7 @@ const SWEEP_TIMEOUT_MAX = Duration.minutes(14);
  *
  * @example
  * ```ts
- * new OutboxRelay(this, 'Relay', { table, bus, shards: 8, bornLease: Duration.seconds(30) });
+ * new OutboxRelay(this, 'Relay', { table, bus, shards: 8, bornLease: Duration.seconds(30), sources: () => ['orders'] });
  * ```
  */
 export class OutboxRelay extends Construct {
@@ -106,7 +108,7 @@ export class OutboxRelay extends Construct {
       publishedRetention: props.publishedRetention ?? Duration.days(7),
     };
     refuse(`The relay ${this.node.path}`, relayProblems(settings));
-    const environment = encodeRelayConfig({
+    const config = {
       tableName: props.table.tableName,
       busName: props.bus.eventBusName,
       shards: settings.shards,
@@ -115,7 +117,13 @@ export class OutboxRelay extends Construct {
       maxAttempts: settings.maxAttempts,
       publishedRetentionDays: settings.publishedRetention.toDays(),
       sweepEveryMs: settings.sweepEvery.toMilliseconds(),
-    });
+    };
+    const sourcesText = () =>
+      encodeRelayConfig({ ...config, sources: props.sources() }).MAILROOM_SOURCES ?? '';
+    const environment = {
+      ...encodeRelayConfig(config),
+      MAILROOM_SOURCES: Lazy.string({ produce: sourcesText }),
+    };
 
     this.failureQueue = new Queue(this, 'Failures', {
       ...queueEncryption(props.encryptionKey),
@@ -135,7 +143,7 @@ export class OutboxRelay extends Construct {
 
   private publisher(
     id: 'Stream' | 'Sweep',
-    { table, bus, removalPolicy, encryptionKey, tracing }: OutboxRelayProps,
+    { table, bus, sources, removalPolicy, encryptionKey, tracing }: OutboxRelayProps,
     environment: Record<string, string>,
     timeout: Duration,
   ): ServiceFunction {
@@ -150,7 +158,7 @@ export class OutboxRelay extends Construct {
       tracing,
     });
     table.grantRelay(publisher);
-    bus.grantPublish(publisher);
+    bus.grantPublish(publisher, sources);
     return publisher;
   }
 

@@ -94,7 +94,7 @@ export const BUNDLING = {
  * @example
  * ```ts
  * const api = new ServiceFunction(this, 'Api', { entry: 'src/api.ts', service: 'orders' });
- * mailroom.addProducer(api, { service: 'orders', domainKeys: ['ORDER#*'] });
+ * mailroom.addProducer(api, { service: 'orders', publishes: [OrderPlaced], domainKeys: ['ORDER#*'] });
  * ```
  */
 export class ServiceFunction extends NodejsFunction {

@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
-import { readEnvelope } from '../../lambdas/runtime/consume/message.ts';
+import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { deliveredEvent } from '../../lambdas/runtime/operate/delivered-event.ts';
 import type { MeteredAws, TableShape } from '../aws/metered-aws.ts';
@@ -74,7 +74,9 @@ export function composedSystem(name: string, sending: SendingHalf, receiving: Re
       await aws.during('consume', async () => {
         for (const consumer of consumerNames(workload)) {
           const handle = receiving.consumer(run, consumer);
-          await deliver(aws, bodies, workload.batchSize, async (body) => handle(readEnvelope({ body })));
+          await deliver(aws, bodies, workload.batchSize, async (body) =>
+            handle(readDelivered({ body }).envelope),
+          );
         }
       });
     },

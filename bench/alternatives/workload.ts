@@ -8,7 +8,7 @@ import type { Workload } from './system.ts';
 export const SOURCE = 'orders';
 
 /** The type of every event. */
-export const EVENT = { type: 'OrderPlaced', version: 1, aggregateType: 'Order' } as const;
+export const EVENT = { source: SOURCE, type: 'OrderPlaced', version: 1, aggregateType: 'Order' } as const;
 
 /** When the first order is placed, epoch milliseconds: 21 November 2026, 01:09:07.123 UTC. */
 export const START = Date.UTC(2026, 10, 21, 1, 9, 7, 123);

@@ -3,7 +3,7 @@ import { App, CfnOutput, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { InboxConsumer, Mailroom } from '../../lib/index.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../localstack/workspace.ts';
-import { CONSUMER, SOURCE } from './producers.ts';
+import { CONSUMER } from './producers.ts';
 
 /** On a laptop each invocation that runs at the same time is a process of its own. */
 const CONSUMERS_AT_ONCE = 2;
@@ -15,12 +15,11 @@ const stack = new Stack(new App(), 'Latency', {
   env: { account: LOCAL_ACCOUNT, region: LOCAL_REGION },
   stackName: 'mailroom-latency',
 });
-const mailroom = new Mailroom(stack, 'Mailroom', { removalPolicy });
+const mailroom = new Mailroom(stack, 'Mailroom', { removalPolicy, sources: [OrderPlaced.source] });
 new InboxConsumer(stack, 'Reservations', {
   mailroom,
   name: CONSUMER,
   service: 'inventory',
-  from: [SOURCE],
   events: [OrderPlaced],
   entry: fileURLToPath(new URL('reservations.handler.ts', import.meta.url)),
   domainKeys: ['RESERVATION#*'],

@@ -7,7 +7,7 @@ import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../
 import { producerConfig } from '../../lambdas/runtime/testing.ts';
 
 /** The EventBridge `source` of the orders. */
-export const SOURCE = 'orders';
+const SOURCE = 'orders';
 
 /** The name of the consumer. */
 export const CONSUMER = 'reservations';

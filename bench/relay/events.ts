@@ -7,6 +7,7 @@ import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtim
 export const RELAY_CONFIG = relayConfig({ busName: 'mailroom-bus' });
 
 const OrderPlaced = defineEvent({
+  source: 'orders',
   type: 'OrderPlaced',
   version: 1,
   aggregateType: 'Order',

@@ -6,7 +6,7 @@ import { type ShellText, shell } from '../frame/shell.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
-/** Where an event is, from the worst to the best. The first eight need somebody. */
+/** Where an event is, from the worst to the best. The first nine need somebody. */
 const STATES = [
   'dead',
   'rejected',
@@ -14,6 +14,7 @@ const STATES = [
   'undelivered',
   'missing',
   'unreadable',
+  'undeclared',
   'stuck',
   'late',
   'retrying',
@@ -57,6 +58,8 @@ export interface VerdictContext {
   readonly awsLine: (command: ShellText) => string;
   /** The Mailroom table. */
   readonly tableName: string;
+  /** The sources that the relay publishes; absent where the directory does not name them. */
+  readonly sources?: readonly string[] | undefined;
 }
 
 /**

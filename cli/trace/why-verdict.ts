@@ -70,6 +70,13 @@ function ofOutbox(event: TracedEvent, context: VerdictContext): Verdict | undefi
     };
   }
   if (row?.status !== 'PENDING') return undefined;
+  if (context.sources !== undefined && !context.sources.includes(row.source)) {
+    const text =
+      `${name} waits: its source is "${clipped(row.source)}", which no producer of this Mailroom declares, so the relay does not ` +
+      `publish it. Declared are: ${context.sources.map((source) => clipped(source)).join(', ')}. If the event is genuine, declare the source and deploy; it is ` +
+      'then published. If not, someone forged it: see docs/operating.md.';
+    return { state: 'undeclared', eventId, text, next: commandLine(shell`status`) };
+  }
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
   const again = `It is tried again ${inTime(row.leaseUntil, now)}`;
   const failing = row.lastError === undefined ? '' : ` Its last attempt failed${error}. ${again}.`;

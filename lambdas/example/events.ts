@@ -61,6 +61,7 @@ const orderId = z.uuid();
 
 /** By orders: the order exists and asks to be paid and reserved. */
 export const OrderPlaced = defineEvent({
+  source: 'orders',
   type: 'OrderPlaced',
   version: 1,
   aggregateType: 'Order',
@@ -74,6 +75,7 @@ export const OrderPlaced = defineEvent({
 
 /** By payments: the bank has charged the customer. */
 export const PaymentCaptured = defineEvent({
+  source: 'payments',
   type: 'PaymentCaptured',
   version: 1,
   aggregateType: 'Payment',
@@ -82,6 +84,7 @@ export const PaymentCaptured = defineEvent({
 
 /** By payments: the bank has refused to charge the customer, and will not change its mind. */
 export const PaymentDeclined = defineEvent({
+  source: 'payments',
   type: 'PaymentDeclined',
   version: 1,
   aggregateType: 'Payment',
@@ -90,6 +93,7 @@ export const PaymentDeclined = defineEvent({
 
 /** By payments: the customer has their money back, because inventory could not set the order's items aside. */
 export const PaymentRefunded = defineEvent({
+  source: 'payments',
   type: 'PaymentRefunded',
   version: 1,
   aggregateType: 'Payment',
@@ -104,6 +108,7 @@ export const PaymentRefunded = defineEvent({
 
 /** By payments: the customer was not charged and will not be, because inventory could not set the order's items aside. */
 export const PaymentCancelled = defineEvent({
+  source: 'payments',
   type: 'PaymentCancelled',
   version: 1,
   aggregateType: 'Payment',
@@ -112,6 +117,7 @@ export const PaymentCancelled = defineEvent({
 
 /** By inventory: every item of the order is set aside. */
 export const StockReserved = defineEvent({
+  source: 'inventory',
   type: 'StockReserved',
   version: 1,
   aggregateType: 'Reservation',
@@ -120,6 +126,7 @@ export const StockReserved = defineEvent({
 
 /** By inventory: there is too little of some items, so nothing is set aside. */
 export const StockRejected = defineEvent({
+  source: 'inventory',
   type: 'StockRejected',
   version: 1,
   aggregateType: 'Reservation',
@@ -128,6 +135,7 @@ export const StockRejected = defineEvent({
 
 /** By inventory: nothing is set aside for the order any more, because its payment was declined. */
 export const StockReleased = defineEvent({
+  source: 'inventory',
   type: 'StockReleased',
   version: 1,
   aggregateType: 'Reservation',
@@ -136,6 +144,7 @@ export const StockReleased = defineEvent({
 
 /** By orders: the order has ended without a sale; no money is kept and no stock is held for it. */
 export const OrderCancelled = defineEvent({
+  source: 'orders',
   type: 'OrderCancelled',
   version: 1,
   aggregateType: 'Order',

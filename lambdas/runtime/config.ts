@@ -5,7 +5,7 @@ import { MailroomError } from './errors.ts';
  * Settings travel from the constructs to the functions as environment variables. One codec serves both sides:
  * the constructs encode, the functions decode, and both fail with the name of the variable.
  */
-interface Field<T extends string | number> {
+interface Field<T> {
   readonly env: string;
   readonly parse: (text: string) => T | undefined;
   readonly expected: string;
@@ -13,7 +13,7 @@ interface Field<T extends string | number> {
   readonly optional?: boolean;
 }
 
-type Fields<C> = { readonly [K in keyof C]-?: Field<C[K] & (string | number)> };
+type Fields<C> = { readonly [K in keyof C]-?: Field<NonNullable<C[K]>> };
 
 function text(env: string): Field<string> {
   return { env, parse: (value) => (value === '' ? undefined : value), expected: 'a text that is not empty' };
@@ -41,6 +41,22 @@ function integer(env: string, min: number, max: number): Field<number> {
   };
 }
 
+/** Names as a JSON list: an event's type may hold any character that could separate them. */
+function names(env: string): Field<readonly string[]> {
+  return {
+    env,
+    parse: (value) => {
+      try {
+        const list: unknown = JSON.parse(value);
+        return Array.isArray(list) && list.every((name) => typeof name === 'string') ? list : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+    expected: 'a JSON list of texts, such as ["OrderPlaced"]',
+  };
+}
+
 const DAY_MS = 86_400_000;
 
 /** A function's environment, `process.env`. */
@@ -48,7 +64,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What a service needs to know to write events. */
 export interface ProducerConfig {
-  /** The EventBridge `source` of everything this service writes. */
+  /** Its name: the `source` of the events that it owns. */
   readonly service: string;
   /** The name of the Mailroom table. */
   readonly tableName: string;
@@ -56,6 +72,12 @@ export interface ProducerConfig {
   readonly shards: number;
   /** How long a new outbox row belongs to the stream path before the sweep may take it, milliseconds. */
   readonly bornLeaseMs: number;
+  /**
+   * The types of the service's events that it may write; an event of another type or source is refused with `NOT_DECLARED`.
+   *
+   * @default no limit: for tests. The constructs always set it, and `readProducerConfig` requires it.
+   */
+  readonly publishes?: readonly string[] | undefined;
 }
 
 /** What the relay's two functions need to know. */
@@ -76,6 +98,12 @@ export interface RelayConfig {
   readonly publishedRetentionDays: number;
   /** How often the youngest minutes are swept, milliseconds; under a minute the sweep loops inside its invocation. */
   readonly sweepEveryMs: number;
+  /**
+   * The sources that it publishes; an event of another one stays PENDING.
+   *
+   * @default no limit: for tests. The constructs always set it, and `readRelayConfig` requires it.
+   */
+  readonly sources?: readonly string[] | undefined;
 }
 
 /** What a consumer's function needs to know. It may write events too. */
@@ -116,6 +144,7 @@ const producerFields: Fields<ProducerConfig> = {
   tableName: text('MAILROOM_TABLE'),
   shards: integer('MAILROOM_SHARDS', 1, 256),
   bornLeaseMs: integer('MAILROOM_BORN_LEASE_MS', 1_000, 900_000),
+  publishes: names('MAILROOM_PUBLISHES'),
 };
 
 const relayFields: Fields<RelayConfig> = {
@@ -127,6 +156,7 @@ const relayFields: Fields<RelayConfig> = {
   maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
   publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
   sweepEveryMs: integer('MAILROOM_SWEEP_EVERY_MS', 1_000, DAY_MS),
+  sources: names('MAILROOM_SOURCES'),
 };
 
 const consumerFields: Fields<ConsumerConfig> = {
@@ -150,9 +180,13 @@ const auditFields: Fields<AuditConfig> = {
 function encode<C extends object>(fields: Fields<C>, config: C): Record<string, string> {
   return Object.fromEntries(
     entriesOf(fields).flatMap(([name, field]) =>
-      config[name] === undefined ? [] : [[field.env, String(config[name])]],
+      config[name] === undefined ? [] : [[field.env, textOf(config[name])]],
     ),
   );
+}
+
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
 function decode<C extends object>(fields: Fields<C>, env: Environment): C {

@@ -36,6 +36,20 @@ export interface Envelope<T extends string = string, D = unknown> {
   readonly data: D;
 }
 
+/** An event as a handler receives it: the envelope, and the service that published it. */
+export interface ReceivedEvent<T extends string = string, D = unknown> extends Envelope<T, D> {
+  /** The service that owns the event: the EventBridge `source` that it came with, checked against its definition. */
+  readonly source: string;
+}
+
+/** Names an event: the service that owns it, and its type. Every {@link EventDefinition} is one. */
+export interface EventRef {
+  /** The owning service: the EventBridge `source`, e.g. `orders`. */
+  readonly source: string;
+  /** The event's name: the EventBridge `detail-type`, e.g. `OrderPlaced`. */
+  readonly type: string;
+}
+
 /** What a producer says of an event; the outbox adds id, times and correlation. */
 export interface EventInput<D> {
   /** Which thing it happened to. */
@@ -62,6 +76,8 @@ export interface EventDraft<D = unknown> extends EventInput<D> {
 
 /** One event type of the catalogue, made by {@link defineEvent}. */
 export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
+  /** The service that owns it, the only one that publishes it: the EventBridge `source`. */
+  readonly source: string;
   /** The name, and the EventBridge `detail-type`. */
   readonly type: T;
   /** The version of the payload's shape, from 1. */
@@ -82,14 +98,18 @@ export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds schemas of any type
 export type AnyEventDefinition = EventDefinition<string, any>;
 
-/** The envelope that a handler of this definition is given. */
+/** The event that a handler of this definition is given. */
 export type EventOf<E extends AnyEventDefinition> =
-  E extends EventDefinition<infer T, infer S> ? Envelope<T, StandardSchemaV1.InferOutput<S>> : never;
+  E extends EventDefinition<infer T, infer S> ? ReceivedEvent<T, StandardSchemaV1.InferOutput<S>> : never;
 
 /**
  * Adds an event type to the catalogue. Payloads are validated by `schema` when they are written and again when
  * they are read; a payload of an older version goes through `upcast` first.
  *
+ * The service in `source` owns the event. It is the only one that may publish it, and a consumer that subscribes to it
+ * rejects an event of the same type from another service (`WRONG_SOURCE`).
+ *
+ * @param definition.source - the owning service, as `mailroom.addProducer` and `InboxConsumer` name it; 1 to 256 characters
  * @param definition.type - the name, and the EventBridge `detail-type`; 1 to 128 characters
  * @param definition.version - a whole number from 1; raise it when the payload's shape changes
  * @param definition.schema - any Standard Schema validator: zod, valibot, arktype, …
@@ -102,6 +122,7 @@ export type EventOf<E extends AnyEventDefinition> =
  * @example
  * ```ts
  * export const OrderPlaced = defineEvent({
+ *   source: 'orders',
  *   type: 'OrderPlaced',
  *   version: 2,
  *   aggregateType: 'Order',
@@ -111,6 +132,7 @@ export type EventOf<E extends AnyEventDefinition> =
  * ```
  */
 export function defineEvent<const T extends string, S extends StandardSchemaV1>(definition: {
+  readonly source: string;
   readonly type: T;
   readonly version: number;
   readonly aggregateType: string;
@@ -118,9 +140,14 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
   readonly upcast?: (data: unknown, version: number) => unknown;
   readonly exposeIssues?: boolean;
 }): EventDefinition<T, S> {
-  const { type, version, aggregateType, schema, upcast, exposeIssues = false } = definition;
+  const { source, type, version, aggregateType, schema, upcast, exposeIssues = false } = definition;
   const bad = (what: string) =>
     new MailroomError('BAD_EVENT_DEFINITION', `Event definition "${type}": ${what}`);
+  if (typeof source !== 'string' || source.length < 1 || source.length > SOURCE_MAX) {
+    throw bad(
+      `source is ${JSON.stringify(source)}; it must be the name of the service that owns the event, such as "orders", of 1 to ${SOURCE_MAX} characters`,
+    );
+  }
   if (type.length < 1 || type.length > DETAIL_TYPE_MAX) {
     throw bad(`type must have 1 to ${DETAIL_TYPE_MAX} characters, EventBridge's limit for a detail-type`);
   }
@@ -132,6 +159,7 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
     throw bad('schema must be a Standard Schema validator, e.g. a zod 4 schema');
   }
   const made: EventDefinition<T, S> = {
+    source,
     type,
     version,
     aggregateType,
@@ -145,6 +173,9 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
 
 /** The longest `detail-type` (EventBridge API reference, PutEventsRequestEntry). */
 const DETAIL_TYPE_MAX = 128;
+
+/** The longest `source` (EventBridge API reference, PutEventsRequestEntry). */
+const SOURCE_MAX = 256;
 
 /**
  * Validates a payload.

@@ -47,6 +47,8 @@ export {
   type EventDraft,
   type EventInput,
   type EventOf,
+  type EventRef,
+  type ReceivedEvent,
 } from './event.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './event-id.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';

@@ -14,6 +14,7 @@ export type MetricName =
   | 'BusFailures'
   | 'ClockDifference'
   | 'PendingEvents'
+  | 'UndeclaredEvents'
   | 'OldestPendingAge'
   | 'DeadEvents'
   | 'OldestLeaseAge'

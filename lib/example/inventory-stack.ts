@@ -1,6 +1,12 @@
 import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { OrderPlaced, PaymentDeclined } from '../../lambdas/example/events.ts';
+import {
+  OrderPlaced,
+  PaymentDeclined,
+  StockRejected,
+  StockReleased,
+  StockReserved,
+} from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
@@ -15,8 +21,8 @@ export class InventoryStack extends Stack {
       mailroom,
       name: 'inventory',
       service: 'inventory',
-      from: ['orders', 'payments'],
       events: [OrderPlaced, PaymentDeclined],
+      publishes: [StockReserved, StockRejected, StockReleased],
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],
       maxConcurrency: stage.maxConcurrency,

@@ -15,7 +15,6 @@ export class NotificationsStack extends Stack {
       mailroom,
       name: 'notifications',
       service: 'notifications',
-      from: ['payments', 'orders'],
       events: [PaymentCaptured, OrderCancelled],
       entry: lambdaEntry('example/notifications/handler'),
       domainKeys: ['NOTIFICATION#*'],

@@ -1,6 +1,8 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import {
+  OrderCancelled,
+  OrderPlaced,
   PaymentCancelled,
   PaymentCaptured,
   PaymentDeclined,
@@ -28,14 +30,17 @@ export class OrdersStack extends Stack {
       encryptionKey: mailroom.encryptionKey,
       tracing: mailroom.tracing,
     });
-    mailroom.addProducer(api, { service: 'orders', domainKeys: ['ORDER#*', 'REQUEST#*'] });
+    mailroom.addProducer(api, {
+      service: 'orders',
+      publishes: [OrderPlaced],
+      domainKeys: ['ORDER#*', 'REQUEST#*'],
+    });
     const url = api.addFunctionUrl({ authType: stage.ordersAuth });
 
     const orderStatus = new InboxConsumer(this, 'OrderStatus', {
       mailroom,
       name: 'order-status',
       service: 'orders',
-      from: ['payments', 'inventory'],
       events: [
         PaymentCaptured,
         PaymentDeclined,
@@ -45,6 +50,7 @@ export class OrdersStack extends Stack {
         StockRejected,
         StockReleased,
       ],
+      publishes: [OrderCancelled],
       entry: lambdaEntry('example/orders/status.handler'),
       domainKeys: ['ORDER#*'],
       maxConcurrency: stage.maxConcurrency,

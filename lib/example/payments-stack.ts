@@ -2,7 +2,14 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import { OrderPlaced, StockRejected } from '../../lambdas/example/events.ts';
+import {
+  OrderPlaced,
+  PaymentCancelled,
+  PaymentCaptured,
+  PaymentDeclined,
+  PaymentRefunded,
+  StockRejected,
+} from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
@@ -17,8 +24,8 @@ export class PaymentsStack extends Stack {
       mailroom,
       name: 'payments',
       service: 'payments',
-      from: ['orders', 'inventory'],
       events: [OrderPlaced, StockRejected],
+      publishes: [PaymentCaptured, PaymentDeclined, PaymentRefunded, PaymentCancelled],
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],
       environment: { BANK_FUNCTION_NAME: bank.functionName },

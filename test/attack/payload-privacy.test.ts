@@ -124,7 +124,7 @@ function expectNoSecret(text: string): void {
 
 /** A definition for a schema, and a handler that is not reached. */
 function definitionOf(schema: StandardSchemaV1, exposeIssues?: boolean): AnyEventDefinition {
-  return defineEvent({ type: 'ThingHappened', version: 1, aggregateType: 'Thing', schema, exposeIssues });
+  return defineEvent({ source: 'things', type: 'ThingHappened', version: 1, aggregateType: 'Thing', schema, exposeIssues });
 }
 
 /** Delivers a payload to a consumer until the message is settled. @returns all that it stored, logged and counted */
@@ -232,6 +232,7 @@ test('a schema or an upcast that throws shows nothing of what it threw', async (
   const parse = () => JSON.parse(`{"card": "${CARD}" adalovelace}`) as never;
   const throws: StandardSchemaV1 = { '~standard': { version: 1, vendor: 'by-hand', validate: parse } };
   const upcasts = defineEvent({
+    source: 'things',
     type: 'ThingHappened',
     version: 2,
     aggregateType: 'Thing',

@@ -60,7 +60,6 @@ describe('where the operators are named', () => {
     mailroom: new Mailroom(stack, 'Mailroom', { operators }),
     name: 'payments',
     service: 'payments',
-    from: ['orders'],
     events: [OrderPlaced],
     entry: lambdaEntry('example/payments/handler'),
   });

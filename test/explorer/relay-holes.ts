@@ -182,6 +182,13 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     found: /publishes .* (after its lease|under the lease of)|published 2 times, without a fault/,
   },
   {
+    rule: 'only declared sources are published',
+    where: 'an event with an undeclared source in front of a good one',
+    budget: { faults: 0, stalls: 0 },
+    tamper: { config: { sources: undefined } },
+    found: /is published, but its source is not declared/,
+  },
+  {
     rule: 'TTL is set only when an event is PUBLISHED',
     where: 'a stream that is late',
     budget: { faults: 0, stalls: 0 },

@@ -101,6 +101,14 @@ const SETTINGS: readonly Setting[] = [
     actors: [sweep('sweep 1'), sweep('sweep 2')],
   },
   {
+    name: 'an event with an undeclared source in front of a good one',
+    world: {
+      events: [{ ageMs: FIRST_AGE_MS, source: 'strangers' }, { ageMs: FIRST_AGE_MS }],
+      config: { sources: ['things'] },
+    },
+    actors: [stream, sweep('sweep 1'), sweep('sweep 2')],
+  },
+  {
     name: 'a requeue and a sweep',
     world: {
       events: [{ ageMs: LAST_AGE_MS + 10 * MINUTE_MS, status: 'DEAD' }],

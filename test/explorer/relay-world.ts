@@ -3,6 +3,7 @@ import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import { isTransactionCancelled } from '../../lambdas/runtime/errors.ts';
+import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import { requeueDead } from '../../lambdas/runtime/operate/operations.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
@@ -46,6 +47,8 @@ interface SeededEvent {
   /** How long ago it was written, milliseconds. @default as its id says */
   readonly writtenAgoMs?: number;
   readonly status?: 'PENDING' | 'DEAD';
+  /** @default the bench's service */
+  readonly source?: string;
 }
 
 /** How the world of a relay is set up. */
@@ -70,6 +73,8 @@ export interface Tamper {
   /** Changes a row that is in the table from the beginning. */
   readonly seeded?: (row: Item) => Item;
   /** How whoever looks at the table sees it, where a row alone does not say how it stands. */
+  /** Replaces settings of the relay. */
+  readonly config?: Partial<RelayConfig>;
   readonly seen?: (items: readonly Item[]) => readonly Item[];
 }
 
@@ -88,7 +93,9 @@ export interface RelayWorld extends Stage {
 /** Sets up the world of a relay. */
 export async function relayWorld(scheduler: Scheduler, options: RelayWorldOptions): Promise<RelayWorld> {
   const { tamper = {} } = options;
-  const config: RelayConfig = { ...relayConfig, shards: 1, ...options.config };
+  const settings: RelayConfig = { ...relayConfig, shards: 1, ...options.config };
+  const config: RelayConfig = { ...settings, ...tamper.config };
+  const isDeclared = (source: string) => settings.sources?.includes(source) ?? true;
   const start = scheduler.now();
   let setUpAt: number | undefined = start - 2 * 1024 * MINUTE_MS;
   const clock = { now: () => setUpAt ?? scheduler.now(), sleep: async () => {} };
@@ -115,7 +122,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   const busy = new Set(eventIds.map((id) => outboxPartition(minuteOf(eventIdTime(id)), 0)));
   const shared = (pk: string) => busy.has(pk) || pk === 'SWEEP#00' || !/^(OUTBOX|DEAD)#/.test(pk);
 
-  async function seed({ ageMs, writtenAgoMs = ageMs, status = 'PENDING' }: SeededEvent) {
+  async function seed(event: SeededEvent) {
+    const { ageMs, writtenAgoMs = ageMs, status = 'PENDING', source = ThingHappened.source } = event;
     const number = eventIds.length + 1;
     setUpAt = start - writtenAgoMs;
     const outbox = createOutbox({
@@ -125,7 +133,10 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       random: (count) => Buffer.alloc(count, number),
     });
     const [entry] = await outbox.entries([
-      ThingHappened.create({ aggregateId: `thing-${number}`, data: { n: number } }),
+      defineEvent({ ...ThingHappened, source }).create({
+        aggregateId: `thing-${number}`,
+        data: { n: number },
+      }),
     ]);
     if (entry === undefined) throw new Error('No outbox entry was made');
     const row: Item = { ...entry.Put.Item, status };
@@ -154,8 +165,11 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     const scheduled = scheduledBus(actor, bus, options.entryCodes);
     const checked: Bus = {
       put: (entries, timeoutMs) => {
-        for (const { detail } of entries) {
+        for (const { detail, source } of entries) {
           const { eventId } = JSON.parse(detail) as { eventId: string };
+          violate(
+            isDeclared(source) ? undefined : `Event ${eventId} is published, but its source is not declared`,
+          );
           const item = memory.item(outboxKeyOf(eventId));
           violate(
             rules.publishes(eventId, item && asRow<OutboxRow>(item), actor.name, role, scheduler.now()),
@@ -236,7 +250,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
 
   async function rest(actor: Actor): Promise<void> {
     for (let passes = 0; passes < REST_PASSES; passes += 1) {
-      if (!unsettled() && rows().every(({ status }) => status !== 'PENDING')) return;
+      if (!unsettled() && rows().every((row) => row.status !== 'PENDING')) return;
       await actor.clock.sleep(MINUTE_MS);
       await sweep(actor);
     }
@@ -266,6 +280,11 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       for (const row of rows()) {
         const id = row.SK.slice('EVENT#'.length);
         const times = ids.filter((other) => other === id).length;
+        if (!isDeclared(row.source)) {
+          if (times > 0 || !isAsBorn(row))
+            return `Event ${id} of an undeclared source was touched: ${row.status}`;
+          continue;
+        }
         if (row.status === 'PENDING') return `Event ${id} is stuck: PENDING, and no sweep comes to it`;
         if (row.status === 'DEAD' && !options.mayDie) return `Event ${id} is DEAD, although it is a good one`;
         if (row.status === 'PUBLISHED' && row.expiresAt === undefined)
@@ -279,7 +298,15 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       if ((memory.item(ORDER) === undefined ? 0 : 1) !== rows().length - eventIds.length) {
         return 'An order and its event have parted';
       }
+      if (rows().some(({ source }) => !isDeclared(source)))
+        return unsettled() ? undefined : 'The minute of an event with an undeclared source is forgotten';
       return unsettled() ? 'A minute stays unsettled for ever' : undefined;
     },
   };
+}
+
+/** Whether nobody has changed a row since it was written. */
+function isAsBorn({ status, attempts, leaseUntil, SK }: OutboxRow): boolean {
+  const bornLeaseUntil = eventIdTime(SK.slice('EVENT#'.length)) + consumerConfig.bornLeaseMs;
+  return status === 'PENDING' && attempts === 0 && leaseUntil === bornLeaseUntil;
 }

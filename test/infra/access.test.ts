@@ -99,7 +99,15 @@ describe('an inbox row', () => {
 describe('the outbox', () => {
   const outbox = 'OUTBOX#2026-11-21T01:09#03';
 
-  test('is read and changed by the relay only: a producer can add to it, and that is all', async () => {
+  test('takes puts from those only who publish: notifications publishes nothing, and may not', async () => {
+    const put = 'dynamodb:PutItem';
+    const may = (await allowed(ask, roles, mailroomTable(parts), [put], [outbox])).join('\n');
+    for (const name of ['Orders/Api', 'Orders/OrderStatus', 'Payments/', 'Inventory/'])
+      expect(may).toContain(name);
+    expect(may).not.toContain('Notifications/');
+  });
+
+  test('is read and changed by the relay only: who publishes can put on it, over a row too, and no more', async () => {
     const others = roles.filter(({ name }) => !/Relay/.test(name));
     const [table, put] = [mailroomTable(parts), 'dynamodb:PutItem'];
     expect(others.length).toBeGreaterThan(4);
@@ -126,6 +134,20 @@ describe('the outbox', () => {
       }
     }
     expect(publishers).toEqual(['Mailroom/MailroomRelayStreamRole', 'Mailroom/MailroomRelaySweepRole']);
+  });
+
+  test('is published under declared sources only, and a call that mixes in another one is denied as a whole', async () => {
+    const relay = roles.filter(({ name }) => /Relay/.test(name));
+    const [bus] = parts.filter(({ type }) => type === 'AWS::Events::EventBus');
+    const resource = bus?.arn ?? '';
+    for (const role of relay) {
+      const asked = (...sources: string[]) => ask(role, { action: 'events:PutEvents', resource, sources });
+      expect(await asked('orders')).toBe('allow');
+      expect(await asked('orders', 'payments', 'inventory')).toBe('allow');
+      expect(await asked('notifications')).not.toBe('allow');
+      expect(await asked('orders', 'forged')).not.toBe('allow');
+      expect(await asked()).not.toBe('allow');
+    }
   });
 });
 

@@ -35,7 +35,10 @@ describe('a deploy that changes a consumer’s name', () => {
   });
 
   test('and whatever else changes, goes through', () => {
-    const after = deployed(payments, { events: [{ type: 'OrderPaid' }], retry: { attempts: 7 } });
+    const after = deployed(payments, {
+      events: [{ source: 'orders', type: 'OrderPaid' }],
+      retry: { attempts: 7 },
+    });
     expect(taken(deployed(payments), after)).toEqual([]);
   });
 
@@ -100,8 +103,7 @@ function deployed(named: Named, more: Partial<InboxConsumerProps> = {}): Templat
   new InboxConsumer(stack, 'Consumer', {
     mailroom: new Mailroom(stack, 'Mailroom'),
     service: 'orders',
-    from: ['orders'],
-    events: [{ type: 'OrderPlaced' }],
+    events: [{ source: 'orders', type: 'OrderPlaced' }],
     entry: lambdaEntry('example/inventory/handler'),
     ...named,
     ...more,

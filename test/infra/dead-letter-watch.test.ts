@@ -70,8 +70,7 @@ describe('the sweep may look after dead letters', () => {
       mailroom,
       name: 'one',
       service: 'orders',
-      from: ['orders'],
-      events: [{ type: 'OrderPlaced' }],
+      events: [{ source: 'orders', type: 'OrderPlaced' }],
       entry: lambdaEntry('example/inventory/handler'),
     });
     const policies = rawStatements(Template.fromStack(stack), 'AWS::SQS::QueuePolicy', /^Consumer/);

@@ -7,6 +7,9 @@ import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
+/** The one event of the app. */
+const PLACED = { source: 'orders', type: 'OrderPlaced' };
+
 /** The environments of the functions of an app that chooses nothing, by the beginnings of their logical ids. */
 function environments(): (id: string) => Record<string, string> {
   const stack = new Stack(testApp(), 'Shop');
@@ -14,13 +17,13 @@ function environments(): (id: string) => Record<string, string> {
   const entry = lambdaEntry('relay-stream/handler');
   mailroom.addProducer(new ServiceFunction(stack, 'Orders', { entry, service: 'orders' }), {
     service: 'orders',
+    publishes: [PLACED],
   });
   new InboxConsumer(stack, 'Payments', {
     mailroom,
     name: 'payments',
     service: 'payments',
-    from: ['orders'],
-    events: [{ type: 'OrderPlaced' }],
+    events: [PLACED],
     entry,
   });
   const functions = Object.entries(resources(Template.fromStack(stack), 'AWS::Lambda::Function'));
@@ -35,11 +38,13 @@ function environments(): (id: string) => Record<string, string> {
 
 test('the settings that cdk-mailroom/testing gives are those that the constructs give by default', () => {
   const environmentOf = environments();
-  expect(readProducerConfig(environmentOf('Orders'))).toEqual(producerConfig({ service: 'orders' }));
+  expect(readProducerConfig(environmentOf('Orders'))).toEqual(
+    producerConfig({ service: 'orders', publishes: ['OrderPlaced'] }),
+  );
   expect(readConsumerConfig(environmentOf('Payments'))).toEqual(
-    consumerConfig({ service: 'payments', consumer: 'payments' }),
+    consumerConfig({ service: 'payments', publishes: [], consumer: 'payments' }),
   );
   for (const relay of ['MailroomRelayStream', 'MailroomRelaySweep']) {
-    expect(readRelayConfig(environmentOf(relay)), relay).toEqual(relayConfig());
+    expect(readRelayConfig(environmentOf(relay)), relay).toEqual(relayConfig({ sources: ['orders'] }));
   }
 });

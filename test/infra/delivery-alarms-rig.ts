@@ -46,8 +46,7 @@ export function consumer(stack: Stack, mailroom: Mailroom, name: string, props: 
     mailroom,
     name,
     service: 'orders',
-    from: ['orders'],
-    events: [{ type: 'OrderPlaced' }],
+    events: [{ source: 'orders', type: 'OrderPlaced' }],
     entry: lambdaEntry('example/inventory/handler'),
     slo: props.slo,
   });

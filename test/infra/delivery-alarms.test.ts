@@ -53,6 +53,15 @@ describe('the alarms of the order system', () => {
       'DeadEvents',
       { ...over(0), ...metric('Mailroom', 'DeadEvents', 'Maximum', MINUTE) },
     ],
+    [
+      'an event waits whose source nobody declares, and a pass that says nothing changes nothing',
+      'UndeclaredEvents',
+      {
+        ...over(0),
+        ...metric('Mailroom', 'UndeclaredEvents', 'Maximum', MINUTE),
+        TreatMissingData: 'ignore',
+      },
+    ],
     ['the stream gave up', 'StreamFailures', { ...over(0), ...letters() }],
     [
       'the sweep rescues events for 15 minutes',
@@ -151,6 +160,7 @@ describe('the alarms of the order system', () => {
       ['DeadEventsForLong', 'ignore'],
       ['DeadLettersForLong', 'ignore'],
       ['DeadEvents', 'ignore'],
+      ['UndeclaredEvents', 'ignore'],
       ['AuditSilent', 'breaching'],
     ]);
   });

@@ -12,19 +12,18 @@ describe('a consumer of the example', () => {
 
   test('sees the events of its sources and types, and no others', () => {
     expect(only(template, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
-      source: ['orders', 'inventory'],
-      'detail-type': ['OrderPlaced', 'StockRejected'],
+      $or: [
+        { source: ['orders'], 'detail-type': ['OrderPlaced'] },
+        { source: ['inventory'], 'detail-type': ['StockRejected'] },
+      ],
     });
     expect(only(templates.Orders, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
-      source: ['payments', 'inventory'],
-      'detail-type': [
-        'PaymentCaptured',
-        'PaymentDeclined',
-        'PaymentRefunded',
-        'PaymentCancelled',
-        'StockReserved',
-        'StockRejected',
-        'StockReleased',
+      $or: [
+        {
+          source: ['payments'],
+          'detail-type': ['PaymentCaptured', 'PaymentDeclined', 'PaymentRefunded', 'PaymentCancelled'],
+        },
+        { source: ['inventory'], 'detail-type': ['StockReserved', 'StockRejected', 'StockReleased'] },
       ],
     });
   });
@@ -98,6 +97,7 @@ describe('a consumer of the example', () => {
       tableName: 'table',
       shards: 8,
       bornLeaseMs: 30_000,
+      publishes: ['PaymentCaptured', 'PaymentDeclined', 'PaymentRefunded', 'PaymentCancelled'],
       consumer: 'payments',
       queueUrl: 'url',
       leaseMs: 30_000,
@@ -170,6 +170,7 @@ describe('defaults that follow what is set', () => {
 
   test('its directory entry may grow and shrink: a tier is never asked for that a parameter cannot go back to', () => {
     const events = Array.from({ length: 60 }, (_, index) => ({
+      source: 'orders',
       type: `SomethingWithALongNameHappened${index}`,
     }));
     const tiers = [{}, { events }].map((props) => {
@@ -188,19 +189,74 @@ describe('defaults that follow what is set', () => {
   });
 });
 
-test('a source that nobody writes as is warned of, and one whose producer comes later is not', () => {
-  const { stack, mailroom } = mailroomStack();
-  consumer(stack, mailroom, 'Consumer', { service: 'payments', from: ['order', 'orders', 'payments'] });
-  mailroom.producerEnvironment('orders');
+test('its rule and its directory entry hold the same events: of each service only those that it subscribes to', () => {
+  const events = [
+    { source: 'orders', type: 'OrderPlaced' },
+    { source: 'payments', type: 'PaymentDeclined' },
+  ];
+  const template = consumerTemplate({ events });
+  const rule = only(template, 'AWS::Events::Rule', /^ConsumerRule/).Properties;
+  expect(rule.EventPattern).toEqual({
+    $or: [
+      { source: ['orders'], 'detail-type': ['OrderPlaced'] },
+      { source: ['payments'], 'detail-type': ['PaymentDeclined'] },
+    ],
+  });
+  const entry = only(template, 'AWS::SSM::Parameter', /^ConsumerDirectoryEntry/).Properties.Value;
+  expect(JSON.stringify(entry)).toContain(JSON.stringify(JSON.stringify({ events })).slice(2, -2));
+});
+
+test('an event that nobody declares to publish is warned of, and one whose producer comes later is not', () => {
+  const { stack, mailroom } = mailroomStack({ sources: ['shop'] });
+  const event = (source: string, type: string) => ({ source, type });
+  consumer(stack, mailroom, 'Consumer', {
+    service: 'payments',
+    events: [
+      event('orders', 'OrderPlaced'),
+      event('orders', 'OrderPlace'),
+      event('payments', 'OrderPlaced'),
+      event('payments', 'PaymentCaptured'),
+      event('shop', 'Anything'),
+    ],
+    publishes: [event('payments', 'PaymentCaptured')],
+  });
+  mailroom.producerEnvironment('orders', [event('orders', 'OrderPlaced')]);
   const warnings = Annotations.fromStack(stack).findWarning(
     '/Test/Consumer',
-    Match.stringLikeRegexp('^from names'),
+    Match.stringLikeRegexp('^events holds'),
   );
-  expect(warnings.map(({ entry }) => entry.data)).toEqual([
-    expect.stringContaining(
-      'from names "order", but no producer or consumer of Test/Mailroom has that service; there are: payments, orders.',
-    ),
+  const declared = 'declared are: orders: OrderPlaced, payments: PaymentCaptured.';
+  expect(warnings.map(({ entry }) => String(entry.data))).toEqual([
+    expect.stringMatching(`^events holds OrderPlace of "orders", .* ${declared}`),
+    expect.stringMatching(`^events holds OrderPlaced of "payments", .* ${declared}`),
   ]);
+});
+
+describe('what a consumer publishes', () => {
+  const captured = { source: 'payments', type: 'PaymentCaptured' };
+  const rights = (template: Template) =>
+    JSON.stringify(only(template, 'AWS::IAM::Policy', /^ConsumerFunction/).Properties.PolicyDocument);
+  const variables = (template: Template) =>
+    only(template, 'AWS::Lambda::Function', /^Consumer/).Properties.Environment.Variables;
+
+  test('is nothing unless it says so: it has no right to the outbox', () => {
+    const template = consumerTemplate({ domainKeys: ['PAYMENT#*'] });
+    expect(variables(template).MAILROOM_PUBLISHES).toBe('[]');
+    expect(rights(template)).toContain('PAYMENT#*');
+    expect(rights(template)).not.toContain('OUTBOX#');
+  });
+
+  test('is told to its function, and it may put on the outbox', () => {
+    const template = consumerTemplate({ service: 'payments', publishes: [captured] });
+    expect(variables(template).MAILROOM_PUBLISHES).toBe('["PaymentCaptured"]');
+    expect(rights(template)).toContain('OUTBOX#*');
+  });
+
+  test('is its service’s own, or it is refused', () => {
+    expect(() => consumerTemplate({ service: 'orders', publishes: [captured] })).toThrow(
+      'publishes holds PaymentCaptured of "payments", but the service is "orders"',
+    );
+  });
 });
 
 describe('a consumer is refused', () => {
@@ -212,8 +268,16 @@ describe('a consumer is refused', () => {
     ],
     ['a name that would break keys', { name: 'a#b' }, 'name is "a#b", but must have'],
     ['a service of AWS', { service: 'aws.orders' }, 'service is "aws.orders", but must'],
-    ['a source of AWS', { from: ['aws.s3'] }, 'from is "aws.s3", but must'],
-    ['no source', { from: [] }, 'from is empty, but must name the services'],
+    [
+      'a source of AWS',
+      { events: [{ source: 'aws.s3', type: 'OrderPlaced' }] },
+      'source of an event in events is "aws.s3", but must',
+    ],
+    [
+      'an event without a source',
+      { events: [{ type: 'OrderPlaced' } as never] },
+      'source of an event in events is "undefined"',
+    ],
     ['no event', { events: [] }, 'events is empty, but must hold the events'],
     [
       'an entry that does not exist',
@@ -266,8 +330,7 @@ function consumer(stack: Stack, mailroom: Mailroom, id: string, props: Partial<I
     mailroom,
     name: 'one',
     service: 'orders',
-    from: ['orders'],
-    events: [{ type: 'OrderPlaced' }],
+    events: [{ source: 'orders', type: 'OrderPlaced' }],
     entry: lambdaEntry('example/inventory/handler'),
     ...props,
   });

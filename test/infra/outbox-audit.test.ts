@@ -16,8 +16,7 @@ function audited(audit?: OutboxAuditOptions) {
     mailroom,
     name: 'payments',
     service: 'payments',
-    from: ['orders'],
-    events: [{ type: 'OrderPlaced' }],
+    events: [{ source: 'orders', type: 'OrderPlaced' }],
     entry: lambdaEntry('example/bank/handler'),
   });
   const [coreTemplate, serviceTemplate] = [core, service].map((stack) => Template.fromStack(stack));

@@ -97,14 +97,41 @@ describe('the relay', () => {
       entry: lambdaEntry('example/bank/handler'),
       service: 'orders',
     });
-    mailroom.addProducer(producer, { service: 'orders' });
+    mailroom.addProducer(producer, {
+      service: 'orders',
+      publishes: [{ source: 'orders', type: 'OrderPlaced' }],
+    });
     const functions = Object.entries(resources(Template.fromStack(stack), 'AWS::Lambda::Function'));
     const api = functions.find(([id]) => id.startsWith('Api'))?.[1];
     expect(api?.DependsOn).toEqual(
       expect.arrayContaining([expect.stringMatching(/EventSource/), expect.stringMatching(/RelaySchedule/)]),
     );
-    expect(() => mailroom.addProducer(producer, { service: '' })).toThrow(
-      'The producer Test/Api cannot work: service is "", but must have 1 to 256 letters',
+    expect(() => mailroom.addProducer(producer, { service: '', publishes: [] })).toThrow(
+      /^The producer Test\/Api cannot work:\n- service is "", but must have 1 to 256 letters.*\n- publishes is empty, but must hold/,
+    );
+    const ofOthers = { service: 'orders', publishes: [{ source: 'payments', type: 'PaymentCaptured' }] };
+    expect(() => mailroom.addProducer(producer, ofOthers)).toThrow(
+      'publishes holds PaymentCaptured of "payments", but the service is "orders"',
+    );
+  });
+
+  test('publishes the sources that are declared by the end of synth and those that are named, by its settings and by its role', () => {
+    const stack = new Stack(testApp(), 'Test');
+    const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['shop', 'bank'] });
+    mailroom.producerConfig('orders', [{ source: 'orders', type: 'OrderPlaced' }]);
+    expect(declaredIn(Template.fromStack(stack))).toEqual(['bank', 'orders', 'shop']);
+  });
+
+  test('publishes nothing while nobody declares anything', () => {
+    const stack = new Stack(testApp(), 'Test');
+    new Mailroom(stack, 'Mailroom');
+    expect(declaredIn(Template.fromStack(stack), ['(none)'])).toEqual([]);
+  });
+
+  test('refuses a source that no service can have', () => {
+    const stack = new Stack(testApp(), 'Test');
+    expect(() => new Mailroom(stack, 'Mailroom', { sources: ['aws.s3'] })).toThrow(
+      'an entry of sources is "aws.s3", but must have',
     );
   });
 
@@ -125,4 +152,25 @@ function sweep(template: Template) {
   return Object.entries(resources(template, 'AWS::Lambda::Function')).find(([id]) =>
     id.includes('Sweep'),
   )?.[1];
+}
+
+/** The sources in the settings of both functions. Their roles have to allow the same ones. @param allowed - @default those */
+function declaredIn(template: Template, allowed?: readonly string[]): string[] {
+  const relays = Object.entries(resources(template, 'AWS::Lambda::Function')).filter(([id]) =>
+    /Relay(Stream|Sweep)/.test(id),
+  );
+  const texts = new Set(
+    relays.map(([, { Properties }]) => Properties.Environment.Variables.MAILROOM_SOURCES),
+  );
+  expect([relays.length, texts.size]).toEqual([2, 1]);
+  const sources = JSON.parse(String([...texts][0])) as string[];
+  const statements = Object.values(resources(template, 'AWS::IAM::Policy'))
+    .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
+    .filter(({ Action }) => Action === 'events:PutEvents');
+  const condition = {
+    'ForAllValues:StringEquals': { 'events:source': allowed ?? sources },
+    Null: { 'events:source': 'false' },
+  };
+  expect(statements.map(({ Condition }) => Condition)).toEqual([condition, condition]);
+  return sources;
 }

@@ -7,9 +7,10 @@ import { lambdaContext, memoryTelemetry } from '../../lambdas/runtime/testing.ts
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
 import { placeOrder, settled } from './support/order-system.ts';
-import { type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
+import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
 
 const Sold = defineEvent({
+  source: SMALL_SOURCE,
   type: 'Sold',
   version: 1,
   aggregateType: 'Sale',

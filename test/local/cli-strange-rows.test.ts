@@ -3,11 +3,12 @@ import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/index.ts';
 import { deadKey, failedKey, inboxKey, rejectedKey } from '../../lambdas/runtime/rows.ts';
 import { mailroomAt } from './support/mailroom.ts';
-import { smallMailroom } from './support/small-mailroom.ts';
+import { SMALL_SOURCE, smallMailroom } from './support/small-mailroom.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 
 const Sold = defineEvent({
+  source: SMALL_SOURCE,
   type: 'Sold',
   version: 1,
   aggregateType: 'Sale',

@@ -31,8 +31,9 @@ vi.setConfig({ maxConcurrency: 10 });
 /** The longest lease with which it is tried, milliseconds: no first receive takes as long. */
 const LEASE_MAX_MS = 240_000;
 
-/** An event that no consumer of the order system handles. */
+/** An event that no consumer of the order system handles. Its source is one that the deployed relay publishes. */
 const ParcelWeighed = defineEvent({
+  source: 'orders',
   type: 'ParcelWeighed',
   version: 1,
   aggregateType: 'Parcel',
@@ -57,10 +58,9 @@ async function putPastTheStream(row: OutboxRow): Promise<void> {
 describe.concurrent('an event that is committed', () => {
   it('beside a hundred others, of which the stream misses some, is published, and nothing else is', async () => {
     const run = randomUUID();
-    const service = `tests-${run}`;
-    const listener = await listenTo(service);
+    const listener = await listenTo(ParcelWeighed);
     try {
-      const outbox = outboxOf(service);
+      const outbox = outboxOf(ParcelWeighed.source);
       const weighed = (grams: number) => ParcelWeighed.create({ aggregateId: run, data: { run, grams } });
       const [missed, ...committed] = await Promise.all([
         outbox.entries(Array.from({ length: 20 }, (_, n) => weighed(n))),

@@ -136,12 +136,24 @@ export const auditMutants: readonly Mutant[] = [
       to: 'if (at === undefined || ageS === undefined) return now;',
     },
   ]),
-  ...mutantsOf('audit/audit-drift.ts', unit('audit-drift'), [
+  ...mutantsOf('bus/rule-pattern.ts', unit('rule-pattern'), [
     {
       rule: 'a pattern that takes fewer events has drifted',
-      from: 'Object.keys(others).length === 0 &&',
+      from: 'taken.size === declared.size &&',
       to: '',
     },
+    {
+      rule: 'a pattern with a further condition has drifted',
+      from: '!Array.isArray(alternatives) || Object.keys(others).length > 0',
+      to: '!Array.isArray(alternatives)',
+    },
+    {
+      rule: 'a rule keeps each source with its own types',
+      from: 'patterns.length === 1 && patterns[0] !== undefined ? patterns[0] : { $or: patterns }',
+      to: "{ source: [...typesOf.keys()], 'detail-type': patterns.flatMap((one) => one['detail-type']) }",
+    },
+  ]),
+  ...mutantsOf('audit/audit-drift.ts', unit('audit-drift'), [
     {
       rule: 'a rule with another target has drifted',
       from: 'queue === undefined || deployed.targets.includes(queue.arn)',

@@ -99,9 +99,19 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
       to: 'false',
     },
     {
+      rule: 'a handler is given events of the service only that owns them',
+      from: 'const handler = handlers.get(refText(bus));',
+      to: 'const handler = [...handlers.values()].find((one) => one.definition.type === type);',
+    },
+    {
+      rule: 'a message whose envelope claims another type than EventBridge delivered is not handled',
+      from: 'if (bus.type !== type) {',
+      to: 'if (false) {',
+    },
+    {
       rule: 'a payload is validated before its handler sees it',
-      from: 'data: await validateData(definition, data)',
-      to: 'data',
+      from: 'const valid = await validateData(definition, data);',
+      to: 'const valid = data;',
     },
     {
       rule: 'a message without an event id is unreadable',

@@ -128,12 +128,12 @@ export const operateMutants: readonly Mutant[] = [
   ...mutantsOf('operate/directory.ts', unit('audit'), [
     {
       rule: 'a consumer must see the events of its sources only',
-      from: 'from.includes(source) &&',
+      from: 'event.source === source &&',
       to: '',
     },
     {
       rule: 'a consumer must see the events of its types only',
-      from: '&& events.includes(type)',
+      from: '&& event.type === type',
       to: '',
     },
   ]),

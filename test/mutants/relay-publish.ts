@@ -64,33 +64,43 @@ export const relayPublishMutants: readonly Mutant[] = [
       to: 'attempt >= 1',
     },
     {
-      rule: 'a call that is not allowed is not made again at once',
-      from: 'if (left.length === 0 || answer.final || attempt',
-      to: 'if (left.length === 0 || attempt',
-    },
-    {
-      rule: 'an entry that is not allowed ends the tries',
-      from: "answer.final ||= fault === 'access';",
+      rule: 'an entry that is not allowed is not sent again at once',
+      from: "else if (fault === 'access') answer.denied.push(failed);",
       to: '',
     },
     {
-      rule: 'a call that is not allowed as a whole ends the tries',
-      from: "answer.final = fault === 'access';",
+      rule: 'a call that is not allowed as a whole is not made again at once',
+      from: "(fault === 'access' ? answer.denied : answer.busFailed).push(...failures);",
+      to: 'answer.busFailed.push(...failures);',
+    },
+    {
+      rule: 'a call that is not allowed because of one source is made again for each source',
+      from: "if (fault === 'access' && ofSources.length > 1) return inParts(ofSources, ours);",
       to: '',
     },
     {
-      rule: 'an entry that is not allowed ends the tries also when it was sent alone',
-      from: 'whole.final ||= one.final;',
+      rule: 'of a call that was made again for each source, the denied part is reported',
+      from: 'whole.denied.push(...answer.denied);',
+      to: '',
+    },
+    {
+      rule: 'of a call that was made again in parts, what was published is marked',
+      from: 'whole.published.push(...answer.published);',
       to: '',
     },
     {
       rule: 'a row that the bus did not take is reported',
-      from: 'report.failed.push(...left);',
-      to: '',
+      from: 'const failed = [...denied, ...left];',
+      to: 'const failed = [...denied];',
+    },
+    {
+      rule: 'a row that may not be published is reported',
+      from: 'const failed = [...denied, ...left];',
+      to: 'const failed = [...left];',
     },
     {
       rule: 'the breaker is told how each call ended',
-      from: 'breaker.record({ took: sources(published), failed: sources(left.map(({ row }) => row)) });',
+      from: 'breaker.record({ took: sources(published), failed: sources(failed.map(({ row }) => row)) });',
       to: '',
     },
     {
@@ -120,18 +130,18 @@ export const relayPublishMutants: readonly Mutant[] = [
     },
     {
       rule: 'a call that is refused as invalid is made once for each entry',
-      from: "if (fault === 'event' && rows.length > 1) return oneByOne(rows, ours);",
-      to: '',
+      from: "if (fault === 'event' && rows.length > 1)",
+      to: 'if (false)',
     },
     {
       rule: 'a call that fails as a whole makes no event DEAD unless it is refused as invalid',
-      from: "(fault === 'event' ? answer.refused : answer.busFailed)",
-      to: 'answer.refused',
+      from: "if (fault === 'event') answer.refused.push(...failures);\n      else",
+      to: 'if (true) answer.refused.push(...failures);\n      else',
     },
     {
-      rule: 'entries that are sent one by one are each asked whether they may still be published',
-      from: 'if (!ours(row)) {',
-      to: 'if (false) {',
+      rule: 'entries that are sent again in parts are each asked whether they may still be published',
+      from: 'const sent = part.filter(ours);',
+      to: 'const sent = part;',
     },
   ]),
   ...mutantsOf('relay/entry-batches.ts', unit('entry-batches'), [

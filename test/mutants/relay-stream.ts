@@ -4,6 +4,12 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const relayStreamMutants: readonly Mutant[] = [
   ...mutantsOf('relay/relay-stream.ts', unit('relay-stream', 'relay-stream-failures', 'relay-turns'), [
     {
+      rule: 'the stream publishes declared sources only',
+      from: 'if (!declared.has(row)) {',
+      to: 'if (false) {',
+      killers: ['test/attack/forged-events.test.ts'],
+    },
+    {
       rule: 'a record is published without a claim only while it is fresh',
       from: '< FRESH_MS;',
       to: '< Number.POSITIVE_INFINITY;',

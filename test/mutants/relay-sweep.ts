@@ -7,6 +7,24 @@ export const relaySweepMutants: readonly Mutant[] = [
     unit('relay-sweep', 'relay-sweep-failures', 'unsettled-minutes', 'relay-turns'),
     [
       {
+        rule: 'the sweep publishes declared sources only',
+        from: 'const rows = read.filter(declared.has);',
+        to: 'const rows = read;',
+        killers: ['test/attack/forged-events.test.ts'],
+      },
+      {
+        rule: 'the minute of an event with an undeclared source stays unsettled',
+        from: 'left += strangers.length;',
+        to: '',
+        killers: ['test/attack/forged-events.test.ts'],
+      },
+      {
+        rule: 'events with an undeclared source are counted',
+        from: 'undeclared += strangers.length;',
+        to: '',
+        killers: ['test/attack/forged-events.test.ts'],
+      },
+      {
         rule: 'a row under a lease is left alone',
         from: 'row.leaseUntil + CLOCK_SKEW_MS < now',
         to: 'true',

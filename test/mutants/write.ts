@@ -2,6 +2,22 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 /** Writing an event beside the service's own writes. */
 export const writeMutants: readonly Mutant[] = [
+  ...mutantsOf(
+    'write/event-draft.ts',
+    ['test/attack/forged-events.test.ts'],
+    [
+      {
+        rule: 'a declared type of another service is refused',
+        from: '(source === service && publishes.includes(type))',
+        to: 'publishes.includes(type)',
+      },
+      {
+        rule: 'a type of the service that is not declared is refused',
+        from: '(source === service && publishes.includes(type))',
+        to: 'source === service',
+      },
+    ],
+  ),
   ...mutantsOf('write/outbox.ts', unit('outbox'), [
     {
       rule: 'an outbox row is written only where there is none',
@@ -22,6 +38,12 @@ export const writeMutants: readonly Mutant[] = [
       rule: 'an event is born under a lease of the stream relay',
       from: 'leaseUntil: now + config.bornLeaseMs',
       to: 'leaseUntil: now',
+    },
+    {
+      rule: 'an event that its function does not declare is refused',
+      from: 'checkDeclared(definition, config);',
+      to: '',
+      killers: ['test/attack/forged-events.test.ts'],
     },
     {
       rule: 'a commit is checked before it is sent',

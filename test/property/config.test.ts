@@ -22,6 +22,7 @@ const producer = {
   tableName: name,
   shards: whole(1, 256),
   bornLeaseMs: whole(1_000, 900_000),
+  publishes: fc.array(fc.string()),
 };
 const relay = {
   tableName: name,
@@ -32,6 +33,7 @@ const relay = {
   maxAttempts: whole(1, 1_000),
   publishedRetentionDays: whole(1, 3_650),
   sweepEveryMs: whole(1_000, DAY_MS),
+  sources: fc.array(fc.string()),
 };
 const consumer = {
   ...producer,

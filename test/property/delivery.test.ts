@@ -22,6 +22,7 @@ import { flakyTable, type TableMoods, tableMoods } from './support/flaky-table.t
 import { runs, seededBytes } from './support/runs.ts';
 
 const Ordered = defineEvent({
+  source: consumerConfig.service,
   type: 'Ordered',
   version: 1,
   aggregateType: 'Order',

@@ -78,7 +78,8 @@ function bench(seed: number) {
     correlationId: 'chain',
     data: null,
   };
-  const record = { messageId: 'message', receiptHandle: 'receipt', body: JSON.stringify({ detail }) };
+  const body = JSON.stringify({ source: 'things', 'detail-type': 'Anything', detail });
+  const record = { messageId: 'message', receiptHandle: 'receipt', body };
   let receives = 0;
   const queue = { changeVisibility: async () => {} };
   return {

@@ -1,7 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { readEnvelope, readEvent } from '../../lambdas/runtime/consume/message.ts';
+import { readDelivered, readEvent } from '../../lambdas/runtime/consume/message.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { isEventId, mintEventId } from '../../lambdas/runtime/event-id.ts';
 import { anything } from './support/anything.ts';
@@ -41,7 +41,7 @@ it('whatever a body holds, it is read as an envelope or refused as unreadable', 
     fc.property(bodies, (body) => {
       let read: Record<string, unknown>;
       try {
-        read = { ...readEnvelope({ body } as SQSRecord) };
+        read = { ...readDelivered({ body } as SQSRecord).envelope };
       } catch (error) {
         expect(error).toMatchObject({ name: 'PoisonMessage', code: 'UNREADABLE_MESSAGE' });
         return;
@@ -62,7 +62,7 @@ it('every envelope is read as it was sent, with what it holds besides', () => {
   fc.assert(
     fc.property(envelope, fc.dictionary(fc.string(), anyJson), (whole, besides) => {
       const detail = JSON.stringify({ ...besides, ...whole });
-      const read = readEnvelope({ body: `{"detail":${detail}}` } as SQSRecord);
+      const read = readDelivered({ body: `{"detail":${detail}}` } as SQSRecord).envelope;
       expect(JSON.stringify(read)).toBe(detail);
     }),
     runs(200),
@@ -77,7 +77,7 @@ it('an envelope without one of its members, or with null in its place, is refuse
       fc.constantFrom(undefined, null),
       (whole, member, nothing) => {
         const body = JSON.stringify({ detail: { ...whole, [member]: nothing } });
-        expect(() => readEnvelope({ body } as SQSRecord)).toThrow(member);
+        expect(() => readDelivered({ body } as SQSRecord).envelope).toThrow(member);
       },
     ),
     runs(100),
@@ -101,7 +101,7 @@ it('an event of this version is handed on, an older one upcast once, a newer one
         await expect(reading).rejects.toMatchObject({ name: 'PoisonMessage', code: 'UNKNOWN_EVENT_VERSION' });
       } else {
         const data = version < known ? { upcast: sent.data } : sent.data;
-        await expect(reading).resolves.toEqual({ ...sent, version: known, data });
+        await expect(reading).resolves.toEqual({ ...sent, source: definition.source, version: known, data });
       }
       expect(upcasts).toEqual(version < known ? [version] : []);
     }),

@@ -16,6 +16,7 @@ import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 
 /** The event that the runtime's tests write and handle. */
 export const ThingHappened = defineEvent({
+  source: 'things',
   type: 'ThingHappened',
   version: 2,
   aggregateType: 'Thing',
@@ -70,7 +71,9 @@ export function bench(
   });
   const telemetry = memoryTelemetry();
   const outbox = createOutbox({ config: consumerConfig, table: memory, clock });
-  const happened = (n: number) => ThingHappened.create({ aggregateId: `thing-${n}`, data: { n } });
+  const happenedOf = (source: string, n: number) =>
+    defineEvent({ ...ThingHappened, source }).create({ aggregateId: `thing-${n}`, data: { n } });
+  const happened = (n: number) => happenedOf(ThingHappened.source, n);
   return {
     clock,
     memory,
@@ -80,6 +83,8 @@ export function bench(
     telemetry,
     outbox,
     happened,
+    /** The same event of another service. */
+    happenedOf,
     /** The outbox rows, oldest first. */
     rows: () =>
       memory.items().filter((item) => String(item.PK).startsWith('OUTBOX#')) as unknown as OutboxRow[],

@@ -4,15 +4,16 @@ import { validateData } from '../../lambdas/runtime/event.ts';
 import {
   type AnyEventDefinition,
   defineEvent,
-  type Envelope,
   type EventDraft,
   type EventOf,
+  type ReceivedEvent,
 } from '../../lambdas/runtime/index.ts';
 import { refund } from './standard-schema.ts';
 
 // The compiler is what checks most of this file: what `expectTypeOf` claims, and that `@ts-expect-error` is needed.
 
 const OrderPlaced = defineEvent({
+  source: 'orders',
   type: 'OrderPlaced',
   version: 2,
   aggregateType: 'Order',
@@ -25,6 +26,7 @@ const OrderPlaced = defineEvent({
 });
 
 const OrderShipped = defineEvent({
+  source: 'orders',
   type: 'OrderShipped',
   version: 1,
   aggregateType: 'Order',
@@ -36,6 +38,7 @@ const OrderShipped = defineEvent({
 });
 
 const OrderRefunded = defineEvent({
+  source: 'orders',
   type: 'OrderRefunded',
   version: 1,
   aggregateType: 'Order',
@@ -57,7 +60,7 @@ describe('the types of a catalogue', () => {
       switch (event.type) {
         case 'OrderPlaced':
           expectTypeOf(event).toEqualTypeOf<
-            Envelope<'OrderPlaced', { orderId: string; totalCents: number }>
+            ReceivedEvent<'OrderPlaced', { orderId: string; totalCents: number }>
           >();
           return event.data.totalCents;
         case 'OrderRefunded':
@@ -135,9 +138,12 @@ describe('create', () => {
   });
 });
 
-test('a definition asks for a schema, and for a name that is known when it is compiled', () => {
+test('a definition needs a source, a schema, and a name that is known when it is compiled', () => {
+  const named = { type: 'Nothing', version: 1, aggregateType: 'Order' } as const;
   // @ts-expect-error -- no schema
-  expect(() => defineEvent({ type: 'Nothing', version: 1, aggregateType: 'Order' })).toThrow(/schema/);
+  expect(() => defineEvent({ ...named, source: 'orders' })).toThrow(/schema/);
+  // @ts-expect-error -- no source
+  expect(() => defineEvent({ ...named, schema: OrderPlaced.schema })).toThrow(/source is undefined/);
   expectTypeOf(OrderPlaced).toExtend<AnyEventDefinition>();
   expectTypeOf(catalogue).toExtend<readonly AnyEventDefinition[]>();
 });

@@ -4,11 +4,11 @@ import {
   type AlreadyProcessed,
   type Commit,
   defineEvent,
-  type Envelope,
   type Handler,
   type LeasedContext,
   lambdaConsumer,
   leased,
+  type ReceivedEvent,
   type TransactionalContext,
   transactional,
 } from '../../lambdas/runtime/index.ts';
@@ -16,6 +16,7 @@ import type { InboxConsumerProps } from '../../lib/index.ts';
 import { refund } from './standard-schema.ts';
 
 const OrderPlaced = defineEvent({
+  source: 'orders',
   type: 'OrderPlaced',
   version: 1,
   aggregateType: 'Order',
@@ -23,6 +24,7 @@ const OrderPlaced = defineEvent({
 });
 
 const OrderRefunded = defineEvent({
+  source: 'orders',
   type: 'OrderRefunded',
   version: 1,
   aggregateType: 'Order',
@@ -32,7 +34,7 @@ const OrderRefunded = defineEvent({
 describe('a handler without annotations', () => {
   test('that is leased is given the payload as the schema hands it on, and a context with effects', () => {
     const handler = leased(OrderPlaced, async (event, ctx) => {
-      expectTypeOf(event).toEqualTypeOf<Envelope<'OrderPlaced', { orderId: string; at: Date }>>();
+      expectTypeOf(event).toEqualTypeOf<ReceivedEvent<'OrderPlaced', { orderId: string; at: Date }>>();
       expectTypeOf(ctx).toEqualTypeOf<LeasedContext>();
       const charge = await ctx.once('charge', async (idempotencyKey, signal) => {
         expectTypeOf(idempotencyKey).toEqualTypeOf<string>();

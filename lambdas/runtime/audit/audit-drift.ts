@@ -1,3 +1,4 @@
+import { encodeRulePattern, takesExactly } from '../bus/rule-pattern.ts';
 import type { ConsumerEntry, Directory } from '../operate/directory.ts';
 import type { Queues } from '../operate/queues.ts';
 import { depthOf } from './audit-verdict.ts';
@@ -55,7 +56,7 @@ async function driftOf({ queues, rules }: DriftDeps, bus: string, consumer: Cons
   return [
     ...noQueue,
     ...(deployed.enabled ? [] : [drift('rule-disabled', `The rule ${rule} is disabled.`)]),
-    ...(takesDeclared(deployed.pattern, consumer)
+    ...(takesExactly(deployed.pattern, consumer.events)
       ? []
       : [drift('pattern', `The rule ${rule} takes ${deployed.pattern}, not ${declared(consumer)}.`)]),
     ...(queue === undefined || deployed.targets.includes(queue.arn)
@@ -69,24 +70,6 @@ function ruleName({ rule }: ConsumerEntry): string {
   return rule.slice(rule.lastIndexOf('|') + 1);
 }
 
-function declared({ from, events }: ConsumerEntry): string {
-  return JSON.stringify({ source: from, 'detail-type': events });
-}
-
-/** Whether a pattern takes just the declared events: anything besides their sources and types would take fewer. */
-function takesDeclared(pattern: string, { from, events }: ConsumerEntry): boolean {
-  let parsed: Record<string, unknown>;
-  try {
-    parsed = JSON.parse(pattern) as Record<string, unknown>;
-  } catch {
-    return false;
-  }
-  const { source, 'detail-type': types, ...others } = parsed;
-  return Object.keys(others).length === 0 && sameTexts(source, from) && sameTexts(types, events);
-}
-
-function sameTexts(found: unknown, wanted: readonly string[]): boolean {
-  if (!Array.isArray(found) || !found.every((text) => typeof text === 'string')) return false;
-  const [a, b] = [new Set(found), new Set(wanted)];
-  return a.size === b.size && [...a].every((text) => b.has(text));
+function declared({ events }: ConsumerEntry): string {
+  return JSON.stringify(encodeRulePattern(events));
 }

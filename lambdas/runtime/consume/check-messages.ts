@@ -1,7 +1,6 @@
 import type { SQSBatchResponse } from 'aws-lambda';
 import { errorCode, errorMessage } from '../errors.ts';
-import type { Handler } from './handler.ts';
-import { handlerOf, readEnvelope, readEvent } from './message.ts';
+import { type Handlers, handlerOf, readDelivered, readEvent } from './message.ts';
 
 /**
  * What an operator's tools send to a consumer's function to learn which dead letters the code that is deployed **now** can
@@ -33,7 +32,7 @@ export function bodiesToCheck(event: unknown): readonly string[] | undefined {
 
 /** Reads messages as the consumer would, up to the point where their handlers are called. */
 export async function checkMessages(
-  handlers: ReadonlyMap<string, Handler>,
+  handlers: Handlers,
   consumer: string,
   bodies: readonly string[],
 ): Promise<CheckReport> {
@@ -42,15 +41,11 @@ export async function checkMessages(
   return { batchItemFailures: [], checks };
 }
 
-async function checkMessage(
-  handlers: ReadonlyMap<string, Handler>,
-  consumer: string,
-  body: string,
-): Promise<Check> {
+async function checkMessage(handlers: Handlers, consumer: string, body: string): Promise<Check> {
   try {
-    const envelope = readEnvelope({ body });
-    const { eventId, type } = envelope;
-    await readEvent(handlerOf(handlers, consumer, type).definition, envelope);
+    const delivered = readDelivered({ body });
+    const { eventId, type } = delivered.envelope;
+    await readEvent(handlerOf(handlers, consumer, delivered).definition, delivered.envelope);
     return { ok: true, eventId, type };
   } catch (error) {
     return { ok: false, code: errorCode(error), message: errorMessage(error) };

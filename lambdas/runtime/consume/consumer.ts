@@ -14,7 +14,7 @@ import { type Delivery, hasMessageId, readDelivery } from './delivery.ts';
 import { createFailedHints } from './failed-hints.ts';
 import type { Handler } from './handler.ts';
 import { createInbox } from './inbox.ts';
-import { handlerOf } from './message.ts';
+import { type Handlers, handlerOf, refText } from './message.ts';
 import { createOutcomes, type Outcome } from './message-outcome.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
 import { asLeased, createUnclaimedRun } from './transactional-run.ts';
@@ -27,7 +27,7 @@ export interface ConsumerDeps {
   readonly table: Table;
   /** The queue that its messages come from. */
   readonly queue: Queue;
-  /** One for each event type that the consumer's rule lets through. */
+  /** One for each event that the consumer subscribes to. */
   readonly handlers: readonly Handler[];
   /** @default the machine's */
   readonly clock?: Clock | undefined;
@@ -56,12 +56,12 @@ const START_MIN_MS = 2_000;
  * it fails alone.
  *
  * - A return value (200), or {@link AlreadyProcessed} (409): processed.
- * - {@link PoisonMessage} (422), an unreadable message, an unknown type or version, a payload that fails its schema,
+ * - {@link PoisonMessage} (422), an unreadable message, an unknown type or version, another source than the definition's, a payload that fails its schema,
  *   attempts spent: rejected. The row says why, and the message goes to the DLQ by SQS's own route.
  * - {@link RetryLater}, or anything else (5xx): FAILED, and tried again after its delay, or by the retry schedule.
  * - Mailroom cannot reach its own table: no attempt counts, and the message is shown again a minute to 15 minutes later.
  *
- * @throws `BAD_CONSUMER` at once when something is no handler, or two take the same event type
+ * @throws `BAD_CONSUMER` at once when something is no handler, or two take the same event
  *
  * @example
  * ```ts
@@ -85,7 +85,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const parts = { config, table, queue, clock, random, telemetry, inbox, outbox, hints, outcomes };
   const claimAndRun = createClaimedRun(parts);
   const runUnclaimed = createUnclaimedRun(parts);
-  const handlers = handlersByType(deps.handlers);
+  const handlers = handlersByEvent(deps.handlers);
 
   return async (event, context) => {
     const bodies = bodiesToCheck(event);
@@ -136,9 +136,8 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
 
   function readHandler({ content }: Delivery) {
     if ('problem' in content) return content;
-    const { envelope } = content;
     try {
-      return { envelope, handler: handlerOf(handlers, config.consumer, envelope.type) };
+      return { envelope: content.envelope, handler: handlerOf(handlers, config.consumer, content) };
     } catch (problem) {
       return { problem };
     }
@@ -158,8 +157,8 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   }
 }
 
-function handlersByType(handlers: readonly Handler[]): ReadonlyMap<string, Handler> {
-  const byType = new Map<string, Handler>();
+function handlersByEvent(handlers: readonly Handler[]): Handlers {
+  const byEvent = new Map<string, Handler>();
   for (const [i, handler] of handlers.entries()) {
     const type: unknown = handler?.definition?.type; // untyped code may hand over anything
     if (typeof type !== 'string') {
@@ -168,13 +167,14 @@ function handlersByType(handlers: readonly Handler[]): ReadonlyMap<string, Handl
         `handlers[${i}] is of type ${typeof handler} and no handler. Make it by leased(OrderPlaced, …) or transactional(OrderPlaced, …).`,
       );
     }
-    if (byType.has(type)) {
+    const event = refText(handler.definition);
+    if (byEvent.has(event)) {
       throw new MailroomError(
         'BAD_CONSUMER',
-        `Two handlers take ${type}. A consumer handles an event once: put both into one handler, or make a second consumer.`,
+        `Two handlers take ${type} of ${handler.definition.source}. A consumer handles an event once: put both into one handler, or make a second consumer.`,
       );
     }
-    byType.set(type, handler);
+    byEvent.set(event, handler);
   }
-  return byType;
+  return byEvent;
 }

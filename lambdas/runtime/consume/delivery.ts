@@ -1,7 +1,6 @@
 import type { SQSRecord } from 'aws-lambda';
-import type { Envelope } from '../event.ts';
 import type { Message } from './inbox-conditions.ts';
-import { readEnvelope } from './message.ts';
+import { type DeliveredEvent, readDelivered } from './message.ts';
 
 /** One receive of a message. */
 export interface Delivery {
@@ -14,7 +13,7 @@ export interface Delivery {
   /** When this invocation is stopped, epoch milliseconds. */
   readonly endsBy: number;
   /** What it says; or why it cannot be read. */
-  readonly content: { readonly envelope: Envelope } | { readonly problem: unknown };
+  readonly content: DeliveredEvent | { readonly problem: unknown };
 }
 
 /** Whether a record can be answered for: a batch response names its failures by this id. */
@@ -32,9 +31,9 @@ export function readDelivery(record: SQSRecord, invocation: Pick<Delivery, 'bega
   const common = { ...invocation, receiptHandle, receives: receivesOf(record) };
   const message = { messageId, sentAt: sentAtOf(record) };
   try {
-    const envelope = readEnvelope(record);
-    const { eventId, type } = envelope;
-    return { ...common, message: { ...message, eventId, type }, content: { envelope } };
+    const content = readDelivered(record);
+    const { eventId, type } = content.envelope;
+    return { ...common, message: { ...message, eventId, type }, content };
   } catch (problem) {
     return {
       ...common,

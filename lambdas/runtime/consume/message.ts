@@ -1,24 +1,44 @@
 import type { SQSRecord } from 'aws-lambda';
 import { errorCode, errorMessage, isErrorWithCode, type MailroomError, PoisonMessage } from '../errors.ts';
-import { type AnyEventDefinition, type Envelope, validateData } from '../event.ts';
+import {
+  type AnyEventDefinition,
+  type Envelope,
+  type EventRef,
+  type ReceivedEvent,
+  validateData,
+} from '../event.ts';
 import { isEventId } from '../event-id.ts';
 import { parseJson, TOO_DEEP } from '../json-depth.ts';
 import type { Handler } from './handler.ts';
 
+/** The most characters of a name from a message in an error's text. */
+const QUOTED_MAX = 100;
+
+/** What EventBridge delivered: its own `source` and `detail-type`, and the envelope. The envelope may claim another type. */
+export interface DeliveredEvent {
+  /** Who published it, and as what. Empty texts where the message does not say. */
+  readonly bus: EventRef;
+  readonly envelope: Envelope;
+}
+
 /**
- * Reads the envelope out of an SQS record: the body is EventBridge's event as JSON, its `detail` the envelope.
+ * Reads an SQS record: the body is EventBridge's event as JSON, its `detail` the envelope.
  *
  * @throws `UNREADABLE_MESSAGE` when it is not; trying again cannot help
  */
-export function readEnvelope(record: Pick<SQSRecord, 'body'>): Envelope {
-  const detail = parseBody(record.body);
+export function readDelivered(record: Pick<SQSRecord, 'body'>): DeliveredEvent {
+  const { source, 'detail-type': type, detail } = parseBody(record.body);
   const problem = envelopeProblem(detail);
   if (problem !== undefined)
     throw poison('UNREADABLE_MESSAGE', `The message's detail is no envelope: ${problem}`);
-  return detail as Envelope;
+  return { bus: { source: textOf(source), type: textOf(type) }, envelope: detail as Envelope };
 }
 
-function parseBody(body: unknown): unknown {
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function parseBody(body: unknown): Record<string, unknown> {
   let event: unknown;
   try {
     event = parseJson(String(body));
@@ -31,7 +51,7 @@ function parseBody(body: unknown): unknown {
   if (typeof event !== 'object' || event === null || !('detail' in event)) {
     throw poison('UNREADABLE_MESSAGE', "The message's body is no EventBridge event: it has no detail");
   }
-  return event.detail;
+  return { ...event };
 }
 
 function envelopeProblem(detail: unknown): string | undefined {
@@ -50,18 +70,48 @@ function envelopeProblem(detail: unknown): string | undefined {
   return 'data' in detail ? undefined : 'data is missing';
 }
 
+/** The handlers of a consumer, by {@link refText} of the events that they handle. */
+export type Handlers = ReadonlyMap<string, Handler>;
+
+/** A text that is the same for the same event only: no `source` and no `detail-type` has a line break. */
+export function refText({ source, type }: EventRef): string {
+  return `${source}\n${type}`;
+}
+
 /**
- * The handler of an event type.
+ * The handler of an event. Its type alone does not choose it: another service may publish a type of the same name.
  *
- * @throws `UNKNOWN_EVENT_TYPE` when the consumer has none; trying again cannot help
+ * @throws `WRONG_TYPE` when the envelope claims another type than EventBridge, `WRONG_SOURCE` when another service published
+ * it than the one that owns it, `UNKNOWN_EVENT_TYPE` when the consumer has no handler for its type; trying again cannot help
  */
-export function handlerOf(handlers: ReadonlyMap<string, Handler>, consumer: string, type: string): Handler {
-  const handler = handlers.get(type);
+export function handlerOf(handlers: Handlers, consumer: string, { bus, envelope }: DeliveredEvent): Handler {
+  const { type } = envelope;
+  if (bus.type !== type) {
+    throw poison(
+      'WRONG_TYPE',
+      `EventBridge delivered this message as ${quoted(bus.type)}, but its envelope is of type ${quoted(type)}. ` +
+        'Mailroom writes the same in both: find out who sent it before you redrive it.',
+    );
+  }
+  const handler = handlers.get(refText(bus));
   if (handler !== undefined) return handler;
+  const owners = [...handlers.values()].map((one) => one.definition).filter((one) => one.type === type);
+  if (owners.length === 0) {
+    throw poison(
+      'UNKNOWN_EVENT_TYPE',
+      `Consumer ${consumer} has no handler for ${type}. Add one, or take the event out of its subscription.`,
+    );
+  }
   throw poison(
-    'UNKNOWN_EVENT_TYPE',
-    `Consumer ${consumer} has no handler for ${type}. Add one, or take the type out of its rule.`,
+    'WRONG_SOURCE',
+    `${type} came from ${quoted(bus.source)}; consumer ${consumer} takes it from ` +
+      `${owners.map(({ source }) => quoted(source)).join(', ')} only. If that service owns the event now, change the source in ` +
+      'its definition and redrive; otherwise discard the message.',
   );
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, QUOTED_MAX));
 }
 
 /**
@@ -69,7 +119,7 @@ export function handlerOf(handlers: ReadonlyMap<string, Handler>, consumer: stri
  *
  * @throws `UNKNOWN_EVENT_VERSION` or `INVALID_PAYLOAD`; trying again cannot help
  */
-export async function readEvent(definition: AnyEventDefinition, envelope: Envelope): Promise<Envelope> {
+export async function readEvent(definition: AnyEventDefinition, envelope: Envelope): Promise<ReceivedEvent> {
   const { version } = envelope;
   if (version > definition.version) {
     throw poison(
@@ -80,7 +130,8 @@ export async function readEvent(definition: AnyEventDefinition, envelope: Envelo
   }
   const data = version < definition.version ? upcast(definition, envelope) : envelope.data;
   try {
-    return { ...envelope, version: definition.version, data: await validateData(definition, data) };
+    const valid = await validateData(definition, data);
+    return { ...envelope, source: definition.source, version: definition.version, data: valid };
   } catch (error) {
     if (isErrorWithCode(error, 'INVALID_PAYLOAD')) throw poison('INVALID_PAYLOAD', errorMessage(error));
     throw poison(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readEnvelope } from '../consume/message.ts';
+import { readDelivered } from '../consume/message.ts';
 
 /** What {@link deliveredEvent} needs of an event: an outbox row has it. */
 export interface Deliverable {
@@ -48,7 +48,7 @@ export function deliveredEvent(event: Deliverable, { account, region, time, id }
  */
 export function deliveredEventId(body: string): string | undefined {
   try {
-    return readEnvelope({ body }).eventId;
+    return readDelivered({ body }).envelope.eventId;
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { MailroomError } from '../errors.ts';
+import type { EventRef } from '../event.ts';
 
 /**
  * The directory: where the parts of a deployed Mailroom are. Each construct writes an entry of its own into SSM Parameter
@@ -25,6 +26,8 @@ export interface MailroomEntry {
   readonly sweepFunction: string;
   /** The URL of the queue where the stream mapping leaves what it gave up on. */
   readonly failureQueue: string;
+  /** The sources that the relay publishes. */
+  readonly sources?: readonly string[] | undefined;
 }
 
 /** What the directory says of a consumer. */
@@ -34,9 +37,8 @@ export interface ConsumerEntry {
   readonly name: string;
   /** The `source` of what its handlers write. */
   readonly service: string;
-  /** Which events it must see, whatever its deployed rule says: their `source` and `detail-type`. */
-  readonly from: readonly string[];
-  readonly events: readonly string[];
+  /** The events that it must see, whatever its deployed rule says. */
+  readonly events: readonly EventRef[];
   /** The name of its rule on the bus. */
   readonly rule: string;
   /** The URLs of its queues. */
@@ -159,14 +161,8 @@ function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknow
   }
 }
 
-/** What a consumer subscribes to. */
-interface Subscription {
-  readonly source: string;
-  readonly type: string;
-}
-
 /** The consumers that must see an event. */
-export function consumersOf(directory: Directory, event: Subscription): ConsumerEntry[] {
+export function consumersOf(directory: Directory, event: EventRef): ConsumerEntry[] {
   return directory.consumers.filter((consumer) => subscribes(consumer, event));
 }
 
@@ -176,12 +172,12 @@ export function consumersOf(directory: Directory, event: Subscription): Consumer
  * @param versions - of its entry, oldest first
  * @returns `undefined` when the last of them does not declare it
  */
-export function declaredSince(versions: readonly EntryVersion[], event: Subscription): number | undefined {
+export function declaredSince(versions: readonly EntryVersion[], event: EventRef): number | undefined {
   const firstWithout = versions.findLastIndex(({ value }) => !declares(value, event));
   return versions[firstWithout + 1]?.changedAt;
 }
 
-function declares(value: string, event: Subscription): boolean {
+function declares(value: string, event: EventRef): boolean {
   try {
     return subscribes(JSON.parse(value) as ConsumerEntry, event);
   } catch {
@@ -189,6 +185,6 @@ function declares(value: string, event: Subscription): boolean {
   }
 }
 
-function subscribes({ from, events }: ConsumerEntry, { source, type }: Subscription): boolean {
-  return from.includes(source) && events.includes(type);
+function subscribes({ events }: ConsumerEntry, { source, type }: EventRef): boolean {
+  return events.some((event) => event.source === source && event.type === type);
 }

@@ -5,6 +5,7 @@ import { backoffMs } from '../retry.ts';
 import { outboxPartition } from '../rows.ts';
 import type { Item, Table } from '../table.ts';
 import type { Telemetry } from '../telemetry.ts';
+import { declaredSources } from './declared-sources.ts';
 import { type PendingRow, pendingRow, pendingSince } from './pending-row.ts';
 import { GROUP_ROWS, type Relay } from './relay.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
@@ -40,10 +41,12 @@ const BUS_BACKOFF_MAX_MS = 15 * MINUTE_MS;
 /** Makes the sweep of partitions. @param relayOf - whose calls a shard may use */
 export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) => Relay): PartitionSweep {
   const { config, table, clock, random, telemetry } = deps;
+  const declared = declaredSources(config, telemetry);
 
   return async (shard, minute, consistent, tally) => {
     const pk = outboxPartition(minute, shard);
     let left = 0;
+    let undeclared = 0;
     let oldest = Number.POSITIVE_INFINITY;
     let leaseUntil = Number.POSITIVE_INFINITY;
     let cursor: Item | undefined;
@@ -55,9 +58,9 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
         consistent,
         cursor,
       });
-      const rows = page.items.flatMap((item) => pendingRow(item) ?? []);
+      const read = page.items.flatMap((item) => pendingRow(item) ?? []);
       // PENDING, but not as this version writes it: it cannot be published, and must not be overlooked.
-      const unreadable = page.items.length - rows.length;
+      const unreadable = page.items.length - read.length;
       if (unreadable > 0)
         telemetry.log.error(
           'Outbox rows cannot be read: deploy the version that wrote them, or fix them by hand',
@@ -65,6 +68,11 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
         );
       left += unreadable;
       if (unreadable > 0) oldest = page.items.reduce((time, item) => olderUnreadable(time, item), oldest);
+      const rows = read.filter(declared.has);
+      const strangers = read.filter((row) => !declared.has(row));
+      declared.report(strangers);
+      left += strangers.length;
+      undeclared += strangers.length;
       const now = clock.now();
       const due = rows.filter((row) => row.leaseUntil + CLOCK_SKEW_MS < now);
       const { settled, served } = await publishDue(relayOf(shard), due, tally);
@@ -76,7 +84,7 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
       }
       cursor = page.cursor;
     } while (cursor !== undefined);
-    if (left > 0) tally.left.set(pk, { rows: left, oldest, leaseUntil });
+    if (left > 0) tally.left.set(pk, { rows: left, undeclared, oldest, leaseUntil });
     else tally.left.delete(pk);
     return left;
   };

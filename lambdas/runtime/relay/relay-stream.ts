@@ -8,6 +8,7 @@ import { READ_NUMBERS } from '../item-numbers.ts';
 import type { Item } from '../table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
+import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
 import { type PendingRow, pendingRow } from './pending-row.ts';
 import { CONCURRENCY, createRelay, GROUP_ROWS, type RelayHandlerDeps } from './relay.ts';
@@ -54,6 +55,7 @@ export function createRelayStream(
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
   const relay = createRelay({ ...deps, clock, random, telemetry, concurrency }, 'stream');
+  const declared = declaredSources(config, telemetry);
   // As many as keep the bus busy, and one more, because the last call of a group and its marks are waited for.
   const groupsAtOnce = 1 + Math.ceil((concurrency * PUT_EVENTS_ENTRIES_MAX) / GROUP_ROWS);
 
@@ -63,6 +65,7 @@ export function createRelayStream(
     const breaker = createBusBreaker();
     const late: DynamoDBRecord[] = []; // from the start, or when their turn came
     const unpublished: Pick<StreamRow, 'bornLeaseUntil' | 'sequenceNumber'>[] = [];
+    const undeclared: StreamRow[] = [];
     let youngest = 0;
 
     const inGroups = (rows: Iterable<StreamRow>, work: (group: StreamRow[]) => Promise<void>) =>
@@ -74,6 +77,10 @@ export function createRelayStream(
 
     function* freshRows(): Generator<StreamRow> {
       for (const row of readRecords(event, telemetry)) {
+        if (!declared.has(row)) {
+          undeclared.push(row);
+          continue;
+        }
         youngest = Math.max(youngest, row.recordedAt);
         if (fresh(row)) yield row;
         else late.push(row.record);
@@ -84,6 +91,7 @@ export function createRelayStream(
       late.push(...report.leaseTooShort.map(({ record }) => record));
       keep([...report.failed.map(({ row }) => row), ...report.skipped]);
     });
+    declared.report(undeclared); // not handed back: the stream goes on, and the sweep counts them
     // Not a claim's time for each group: the function's own time is made for one, and a mark must not be cut off.
     const lastPublishAt = clock.now() + config.claimLeaseMs - config.publishTimeoutMs - CLOCK_SKEW_MS;
     await inGroups(rowsOf(late), async (group) => {

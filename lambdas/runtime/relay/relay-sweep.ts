@@ -15,7 +15,9 @@ export interface SweepReport {
   readonly published: number;
   /** Rows that it left PENDING, whoever holds their lease. */
   readonly pending: number;
-  /** The age of the oldest of them, milliseconds; 0 when there is none. */
+  /** Those of them that wait because their source is not declared. */
+  readonly undeclared: number;
+  /** The age of the oldest of the others, milliseconds; 0 when there is none. */
   readonly oldestPendingMs: number;
   /** For how long the row that was served least recently has been nobody's, milliseconds; 0 when somebody holds each of them. */
   readonly oldestLeaseMs: number;

@@ -107,11 +107,11 @@ interface Answer<R> {
   readonly refused: Failure<R>[];
   /** Something else went wrong with this one entry: its attempt counts. */
   readonly failed: Failure<R>[];
-  /** The bus or the configuration failed: no attempt counts. */
+  /** The bus failed: no attempt counts. */
   readonly busFailed: Failure<R>[];
+  /** The right to publish is missing: no attempt counts, and trying again at once cannot help. */
+  readonly denied: Failure<R>[];
   readonly leaseTooShort: R[];
-  /** Trying again at once cannot help. */
-  final: boolean;
 }
 
 /** Makes the relay's core for one path. */
@@ -158,6 +158,7 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
     report: PublishReport<R>,
   ): Promise<R[]> {
     const published: R[] = [];
+    const denied: Failure<R>[] = [];
     let left: Failure<R>[] = [];
     report.skipped.push(...batch.filter((row) => breaker.isOpen(row.entry.source)));
     let rows = batch.filter((row) => !breaker.isOpen(row.entry.source));
@@ -171,20 +172,25 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
       report.leaseTooShort.push(...answer.leaseTooShort);
       for (const { row, error } of answer.refused) await fail(row, error, true);
       for (const { row, error } of answer.failed) await fail(row, error, false);
+      denied.push(...answer.denied);
       left = answer.busFailed;
-      if (left.length === 0 || answer.final || attempt >= PUBLISH_TRIES) break;
+      if (left.length === 0 || attempt >= PUBLISH_TRIES) break;
       telemetry.count('PublishRetries');
       rows = left.map(({ row }) => row);
       await clock.sleep(backoffMs(attempt, 100, 1_000, random));
     }
     report.published.push(...published);
-    report.failed.push(...left);
-    breaker.record({ took: sources(published), failed: sources(left.map(({ row }) => row)) });
-    if (left[0] !== undefined) reportBusFailure(left[0].error, left.length);
+    const failed = [...denied, ...left];
+    report.failed.push(...failed);
+    breaker.record({ took: sources(published), failed: sources(failed.map(({ row }) => row)) });
+    if (failed[0] !== undefined) reportBusFailure(failed[0].error, failed.length);
     return published;
   }
 
-  /** Calls PutEvents and looks at every entry's result. A call refused as invalid is made once per entry. */
+  /**
+   * Calls PutEvents and looks at every entry's result. One invalid entry can fail a whole call, and so can one source that may
+   * not be published: before anything is judged, the first is made again for each entry, the second for each source.
+   */
   async function putEntries<R extends PendingRow>(
     rows: readonly R[],
     ours: (row: R) => boolean,
@@ -209,35 +215,42 @@ export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
         const failed = { row, error: new MailroomError(result.code, result.message) };
         if (fault === 'event') answer.refused.push(failed);
         else if (fault === 'unknown') answer.failed.push(failed);
+        else if (fault === 'access') answer.denied.push(failed);
         else answer.busFailed.push(failed);
-        answer.final ||= fault === 'access';
       });
     } catch (thrown) {
       const fault = faultOfCall(thrown);
-      if (fault === 'event' && rows.length > 1) return oneByOne(rows, ours);
-      const error = asMailroomError(thrown);
-      (fault === 'event' ? answer.refused : answer.busFailed).push(...rows.map((row) => ({ row, error })));
-      answer.final = fault === 'access';
+      if (fault === 'event' && rows.length > 1)
+        return inParts(
+          rows.map((row) => [row]),
+          ours,
+        );
+      const ofSources = bySource(rows);
+      if (fault === 'access' && ofSources.length > 1) return inParts(ofSources, ours);
+      const failures = rows.map((row) => ({ row, error: asMailroomError(thrown) }));
+      if (fault === 'event') answer.refused.push(...failures);
+      else (fault === 'access' ? answer.denied : answer.busFailed).push(...failures);
     }
     return answer;
   }
 
-  async function oneByOne<R extends PendingRow>(
-    rows: readonly R[],
+  /** A call for each part, one after the other. A lease may run short meanwhile. */
+  async function inParts<R extends PendingRow>(
+    parts: readonly (readonly R[])[],
     ours: (row: R) => boolean,
   ): Promise<Answer<R>> {
     const whole = emptyAnswer<R>();
-    for (const row of rows) {
-      if (!ours(row)) {
-        whole.leaseTooShort.push(row);
-        continue;
-      }
-      const one = await putEntries([row], ours);
-      whole.published.push(...one.published);
-      whole.refused.push(...one.refused);
-      whole.failed.push(...one.failed);
-      whole.busFailed.push(...one.busFailed);
-      whole.final ||= one.final;
+    for (const part of parts) {
+      const sent = part.filter(ours);
+      whole.leaseTooShort.push(...part.filter((row) => !sent.includes(row)));
+      if (sent.length === 0) continue;
+      const answer = await putEntries(sent, ours);
+      whole.published.push(...answer.published);
+      whole.refused.push(...answer.refused);
+      whole.failed.push(...answer.failed);
+      whole.busFailed.push(...answer.busFailed);
+      whole.denied.push(...answer.denied);
+      whole.leaseTooShort.push(...answer.leaseTooShort);
     }
     return whole;
   }
@@ -257,6 +270,10 @@ function sources(rows: readonly PendingRow[]): ReadonlySet<string> {
   return new Set(rows.map((row) => row.entry.source));
 }
 
+function bySource<R extends PendingRow>(rows: readonly R[]): R[][] {
+  return [...sources(rows)].map((source) => rows.filter((row) => row.entry.source === source));
+}
+
 function emptyAnswer<R>(): Answer<R> {
-  return { published: [], refused: [], failed: [], busFailed: [], leaseTooShort: [], final: false };
+  return { published: [], refused: [], failed: [], busFailed: [], denied: [], leaseTooShort: [] };
 }

@@ -42,6 +42,7 @@ export function createSweepPass(deps: SweepDeps, shardSweep: ShardSweep): SweepP
     const dead = await countDead(shards, tally);
     const report = reportOf(tally, dead, swept && settled && tally.failures === 0);
     telemetry.gauge('PendingEvents', report.pending);
+    telemetry.gauge('UndeclaredEvents', report.undeclared);
     telemetry.duration('OldestPendingAge', report.oldestPendingMs);
     telemetry.duration('OldestLeaseAge', report.oldestLeaseMs);
     if (dead !== undefined) telemetry.gauge('DeadEvents', dead);
@@ -87,6 +88,7 @@ export function createSweepPass(deps: SweepDeps, shardSweep: ShardSweep): SweepP
     return {
       published: tally.published,
       pending: left.reduce((sum, { rows }) => sum + rows, 0),
+      undeclared: left.reduce((sum, { undeclared }) => sum + undeclared, 0),
       oldestPendingMs: since(left.map(({ oldest }) => oldest)),
       oldestLeaseMs: since(left.map(({ leaseUntil }) => leaseUntil)),
       dead,

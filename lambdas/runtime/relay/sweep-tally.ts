@@ -5,7 +5,9 @@ import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 interface Left {
   /** Rows left PENDING. */
   readonly rows: number;
-  /** When the oldest of them was minted, epoch milliseconds. */
+  /** Those of them whose source is undeclared: they have an alarm of their own and would only hide the age of the others. */
+  readonly undeclared: number;
+  /** When the oldest of the others was minted, epoch milliseconds. */
   readonly oldest: number;
   /** When the first of the leases ended, or will end, under which this pass leaves them, epoch milliseconds. */
   readonly leaseUntil: number;

@@ -1,5 +1,6 @@
+import type { ProducerConfig } from '../config.ts';
 import { errorCode, MailroomError } from '../errors.ts';
-import { type EventDraft, validateData } from '../event.ts';
+import { type EventDraft, type EventRef, validateData } from '../event.ts';
 import { isDeeperThan, PAYLOAD_DEPTH_MAX } from '../json-depth.ts';
 
 /** The most characters of a trace header (EventBridge API reference, PutEventsRequestEntry). */
@@ -29,6 +30,25 @@ export async function checkDraft(draft: EventDraft): Promise<void> {
   if (sequence !== undefined && !Number.isFinite(sequence)) {
     throw invalid(type, 'sequence', 'a finite number', sequence);
   }
+}
+
+/**
+ * Refuses an event that its function does not declare. The construct that declares it also grants the rights and tells the
+ * relay the source: an event that is only written would wait in the outbox.
+ *
+ * @throws `NOT_DECLARED`, naming the prop to change
+ */
+export function checkDeclared({ source, type }: EventRef, { service, publishes }: ProducerConfig): void {
+  if (publishes === undefined || (source === service && publishes.includes(type))) return;
+  const declared = publishes.length === 0 ? 'no events' : publishes.join(', ');
+  const remedy =
+    source === service
+      ? `Add ${type} to \`publishes\` of its InboxConsumer, or of its mailroom.addProducer.`
+      : `Only ${source} may publish it: publish it there, or correct the source in its definition.`;
+  throw new MailroomError(
+    'NOT_DECLARED',
+    `Event ${type} of ${source} is not declared: this function of ${service} publishes ${declared}. ${remedy}`,
+  );
 }
 
 /** Untyped code may hand over a payload alone, or an event of its own making. */

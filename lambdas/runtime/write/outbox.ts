@@ -8,7 +8,7 @@ import { transactWithRetry } from '../retry.ts';
 import { type OutboxRow, SCHEMA } from '../rows.ts';
 import { ITEM_BYTES_MAX, type Put, type Table, type TransactAction } from '../table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
-import { checkDraft, isTraceId } from './event-draft.ts';
+import { checkDeclared, checkDraft, isTraceId } from './event-draft.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
 
 /** What one commit writes. */
@@ -41,6 +41,7 @@ export interface Outbox {
    * @returns the envelopes as they will be published, in the order of `events`
    * @throws `TRANSACTION_CANCELLED` when a condition was not met; its `reasons` begin with those of `writes`, in order
    * @throws `BAD_ITEM` when `writes` has a value that DynamoDB does not store, such as a `Date`, a promise or an instance of a class
+   * @throws `NOT_DECLARED` when the function does not declare that it publishes one of `events`, before anything is sent
    * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT`, `BAD_WRITE` or
    * `STALE_ENTRY`, like `BAD_ITEM`, before anything is sent
    *
@@ -59,7 +60,7 @@ export interface Outbox {
    * mints new event ids. Nobody tells Mailroom whether that transaction commits, so its events are missing from
    * `EventsCommitted`.
    *
-   * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`
+   * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`
    *
    * @example
    * ```ts
@@ -119,6 +120,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   async function outboxEntry(draft: EventDraft, cause: CausingEvent | undefined): Promise<OutboxEntry> {
     await checkDraft(draft);
     const { definition } = draft;
+    checkDeclared(definition, config);
     const now = clock.now();
     const eventId = mintEventId(now, config.shards, random);
     // What is inherited was written by somebody else: a trace that does not fit is not carried along.
@@ -143,7 +145,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       status: 'PENDING',
       leaseUntil: now + config.bornLeaseMs,
       attempts: 0,
-      source: config.service,
+      source: definition.source,
       type: definition.type,
       envelope: JSON.stringify(envelope),
       ...(traceId === undefined ? {} : { traceId }),

@@ -30,7 +30,10 @@ test('http-service.md: a container is told what a producer has to know, and may 
   const env = Object.fromEntries(
     environment.map(({ Name, Value }) => [Name, typeof Value === 'string' ? Value : 'table']),
   );
-  expect(readProducerConfig(env)).toEqual({ ...mailroom.producerConfig('orders'), tableName: 'table' });
+  expect(readProducerConfig(env)).toEqual({
+    ...mailroom.producerConfig('orders', [{ source: 'orders', type: 'OrderPlaced' }]),
+    tableName: 'table',
+  });
   const policies = JSON.stringify(resources(template, 'AWS::IAM::Policy'));
   expect(policies).toContain('"dynamodb:LeadingKeys":["OUTBOX#*"]');
   expect(policies).toContain('"dynamodb:LeadingKeys":["ORDER#*"]');

@@ -21,6 +21,8 @@ interface Question {
   readonly resource: string;
   /** The partition key of the rows that it touches. @default the request names no key */
   readonly key?: string | undefined;
+  /** The sources of the entries of a `PutEvents` call; none, for a call that names none. @default one of the order system's */
+  readonly sources?: readonly string[] | undefined;
 }
 
 /** Whether somebody may do something to what an app deploys, by the policies on both sides. */
@@ -39,7 +41,7 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
  */
 export function askOf(parts: readonly DeployedPart[]): Ask {
   const resourcePolicies = new Map(parts.flatMap((part) => resourcePolicyOf(part, parts)));
-  return async (who, { action, resource, key }) => {
+  return async (who, { action, resource, key, sources = ['orders'] }) => {
     const answer = await runSimulation(
       {
         request: {
@@ -55,6 +57,7 @@ export function askOf(parts: readonly DeployedPart[]): Ask {
             'aws:SecureTransport': 'true',
             ...principalTags(who),
             ...(key === undefined ? {} : { 'dynamodb:LeadingKeys': [key] }),
+            ...(action === 'events:PutEvents' && sources.length > 0 ? { 'events:source': [...sources] } : {}),
           },
         },
         identityPolicies: who.policies.map((policy, index) => ({ name: `policy-${index}`, policy })),

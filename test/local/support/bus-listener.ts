@@ -14,10 +14,11 @@ import {
 } from '@aws-sdk/client-sqs';
 import { inject } from 'vitest';
 import { required } from '../../../demo/readings.ts';
-import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import { encodeRulePattern } from '../../../lambdas/runtime/bus/rule-pattern.ts';
+import type { Envelope, EventRef } from '../../../lambdas/runtime/event.ts';
 import { eventBridgeClient, sqsClient } from '../../support/aws.ts';
 
-/** Hears everything that one service publishes on the deployed bus, through a rule and a queue of its own. */
+/** Receives every event of one type that the deployed bus carries, through its own rule and queue. */
 export interface BusListener {
   /** The envelopes of all deliveries so far, a repeated one as often as it came. */
   heard(): Promise<readonly Envelope[]>;
@@ -25,8 +26,8 @@ export interface BusListener {
   remove(): Promise<void>;
 }
 
-/** Begins to listen to a service. */
-export async function listenTo(service: string): Promise<BusListener> {
+/** Begins to listen to an event. */
+export async function listenTo(event: EventRef): Promise<BusListener> {
   const [events, sqs] = [eventBridgeClient(inject('endpoint')), sqsClient(inject('endpoint'))];
   const name = `listener-${randomUUID()}`;
   const rule = { Name: name, EventBusName: required(inject('outputs'), 'EventBusName') };
@@ -35,7 +36,9 @@ export async function listenTo(service: string): Promise<BusListener> {
   const { Attributes } = await sqs.send(
     new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['QueueArn'] }),
   );
-  await events.send(new PutRuleCommand({ ...rule, EventPattern: JSON.stringify({ source: [service] }) }));
+  await events.send(
+    new PutRuleCommand({ ...rule, EventPattern: JSON.stringify(encodeRulePattern([event])) }),
+  );
   await events.send(
     new PutTargetsCommand({ ...target, Targets: [{ Id: 'queue', Arn: Attributes?.QueueArn }] }),
   );

@@ -19,6 +19,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { DeleteParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { SQSEvent } from 'aws-lambda';
+import { encodeRulePattern } from '../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { EventDraft } from '../../../lambdas/runtime/event.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../../lambdas/runtime/index.ts';
@@ -42,19 +43,19 @@ export interface SmallConsumer {
 }
 
 /** The source of its events. */
-const SMALL_SOURCE = 'orders';
+export const SMALL_SOURCE = 'orders';
 
 /**
  * A Mailroom of a test's own, made by hand: a table, a bus, and consumers without functions. It is in a region of its own, so
  * that nobody else at this endpoint finds it, and no one takes anything out of its queues.
  *
- * @param events - the types that its consumers see
+ * @param types - the event types that its consumers see
  */
 export async function smallMailroom(
   endpoint: string,
   region: string,
   names: readonly string[],
-  events: readonly string[],
+  types: readonly string[],
 ) {
   const settings = { endpoint, region, credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
   const dynamo = new DynamoDBClient(settings);
@@ -76,7 +77,7 @@ export async function smallMailroom(
     shards: config.shards,
     streamFunction: 'none',
     sweepFunction: 'none',
-    failureQueue: 'none',
+    failureQueue: `${endpoint}/000000000000/none`,
   };
   const entered: string[] = [];
   await enter(mailroomEntryName(tableName), mailroom);
@@ -97,8 +98,7 @@ export async function smallMailroom(
       stack: mailroom.stack,
       name,
       service: name,
-      from: [SMALL_SOURCE],
-      events,
+      events: types.map((type) => ({ source: SMALL_SOURCE, type })),
       rule: `${busName}|${rule}`,
       queue: await queueOf('queue'),
       deadLetterQueue: await queueOf('dead'),
@@ -111,7 +111,7 @@ export async function smallMailroom(
     const { Attributes } = await sqs.send(
       new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['QueueArn'] }),
     );
-    const EventPattern = JSON.stringify({ source: entry.from, 'detail-type': events });
+    const EventPattern = JSON.stringify(encodeRulePattern(entry.events));
     await bridge.send(new PutRuleCommand({ EventBusName: busName, Name: rule, EventPattern }));
     const Targets = [{ Id: 'queue', Arn: Attributes?.QueueArn }];
     await bridge.send(new PutTargetsCommand({ EventBusName: busName, Rule: rule, Targets }));

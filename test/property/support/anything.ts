@@ -19,5 +19,8 @@ export function anything(type = 'Anything') {
       },
     },
   };
-  return { shown, Anything: defineEvent({ type, version: 1, aggregateType: 'Thing', schema }) };
+  return {
+    shown,
+    Anything: defineEvent({ source: 'things', type, version: 1, aggregateType: 'Thing', schema }),
+  };
 }

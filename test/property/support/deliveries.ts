@@ -120,7 +120,11 @@ function goodRecord(spec: GoodMessage, eventId: string, messageId: string, now: 
   return {
     ...frame(messageId),
     attributes: { ApproximateReceiveCount: String(spec.receives) },
-    body: JSON.stringify({ detail: { ...spec.besides, ...envelope(spec.type, spec.deed, eventId, now) } }),
+    body: JSON.stringify({
+      source: consumerConfig.service,
+      'detail-type': spec.type,
+      detail: { ...spec.besides, ...envelope(spec.type, spec.deed, eventId, now) },
+    }),
   };
 }
 

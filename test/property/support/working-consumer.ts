@@ -11,7 +11,12 @@ import { batchOf, DEEDS, type Deed, type Spec } from './deliveries.ts';
 import { eagerClock, settled } from './eager-clock.ts';
 import { seededBytes } from './runs.ts';
 
-const payload = { version: 2, aggregateType: 'Thing', schema: z.object({ deed: z.enum(DEEDS) }) };
+const payload = {
+  source: consumerConfig.service,
+  version: 2,
+  aggregateType: 'Thing',
+  schema: z.object({ deed: z.enum(DEEDS) }),
+};
 /** Handled under a lease. */
 const Led = defineEvent({ type: 'Led', ...payload });
 /** Handled in one transaction. */

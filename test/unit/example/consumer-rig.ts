@@ -1,3 +1,4 @@
+import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import {
   createConsumer,
   createOutbox,
@@ -58,7 +59,8 @@ export function consumerRig(
         handlers: handlers(table),
         telemetry: memoryTelemetry(),
       });
-      queue.send(messageOf(event));
+      const { source } = table.item(outboxKeyOf(event.eventId)) ?? {};
+      queue.send(messageOf(event, String(source)));
       const { failed, error } = await queue.deliver(consume, 1, lambdaContext({ timeoutMs: PATIENCE_MS }));
       if (error !== undefined) throw error;
       return failed.length === 0 ? 'done' : 'comes again';
@@ -71,7 +73,7 @@ export function consumerRig(
 }
 
 /** The event as it arrives from the bus. */
-function messageOf(event: Envelope): string {
-  const entry = { source: 'rig', detailType: event.type, detail: JSON.stringify(event) };
+function messageOf(event: Envelope, source: string): string {
+  const entry = { source, detailType: event.type, detail: JSON.stringify(event) };
   return eventBridgeMessage({ ...entry, id: event.eventId, publishedAt: event.occurredAt });
 }

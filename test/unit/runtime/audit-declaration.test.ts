@@ -30,7 +30,7 @@ describe('after a change of its consumer’s entry, an event without a row', () 
   });
 
   test('is missing when its type was declared before, and unproven when its type is the new one', async () => {
-    const events = ['OrderPlaced', 'OrderCancelled'];
+    const events = ['OrderPlaced', 'OrderCancelled'].map((type) => ({ source: 'orders', type }));
     const rig = changed([version(at(0)), version(at(45), { events })]);
     const old = await rig.event(LONG_AGO);
     await rig.event(LONG_AGO, { type: 'OrderCancelled' });
@@ -41,13 +41,18 @@ describe('after a change of its consumer’s entry, an event without a row', () 
   });
 
   test('is unproven when its source is the new one', async () => {
-    const rig = changed([version(at(0), { from: ['shop'] }), version(at(45), { from: ['shop', 'orders'] })]);
+    const ofShop = { source: 'shop', type: 'OrderPlaced' };
+    const ofOrders = { ...ofShop, source: 'orders' };
+    const rig = changed([
+      version(at(0), { events: [ofShop] }),
+      version(at(45), { events: [ofShop, ofOrders] }),
+    ]);
     await rig.event(LONG_AGO);
     expect((await rig.run()).consumers.payments).toMatchObject({ unproven: 1, missing: 0 });
   });
 
   test('is unproven when its type was taken out in between', async () => {
-    const events = ['OrderCancelled'];
+    const events = [{ source: 'orders', type: 'OrderCancelled' }];
     const rig = changed([version(at(0)), version(at(40), { events }), version(at(45))]);
     await rig.event(LONG_AGO);
     expect((await rig.run()).consumers.payments).toMatchObject({ unproven: 1, missing: 0 });

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { auditRig, consumerEntry } from './audit-rig.ts';
 
+const EVENTS = ['OrderPlaced', 'OrderPaid'].map((type) => ({ source: 'orders', type }));
+
 describe('what is deployed', () => {
   const drifted = async (change: (rig: ReturnType<typeof auditRig>) => void) => {
-    const rig = auditRig([consumerEntry('payments', { events: ['OrderPlaced', 'OrderPaid'] })]);
+    const rig = auditRig([consumerEntry('payments', { events: EVENTS })]);
     change(rig);
     return (await rig.run()).drift.map(({ problem }) => problem);
   };

@@ -1,6 +1,7 @@
 import { type Audit, type AuditReport, createAudit } from '../../../lambdas/runtime/audit/audit.ts';
 import type { DeployedRule } from '../../../lambdas/runtime/audit/audit-drift.ts';
 import { repairMissing } from '../../../lambdas/runtime/audit/audit-repair.ts';
+import { encodeRulePattern } from '../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operate/delivered-event.ts';
@@ -75,8 +76,7 @@ export function consumerEntry(name: string, more: Partial<ConsumerEntry> = {}): 
     stack: 'mailroom-test',
     name,
     service: name,
-    from: ['orders'],
-    events: ['OrderPlaced'],
+    events: [{ source: 'orders', type: 'OrderPlaced' }],
     rule: `the-bus|${name}-rule`,
     queue: `${name}-queue`,
     deadLetterQueue: `${name}-dead`,
@@ -112,7 +112,7 @@ export function auditRig(
       consumer.rule.slice(consumer.rule.indexOf('|') + 1),
       {
         enabled: true,
-        pattern: JSON.stringify({ source: consumer.from, 'detail-type': consumer.events }),
+        pattern: JSON.stringify(encodeRulePattern(consumer.events)),
         targets: [`arn:aws:sqs:eu-west-1:123456789012:${consumer.queue}`],
       },
     ]),

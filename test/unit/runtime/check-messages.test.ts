@@ -24,11 +24,18 @@ test('a consumer that is asked says which messages it can read today; it runs no
   const details = [
     envelope,
     { ...envelope, version: 1, data: { text: '7' } }, // read by the upcast
-    { ...envelope, data: { n: 'seven' } },
+    { ...envelope, data: { n: 'seven' } } as unknown as Envelope,
     { ...envelope, version: 3 },
     { ...envelope, type: 'ThingLost' },
   ];
-  const bodies = [...details.map((detail) => JSON.stringify({ detail })), 'no JSON'];
+  const delivered = (detail: Envelope, source = 'things', type: string = detail.type) =>
+    JSON.stringify({ source, 'detail-type': type, detail });
+  const bodies = [
+    ...details.map((detail) => delivered(detail)),
+    delivered(envelope, 'strangers'),
+    delivered(envelope, 'things', 'ThingLost'),
+    'no JSON',
+  ];
   const request = { mailroomCheck: { bodies } } as unknown as Parameters<typeof consume>[0];
   const report = (await consume(request, lambdaContext(parts))) as CheckReport;
 
@@ -41,6 +48,8 @@ test('a consumer that is asked says which messages it can read today; it runs no
       { ok: false, code: 'INVALID_PAYLOAD', message: expect.stringContaining('data.n') },
       { ok: false, code: 'UNKNOWN_EVENT_VERSION' },
       { ok: false, code: 'UNKNOWN_EVENT_TYPE' },
+      { ok: false, code: 'WRONG_SOURCE', message: expect.stringContaining('"strangers"') },
+      { ok: false, code: 'WRONG_TYPE' },
       { ok: false, code: 'UNREADABLE_MESSAGE' },
     ],
   });

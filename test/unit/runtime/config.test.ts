@@ -9,12 +9,20 @@ import {
 } from '../../../lambdas/runtime/config.ts';
 import { consumerConfig, relayConfig } from '../../support/runtime-bench.ts';
 
-const producerConfig = { service: 'orders', tableName: 'Mailroom', shards: 8, bornLeaseMs: 30_000 };
+const producerConfig = {
+  service: 'orders',
+  tableName: 'Mailroom',
+  shards: 8,
+  bornLeaseMs: 30_000,
+  publishes: ['OrderPlaced', 'Order, "paid"'],
+};
 
 test('what the constructs encode is what the functions decode', () => {
   expect(readProducerConfig(encodeProducerConfig(producerConfig))).toEqual(producerConfig);
-  expect(readRelayConfig(encodeRelayConfig(relayConfig))).toEqual(relayConfig);
-  expect(readConsumerConfig(encodeConsumerConfig(consumerConfig))).toEqual(consumerConfig);
+  const relay = { ...relayConfig, sources: ['orders'] };
+  const consumer = { ...consumerConfig, publishes: [] };
+  expect(readRelayConfig(encodeRelayConfig(relay))).toEqual(relay);
+  expect(readConsumerConfig(encodeConsumerConfig(consumer))).toEqual(consumer);
 });
 
 test.each([
@@ -26,6 +34,9 @@ test.each([
   ['MAILROOM_SHARDS', '8.5', 'a whole number'],
   ['MAILROOM_SHARDS', ' ', 'a whole number'],
   ['MAILROOM_BORN_LEASE_MS', '30s', 'is "30s"'],
+  ['MAILROOM_PUBLISHES', undefined, 'is not set'],
+  ['MAILROOM_PUBLISHES', 'OrderPlaced', 'expected a JSON list of texts'],
+  ['MAILROOM_PUBLISHES', '[1]', 'expected a JSON list of texts'],
 ])('%s = %j is refused by name', (name, value, part) => {
   const env = { ...encodeProducerConfig(producerConfig), [name]: value };
   expect(() => readProducerConfig(env)).toThrow(name);

@@ -2,6 +2,7 @@ import type { Context, SQSEvent } from 'aws-lambda';
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { defineEvent } from '../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
@@ -65,6 +66,39 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
       expect(parts.memory.items().filter((item) => String(item.PK).startsWith('REJECTED#'))).toHaveLength(1);
       expect(parts.queue.deadLetters()).toHaveLength(1);
     }
+  });
+
+  test.each([
+    ['came from another service', { source: 'strangers' }, 'WRONG_SOURCE', '"strangers"'],
+    ['names no source', { source: undefined }, 'WRONG_SOURCE', '""'],
+    [
+      'claims another type than EventBridge delivered',
+      { 'detail-type': 'ThingLost' },
+      'WRONG_TYPE',
+      '"ThingLost"',
+    ],
+  ])('a message that %s is never run', async (_what, change, reason, named) => {
+    for (const kind of [leased, transactional]) {
+      const parts = bench();
+      const handle = vi.fn(async () => ({}));
+      const forged = envelope(parts);
+      parts.queue.send({ ...body(forged), ...change });
+      await consumer(parts, [kind(ThingHappened, handle)]).drain();
+      expect(handle).not.toHaveBeenCalled();
+      expect(inboxRow(parts, forged)).toMatchObject({ status: 'REJECTED', reason });
+      expect(inboxRow(parts, forged)?.lastError).toContain(named);
+    }
+  });
+
+  test('two services may each own a type of the same name: the source chooses the handler, and the handler sees it', async () => {
+    const parts = bench();
+    const ours = vi.fn();
+    const theirs = vi.fn();
+    const OfStrangers = defineEvent({ ...ThingHappened, source: 'strangers' });
+    parts.queue.send({ ...body(envelope(parts)), source: 'strangers' });
+    await consumer(parts, [leased(ThingHappened, ours), leased(OfStrangers, theirs)]).drain();
+    expect(ours).not.toHaveBeenCalled();
+    expect(theirs.mock.calls).toMatchObject([[{ source: 'strangers', type: 'ThingHappened' }, {}]]);
   });
 
   test('an old version is upcast', async () => {

@@ -140,9 +140,9 @@ export function envelope(parts: Parts, change: Partial<Envelope> = {}): Envelope
 }
 
 /** The body of an SQS message as EventBridge sends it. */
-export const body = (detail: unknown) => ({
+export const body = (detail: { readonly type?: unknown }) => ({
   id: 'e',
-  'detail-type': 'ThingHappened',
+  'detail-type': detail.type,
   source: 'things',
   detail,
 });

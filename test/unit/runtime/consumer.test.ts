@@ -12,7 +12,10 @@ describe('a leased handler', () => {
     parts.queue.send(body(event)); // the same event again, as a message of its own
     await deliver();
     await consumer(parts, [leased(ThingHappened, handle)]).drain();
-    expect(handle).toHaveBeenCalledExactlyOnceWith(event, expect.objectContaining({ attempt: 1 }));
+    expect(handle).toHaveBeenCalledExactlyOnceWith(
+      { ...event, source: 'things' },
+      expect.objectContaining({ attempt: 1 }),
+    );
     expect(inboxRow(parts, event)).toMatchObject({
       status: 'PROCESSED',
       attempts: 1,
@@ -42,5 +45,5 @@ test('what is no handler is refused by its place', () => {
 test('two handlers of one event type are refused', () => {
   const parts = bench();
   const twice = [leased(ThingHappened, vi.fn()), transactional(ThingHappened, vi.fn())];
-  expect(() => consumer(parts, twice)).toThrow('Two handlers take ThingHappened');
+  expect(() => consumer(parts, twice)).toThrow('Two handlers take ThingHappened of things');
 });

@@ -7,7 +7,9 @@ import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts
 import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 
-const environment = Object.entries(encodeConsumerConfig(consumerConfig));
+const environment = Object.entries(
+  encodeConsumerConfig({ ...consumerConfig, publishes: [ThingHappened.type] }),
+);
 
 function deploy(): void {
   for (const [name, value] of environment) vi.stubEnv(name, value);

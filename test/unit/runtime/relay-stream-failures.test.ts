@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
-import { bench, consumerConfig } from '../../support/runtime-bench.ts';
+import type { PutCall } from '../../../lambdas/runtime/testing.ts';
+import { bench } from '../../support/runtime-bench.ts';
 import { stream } from './relay-stream-rig.ts';
 
 const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
@@ -164,15 +164,44 @@ test('what one service may not publish is handed back; the others of the batch a
         entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
     },
   });
-  const banned = createOutbox({
-    config: { ...consumerConfig, service: 'banned' },
-    table: parts.memory,
-    clock: parts.clock,
-  });
-  await banned.commit({ events: Array.from({ length: 60 }, (_, n) => parts.happened(n)) });
+  await parts.outbox.commit({ events: Array.from({ length: 60 }, (_, n) => parts.happenedOf('banned', n)) });
   await parts.outbox.commit({ events: Array.from({ length: 20 }, (_, n) => parts.happened(n)) });
   expect((await stream(parts)()).batchItemFailures).toHaveLength(60);
   expect(parts.publishedIds()).toHaveLength(20);
+});
+
+/** A bus whose policy denies a source. EventBridge then denies every call that holds an event of it, as a whole. */
+const denying = (denied: string) => ({
+  failCall: ({ entries }: PutCall) =>
+    entries.some(({ source }) => source === denied)
+      ? {
+          error: Object.assign(new Error('not authorized to perform events:PutEvents'), {
+            name: 'AccessDeniedException',
+          }),
+        }
+      : undefined,
+});
+
+test('a call that is denied because of one source publishes the others: it is made again for each source', async () => {
+  const parts = bench({ bus: denying('banned') });
+  for (let n = 0; n < 40; n += 1) {
+    const events = n % 8 === 0 ? [parts.happenedOf('banned', n), parts.happened(n)] : [parts.happened(n)];
+    await parts.outbox.commit({ events });
+  }
+  expect((await stream(parts)()).batchItemFailures).toHaveLength(5);
+  expect(new Set(parts.publishedIds()).size).toBe(40);
+  expect(parts.bus.published()).toHaveLength(40);
+  expect(parts.rows().filter(({ status }) => status === 'PENDING')).toMatchObject(
+    Array.from({ length: 5 }, () => ({ source: 'banned', attempts: 0 })),
+  );
+});
+
+test('events of several services that may all be published share their calls', async () => {
+  const parts = bench();
+  const events = Array.from({ length: 10 }, (_, n) => parts.happenedOf(`service-${n}`, n));
+  await parts.outbox.commit({ events });
+  expect(await stream(parts)()).toEqual({ batchItemFailures: [] });
+  expect(parts.bus.calls()).toHaveLength(1);
 });
 
 test('when the born lease is over, the batch is not handed back: the sweep has it', async () => {

@@ -27,10 +27,11 @@ async function commitTo(parts: Parts, shard: number, service: string, count: num
     made[bytes - 1] = shard;
     return made;
   };
-  const config = { ...consumerConfig, service };
-  const outbox = createOutbox({ config, table: parts.memory, clock: parts.clock, random });
+  const outbox = createOutbox({ config: consumerConfig, table: parts.memory, clock: parts.clock, random });
   for (let n = 0; n < count; n += 50)
-    await outbox.commit({ events: Array.from({ length: Math.min(50, count - n) }, () => parts.happened(n)) });
+    await outbox.commit({
+      events: Array.from({ length: Math.min(50, count - n) }, () => parts.happenedOf(service, n)),
+    });
   await parts.clock.advance(1); // so that the next commit sorts after this one
 }
 

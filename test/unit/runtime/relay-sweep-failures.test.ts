@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
-import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
-import { bench, consumerConfig } from '../../support/runtime-bench.ts';
+import { bench } from '../../support/runtime-bench.ts';
 import { sweeper } from './relay-sweep-rig.ts';
 
 test('while the bus is down nothing is counted, few calls are made, and rows are let go of with the reason', async () => {
@@ -26,6 +25,25 @@ test('while the bus is down nothing is counted, few calls are made, and rows are
   expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
 });
 
+test('a call that is denied because of one source publishes the others in the same pass', async () => {
+  const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
+  const parts = bench({
+    bus: {
+      failCall: ({ entries }) =>
+        entries.some(({ source }) => source === 'banned') ? { error: denied } : undefined,
+    },
+  });
+  for (let n = 0; n < 40; n += 1) {
+    const events = n % 8 === 0 ? [parts.happenedOf('banned', n), parts.happened(n)] : [parts.happened(n)];
+    await parts.outbox.commit({ events });
+  }
+  await parts.clock.advance(2 * MINUTE_MS);
+  expect(await sweeper(parts).pass()).toMatchObject({ published: 40, pending: 5 });
+  expect(parts.rows().filter(({ status }) => status === 'PENDING')).toMatchObject(
+    Array.from({ length: 5 }, () => ({ source: 'banned', attempts: 0 })),
+  );
+});
+
 test('a service that may not publish any more does not hold up the others', async () => {
   const parts = bench({
     bus: {
@@ -33,14 +51,11 @@ test('a service that may not publish any more does not hold up the others', asyn
         entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
     },
   });
-  const banned = createOutbox({
-    config: { ...consumerConfig, service: 'banned' },
-    table: parts.memory,
-    clock: parts.clock,
-  });
   const sweep = sweeper(parts);
   for (let n = 0; n < 10; n += 1) {
-    await banned.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(i)) });
+    await parts.outbox.commit({
+      events: Array.from({ length: 50 }, (_, i) => parts.happenedOf('banned', i)),
+    });
   }
   await parts.outbox.commit({ events: [1, 2, 3, 4, 5].map(parts.happened) });
   await parts.clock.advance(2 * MINUTE_MS);
@@ -62,13 +77,10 @@ test.each([1, 10])('nor on a bus that takes its time, with %i times as much in f
       return parts.bus.put(...args);
     },
   };
-  const banned = createOutbox({
-    config: { ...consumerConfig, service: 'banned' },
-    table: parts.memory,
-    clock: parts.clock,
-  });
   for (let n = 0; n < 4 * times; n += 1) {
-    await banned.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(i)) });
+    await parts.outbox.commit({
+      events: Array.from({ length: 50 }, (_, i) => parts.happenedOf('banned', i)),
+    });
   }
   await parts.clock.advance(MINUTE_MS);
   await parts.outbox.commit({ events: [1, 2, 3, 4, 5].map(parts.happened) });

@@ -29,6 +29,7 @@ export const NOW = eventIdTime(EVENT_ID);
 export const consumer: ConsumerConfig = consumerConfig({ consumer: 'payments', service: 'payments' });
 
 export const OrderPlaced = defineEvent({
+  source: 'orders',
   type: 'OrderPlaced',
   version: 1,
   aggregateType: 'Order',

@@ -126,11 +126,11 @@ export async function consumerWorld(
   const [eventId = ''] = eventIds;
   const outageEnds = clock.now() + (options.outageMs ?? 0);
   for (const Item of options.items?.(eventId) ?? []) await memory.write({ Put: { Item } });
-  for (const [index, { type, envelope }] of entries.entries()) {
+  for (const [index, { source, type, envelope }] of entries.entries()) {
     const body = eventBridgeMessage({
       id: 'explored',
       publishedAt: clock.now(),
-      source: config.service,
+      source,
       detailType: type,
       detail: envelope,
     });

@@ -4,7 +4,13 @@ import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/opera
 import type { Letter, Queues } from '../../../../lambdas/runtime/operate/queues.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../lambdas/runtime/testing.ts';
-import { bench, consumerConfig, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import {
+  bench,
+  consumerConfig,
+  relayConfig,
+  runThrough,
+  ThingHappened,
+} from '../../../support/runtime-bench.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -16,8 +22,7 @@ export const worker: ConsumerEntry = {
   stack: 'things-dev',
   name: consumerConfig.consumer,
   service: consumerConfig.service,
-  from: [consumerConfig.service],
-  events: ['ThingHappened'],
+  events: [ThingHappened],
   rule: 'worker-rule',
   queue: 'queue',
   deadLetterQueue: 'dead-letters',

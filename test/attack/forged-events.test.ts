@@ -1,0 +1,159 @@
+import { describe, expect, test, vi } from 'vitest';
+import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
+import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
+import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { lambdaContext } from '../../lambdas/runtime/testing.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+import { bench, consumerConfig, relayConfig, runThrough, ThingHappened } from '../support/runtime-bench.ts';
+
+const config = { ...relayConfig, sources: ['things'] };
+
+/** A bench whose relay publishes `things` only, and what its sweep and its stream function do there. */
+function guarded() {
+  const parts = bench();
+  const { clock } = parts;
+  const sweep = createRelaySweep({ ...parts, config });
+  const stream = createRelayStream({ ...parts, config });
+  return {
+    ...parts,
+    sweep: () => runThrough(clock, sweep.pass(clock.now() + 60_000)),
+    stream: () => runThrough(clock, stream(parts.streamEvent() as Parameters<typeof stream>[0])),
+    rowsOf: (source: string) => parts.rows().filter((row) => row.source === source),
+  };
+}
+
+describe('rows that claim an undeclared source', () => {
+  const forge = (parts: ReturnType<typeof bench>, count: number) =>
+    parts.outbox.commit({ events: Array.from({ length: count }, (_, n) => parts.happenedOf('bank', n)) });
+
+  test('are not published by the stream, change nothing, and are not handed back; their neighbours are published', async () => {
+    const parts = guarded();
+    await forge(parts, 30);
+    await parts.outbox.commit({ events: Array.from({ length: 30 }, (_, n) => parts.happened(n)) });
+    const before = parts.rowsOf('bank');
+    expect(await parts.stream()).toEqual({ batchItemFailures: [] });
+    expect(new Set(parts.bus.published().map(({ source }) => source))).toEqual(new Set(['things']));
+    expect(parts.bus.published()).toHaveLength(30);
+    expect(parts.rowsOf('bank')).toEqual(before);
+    expect(parts.telemetry.lines()).toContainEqual(
+      expect.objectContaining({
+        level: 'error',
+        extra: expect.objectContaining({ events: 30, sources: ['bank'] }),
+      }),
+    );
+  });
+
+  test('wait through every sweep, counted and with their age left out, while their neighbours are published at once', async () => {
+    const parts = guarded();
+    await forge(parts, 40); // in front of the others
+    await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
+    const before = parts.rowsOf('bank');
+    await parts.clock.advance(2 * MINUTE_MS);
+    expect(await parts.sweep()).toMatchObject({
+      published: 3,
+      pending: 40,
+      undeclared: 40,
+      oldestPendingMs: 0,
+    });
+    for (let pass = 0; pass < 3; pass += 1) {
+      await parts.clock.advance(MINUTE_MS);
+      expect(await parts.sweep()).toMatchObject({
+        published: 0,
+        pending: 40,
+        undeclared: 40,
+        complete: true,
+      });
+    }
+    expect(parts.rowsOf('bank')).toEqual(before);
+    const tried = parts.bus.calls().flatMap(({ entries }) => entries.map(({ source }) => source));
+    expect(tried).toEqual(['things', 'things', 'things']);
+  });
+
+  test('are published by the next sweep once their source is declared, however long they waited', async () => {
+    const parts = guarded();
+    await forge(parts, 5);
+    for (let pass = 0; pass < 4; pass += 1) {
+      await parts.clock.advance(15 * MINUTE_MS);
+      await parts.sweep();
+    }
+    const declared = createRelaySweep({ ...parts, config: { ...config, sources: ['bank', 'things'] } });
+    expect(await runThrough(parts.clock, declared.pass(parts.clock.now() + 60_000))).toMatchObject({
+      published: 5,
+      pending: 0,
+      undeclared: 0,
+    });
+  });
+});
+
+describe('a function that publishes what it does not declare', () => {
+  const outboxOf = (publishes: readonly string[], service = 'things') => {
+    const parts = bench();
+    return {
+      ...parts,
+      outbox: createOutbox({ ...parts, config: { ...consumerConfig, service, publishes } }),
+    };
+  };
+
+  test.each([
+    ['no events', [], 'things', 'Add ThingHappened to `publishes`'],
+    ['other events', ['ThingLost'], 'things', 'this function of things publishes ThingLost'],
+    ['the events of another service', ['ThingHappened'], 'bank', 'Only things may publish it'],
+  ])('and declares %s is refused before anything is written', async (_what, publishes, service, message) => {
+    const { outbox, happened, memory } = outboxOf(publishes, service);
+    const writes = [{ Put: { Item: { PK: 'THING#1', SK: 'THING' } } }];
+    const refused = { code: 'NOT_DECLARED', message: expect.stringContaining(message) };
+    await expect(outbox.commit({ writes, events: [happened(1)] })).rejects.toMatchObject(refused);
+    await expect(outbox.entries([happened(1)])).rejects.toMatchObject(refused);
+    expect(memory.items()).toEqual([]);
+  });
+
+  test('is refused in a handler too, under a lease and in one transaction; one that declares it may', async () => {
+    for (const publishes of [[], ['ThingHappened']]) {
+      for (const kind of ['leased', 'transactional'] as const) {
+        const parts = bench();
+        const events = [parts.happened(2)];
+        const handler =
+          kind === 'leased'
+            ? leased(ThingHappened, async (_event, ctx) => ctx.commit({ events }))
+            : transactional(ThingHappened, async () => ({ events }));
+        const consume = createConsumer({
+          ...parts,
+          config: { ...consumerConfig, publishes },
+          handlers: [handler],
+        });
+        parts.bus.routeTo(parts.queue);
+        await parts.outbox.commit({ events: [parts.happened(1)] });
+        const stream = createRelayStream({ ...parts, config });
+        await stream(parts.streamEvent() as Parameters<typeof stream>[0]);
+        await runThrough(parts.clock, parts.queue.deliver(consume, 10, lambdaContext(parts)));
+        expect(parts.rows()).toHaveLength(publishes.length + 1);
+        const processed = parts.memory.items().filter(({ status }) => status === 'PROCESSED');
+        expect(processed).toHaveLength(publishes.length);
+      }
+    }
+  });
+});
+
+test('an event of another service never runs a handler, though type and payload are right', async () => {
+  const parts = bench();
+  const handle = vi.fn();
+  const consume = createConsumer({
+    ...parts,
+    config: consumerConfig,
+    handlers: [leased(ThingHappened, handle)],
+  });
+  parts.bus.routeTo(parts.queue);
+  await parts.outbox.commit({ events: [parts.happenedOf('inventory', 1)] });
+  const stream = createRelayStream({ ...parts, config: relayConfig });
+  await stream(parts.streamEvent() as Parameters<typeof stream>[0]);
+  expect(parts.bus.published()).toMatchObject([{ source: 'inventory', detailType: 'ThingHappened' }]);
+  await runThrough(parts.clock, parts.queue.deliver(consume, 10, lambdaContext(parts)));
+  expect(handle).not.toHaveBeenCalled();
+  const rejected = parts.memory.items().find(({ status }) => status === 'REJECTED');
+  expect(rejected).toMatchObject({
+    reason: 'WRONG_SOURCE',
+    lastError: expect.stringContaining('"inventory"'),
+  });
+});
