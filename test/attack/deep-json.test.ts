@@ -31,7 +31,13 @@ function nested(levels: number): string {
   return `${'[{"a":'.repeat(half)}1${'}]'.repeat(half)}`;
 }
 
-const Anything = defineEvent({ source: 'orders', type: 'Anything', version: 1, aggregateType: 'Thing', schema: z.any() });
+const Anything = defineEvent({
+  source: 'things',
+  type: 'Anything',
+  version: 1,
+  aggregateType: 'Thing',
+  schema: z.any(),
+});
 
 /** Changes the envelope of an event's row. */
 async function change(mailroom: Mailroom, eventId: string, row: (envelope: object) => object): Promise<void> {

@@ -124,7 +124,14 @@ function expectNoSecret(text: string): void {
 
 /** A definition for a schema, and a handler that is not reached. */
 function definitionOf(schema: StandardSchemaV1, exposeIssues?: boolean): AnyEventDefinition {
-  return defineEvent({ source: 'things', type: 'ThingHappened', version: 1, aggregateType: 'Thing', schema, exposeIssues });
+  return defineEvent({
+    source: 'things',
+    type: 'ThingHappened',
+    version: 1,
+    aggregateType: 'Thing',
+    schema,
+    exposeIssues,
+  });
 }
 
 /** Delivers a payload to a consumer until the message is settled. @returns all that it stored, logged and counted */
