@@ -236,7 +236,20 @@ export class InboxConsumer extends Construct {
     // A new event type must not reach the old code, which would reject it as unknown.
     this.rule.node.addDependency(this.function);
     this.enterDirectory(props, settings);
+    this.warnOfEcho(props);
     Aspects.of(this).add({ visit: (node) => node === this && this.warnOfSilence(props) });
+  }
+
+  /** What it publishes comes back to it. A handler that does so on purpose must come to an end by itself. */
+  private warnOfEcho({ events, publishes = [] }: InboxConsumerProps): void {
+    for (const { source, type } of events) {
+      if (!publishes.some((own) => own.source === source && own.type === type)) continue;
+      Annotations.of(this).addWarningV2(
+        `cdk-mailroom:echo-${type}`,
+        `events and publishes both hold ${type} of "${source}": the consumer sees what it publishes. If it answers each with another one, the chain is ` +
+          'stopped after 32 events, and the message is rejected with TOO_MANY_HOPS. Take it out of one of the two, or acknowledge this.',
+      );
+    }
   }
 
   /** At synth, when every producer is known: nothing else would report a misspelt event. */

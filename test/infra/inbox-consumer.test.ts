@@ -232,10 +232,27 @@ test('an event that nobody declares to publish is warned of, and one whose produ
   ]);
 });
 
+test('a consumer that sees what it publishes is warned of, and one that sees the same type of another service is not', () => {
+  const { stack, mailroom } = mailroomStack({ sources: ['shop'] });
+  const own = { source: 'payments', type: 'PaymentCaptured' };
+  consumer(stack, mailroom, 'Consumer', {
+    service: 'payments',
+    events: [own, { source: 'shop', type: 'PaymentDeclined' }],
+    publishes: [own, { source: 'payments', type: 'PaymentDeclined' }],
+  });
+  const warnings = Annotations.fromStack(stack).findWarning(
+    '/Test/Consumer',
+    Match.stringLikeRegexp('^events and publishes'),
+  );
+  expect(warnings.map(({ entry }) => String(entry.data))).toEqual([
+    expect.stringMatching(/^events and publishes both hold PaymentCaptured of "payments".*TOO_MANY_HOPS/),
+  ]);
+});
+
 describe('what a consumer publishes', () => {
   const captured = { source: 'payments', type: 'PaymentCaptured' };
   const rights = (template: Template) =>
-    JSON.stringify(only(template, 'AWS::IAM::Policy', /^ConsumerFunction/).Properties.PolicyDocument);
+    JSON.stringify(only(template, 'AWS::IAM::ManagedPolicy', /^ConsumerFunction/).Properties.PolicyDocument);
   const variables = (template: Template) =>
     only(template, 'AWS::Lambda::Function', /^Consumer/).Properties.Environment.Variables;
 

@@ -164,7 +164,7 @@ function declaredIn(template: Template, allowed?: readonly string[]): string[] {
   );
   expect([relays.length, texts.size]).toEqual([2, 1]);
   const sources = JSON.parse(String([...texts][0])) as string[];
-  const statements = Object.values(resources(template, 'AWS::IAM::Policy'))
+  const statements = Object.values(resources(template, 'AWS::IAM::ManagedPolicy'))
     .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
     .filter(({ Action }) => Action === 'events:PutEvents');
   const condition = {
