@@ -21,11 +21,11 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-sweep': 430_000,
   audit: 443_000,
   bank: 243_000,
-  inventory: 410_000,
-  notifications: 410_000,
+  inventory: 415_000,
+  notifications: 415_000,
   'orders-api': 352_000,
-  'orders-status': 410_000,
-  payments: 500_000,
+  'orders-status': 415_000,
+  payments: 506_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */
