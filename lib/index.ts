@@ -1,3 +1,4 @@
+export type { EventRef } from '../lambdas/runtime/event.ts';
 export type { ConsumerSlo } from './consumer-slo.ts';
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { AlarmThresholds } from './delivery-thresholds.ts';
