@@ -29,7 +29,8 @@ export function letServicesUse(scope: Construct, key: IKey): void {
     new PolicyStatement({
       sid: 'MailroomEvents',
       principals: [new ServicePrincipal('events.amazonaws.com')],
-      actions: ['kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKey'],
+      // An archive is encrypted again when it is replayed (EventBridge user guide, "Encrypting archives").
+      actions: ['kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKey', 'kms:ReEncrypt*'],
       resources: ['*'],
       conditions: { StringEquals: { 'aws:SourceAccount': account } },
     }),
@@ -63,6 +64,16 @@ export function grantTableKey(key: IKey, grantee: IGrantable, scope: Construct, 
     conditions: {
       StringEquals: { 'kms:ViaService': `dynamodb.${Stack.of(scope).region}.${Aws.URL_SUFFIX}` },
     },
+  });
+}
+
+/** Lets a function read messages of queues under a key. SQS uses the key in the caller's name. */
+export function grantQueueKey(key: IKey, grantee: IGrantable, scope: Construct): void {
+  Grant.addToPrincipal({
+    grantee,
+    actions: READ,
+    resourceArns: [key.keyArn],
+    conditions: { StringEquals: { 'kms:ViaService': `sqs.${Stack.of(scope).region}.${Aws.URL_SUFFIX}` } },
   });
 }
 

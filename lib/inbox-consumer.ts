@@ -223,7 +223,7 @@ export class InboxConsumer extends Construct {
       eventBus: props.mailroom.bus,
       eventPattern: encodeRulePattern(props.events),
     });
-    sendTo(this.rule, this.queue, this.undeliveredQueue);
+    sendTo(this.rule, props.mailroom.bus, this.queue, this.undeliveredQueue);
     for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
       denySending(queue, props.mailroom);
     this.letWatch(props.mailroom);
@@ -247,7 +247,7 @@ export class InboxConsumer extends Construct {
       Annotations.of(this).addWarningV2(
         `cdk-mailroom:echo-${type}`,
         `events and publishes both hold ${type} of "${source}": the consumer sees what it publishes. If it answers each with another one, the chain is ` +
-          'stopped after 32 events, and the message is rejected with TOO_MANY_HOPS. Take it out of one of the two, or acknowledge this.',
+          'stopped after 32 hops, and the message is rejected with TOO_MANY_HOPS. Take it out of one of the two, or acknowledge this.',
       );
     }
   }

@@ -60,7 +60,7 @@ export interface MailroomProps {
   readonly archive?: Duration;
   /**
    * Encrypts the table, the bus and its archive, and the queues and logs of the relay, the audit and every consumer. Roles get the
-   * grants that they need; operators need `kms:Decrypt` on it. Its costs: docs/security.md. Do not disable it while events are
+   * grants that they need; operators need `kms:Decrypt` and `kms:GenerateDataKey` on it. Its costs, and how to turn it on in a running system: docs/security.md. Do not disable it while events are
    * on their way: EventBridge drops what it cannot decrypt, until the audit finds it.
    *
    * @default keys that AWS owns, at no cost
@@ -68,7 +68,8 @@ export interface MailroomProps {
   readonly encryptionKey?: IKey;
   /**
    * The roles that may send messages to the consumers' queues: those under which dead-letter messages are redriven, by the
-   * `mailroom` command or in the SQS console. The queues' policies deny it to every other principal.
+   * `mailroom` command or in the SQS console. Import a role that has a path, such as one of IAM Identity Center, with
+   * `Role.fromRoleArn`. The queues' policies deny it to every other principal.
    *
    * @default every principal whom its own policies allow it, except the roles of the Mailroom's functions
    */

@@ -6,6 +6,7 @@ import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeAuditConfig } from '../lambdas/runtime/config.ts';
 import { directoryPath } from '../lambdas/runtime/operate/directory.ts';
+import { grantQueueKey } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { between, refuse, say, unless } from './refusal.ts';
@@ -100,6 +101,7 @@ export class OutboxAudit extends Construct {
       }),
     });
     this.grantRead(props);
+    if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.function, this);
     scheduleRuns(this, this.function, {
       description: 'Runs the audit of the Mailroom.',
       every: this.every,

@@ -10,7 +10,7 @@ import { directoryPath } from '../lambdas/runtime/operate/directory.ts';
 import { HAND_BACK_MS } from '../lambdas/runtime/relay/relay-timings.ts';
 import { OUTBOX_PREFIX } from '../lambdas/runtime/rows.ts';
 import { acknowledgeLastStop } from './acknowledgements.ts';
-import { queueEncryption } from './encryption.ts';
+import { grantQueueKey, queueEncryption } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { failuresTo } from './queue-senders.ts';
@@ -136,6 +136,7 @@ export class OutboxRelay extends Construct {
     this.sweepFunction = this.publisher('Sweep', props, environment, sweepTimeout(settings.sweepEvery));
     props.table.grantSweep(this.sweepFunction);
     this.grantWatch(props.table);
+    if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.sweepFunction, this);
     this.followStream(props);
     this.scheduleSweep(settings.sweepEvery);
     this.sweepEvery = settings.sweepEvery;

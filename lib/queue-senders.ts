@@ -1,4 +1,5 @@
-import type { Rule } from 'aws-cdk-lib/aws-events';
+import { Stack } from 'aws-cdk-lib';
+import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
 import { AnyPrincipal, Effect, Grant, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IEventSourceDlq } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
@@ -6,10 +7,18 @@ import type { Mailroom } from './mailroom.ts';
 import { MAILROOM_TAG } from './tags.ts';
 
 /**
- * Makes a rule send its events to a queue, and to a second one what the first did not take. Each queue lets this rule send, and no
+ * Makes a rule send its events to a queue, and to a second one what the first did not take. Each queue lets the rules of the bus send, and no
  * other: with a key of one's own, the target that the CDK has would let in every rule of the account.
+ *
+ * The rule is deployed after both policies, so they cannot name it: EventBridge does not try again where it has no right, so the first
+ * events of a new consumer would be lost.
  */
-export function sendTo(rule: Rule, queue: Queue, undelivered: Queue): void {
+export function sendTo(rule: Rule, bus: IEventBus, queue: Queue, undelivered: Queue): void {
+  const ofBus = Stack.of(queue).formatArn({
+    service: 'events',
+    resource: 'rule',
+    resourceName: `${bus.eventBusName}/*`,
+  });
   rule.addTarget({
     bind: () => ({
       arn: queue.queueArn,
@@ -18,15 +27,16 @@ export function sendTo(rule: Rule, queue: Queue, undelivered: Queue): void {
     }),
   });
   for (const target of [queue, undelivered]) {
-    target.addToResourcePolicy(
+    const { policyDependable } = target.addToResourcePolicy(
       new PolicyStatement({
-        sid: 'TheRuleSends',
+        sid: 'RulesOfTheBusSend',
         principals: [new ServicePrincipal('events.amazonaws.com')],
         actions: ['sqs:SendMessage'],
         resources: [target.queueArn],
-        conditions: { ArnEquals: { 'aws:SourceArn': rule.ruleArn } },
+        conditions: { ArnLike: { 'aws:SourceArn': ofBus } },
       }),
     );
+    if (policyDependable) rule.node.addDependency(policyDependable);
   }
 }
 

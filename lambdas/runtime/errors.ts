@@ -157,13 +157,17 @@ export class FenceLost extends MailroomError {
   }
 }
 
-/** The code of an error, whoever threw it: its `code`, else its `name`, else `UNKNOWN`. */
+/** The form of a code. Any other text may be data, and codes are stored and logged. */
+const CODE = /^[A-Za-z][\w.:$#-]{0,99}$/;
+
+/** The code of an error, whoever threw it: its `code`, else its `name`, else `UNKNOWN`. A text of another form is not a code. */
 export function errorCode(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'UNKNOWN';
   try {
     const { code, name } = error as { code?: unknown; name?: unknown };
-    if (typeof code === 'string' && code !== '') return code;
-    return typeof name === 'string' && name !== '' ? name : 'UNKNOWN';
+    return (
+      [code, name].find((text): text is string => typeof text === 'string' && CODE.test(text)) ?? 'UNKNOWN'
+    );
   } catch {
     return 'UNKNOWN'; // a member that must not be read
   }

@@ -4,6 +4,21 @@ import { type Envelope, HOPS_MAX } from '../../lambdas/runtime/event.ts';
 import { bench, ThingHappened } from '../support/runtime-bench.ts';
 import { consumer, inboxRow, send } from '../unit/runtime/consumer-rig.ts';
 
+it('a chain that is meant to go on begins anew with a correlationId of its own', async () => {
+  const parts = bench();
+  const next = leased(ThingHappened, async ({ data }, ctx) => {
+    await ctx.commit({
+      events: [ThingHappened.create({ aggregateId: 'thing-1', data, correlationId: 'page-2' })],
+    });
+  });
+  const { deliver } = consumer(parts, [next]);
+  send(parts, { hops: HOPS_MAX });
+  await deliver();
+  const [answer] = parts.rows().map(({ envelope }) => JSON.parse(envelope) as Envelope);
+  expect(answer).toMatchObject({ correlationId: 'page-2' });
+  expect(answer).not.toHaveProperty('hops');
+});
+
 /** A service that answers each event with the next one, which it would see again. */
 const echoes = {
   leased: leased(ThingHappened, async ({ data }, ctx) => {

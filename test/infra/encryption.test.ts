@@ -55,6 +55,8 @@ describe('with a key of its own, prod', () => {
       expect.arrayContaining([['kms:Decrypt'], ['kms:Decrypt', 'kms:GenerateDataKey']]),
     );
     expect(unbound).toHaveLength(5);
+    const bound = JSON.stringify(uses.filter(({ Condition }) => Condition !== undefined));
+    expect(bound.match(/sqs\.eu-west-1\.amazonaws\.com/g)).toHaveLength(2); // the sweep and the audit look at dead letters
   });
 
   test('lets EventBridge and CloudWatch Logs use the key, for this account only', () => {

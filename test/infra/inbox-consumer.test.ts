@@ -34,14 +34,24 @@ describe('a consumer of the example', () => {
     expect(target.DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsUndelivered/);
   });
 
-  test('lets only its rule send to the queue, the audit see how full it is, and everybody only over TLS', () => {
+  test('has a rule that is deployed after the queues let the bus send: EventBridge does not try again', () => {
+    const { DependsOn = [] } = only(template, 'AWS::Events::Rule');
+    expect(DependsOn).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^PaymentsQueuePolicy/),
+        expect.stringMatching(/^PaymentsUndeliveredPolicy/),
+      ]),
+    );
+    const [allowed] = policyOf(template, 'PaymentsQueuePolicy').filter(({ Effect }) => Effect === 'Allow');
+    expect(JSON.stringify(allowed)).toMatch(/:rule\/",\{"Fn::ImportValue":"[^"]*Bus[^"]*"\},"\/\*"/);
+  });
+
+  test('lets only rules of its bus send to the queue, the audit see how full it is, and everybody only over TLS', () => {
     const statements = policyOf(template, 'PaymentsQueuePolicy');
     expect(statements.filter(({ Effect }) => Effect === 'Allow')).toEqual([
       expect.objectContaining({
         Principal: { Service: 'events.amazonaws.com' },
-        Condition: {
-          ArnEquals: { 'aws:SourceArn': { 'Fn::GetAtt': [expect.stringMatching(/^PaymentsRule/), 'Arn'] } },
-        },
+        Condition: { ArnLike: { 'aws:SourceArn': expect.anything() } },
       }),
       expect.objectContaining({
         Action: 'sqs:GetQueueAttributes',

@@ -56,6 +56,8 @@ interface Holding {
   readonly letters: number;
   /** When the first known of them is deleted, epoch milliseconds; `Infinity` when none is known. */
   readonly firstExpiryAt: number;
+  /** Why the letters could be counted and not be read; absent when they were. */
+  readonly unread?: unknown;
 }
 
 /**
@@ -82,13 +84,17 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
     const { waiting, inFlight, retentionMs } = await queues.depth(url);
     const letters = waiting + inFlight;
     if (letters === 0) return { place: name, letters, firstExpiryAt: Number.POSITIVE_INFINITY };
-    const received = await queues.receive(url, { limit: LETTERS_MAX, hideS: 0 });
+    let unread: unknown;
+    const received = await queues.receive(url, { limit: LETTERS_MAX, hideS: 0 }).catch((error: unknown) => {
+      unread = error;
+      return [];
+    });
     const seen = received.map(({ sentAt }) => sentAt).filter((sentAt) => sentAt > 0);
     // A pointer whose letter is deleted by now says nothing of those that are left.
     const now = clock.now();
     const pointed = rejectedBy === undefined ? [] : await sentTimes(rejectedBy);
     const expected = pointed.filter((sentAt) => sentAt + retentionMs > now);
-    return { place: name, letters, firstExpiryAt: Math.min(...seen, ...expected) + retentionMs };
+    return { place: name, letters, firstExpiryAt: Math.min(...seen, ...expected) + retentionMs, unread };
   }
 
   /** When SQS took the messages that a consumer rejected: one page of them, the oldest events first. */
@@ -115,11 +121,15 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
       try {
         return await (late ? timeIsUp : Promise.race([timeIsUp, work()]));
       } catch (error) {
-        failures += 1;
-        const message = 'A place where messages die could not be looked at';
-        telemetry.log.error(message, { place: what, error: error as Error });
+        failed(what, error);
         return undefined;
       }
+    }
+
+    function failed(place: string, error: unknown): void {
+      failures += 1;
+      const message = 'A place where messages die could not be looked at';
+      telemetry.log.error(message, { place, error: error as Error });
     }
 
     const places = (await read('the directory', async () => placesOf(await directory()))) ?? [];
@@ -127,6 +137,8 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
       concurrency: QUEUES_AT_ONCE,
     });
     over.abort();
+    // How many letters there are is known all the same.
+    for (const holding of holdings) if (holding?.unread !== undefined) failed(holding.place, holding.unread);
     telemetry.count('WatchFailures', failures);
     report(
       telemetry,

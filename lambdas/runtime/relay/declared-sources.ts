@@ -13,6 +13,9 @@ export interface DeclaredSources {
 /** How many sources and event ids a log line names. */
 const NAMED_MAX = 10;
 
+/** A forged source may be as long as a row. */
+const SOURCE_CHARS_MAX = 100;
+
 /**
  * The sources that the relay may publish, from its settings. Whoever may put on the outbox chooses the `source` of its row,
  * and the bus believes the relay: without this check, one row published by `payments` could be written by any service.
@@ -30,7 +33,10 @@ export function declaredSources(
       if (rows.length === 0) return;
       telemetry.log.error('Events with an undeclared source wait: see docs/operating.md', {
         events: rows.length,
-        sources: [...new Set(rows.map(({ entry }) => entry.source))].slice(0, NAMED_MAX),
+        sources: [...new Set(rows.map(({ entry }) => entry.source.slice(0, SOURCE_CHARS_MAX)))].slice(
+          0,
+          NAMED_MAX,
+        ),
         eventIds: rows.slice(0, NAMED_MAX).map(({ eventId }) => eventId),
       });
     },

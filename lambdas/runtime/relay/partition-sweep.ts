@@ -9,7 +9,7 @@ import { declaredSources } from './declared-sources.ts';
 import { type PendingRow, pendingRow, pendingSince } from './pending-row.ts';
 import { GROUP_ROWS, type Relay } from './relay.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
-import { goesOn, type Tally } from './sweep-tally.ts';
+import { goesOn, hasTime, type Tally } from './sweep-tally.ts';
 
 /** What each part of the sweep needs. */
 export interface SweepDeps {
@@ -83,10 +83,11 @@ export function createPartitionSweep(deps: SweepDeps, relayOf: (shard: number) =
         if (!served.has(row.eventId)) leaseUntil = Math.min(leaseUntil, row.leaseUntil);
       }
       cursor = page.cursor;
-    } while (cursor !== undefined);
+    } while (cursor !== undefined && hasTime(tally, clock.now()));
     if (left > 0) tally.left.set(pk, { rows: left, undeclared, oldest, leaseUntil });
     else tally.left.delete(pk);
-    return left;
+    // A page that was not read may hold more: the minute is not clean.
+    return cursor === undefined ? left : left + 1;
   };
 
   /** The earlier of a time and the time of a row that cannot be read: it waits, and its age must show. */

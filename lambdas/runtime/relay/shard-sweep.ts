@@ -2,6 +2,7 @@ import pMap from 'p-map';
 import type { UnsettledPointer } from '../rows.ts';
 import { createPartitionSweep, type SweepDeps } from './partition-sweep.ts';
 import { createRelay, type Relay, type RelayHandlerDeps } from './relay.ts';
+import { MINUTE_MS } from './sweep-minutes.ts';
 import { goesOn, stepFailed, type Tally } from './sweep-tally.ts';
 import { createUnsettledMinutes } from './unsettled-minutes.ts';
 
@@ -27,6 +28,15 @@ export interface ShardSweep {
    * when its minute is clean, and only under that token. True when all of it was done.
    */
   unsettled(pointers: readonly (readonly UnsettledPointer[])[], tally: Tally): Promise<boolean>;
+}
+
+/**
+ * Begins at another pointer each minute. A pass that has no time for all of them must not always end before the same ones: minutes of
+ * rows that cannot be published stay unsettled.
+ */
+function inTurn<T>(pointers: readonly T[], now: number): T[] {
+  const first = Math.floor(now / MINUTE_MS) % Math.max(1, pointers.length);
+  return [...pointers.slice(first), ...pointers.slice(0, first)];
 }
 
 /** How many shards are read at once, at most: of each one there is a page of up to 1 MB in memory. */
@@ -109,7 +119,7 @@ export function createShardSweep(
         async (shard) => {
           let pointers: UnsettledPointer[] = [];
           await attempt(`list the unsettled minutes of shard ${shard}`, tally, async () => {
-            pointers = await unsettledMinutes.list(shard);
+            pointers = inTurn(await unsettledMinutes.list(shard), clock.now());
           });
           return pointers;
         },

@@ -52,7 +52,12 @@ export function newTally(endsBy: number, publishTimeoutMs: number): Tally {
 
 /** Whether there is time for more, and a bus that takes it. */
 export function goesOn(tally: Tally, now: number): boolean {
-  return !tally.breaker.isGivenUp() && now < tally.endsBy - END_MARGIN_MS;
+  return !tally.breaker.isGivenUp() && hasTime(tally, now);
+}
+
+/** Whether there is time for more. */
+export function hasTime(tally: Tally, now: number): boolean {
+  return now < tally.endsBy - END_MARGIN_MS;
 }
 
 /** Reports a step that failed. The pass goes on with the next step, so that newer minutes are not held up. */

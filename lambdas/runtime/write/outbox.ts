@@ -134,7 +134,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       occurredAt: draft.occurredAt ?? now,
       correlationId: draft.correlationId ?? cause?.correlationId ?? eventId,
       causationId: draft.causationId ?? cause?.eventId,
-      hops: hopsAfter(cause, definition.type),
+      hops: hopsAfter(cause, draft),
       traceId,
       sequence: draft.sequence ?? undefined,
       data: draft.data,
@@ -184,13 +184,18 @@ export function createOutbox(deps: OutboxDeps): Outbox {
  *
  * @throws `TOO_MANY_HOPS`, which rejects the message that is being handled
  */
-function hopsAfter(cause: CausingEvent | undefined, type: string): number | undefined {
+function hopsAfter(
+  cause: CausingEvent | undefined,
+  { definition, correlationId }: EventDraft,
+): number | undefined {
   if (cause === undefined) return undefined;
+  // A correlation of its own begins another chain.
+  if ((correlationId ?? cause.correlationId) !== cause.correlationId) return undefined;
   const hops = (Number.isSafeInteger(cause.hops) ? Number(cause.hops) : 0) + 1;
   if (hops <= HOPS_MAX) return hops;
   throw new PoisonMessage(
-    `Event ${type} would be number ${hops + 1} of the chain ${cause.correlationId}, and a chain ends after ${HOPS_MAX + 1} events. ` +
-      "Services probably answer each other's events without end: look at the chain with `mailroom trace`, and break it.",
+    `Event ${definition.type} would be number ${hops + 1} of the chain ${cause.correlationId}, and a chain ends after ${HOPS_MAX + 1} events. ` +
+      "Services probably answer each other's events without end: look at the chain with `mailroom trace`, and break it. A chain that is meant to go on needs a correlationId of its own.",
     { code: 'TOO_MANY_HOPS' },
   );
 }

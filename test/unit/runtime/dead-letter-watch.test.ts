@@ -169,6 +169,14 @@ test('a queue that cannot be read is counted and logged, and the others are read
   ]);
 });
 
+test('letters that may be counted and not read are counted, and the failure is reported', async () => {
+  const { look, queues, letters, expiries, failures } = rig({ 'payments-dead': { sentAt: [NOW - DAY_MS] } });
+  const denied = { ...queues, receive: async () => Promise.reject(new Error('kms:Decrypt denied')) };
+  await look({ queues: denied });
+  expect({ letters: letters(), failures: failures() }).toEqual({ letters: 1, failures: 1 });
+  expect(expiries()).toEqual([14 * DAY_MS]);
+});
+
 test('without a directory nothing is known, and nothing is claimed', async () => {
   const { look, failures, expiries, telemetry } = rig();
   telemetry.gauge('DeadLetters', -1); // as it was before

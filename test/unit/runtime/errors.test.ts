@@ -34,6 +34,10 @@ test('the code of an error is its code, else its name', () => {
   expect(errorCode(new PoisonMessage('x', { code: 'NO_STOCK' }))).toBe('NO_STOCK');
   expect(errorCode(new TypeError('x'))).toBe('TypeError');
   expect(errorCode(Object.assign(new Error('x'), { code: 7 }))).toBe('Error');
+  // Data in the place of a code is not stored.
+  for (const code of ['4111111111111111', 'card 4111', 'E'.repeat(101)])
+    expect(errorCode(Object.assign(new Error('x'), { code }))).toBe('Error');
+  expect(errorCode({ code: 'a b', name: '12' })).toBe('UNKNOWN');
 });
 
 test('a cancelled transaction says which of its actions were refused, and why', () => {

@@ -145,6 +145,44 @@ describe('a step of the sweep that fails does not hold up the newer minutes:', (
     expect(pointers(parts).length).toBeGreaterThan(0);
   });
 
+  test('unsettled minutes that never settle do not keep those after them from their turn', async () => {
+    const parts = bench();
+    const minutes = Array.from({ length: 8 }, (_, n) => `2025-01-01T00:0${n}`);
+    for (const SK of minutes) {
+      const unreadable = { PK: `OUTBOX#${SK}#00`, SK: 'EVENT#1', schema: 99, status: 'PENDING' };
+      await parts.memory.write({ Put: { Item: unreadable } });
+      await parts.memory.write({ Put: { Item: { PK: 'SWEEP#00', SK, schema: 1, token: SK } } });
+    }
+    const { memory, clock } = parts;
+    const reached = new Set<string>();
+    const query: Table['query'] = async (wanted) => {
+      if (wanted.consistent) {
+        await clock.sleep(15_000);
+        reached.add(wanted.pk);
+      }
+      return memory.query(wanted);
+    };
+    const sweep = sweeper({ ...parts, table: { ...memory, query } }, SHARDS);
+    for (let pass = 0; pass < minutes.length; pass += 1) await sweep.pass();
+    expect([...reached].filter((pk) => pk.startsWith('OUTBOX#2025')).sort()).toEqual(
+      minutes.map((minute) => `OUTBOX#${minute}#00`),
+    );
+    expect(pointers(parts)).toHaveLength(minutes.length);
+  });
+
+  test('a minute whose pages do not end before the pass does is unsettled', async () => {
+    const parts = await twoMinutes();
+    const { memory, clock } = parts;
+    const query: Table['query'] = async (wanted) => {
+      if (!wanted.pk.includes(parts.oldMinute)) return memory.query(wanted);
+      await clock.sleep(1_000);
+      return { items: [], cursor: { PK: wanted.pk, SK: 'EVENT#1' } };
+    };
+    const sweep = sweeper({ ...parts, table: { ...memory, query } }, SHARDS);
+    await expect(sweep.pass()).resolves.toMatchObject({ complete: false });
+    expect(pointers(parts)).toMatchObject([{ SK: parts.oldMinute }]);
+  });
+
   test('pointers that cannot be listed hold up nothing else', async () => {
     const parts = await twoMinutes();
     const { table } = breaking(parts, { query: ({ pk }) => pk === 'SWEEP#00' });
