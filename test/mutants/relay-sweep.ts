@@ -104,6 +104,20 @@ export const relaySweepMutants: readonly Mutant[] = [
       },
     ],
   ),
+  ...mutantsOf('relay/shard-sweep.ts', unit('relay-sweep-steps'), [
+    {
+      rule: 'unsettled minutes take turns: those that never settle do not keep the others out',
+      from: 'const first = Math.floor(now / MINUTE_MS) % Math.max(1, pointers.length);',
+      to: 'const first = now * 0;',
+    },
+  ]),
+  ...mutantsOf('relay/partition-sweep.ts', unit('relay-sweep-steps'), [
+    {
+      rule: 'a minute is not clean before its last page was read',
+      from: 'return cursor === undefined ? left : left + 1;',
+      to: 'return left;',
+    },
+  ]),
   ...mutantsOf('relay/shard-sweep.ts', unit('unsettled-minutes', 'relay-sweep', 'sweep-state'), [
     {
       rule: 'a minute with something left gets a pointer',
