@@ -80,8 +80,8 @@ describe('the tarball', () => {
 });
 
 describe('what is bundled of it', () => {
-  /** 759 bytes at the last look. Any library that slips in is more than the difference. */
-  const EVENT_BYTES_MAX = 1_000;
+  /** 1,003 bytes at the last look. Any library that slips in is more than the difference. */
+  const EVENT_BYTES_MAX = 1_200;
 
   test('is small where only an event is defined, with neither the SDK nor Powertools', async () => {
     const { bytes, packages } = await smallBundle(
