@@ -40,6 +40,7 @@ const ARN_PREFIXES: Readonly<Record<string, string>> = {
   'AWS::Events::EventBus': `events:${REGION}:${ACCOUNT}:event-bus/`,
   'AWS::Events::Rule': `events:${REGION}:${ACCOUNT}:rule/`,
   'AWS::IAM::Role': `iam::${ACCOUNT}:role/`,
+  'AWS::KMS::Key': `kms:${REGION}:${ACCOUNT}:key/`,
   'AWS::Lambda::Function': `lambda:${REGION}:${ACCOUNT}:function:`,
   'AWS::Logs::LogGroup': `logs:${REGION}:${ACCOUNT}:log-group:`,
   'AWS::SNS::Topic': `sns:${REGION}:${ACCOUNT}:`,

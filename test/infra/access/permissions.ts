@@ -1,5 +1,5 @@
 import { runSimulation } from '@cloud-copilot/iam-simulate';
-import { ACCOUNT, type DeployedPart } from './deployed-parts.ts';
+import { ACCOUNT, type DeployedPart, REGION } from './deployed-parts.ts';
 
 /** Somebody who calls AWS, and the policies that are attached to them. */
 export interface Principal {
@@ -21,6 +21,8 @@ interface Question {
   readonly resource: string;
   /** The partition key of the rows that it touches. @default the request names no key */
   readonly key?: string | undefined;
+  /** The AWS service that uses a key in the caller's name. @default none: the caller itself does */
+  readonly via?: string | undefined;
   /** The sources of the entries of a `PutEvents` call; none, for a call that names none. @default one of the order system's */
   readonly sources?: readonly string[] | undefined;
 }
@@ -41,7 +43,7 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
  */
 export function askOf(parts: readonly DeployedPart[]): Ask {
   const resourcePolicies = new Map(parts.flatMap((part) => resourcePolicyOf(part, parts)));
-  return async (who, { action, resource, key, sources = ['orders'] }) => {
+  return async (who, { action, resource, key, via, sources = ['orders'] }) => {
     const answer = await runSimulation(
       {
         request: {
@@ -56,6 +58,7 @@ export function askOf(parts: readonly DeployedPart[]): Ask {
             'aws:PrincipalIsAWSService': 'false',
             'aws:SecureTransport': 'true',
             ...principalTags(who),
+            ...(via === undefined ? {} : { 'kms:ViaService': `${via}.${REGION}.amazonaws.com` }),
             ...(key === undefined ? {} : { 'dynamodb:LeadingKeys': [key] }),
             ...(action === 'events:PutEvents' && sources.length > 0 ? { 'events:source': [...sources] } : {}),
           },
@@ -120,6 +123,8 @@ function resourcePolicyOf(part: DeployedPart, parts: readonly DeployedPart[]): [
         )
         .map(({ arn }) => [arn, PolicyDocument]);
     }
+    case 'AWS::KMS::Key':
+      return [[part.arn, part.properties.KeyPolicy]];
     case 'AWS::Events::EventBus':
       return part.properties.Policy === undefined ? [] : [[part.arn, part.properties.Policy]];
     case 'AWS::SNS::TopicPolicy':

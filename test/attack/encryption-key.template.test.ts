@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { deployedParts } from '../infra/access/deployed-parts.ts';
+import { askOf, rolesOf } from '../infra/access/permissions.ts';
+import { synthStage } from '../infra/synth.ts';
+
+const parts = deployedParts(synthStage('prod').app);
+const ask = askOf(parts);
+const key = parts.find(({ type, stack }) => type === 'AWS::KMS::Key' && stack === 'Mailroom');
+const roles = rolesOf(parts);
+
+/** The roles that may use the key of the Mailroom so. */
+async function allowed(action: string, via?: string): Promise<string[]> {
+  expect(key).toBeDefined();
+  const answers = await Promise.all(
+    roles.map(async (role) => {
+      const verdict = await ask(role, { action, resource: key?.arn ?? '', via });
+      return verdict === 'allow' ? [role.name] : [];
+    }),
+  );
+  return answers.flat();
+}
+
+test('a stolen role decrypts by itself only if it receives or leaves messages', async () => {
+  expect(await allowed('kms:Decrypt')).toEqual([
+    'Mailroom/MailroomRelayStreamRole',
+    'Orders/OrderStatusFunctionRole',
+    'Payments/PaymentsFunctionRole',
+    'Inventory/InventoryFunctionRole',
+    'Notifications/NotificationsFunctionRole',
+  ]);
+});
+
+test('the audit, which only reads rows, cannot encrypt any', async () => {
+  expect(await allowed('kms:Decrypt', 'dynamodb')).toContain('Mailroom/MailroomAuditFunctionRole');
+  expect(await allowed('kms:Encrypt', 'dynamodb')).not.toContain('Mailroom/MailroomAuditFunctionRole');
+});
+
+test('no role may manage the key, or hand it on', async () => {
+  for (const action of ['kms:PutKeyPolicy', 'kms:ScheduleKeyDeletion', 'kms:DisableKey', 'kms:CreateGrant'])
+    expect(await allowed(action)).toEqual([]);
+});
+
+test('the bank, which is no part of the Mailroom, may not use its key', async () => {
+  for (const via of [undefined, 'dynamodb', 'sqs'])
+    expect((await allowed('kms:Decrypt', via)).filter((name) => name.startsWith('Bank/'))).toEqual([]);
+});
