@@ -23,12 +23,12 @@ export const LONG_ROUNDS: readonly Round[] = [
 
 /**
  * What `npm run explore` walks. Every schedule of every scenario, whatever it deviates, takes hours:
- * `npm run explore -- --actors 2 --faults 1 --stalls 0` walks them.
+ * `npm run explore -- --actors 2 --faults 1 --stalls 0` walks them. Three actors with two faults take a night as well.
  */
 export const ROUNDS: readonly Round[] = [
   { actors: 2, budget: { faults: 1, stalls: 0 }, deviations: 3 },
   { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: 3 },
-  { actors: 3, budget: { faults: 2, stalls: 1 }, deviations: 2 },
+  { actors: 3, budget: { faults: 1, stalls: 1 }, deviations: 1 },
 ];
 
 /** Every scenario within some bounds. */
