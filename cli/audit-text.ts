@@ -113,7 +113,7 @@ function unreadableText({ unreadableRows }: AuditReport): string {
         `${clipped(eventId)}, ${consumer === null ? 'outbox' : `inbox of ${consumer}`}: ${clipped(problem)}`,
     ),
   );
-  return `${shown}\nRun the audit of the version that is deployed; if that cannot read them either, somebody changed them by hand.`;
+  return `${shown}\nRun the audit of the version that is deployed. If it cannot read them either, the rows were changed by hand.`;
 }
 
 function list(head: string, lines: readonly string[]): string {

@@ -30,7 +30,7 @@ interface DiscardOptions {
   readonly apply?: boolean;
 }
 
-/** What is to be done, or was done, with a letter: a `handled` one is deleted; `busy` and `unreadable` ones stay. */
+/** The outcome of a discard for one dead letter, planned or done: a `handled` one is deleted; `busy` and `unreadable` ones stay. */
 type Fate = 'discard' | 'discarded' | 'handled' | 'busy' | 'unreadable';
 
 interface Planned {

@@ -1,9 +1,9 @@
-import { Annotations, Aspects, type Duration, Names, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Aspects, type Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
-import { type IQueue, Queue } from 'aws-cdk-lib/aws-sqs';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
@@ -18,11 +18,13 @@ import { queueEncryption } from './encryption.ts';
 import { type EarlierName, earlierNameProblems, fixName } from './fixed-name.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
+import { queueByName, sourceQueueName } from './queue-names.ts';
 import { denySending, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { ServiceFunction } from './service-function.ts';
+import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
 
@@ -236,33 +238,8 @@ export class InboxConsumer extends Construct {
     // A new event type must not reach the old code, which would reject it as unknown.
     this.rule.node.addDependency(this.function);
     this.enterDirectory(props, settings);
-    this.warnOfEcho(props);
-    Aspects.of(this).add({ visit: (node) => node === this && this.warnOfSilence(props) });
-  }
-
-  /** What it publishes comes back to it. A handler that does so on purpose must come to an end by itself. */
-  private warnOfEcho({ events, publishes = [] }: InboxConsumerProps): void {
-    for (const { source, type } of events) {
-      if (!publishes.some((own) => own.source === source && own.type === type)) continue;
-      Annotations.of(this).addWarningV2(
-        `cdk-mailroom:echo-${type}`,
-        `events and publishes both hold ${type} of "${source}": the consumer sees what it publishes. If it answers each with another one, the chain is ` +
-          'stopped after 32 hops, and the message is rejected with TOO_MANY_HOPS. Take it out of one of the two, or acknowledge this.',
-      );
-    }
-  }
-
-  /** At synth, when every producer is known: nothing else would report a misspelt event. */
-  private warnOfSilence({ mailroom, events }: InboxConsumerProps): void {
-    const { _declared: declared } = mailroom;
-    for (const event of events.filter((subscribed) => !declared.has(subscribed))) {
-      Annotations.of(this).addWarningV2(
-        'cdk-mailroom:nobodyWrites',
-        `events holds ${event.type} of "${event.source}", but no producer or consumer of ${mailroom.node.path} declares in its ` +
-          `publishes that it publishes it; declared are: ${declared.text}. No such event will come. Correct the source or the type, ` +
-          "or add the source to the Mailroom's sources where its producer is in another app.",
-      );
-    }
+    warnOfEcho(this, props);
+    Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
   }
 
   /**
@@ -352,18 +329,4 @@ export class InboxConsumer extends Construct {
 /** When the inbox of its present name began; `undefined` where it never had another one. */
 function inboxSince({ movedFrom }: InboxConsumerProps): number | undefined {
   return movedFrom?.at(-1)?.until.getTime();
-}
-
-/**
- * The queue and its dead-letter queue name each other (redrive and redrive-allow policy), which CloudFormation
- * cannot resolve from two references. So the queue's name is derived from stack and path, and the dead-letter
- * queue is told that.
- */
-function sourceQueueName(consumer: InboxConsumer): string {
-  return Names.uniqueResourceName(consumer, { maxLength: 80, separator: '-', allowedSpecialCharacters: '-' });
-}
-
-function queueByName(consumer: InboxConsumer, queueName: string): IQueue {
-  const arn = Stack.of(consumer).formatArn({ service: 'sqs', resource: queueName });
-  return Queue.fromQueueArn(consumer, 'Source', arn);
 }

@@ -164,18 +164,14 @@ export class Mailroom extends Construct {
     refuse(`The Mailroom ${this.node.path}`, sourcesProblems(sources));
     this.declared = new DeclaredEvents(sources);
     const { removalPolicy, warmThroughput, breakGlassRole, archive, encryptionKey, tracing } = props;
+    const common = { removalPolicy, encryptionKey };
     this.encryptionKey = encryptionKey;
     this.operators = props.operators;
     this.tracing = tracing;
     tag(this, { [MAILROOM_TAG]: this.node.path });
     if (encryptionKey) letServicesUse(this, encryptionKey);
-    this.table = new MailroomTable(this, 'Table', {
-      removalPolicy,
-      warmThroughput,
-      breakGlassRole,
-      encryptionKey,
-    });
-    this.bus = new MailroomBus(this, 'Bus', { removalPolicy, archive, encryptionKey });
+    this.table = new MailroomTable(this, 'Table', { ...common, warmThroughput, breakGlassRole });
+    this.bus = new MailroomBus(this, 'Bus', { ...common, archive });
     this.relay = new OutboxRelay(this, 'Relay', {
       ...props.relay,
       table: this.table,
@@ -183,8 +179,7 @@ export class Mailroom extends Construct {
       shards: this.shards,
       bornLease: this.bornLease,
       sources: () => this.declared.sources,
-      removalPolicy,
-      encryptionKey,
+      ...common,
       tracing,
     });
     if (props.audit !== undefined)
@@ -192,8 +187,7 @@ export class Mailroom extends Construct {
         ...props.audit,
         table: this.table,
         bus: this.bus,
-        removalPolicy,
-        encryptionKey,
+        ...common,
         tracing,
       });
     const entry: MailroomEntry = {

@@ -53,8 +53,8 @@ export function failuresTo(queue: Queue): IEventSourceDlq {
 }
 
 /**
- * Denies sending to a queue, whatever a sender's own policies allow: to every principal but the Mailroom's operators where they are named, else to
- * every role that the Mailroom made or granted something. AWS's services are left out: the rule, and the move task of a redrive.
+ * Denies sending to a queue, whatever a sender's own policies allow: to every principal except the operators where the Mailroom names them,
+ * otherwise to every role of its functions. AWS services are excepted: the rule, and the move task of a redrive.
  *
  * The roles are recognized by their tag: a queue's policy cannot name the roles of stacks that are deployed after its own.
  */

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../lambdas/runtime/clock.ts';
  * The time is that of the `Date` headers of AWS's answers. A header's time is past when the answer arrives, and it counts
  * whole seconds; so AWS's time now is at least the header's plus the time since the answer arrived, and at most the header's
  * plus one second plus the time since the request was sent. Elapsed time is measured by the machine's steady timer, which
- * nobody sets. Every answer narrows both bounds, and `now` is the lower one.
+ * cannot be set. Every answer narrows both bounds, and `now` is the lower one.
  */
 export interface AwsClock extends Clock {
   /** Whether an answer has carried a time yet. Until then `now` is the machine's. */
