@@ -213,7 +213,6 @@ describe.concurrent('a message whose worker died', () => {
     expect(row).toMatchObject({ status: 'PROCESSED', attempts: 1 });
     expect(row?.fence).not.toBe('of-a-worker-that-died');
     expect(row?.processedAt).toBeGreaterThan(leaseUntil);
-    expect(row?.claimedAt).toBeGreaterThan(leaseUntil);
     const [request] = await bankRequests(order.order.orderId);
     expect(request?.receivedAt).toBeGreaterThan(leaseUntil);
     expect((await deadLetters('payments')).filter((id) => ids.flat().includes(id))).toEqual([]);

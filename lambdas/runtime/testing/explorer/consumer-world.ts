@@ -6,7 +6,6 @@ import type { Queue } from '../../consume/queue.ts';
 import type { EventDraft } from '../../event.ts';
 import { INBOX_PREFIX, type InboxRow, inboxHistoryKey, inboxKey, rejectedKey, SCHEMA } from '../../rows.ts';
 import type { Item, Table } from '../../table.ts';
-import { createOutbox, type OutboxEntry } from '../../write/outbox.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import { eventBridgeMessage } from '../memory-bus.ts';
 import { memoryQueue } from '../memory-queue.ts';
@@ -14,6 +13,7 @@ import type { KeyNames } from '../memory-store.ts';
 import { type MemoryTable, memoryTable } from '../memory-table.ts';
 import type { Actor, Scheduler, World } from './actor.ts';
 import { named } from './call-outcomes.ts';
+import { committedEvents } from './committed-events.ts';
 import { digest } from './digest.ts';
 import { type ExploredQueue, exploredQueue } from './explored-queue.ts';
 import { inboxViolation } from './inbox-rules.ts';
@@ -121,7 +121,8 @@ export async function consumerWorld(
   const retentions = [{ days: config.inboxRetentionDays, since: clock.now() }];
   const history = { ...historyKey, schema: SCHEMA, retentions, changedAt: clock.now() };
   await memory.write({ Put: { Item: history } });
-  const entries = await eventEntries();
+  const events = [options.event, ...(options.others ?? [])];
+  const entries = await committedEvents({ config, table: memory, clock }, events);
   const eventIds = entries.map(({ SK }) => SK.slice('EVENT#'.length));
   const [eventId = ''] = eventIds;
   const outageEnds = clock.now() + (options.outageMs ?? 0);
@@ -135,22 +136,6 @@ export async function consumerWorld(
       detail: envelope,
     });
     for (let copy = 0; copy < (index === 0 ? (options.copies ?? 1) : 1); copy += 1) queue.send(body);
-  }
-
-  async function eventEntries(): Promise<OutboxEntry['Put']['Item'][]> {
-    let minted = 0xee; // each event has an id of its own, the same in every schedule
-    const outbox = createOutbox({
-      config,
-      table: memory,
-      clock,
-      random: (count) => Buffer.alloc(count, minted),
-    });
-    const made: OutboxEntry['Put']['Item'][] = [];
-    for (const event of [options.event, ...(options.others ?? [])]) {
-      for (const { Put } of await outbox.entries([event])) made.push(Put.Item);
-      minted -= 1;
-    }
-    return made;
   }
 
   function tableOf(actor: Actor): Table {

@@ -1,0 +1,21 @@
+import type { Clock } from '../../clock.ts';
+import type { ProducerConfig } from '../../config.ts';
+import type { EventDraft } from '../../event.ts';
+import type { OutboxRow } from '../../rows.ts';
+import type { Table } from '../../table.ts';
+import { createOutbox } from '../../write/outbox.ts';
+
+/** The outbox rows of some events, each with its own id, the same in every schedule. */
+export async function committedEvents(
+  deps: { readonly config: ProducerConfig; readonly table: Table; readonly clock: Clock },
+  events: readonly EventDraft[],
+): Promise<OutboxRow[]> {
+  let minted = 0xee;
+  const outbox = createOutbox({ ...deps, random: (count) => Buffer.alloc(count, minted) });
+  const rows: OutboxRow[] = [];
+  for (const event of events) {
+    for (const { Put } of await outbox.entries([event])) rows.push(Put.Item);
+    minted -= 1;
+  }
+  return rows;
+}
