@@ -1,8 +1,8 @@
-import type { Attributes } from '../../lambdas/runtime/testing/attribute-values.ts';
-import { parseCondition } from '../../lambdas/runtime/testing/condition.ts';
-import type { Condition } from '../../lambdas/runtime/testing/condition-functions.ts';
-import { ExpressionReader, Placeholders } from '../../lambdas/runtime/testing/expression-reader.ts';
-import { ValidationException } from '../../lambdas/runtime/testing/validation-exception.ts';
+import type { Attributes } from '../../testing/attribute-values.ts';
+import { parseCondition } from '../../testing/condition.ts';
+import type { Condition } from '../../testing/condition-functions.ts';
+import { ExpressionReader, Placeholders } from '../../testing/expression-reader.ts';
+import { ValidationException } from '../../testing/validation-exception.ts';
 import { readUnits } from './billing.ts';
 import type { Metered } from './dynamodb-write.ts';
 import { type MeteredTable, type OrderedView, storedBytes } from './metered-table.ts';

@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { Attributes } from '../../lambdas/runtime/testing/attribute-values.ts';
-import { ValidationException } from '../../lambdas/runtime/testing/validation-exception.ts';
+import type { Attributes } from '../../testing/attribute-values.ts';
+import { ValidationException } from '../../testing/validation-exception.ts';
 import type { Wire } from './wire.ts';
 
 /** One statement of BatchExecuteStatement. */

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 import type { TransactAction } from '../../lambdas/runtime/table.ts';
-import type { Attributes } from '../../lambdas/runtime/testing/attribute-values.ts';
-import { judge, type Outcome, type Prepared, prepare } from '../../lambdas/runtime/testing/memory-action.ts';
-import { type Store, toAttributes } from '../../lambdas/runtime/testing/memory-store.ts';
-import { judgeOne, prepareAll } from '../../lambdas/runtime/testing/memory-transaction.ts';
-import { ValidationException } from '../../lambdas/runtime/testing/validation-exception.ts';
+import type { Attributes } from '../../testing/attribute-values.ts';
+import { judge, type Outcome, type Prepared, prepare } from '../../testing/memory-action.ts';
+import { type Store, toAttributes } from '../../testing/memory-store.ts';
+import { judgeOne, prepareAll } from '../../testing/memory-transaction.ts';
+import { ValidationException } from '../../testing/validation-exception.ts';
 import { readUnits, writeUnits } from './billing.ts';
 import { type QueryInput, query, type ScanInput, scan } from './dynamodb-query.ts';
 import { readStatement, type Statement } from './dynamodb-statement.ts';

@@ -1,9 +1,9 @@
 import type { Item } from '../../lambdas/runtime/table.ts';
-import type { Attributes } from '../../lambdas/runtime/testing/attribute-values.ts';
-import { Placeholders } from '../../lambdas/runtime/testing/expression-reader.ts';
-import type { Outcome, Prepared } from '../../lambdas/runtime/testing/memory-action.ts';
-import { toItem } from '../../lambdas/runtime/testing/memory-store.ts';
-import { parseUpdate } from '../../lambdas/runtime/testing/update.ts';
+import type { Attributes } from '../../testing/attribute-values.ts';
+import { Placeholders } from '../../testing/expression-reader.ts';
+import type { Outcome, Prepared } from '../../testing/memory-action.ts';
+import { toItem } from '../../testing/memory-store.ts';
+import { parseUpdate } from '../../testing/update.ts';
 import { writeUnits } from './billing.ts';
 import { storedBytes } from './metered-table.ts';
 import type { Wire } from './wire.ts';

@@ -1,15 +1,9 @@
 import { itemBytes } from '../../lambdas/runtime/item-size.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
-import { type Attributes, equal, order } from '../../lambdas/runtime/testing/attribute-values.ts';
-import {
-  createStore,
-  type KeyNames,
-  type Store,
-  toAttributes,
-  toItem,
-} from '../../lambdas/runtime/testing/memory-store.ts';
-import { createStream } from '../../lambdas/runtime/testing/memory-stream.ts';
-import { ValidationException } from '../../lambdas/runtime/testing/validation-exception.ts';
+import { type Attributes, equal, order } from '../../testing/attribute-values.ts';
+import { createStore, type KeyNames, type Store, toAttributes, toItem } from '../../testing/memory-store.ts';
+import { createStream } from '../../testing/memory-stream.ts';
+import { ValidationException } from '../../testing/validation-exception.ts';
 import { indexWriteUnits } from './billing.ts';
 import type { TableShape } from './metered-aws.ts';
 

@@ -14,12 +14,7 @@ import {
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { inboxHistoryKey, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/table.ts';
-import {
-  consumerConfig,
-  eventBridgeMessage,
-  memoryQueue,
-  producerConfig,
-} from '../../lambdas/runtime/testing.ts';
+import { consumerConfig, eventBridgeMessage, memoryQueue, producerConfig } from '../../testing/index.ts';
 import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';
 import type { SteadyLoad, System, Workload } from '../alternatives/system.ts';
 import {

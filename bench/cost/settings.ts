@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import type { Telemetry } from '../../lambdas/runtime/index.ts';
-import { relayConfig } from '../../lambdas/runtime/testing.ts';
+import { relayConfig } from '../../testing/index.ts';
 
 /** The name of the Mailroom table; the services keep their rows in it. */
 export const TABLE = 'Mailroom';

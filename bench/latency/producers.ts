@@ -4,7 +4,7 @@ import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { newOrder, orderRow } from '../../lambdas/example/orders/order.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../lambdas/runtime/index.ts';
-import { producerConfig } from '../../lambdas/runtime/testing.ts';
+import { producerConfig } from '../../testing/index.ts';
 
 /** The EventBridge `source` of the orders. */
 const SOURCE = 'orders';

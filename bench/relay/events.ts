@@ -1,7 +1,7 @@
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { memoryTable, memoryTelemetry, producerConfig, relayConfig } from '../../lambdas/runtime/testing.ts';
 import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtime/write/outbox.ts';
+import { memoryTable, memoryTelemetry, producerConfig, relayConfig } from '../../testing/index.ts';
 
 /** The settings of the relays that are measured: the constructs' defaults. */
 export const RELAY_CONFIG = relayConfig({ busName: 'mailroom-bus' });

@@ -1,5 +1,5 @@
 import type { DynamoDBStreamEvent } from 'aws-lambda';
-import { memoryTable } from '../../lambdas/runtime/testing.ts';
+import { memoryTable } from '../../testing/index.ts';
 import { orderPlaced, ordersOutbox, RELAY_CONFIG } from './events.ts';
 
 /** The most events of one commit here: a transaction takes 100 actions. */

@@ -4,8 +4,8 @@ import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts'
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { lambdaContext } from '../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+import { lambdaContext } from '../../testing/index.ts';
 import { bench, consumerConfig, relayConfig, runThrough, ThingHappened } from '../support/runtime-bench.ts';
 
 const config = { ...relayConfig, sources: ['things'] };

@@ -11,8 +11,8 @@ import { type AnyEventDefinition, defineEvent } from '../../lambdas/runtime/even
 import { mintEventId } from '../../lambdas/runtime/event-id.ts';
 import { PoisonMessage, type Redact, RetryLater } from '../../lambdas/runtime/index.ts';
 import { powertoolsTelemetry, type Telemetry } from '../../lambdas/runtime/telemetry.ts';
-import { lambdaContext } from '../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+import { lambdaContext } from '../../testing/index.ts';
 import { bench, consumerConfig, runThrough } from '../support/runtime-bench.ts';
 import { mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { why } from '../unit/cli/support/why-rig.ts';

@@ -1,4 +1,4 @@
-import { memoryBus } from '../../lambdas/runtime/testing.ts';
+import { memoryBus } from '../../testing/index.ts';
 import { describeBus } from './bus-contract.ts';
 
 describeBus('the bus in memory', async () => {

@@ -1,4 +1,4 @@
-import { manualClock, memoryQueue } from '../../lambdas/runtime/testing.ts';
+import { manualClock, memoryQueue } from '../../testing/index.ts';
 import { describeQueue } from './queue-contract.ts';
 
 describeQueue('the queue in memory', async () => {

@@ -73,7 +73,7 @@ test('an entry of the package is the source that it is built of, and one that th
   ]);
   const text = pageCode(page, readme).get(`${CODE_FOLDER}docs/a.md/src/x.ts`);
   expect(text).toContain("from '../../../../../lib/index.ts'");
-  expect(text).toContain("from '../../../../../lambdas/runtime/testing.ts'");
+  expect(text).toContain("from '../../../../../testing/index.ts'");
   expect(text).toContain("import 'cdk-mailroom/nothing'");
 });
 

@@ -1,12 +1,12 @@
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { inboxKey } from '../../lambdas/runtime/rows.ts';
-import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
+import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import {
   type ConsumerWorld,
   type ConsumerWorldOptions,
   consumerWorld,
-} from '../../lambdas/runtime/testing/explorer/consumer-world.ts';
-import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+} from '../../testing/explorer/consumer-world.ts';
+import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';

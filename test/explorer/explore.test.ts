@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type LeasedContext, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { type ExploredParts, explore, type MemoryTable } from '../../lambdas/runtime/testing.ts';
+import { type ExploredParts, explore, type MemoryTable } from '../../testing/index.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 
 const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };

@@ -1,8 +1,4 @@
-import {
-  exploreScenario,
-  type Scenario,
-  type Violation,
-} from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { exploreScenario, type Scenario, type Violation } from '../../testing/explorer/exploration.ts';
 import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';

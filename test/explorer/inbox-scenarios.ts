@@ -15,14 +15,14 @@ import {
 import type { OperationDeps } from '../../lambdas/runtime/operate/operations.ts';
 import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/table.ts';
-import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
+import type { Commit } from '../../lambdas/runtime/write/outbox.ts';
+import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import {
   type ConsumerWorld,
   type ConsumerWorldOptions,
   consumerWorld,
-} from '../../lambdas/runtime/testing/explorer/consumer-world.ts';
-import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
-import type { Commit } from '../../lambdas/runtime/write/outbox.ts';
+} from '../../testing/explorer/consumer-world.ts';
+import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 import type { Bounds } from './relay-scenarios.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { exploreScenario, timelineText } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { exploreScenario, timelineText } from '../../testing/explorer/exploration.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { ONE_STALL } from './rounds.ts';
 

@@ -4,11 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Command, InvalidArgumentError } from 'commander';
 import pMap from 'p-map';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
-import {
-  replaySchedule,
-  timelineText,
-  type Violation,
-} from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { replaySchedule, timelineText, type Violation } from '../../testing/explorer/exploration.ts';
 import { HOLES, nearestViolation } from './holes.ts';
 import { ROUNDS, type Round, roundText, scenariosOf } from './rounds.ts';
 import type { Walk, Walked, WalkMessage } from './walk.ts';

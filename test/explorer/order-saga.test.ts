@@ -9,7 +9,7 @@ import { cancelPayment } from '../../lambdas/example/payments/cancel-payment.ts'
 import { chargeOrder } from '../../lambdas/example/payments/charge-order.ts';
 import { paymentKey } from '../../lambdas/example/payments/payment.ts';
 import type { AnyEventDefinition, Handler, Table } from '../../lambdas/runtime/index.ts';
-import { exploreScenario, timelineText } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { exploreScenario, timelineText } from '../../testing/explorer/exploration.ts';
 import { type FakeBank, fakeBank } from '../support/fake-bank.ts';
 import {
   order,

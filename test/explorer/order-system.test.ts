@@ -5,7 +5,7 @@ import { cancelPayment } from '../../lambdas/example/payments/cancel-payment.ts'
 import { chargeOrder } from '../../lambdas/example/payments/charge-order.ts';
 import { type Payment, paymentKey, putPayment } from '../../lambdas/example/payments/payment.ts';
 import type { Item } from '../../lambdas/runtime/index.ts';
-import { explore } from '../../lambdas/runtime/testing.ts';
+import { explore } from '../../testing/index.ts';
 import { fakeBank } from '../support/fake-bank.ts';
 import { order, orderPlaced, stockRejected } from '../support/order-events.ts';
 

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { type ReceiptOptions, receiptTable } from '../../bench/alternatives/receipts.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import type { EachUpdate, Item, Table } from '../../lambdas/runtime/table.ts';
-import type { Actor, Budget } from '../../lambdas/runtime/testing/explorer/actor.ts';
+import type { Actor, Budget } from '../../testing/explorer/actor.ts';
 import {
   exploreScenario,
   type Scenario,
   timelineText,
   type Violation,
-} from '../../lambdas/runtime/testing/explorer/exploration.ts';
+} from '../../testing/explorer/exploration.ts';
 import { nearestViolation } from './holes.ts';
 import { relayScenarios } from './relay-scenarios.ts';
 import type { Tamper } from './relay-world.ts';

@@ -1,5 +1,5 @@
-import type { Budget, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
-import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import type { Budget, Scheduler } from '../../testing/explorer/actor.ts';
+import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { type RelayWorld, type RelayWorldOptions, relayWorld, type Tamper } from './relay-world.ts';
 
 /** How many actors there are, and how much may go wrong. */

@@ -18,14 +18,14 @@ import {
   SWEEP_STATE_KEY,
 } from '../../lambdas/runtime/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/table.ts';
-import type { Actor, Scheduler } from '../../lambdas/runtime/testing/explorer/actor.ts';
-import { digest } from '../../lambdas/runtime/testing/explorer/digest.ts';
-import type { Stage } from '../../lambdas/runtime/testing/explorer/exploration.ts';
-import { createPastItems } from '../../lambdas/runtime/testing/explorer/past-items.ts';
-import { scheduledBus, scheduledTable } from '../../lambdas/runtime/testing/explorer/ports.ts';
-import { watchedTable } from '../../lambdas/runtime/testing/explorer/watched-table.ts';
-import { memoryBus, memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
+import { digest } from '../../testing/explorer/digest.ts';
+import type { Stage } from '../../testing/explorer/exploration.ts';
+import { createPastItems } from '../../testing/explorer/past-items.ts';
+import { scheduledBus, scheduledTable } from '../../testing/explorer/ports.ts';
+import { watchedTable } from '../../testing/explorer/watched-table.ts';
+import { memoryBus, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-bench.ts';
 import { outboxRules, type Role } from './outbox-rules.ts';
 

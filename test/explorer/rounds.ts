@@ -1,4 +1,4 @@
-import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';

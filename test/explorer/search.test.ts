@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Guide, replay, searchSchedules } from '../../lambdas/runtime/testing/explorer/search.ts';
+import { type Guide, replay, searchSchedules } from '../../testing/explorer/search.ts';
 
 /** Every schedule's choices, as the search walks them. */
 async function walked(

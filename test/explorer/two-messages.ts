@@ -2,14 +2,14 @@ import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/event.ts';
 import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
 import type { Item } from '../../lambdas/runtime/table.ts';
-import type { Budget } from '../../lambdas/runtime/testing/explorer/actor.ts';
+import type { Budget } from '../../testing/explorer/actor.ts';
 import {
   type ConsumerWorld,
   consumerWorld,
   type ExploredParts,
-} from '../../lambdas/runtime/testing/explorer/consumer-world.ts';
-import type { Scenario } from '../../lambdas/runtime/testing/explorer/exploration.ts';
-import type { MemoryTable } from '../../lambdas/runtime/testing/memory-table.ts';
+} from '../../testing/explorer/consumer-world.ts';
+import type { Scenario } from '../../testing/explorer/exploration.ts';
+import type { MemoryTable } from '../../testing/memory-table.ts';
 
 /** One of two messages that meet, and its handler. */
 interface Side<W> {

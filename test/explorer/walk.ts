@@ -1,7 +1,4 @@
-import {
-  type ExplorationReport,
-  exploreScenario,
-} from '../../lambdas/runtime/testing/explorer/exploration.ts';
+import { type ExplorationReport, exploreScenario } from '../../testing/explorer/exploration.ts';
 import { type Round, scenariosOf } from './rounds.ts';
 
 /** What a walker is told to do: one scenario in one round. */

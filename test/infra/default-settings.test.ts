@@ -2,9 +2,9 @@ import { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
 import { readConsumerConfig, readProducerConfig, readRelayConfig } from '../../lambdas/runtime/config.ts';
-import { consumerConfig, producerConfig, relayConfig } from '../../lambdas/runtime/testing.ts';
 import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
+import { consumerConfig, producerConfig, relayConfig } from '../../testing/index.ts';
 import { resources, testApp } from './synth.ts';
 
 /** The one event of the app. */

@@ -5,8 +5,8 @@ import { type Handler, leased, transactional } from '../../lambdas/runtime/consu
 import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { lambdaContext } from '../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+import { lambdaContext } from '../../testing/index.ts';
 import { bench, consumerConfig, relayConfig, runThrough, ThingHappened } from '../support/runtime-bench.ts';
 import { type DeployedPart, deployedParts } from './access/deployed-parts.ts';
 import { type Ask, askOf, type Principal, rolesOf } from './access/permissions.ts';

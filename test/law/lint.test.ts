@@ -10,29 +10,30 @@ const REFUSED: readonly (readonly [file: string, imported: string])[] = [
   ...['lib', 'cli', 'demo', 'localstack', 'test', 'bench'].flatMap((folder) => [
     ['lambdas/relay-stream/a.ts', `../../${folder}/b.ts`] as const,
     ['lambdas/runtime/a.ts', `../../${folder}/b.ts`] as const,
-    ['lambdas/runtime/testing/a.ts', `../../../${folder}/b.ts`] as const,
+    ['testing/a.ts', `../${folder}/b.ts`] as const,
   ]),
   ...['aws-cdk-lib', 'aws-cdk-lib/aws-sqs', 'constructs'].flatMap((name) => [
     ['lambdas/example/orders/a.ts', name] as const,
     ['lambdas/runtime/a.ts', name] as const,
-    ['lambdas/runtime/testing/a.ts', name] as const,
+    ['testing/a.ts', name] as const,
     ['cli/a.ts', name] as const,
   ]),
   ['lambdas/runtime/a.ts', '../example/events.ts'],
-  ['lambdas/runtime/testing/a.ts', '../../example/events.ts'],
-  ['lambdas/runtime/a.ts', './testing/memory-table.ts'],
-  ['lambdas/runtime/a.ts', './testing.ts'],
-  ['lambdas/example/orders/a.ts', '../../runtime/testing/manual-clock.ts'],
+  ['testing/a.ts', '../lambdas/example/events.ts'],
+  ['lambdas/runtime/a.ts', '../../testing/memory-table.ts'],
+  ['lambdas/example/orders/a.ts', '../../../testing/manual-clock.ts'],
   ['lib/a.ts', './example/stage.ts'],
   ['lib/a.ts', '../lambdas/example/events.ts'],
-  ...['cli', 'demo', 'localstack', 'test', 'bench', 'lambdas/runtime/testing'].flatMap((folder) => [
+  ...['cli', 'demo', 'localstack', 'test', 'bench', 'testing'].flatMap((folder) => [
     ['lib/a.ts', `../${folder}/b.ts`] as const,
     ['lib/example/a.ts', `../../${folder}/b.ts`] as const,
   ]),
-  ...['lib', 'lib/example', 'demo', 'localstack', 'test', 'bench', 'lambdas/example'].flatMap((folder) => [
-    ['cli/a.ts', `../${folder}/b.ts`] as const,
-    ['cli/frame/a.ts', `../../${folder}/b.ts`] as const,
-  ]),
+  ...['lib', 'lib/example', 'demo', 'localstack', 'test', 'testing', 'bench', 'lambdas/example'].flatMap(
+    (folder) => [
+      ['cli/a.ts', `../${folder}/b.ts`] as const,
+      ['cli/frame/a.ts', `../../${folder}/b.ts`] as const,
+    ],
+  ),
   ...['bin', 'demo', 'localstack'].flatMap((from) => [
     [`${from}/a.ts`, '../test/b.ts'] as const,
     [`${from}/a.ts`, '../bench/b.ts'] as const,
@@ -42,8 +43,8 @@ const REFUSED: readonly (readonly [file: string, imported: string])[] = [
 const ALLOWED: readonly (readonly [file: string, imported: string])[] = [
   ['lambdas/example/a.ts', '../runtime/event.ts'],
   ['lambdas/runtime/a.ts', '@aws-sdk/lib-dynamodb'],
-  ['lambdas/runtime/testing.ts', './testing/memory-table.ts'],
-  ['lambdas/runtime/testing/a.ts', '../table.ts'],
+  ['testing/a.ts', '../lambdas/runtime/table.ts'],
+  ['testing/a.ts', './memory-table.ts'],
   ['lib/a.ts', '../lambdas/runtime/rows.ts'],
   ['lib/a.ts', 'aws-cdk-lib'],
   ['lib/example/a.ts', '../../lambdas/example/events.ts'],

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } fr
 import { z } from 'zod/mini';
 import { CONSUMERS } from '../../demo/readings.ts';
 import { createConsumer, defineEvent, transactional } from '../../lambdas/runtime/index.ts';
-import { lambdaContext, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
+import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
 import { placeOrder, settled } from './support/order-system.ts';

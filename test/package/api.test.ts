@@ -9,7 +9,7 @@ import { ROOT } from './tarball.ts';
 const ENTRIES = {
   constructs: 'lib/index.d.ts',
   runtime: 'lambdas/runtime/index.d.ts',
-  testing: 'lambdas/runtime/testing.d.ts',
+  testing: 'testing/index.d.ts',
 } as const;
 
 const reports = new Map<string, ApiReport>();

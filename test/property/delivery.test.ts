@@ -8,14 +8,8 @@ import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
-import {
-  lambdaContext,
-  memoryBus,
-  memoryQueue,
-  memoryTable,
-  memoryTelemetry,
-} from '../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+import { lambdaContext, memoryBus, memoryQueue, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig, relayConfig } from '../support/runtime-bench.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';
 import { flakyTable, type TableMoods, tableMoods } from './support/flaky-table.ts';

@@ -5,7 +5,7 @@ import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { type LeasedContext, leased } from '../../lambdas/runtime/consume/handler.ts';
 import { mintEventId } from '../../lambdas/runtime/event-id.ts';
 import { inboxKey } from '../../lambdas/runtime/rows.ts';
-import { lambdaContext, memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
+import { lambdaContext, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig } from '../support/runtime-bench.ts';
 import { anything } from './support/anything.ts';
 import { anyData, noJson } from './support/arbitraries.ts';

@@ -13,7 +13,7 @@ import { type Bank, BankError } from '../../lambdas/example/payments/bank.ts';
 import { cancelPayment } from '../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../lambdas/example/payments/charge-order.ts';
 import { type Envelope, systemClock } from '../../lambdas/runtime/index.ts';
-import { memoryTable } from '../../lambdas/runtime/testing.ts';
+import { memoryTable } from '../../testing/index.ts';
 import { fakeBank } from '../support/fake-bank.ts';
 import { order, orderPlaced } from '../support/order-events.ts';
 import { type ConsumerRig, consumerRig } from '../unit/example/consumer-rig.ts';

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
 import { deadKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
-import { memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
+import { memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { relayConfig } from '../support/runtime-bench.ts';
 import { anyJson } from './support/arbitraries.ts';
 import { type Moods, moods, moodyBus } from './support/bus-moods.ts';

@@ -4,7 +4,7 @@ import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { deadKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
-import { memoryTable, memoryTelemetry } from '../../lambdas/runtime/testing.ts';
+import { memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { relayConfig } from '../support/runtime-bench.ts';
 import { type Moods, moods, moodyBus } from './support/bus-moods.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';

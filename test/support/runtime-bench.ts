@@ -3,6 +3,7 @@ import type { ConsumerConfig, RelayConfig } from '../../lambdas/runtime/config.t
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
 import type { Table } from '../../lambdas/runtime/table.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import {
   type MemoryBusOptions,
   type MemoryTable,
@@ -11,8 +12,7 @@ import {
   memoryQueue,
   memoryTable,
   memoryTelemetry,
-} from '../../lambdas/runtime/testing.ts';
-import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+} from '../../testing/index.ts';
 
 /** The event that the runtime's tests write and handle. */
 export const ThingHappened = defineEvent({

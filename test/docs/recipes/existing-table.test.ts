@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AnyEventDefinition, Handler, Table } from '../../../lambdas/runtime/index.ts';
-import { explore } from '../../../lambdas/runtime/testing.ts';
+import { explore } from '../../../testing/index.ts';
 import { codeOf } from '../page-module.ts';
 
 const page = 'docs/recipes/existing-table.md';

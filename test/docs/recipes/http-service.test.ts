@@ -8,7 +8,7 @@ import {
   type Table,
   TransactionCancelled,
 } from '../../../lambdas/runtime/index.ts';
-import { memoryTable, producerConfig } from '../../../lambdas/runtime/testing.ts';
+import { memoryTable, producerConfig } from '../../../testing/index.ts';
 import { codeOf } from '../page-module.ts';
 
 type PlaceOrder = (key: string | undefined, totalCents: number) => Promise<{ status: number; body: object }>;

@@ -5,7 +5,7 @@ import { OrderPlaced } from '../../../lambdas/example/events.ts';
 import { newOrder, type Order, orderRow } from '../../../lambdas/example/orders/order.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { createOutbox, dynamoTable, type OutboxRow } from '../../../lambdas/runtime/index.ts';
-import { producerConfig } from '../../../lambdas/runtime/testing.ts';
+import { producerConfig } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { newGoods, put } from './order-system.ts';
 

@@ -7,7 +7,7 @@ import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId, outboxKeyOf, systemRandomBytes } from '../../../lambdas/runtime/event-id.ts';
 import { createTransitions } from '../../../lambdas/runtime/relay/outbox-transitions.ts';
 import { pendingRow } from '../../../lambdas/runtime/relay/pending-row.ts';
-import { memoryTelemetry, relayConfig } from '../../../lambdas/runtime/testing.ts';
+import { memoryTelemetry, relayConfig } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { get, put } from './order-system.ts';
 import { paperOrder } from './paper-order.ts';

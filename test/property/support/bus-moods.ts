@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Bus, BusEntry } from '../../../lambdas/runtime/bus/event-bus.ts';
-import { type MemoryBusOptions, memoryBus } from '../../../lambdas/runtime/testing.ts';
+import { type MemoryBusOptions, memoryBus } from '../../../testing/index.ts';
 import { anyText } from './arbitraries.ts';
 
 /** How the bus takes one entry, or one call: well, with an error code, or by throwing (after it published, or not). */

@@ -5,7 +5,7 @@ import { leased, transactional } from '../../../lambdas/runtime/consume/handler.
 import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/event.ts';
 import { inboxKey, type OutboxRow } from '../../../lambdas/runtime/rows.ts';
-import { lambdaContext, memoryTable, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { consumerConfig } from '../../support/runtime-bench.ts';
 import { batchOf, DEEDS, type Deed, type Spec } from './deliveries.ts';
 import { eagerClock, settled } from './eager-clock.ts';

@@ -82,7 +82,7 @@ describe('the bundle of', () => {
     const foreign = bundleOf(name).inputs.filter(
       (file) =>
         !(file.startsWith('lambdas/') || file.startsWith('node_modules/')) ||
-        file.startsWith('lambdas/runtime/testing') ||
+        file.startsWith('testing/') ||
         /node_modules\/(?:aws-cdk-lib|constructs|esbuild|vitest|fast-check)\//.test(file),
     );
     expect(foreign, `${name} bundles what only runs on a laptop`).toEqual([]);

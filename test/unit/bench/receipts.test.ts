@@ -5,8 +5,8 @@ import { outboxSide, type Variant } from '../../../bench/receipts/outbox-side.ts
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
-import { manualClock, memoryBus, memoryTable, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
+import { manualClock, memoryBus, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../../support/runtime-bench.ts';
 
 const MARKS: Variant = { name: 'marks' };

@@ -6,7 +6,7 @@ import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operate/directory.ts';
 import { type InboxRow, inboxHistoryKey } from '../../../lambdas/runtime/rows.ts';
-import { memoryTable } from '../../../lambdas/runtime/testing.ts';
+import { memoryTable } from '../../../testing/index.ts';
 
 const NOW = Date.UTC(2026, 5, 1);
 const DAY_MS = 86_400_000;

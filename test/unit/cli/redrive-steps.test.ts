@@ -7,7 +7,7 @@ import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operate/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operate/queues.ts';
 import { type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
-import { manualClock, memoryTable } from '../../../lambdas/runtime/testing.ts';
+import { manualClock, memoryTable } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-bench.ts';
 
 const CAUSE = 'payments BankError: The bank answered #';

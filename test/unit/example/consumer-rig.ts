@@ -14,7 +14,7 @@ import {
   memoryQueue,
   memoryTable,
   memoryTelemetry,
-} from '../../../lambdas/runtime/testing.ts';
+} from '../../../testing/index.ts';
 
 const PATIENCE_MS = 3_600_000;
 

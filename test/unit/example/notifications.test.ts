@@ -4,7 +4,7 @@ import { type EmailProvider, storedEmails } from '../../../lambdas/example/notif
 import { sendCancellation } from '../../../lambdas/example/notifications/send-cancellation.ts';
 import { sendReceipt } from '../../../lambdas/example/notifications/send-receipt.ts';
 import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
-import { memoryTable } from '../../../lambdas/runtime/testing.ts';
+import { memoryTable } from '../../../testing/index.ts';
 import { consumerRig } from './consumer-rig.ts';
 
 const orderId = orderIdOf('key');

@@ -14,7 +14,7 @@ import {
   systemClock,
   type Table,
 } from '../../../lambdas/runtime/index.ts';
-import { producerConfig } from '../../../lambdas/runtime/testing.ts';
+import { producerConfig } from '../../../testing/index.ts';
 
 export const NOW = Date.parse('2026-11-21T10:00:00Z');
 export const FUNCTION_TIMEOUT_MS = 10_000;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createAuditHandler } from '../../../lambdas/runtime/audit/audit-handler.ts';
-import { lambdaContext, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext, memoryTelemetry } from '../../../testing/index.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 
 const HOUR_MS = 60 * MINUTE_MS;

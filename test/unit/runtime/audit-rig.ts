@@ -8,7 +8,7 @@ import { deliveredEvent } from '../../../lambdas/runtime/operate/delivered-event
 import type { ConsumerEntry, Directory, EntryVersion } from '../../../lambdas/runtime/operate/directory.ts';
 import type { Letter, Queues } from '../../../lambdas/runtime/operate/queues.ts';
 import { type InboxRow, inboxKey, type OutboxRow, SCHEMA } from '../../../lambdas/runtime/rows.ts';
-import { manualClock, memoryTable } from '../../../lambdas/runtime/testing.ts';
+import { manualClock, memoryTable } from '../../../testing/index.ts';
 
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 86_400_000;

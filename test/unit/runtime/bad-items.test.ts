@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Table, TransactAction } from '../../../lambdas/runtime/table.ts';
-import type { MemoryTable } from '../../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
+import type { MemoryTable } from '../../../testing/index.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 import { consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 

@@ -3,7 +3,7 @@ import type { CheckReport } from '../../../lambdas/runtime/consume/check-message
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext } from '../../../testing/index.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 
 test('a consumer that is asked says which messages it can read today; it runs none and touches no row', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
-import { consumerConfig as defaultConfig } from '../../../lambdas/runtime/testing.ts';
+import { consumerConfig as defaultConfig } from '../../../testing/index.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, inboxRow, mortal, type Parts, send } from './consumer-rig.ts';
 

@@ -3,7 +3,7 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext } from '../../../testing/index.ts';
 import { bench, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, pointer, send } from './consumer-rig.ts';
 

@@ -5,7 +5,7 @@ import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { defineEvent } from '../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext } from '../../../testing/index.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, pointer, send } from './consumer-rig.ts';
 

@@ -3,7 +3,7 @@ import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
-import { lambdaContext, type QueueHandler } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext, type QueueHandler } from '../../../testing/index.ts';
 import { type bench, consumerConfig, runThrough } from '../../support/runtime-bench.ts';
 
 /** What {@link bench} puts on a consumer's bench. */

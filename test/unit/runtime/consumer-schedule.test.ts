@@ -6,7 +6,7 @@ import {
   suspectDelayMs,
 } from '../../../lambdas/runtime/consume/retry-schedule.ts';
 import { RetryLater } from '../../../lambdas/runtime/errors.ts';
-import { consumerConfig as defaultConfig } from '../../../lambdas/runtime/testing.ts';
+import { consumerConfig as defaultConfig } from '../../../testing/index.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 

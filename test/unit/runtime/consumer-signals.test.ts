@@ -4,7 +4,7 @@ import { type Handler, leased, transactional } from '../../../lambdas/runtime/co
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { failedKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext } from '../../../testing/index.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, inboxRow, pointer, send } from './consumer-rig.ts';
 

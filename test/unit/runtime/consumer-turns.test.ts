@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { consumerConfig as defaultConfig } from '../../../lambdas/runtime/testing.ts';
+import { consumerConfig as defaultConfig } from '../../../testing/index.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { consumer, inboxRow, mortal, type Parts, send } from './consumer-rig.ts';
 

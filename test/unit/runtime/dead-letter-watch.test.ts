@@ -3,7 +3,7 @@ import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operate/
 import type { Letter, Queues } from '../../../lambdas/runtime/operate/queues.ts';
 import { createDeadLetterWatch } from '../../../lambdas/runtime/relay/dead-letter-watch.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from '../../../lambdas/runtime/rows.ts';
-import { manualClock, memoryTable, memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
+import { manualClock, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-bench.ts';
 
 const DAY_MS = 86_400_000;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PUT_EVENTS_BYTES_MAX, PUT_EVENTS_ENTRIES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { batchEntries, groupsOf } from '../../../lambdas/runtime/relay/entry-batches.ts';
-import { memoryBus } from '../../../lambdas/runtime/testing.ts';
+import { memoryBus } from '../../../testing/index.ts';
 
 const entries = fc.array(
   fc.record({

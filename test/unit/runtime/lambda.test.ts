@@ -4,7 +4,7 @@ import { encodeConsumerConfig } from '../../../lambdas/runtime/config.ts';
 import type { ConsumerHandler } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext } from '../../../testing/index.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 
 const environment = Object.entries(

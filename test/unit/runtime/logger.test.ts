@@ -7,7 +7,7 @@ import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import { createLogger } from '../../../lambdas/runtime/logger.ts';
 import { inboxKey } from '../../../lambdas/runtime/rows.ts';
 import { powertoolsTelemetry } from '../../../lambdas/runtime/telemetry.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext } from '../../../testing/index.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 
 /** What must never be in a log: a piece of somebody's payload. */

@@ -8,7 +8,7 @@ import {
   resolveMessage,
 } from '../../../lambdas/runtime/operate/message-operations.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
-import { eventBridgeMessage } from '../../../lambdas/runtime/testing.ts';
+import { eventBridgeMessage } from '../../../testing/index.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 import { staleReads } from '../../support/stale-reads.ts';
 

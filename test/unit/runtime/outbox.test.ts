@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { memoryTelemetry } from '../../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
+import { memoryTelemetry } from '../../../testing/index.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 
 const order = { PK: 'THING#1', SK: 'THING', schema: 1 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PutCall } from '../../../lambdas/runtime/testing.ts';
+import type { PutCall } from '../../../testing/index.ts';
 import { bench } from '../../support/runtime-bench.ts';
 import { stream } from './relay-stream-rig.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext } from '../../../testing/index.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';
 

@@ -6,8 +6,8 @@ import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.t
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { FRESH_MS } from '../../../lambdas/runtime/relay/relay-timings.ts';
 import type { Table } from '../../../lambdas/runtime/table.ts';
-import type { MemoryBusOptions } from '../../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
+import type { MemoryBusOptions } from '../../../testing/index.ts';
 import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 
 const DENIED = { code: 'AccessDeniedException', message: 'no' };

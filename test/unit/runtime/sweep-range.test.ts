@@ -4,8 +4,8 @@ import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts'
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
-import { lambdaContext } from '../../../lambdas/runtime/testing.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
+import { lambdaContext } from '../../../testing/index.ts';
 import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { staleReads } from '../../support/stale-reads.ts';
 import { breaking, pointers } from './relay-sweep-rig.ts';

@@ -7,6 +7,7 @@ import { eventIdTime, type RandomBytes } from '../../../lambdas/runtime/event-id
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { Item } from '../../../lambdas/runtime/table.ts';
+import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import {
   consumerConfig,
   lambdaContext,
@@ -18,8 +19,7 @@ import {
   memoryTable,
   memoryTelemetry,
   relayConfig,
-} from '../../../lambdas/runtime/testing.ts';
-import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
+} from '../../../testing/index.ts';
 
 /** The event of docs/data-model.md. */
 export const EVENT_ID = '01a1fba6-4458-7a41-9c37-3f5d2b8e1103';

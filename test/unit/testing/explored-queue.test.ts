@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { exploredQueue } from '../../../lambdas/runtime/testing/explorer/explored-queue.ts';
-import { manualClock, memoryQueue } from '../../../lambdas/runtime/testing.ts';
+import { exploredQueue } from '../../../testing/explorer/explored-queue.ts';
+import { manualClock, memoryQueue } from '../../../testing/index.ts';
 
 function received(twice: boolean) {
   const clock = manualClock();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lambdaContext, manualClock } from '../../../lambdas/runtime/testing.ts';
+import { lambdaContext, manualClock } from '../../../testing/index.ts';
 
 describe('the manual clock', () => {
   it('stands still until it is moved', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BusEntry } from '../../../lambdas/runtime/bus/event-bus.ts';
-import { manualClock, memoryBus, memoryQueue } from '../../../lambdas/runtime/testing.ts';
+import { manualClock, memoryBus, memoryQueue } from '../../../testing/index.ts';
 
 const entry = (detailType: string): BusEntry => ({ source: 'shop', detailType, detail: '{"n":1}' });
 

@@ -1,6 +1,6 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
-import { manualClock, memoryQueue } from '../../../lambdas/runtime/testing.ts';
+import { manualClock, memoryQueue } from '../../../testing/index.ts';
 
 function setup(options = {}) {
   const clock = manualClock();

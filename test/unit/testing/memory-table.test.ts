@@ -1,6 +1,6 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { describe, expect, it } from 'vitest';
-import { manualClock, memoryTable } from '../../../lambdas/runtime/testing.ts';
+import { manualClock, memoryTable } from '../../../testing/index.ts';
 
 const key = { PK: 'P', SK: 'S' };
 

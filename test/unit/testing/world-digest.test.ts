@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { worldDigest } from '../../../lambdas/runtime/testing/explorer/world-digest.ts';
+import { worldDigest } from '../../../testing/explorer/world-digest.ts';
 
 class Bank {
   readonly charges: unknown[];

@@ -3,7 +3,7 @@ import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operate/directory.ts';
 import type { Letter, Queues } from '../../../../lambdas/runtime/operate/queues.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
-import { lambdaContext, type MemoryBusOptions } from '../../../../lambdas/runtime/testing.ts';
+import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
 import {
   bench,
   consumerConfig,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import { type Clock, systemClock } from '../clock.ts';
-import { type Queue, VISIBILITY_MAX_S } from '../consume/queue.ts';
+import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
+import { type Queue, VISIBILITY_MAX_S } from '../lambdas/runtime/consume/queue.ts';
 import { lambdaContext } from './lambda-context.ts';
 import { sequentialId } from './sequential-id.ts';
 import { ValidationException } from './validation-exception.ts';

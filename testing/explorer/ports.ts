@@ -1,8 +1,15 @@
-import type { Bus, BusEntry, BusResult } from '../../bus/event-bus.ts';
-import type { Queue } from '../../consume/queue.ts';
-import { errorCode, isTransactionCancelled, TransactionCancelled } from '../../errors.ts';
-import type { EachResult, EachUpdate, Item, Table, TransactAction, Write } from '../../table.ts';
-import { soleAction } from '../../table-checks.ts';
+import type { Bus, BusEntry, BusResult } from '../../lambdas/runtime/bus/event-bus.ts';
+import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
+import { errorCode, isTransactionCancelled, TransactionCancelled } from '../../lambdas/runtime/errors.ts';
+import type {
+  EachResult,
+  EachUpdate,
+  Item,
+  Table,
+  TransactAction,
+  Write,
+} from '../../lambdas/runtime/table.ts';
+import { soleAction } from '../../lambdas/runtime/table-checks.ts';
 import type { MemoryBus } from '../memory-bus.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';

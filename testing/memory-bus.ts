@@ -4,9 +4,9 @@ import {
   type BusResult,
   PUT_EVENTS_BYTES_MAX,
   PUT_EVENTS_ENTRIES_MAX,
-} from '../bus/event-bus.ts';
-import { type Clock, systemClock } from '../clock.ts';
-import { deliveredEvent } from '../operate/delivered-event.ts';
+} from '../lambdas/runtime/bus/event-bus.ts';
+import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
+import { deliveredEvent } from '../lambdas/runtime/operate/delivered-event.ts';
 import { sequentialId } from './sequential-id.ts';
 import { ValidationException } from './validation-exception.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../lambdas/runtime/clock.ts';
 
 /** A {@link Clock} that stands still until a test moves it. */
 export interface ManualClock extends Clock {

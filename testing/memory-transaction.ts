@@ -1,5 +1,9 @@
-import type { CancellationReason } from '../errors.ts';
-import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../table.ts';
+import type { CancellationReason } from '../lambdas/runtime/errors.ts';
+import {
+  TRANSACTION_ACTIONS_MAX,
+  TRANSACTION_BYTES_MAX,
+  type TransactAction,
+} from '../lambdas/runtime/table.ts';
 import { judge, type Outcome, type Prepared, prepare } from './memory-action.ts';
 import { type Store, toItem } from './memory-store.ts';
 import { ValidationException } from './validation-exception.ts';

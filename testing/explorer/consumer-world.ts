@@ -1,11 +1,18 @@
 import type { SQSRecord } from 'aws-lambda';
-import type { ConsumerConfig } from '../../config.ts';
-import { createConsumer } from '../../consume/consumer.ts';
-import type { Handler } from '../../consume/handler.ts';
-import type { Queue } from '../../consume/queue.ts';
-import type { EventDraft } from '../../event.ts';
-import { INBOX_PREFIX, type InboxRow, inboxHistoryKey, inboxKey, rejectedKey, SCHEMA } from '../../rows.ts';
-import type { Item, Table } from '../../table.ts';
+import type { ConsumerConfig } from '../../lambdas/runtime/config.ts';
+import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
+import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
+import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
+import type { EventDraft } from '../../lambdas/runtime/event.ts';
+import {
+  INBOX_PREFIX,
+  type InboxRow,
+  inboxHistoryKey,
+  inboxKey,
+  rejectedKey,
+  SCHEMA,
+} from '../../lambdas/runtime/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/table.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import { eventBridgeMessage } from '../memory-bus.ts';
 import { memoryQueue } from '../memory-queue.ts';

@@ -1,4 +1,4 @@
-import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../config.ts';
+import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../lambdas/runtime/config.ts';
 
 /**
  * The settings of a producer as the constructs give them by default, for a test that makes an outbox of its own.

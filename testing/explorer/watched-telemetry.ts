@@ -1,6 +1,6 @@
-import { UNSTABLE_EFFECTS } from '../../consume/unstable-effects.ts';
-import { errorMessage, isErrorWithCode } from '../../errors.ts';
-import type { Telemetry } from '../../telemetry.ts';
+import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
+import { errorMessage, isErrorWithCode } from '../../lambdas/runtime/errors.ts';
+import type { Telemetry } from '../../lambdas/runtime/telemetry.ts';
 import { memoryTelemetry } from '../memory-telemetry.ts';
 
 /** Telemetry that takes a report of unstable effects for what it is: something that may never happen. */

@@ -1,9 +1,9 @@
-import type { Clock } from '../../clock.ts';
-import type { ProducerConfig } from '../../config.ts';
-import type { EventDraft } from '../../event.ts';
-import type { OutboxRow } from '../../rows.ts';
-import type { Table } from '../../table.ts';
-import { createOutbox } from '../../write/outbox.ts';
+import type { Clock } from '../../lambdas/runtime/clock.ts';
+import type { ProducerConfig } from '../../lambdas/runtime/config.ts';
+import type { EventDraft } from '../../lambdas/runtime/event.ts';
+import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
+import type { Table } from '../../lambdas/runtime/table.ts';
+import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 
 /** The outbox rows of some events, each with its own id, the same in every schedule. */
 export async function committedEvents(

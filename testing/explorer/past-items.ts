@@ -1,4 +1,4 @@
-import type { Item, Key } from '../../table.ts';
+import type { Item, Key } from '../../lambdas/runtime/table.ts';
 import { equalItems } from './digest.ts';
 import type { Change } from './watched-table.ts';
 

@@ -1,0 +1,39 @@
+/**
+ * `cdk-mailroom/testing`: the parts of AWS that Mailroom talks to, in memory, a clock that a test moves, and `explore`,
+ * which puts a handler through every crash and every interleaving.
+ *
+ * @example
+ * ```ts
+ * const clock = manualClock();
+ * const table = memoryTable({ clock });
+ * const queue = memoryQueue({ clock });
+ * const bus = memoryBus({ clock });
+ * bus.routeTo(queue);
+ * ```
+ */
+export { consumerConfig, producerConfig, relayConfig } from './default-config.ts';
+export type { ExploredParts } from './explorer/consumer-world.ts';
+export { type ExploreOptions, type ExploreReport, explore } from './explorer/explore.ts';
+export { type LambdaContextOptions, lambdaContext } from './lambda-context.ts';
+export { type ManualClock, manualClock } from './manual-clock.ts';
+export {
+  type BusPattern,
+  type CallFailure,
+  eventBridgeMessage,
+  type MemoryBus,
+  type MemoryBusOptions,
+  memoryBus,
+  type Published,
+  type PutCall,
+} from './memory-bus.ts';
+export {
+  type Delivery,
+  type MemoryMessage,
+  type MemoryQueue,
+  type MemoryQueueOptions,
+  memoryQueue,
+  type QueueHandler,
+} from './memory-queue.ts';
+export type { KeyNames } from './memory-store.ts';
+export { type MemoryTable, type MemoryTableOptions, memoryTable } from './memory-table.ts';
+export { type LogLine, type MemoryTelemetry, memoryTelemetry } from './memory-telemetry.ts';
