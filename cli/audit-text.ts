@@ -1,4 +1,4 @@
-import type { AuditReport } from '../lambdas/runtime/audit/audit.ts';
+import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
 import { clipped, table, time } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
-import { type AuditReport, createAudit } from '../lambdas/runtime/audit/audit.ts';
-import { cloudWatchQueueAges } from '../lambdas/runtime/audit/audit-queue-age.ts';
-import { repairMissing } from '../lambdas/runtime/audit/audit-repair.ts';
 import { eventBridgeRules } from '../lambdas/runtime/bus/eventbridge-rules.ts';
-import { readEntryVersions } from '../lambdas/runtime/operate/ssm-directory.ts';
+import { type AuditReport, createAudit } from '../lambdas/runtime/operations/audit/audit.ts';
+import { cloudWatchQueueAges } from '../lambdas/runtime/operations/audit/audit-queue-age.ts';
+import { repairMissing } from '../lambdas/runtime/operations/audit/audit-repair.ts';
+import { readEntryVersions } from '../lambdas/runtime/operations/ssm-directory.ts';
 import { auditText } from './audit-text.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { BEHIND_MAX_MS } from './frame/aws-clock.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { isEventId, outboxKeyOf } from '../lambdas/runtime/event-id.ts';
-import { recordOperation, requeueDead } from '../lambdas/runtime/operate/operations.ts';
+import { recordOperation, requeueDead } from '../lambdas/runtime/operations/operations.ts';
+import { isEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
 import { eventIdArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';

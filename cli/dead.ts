@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { isUnreadable, type UnreadableRow } from '../lambdas/runtime/operate/stored-rows.ts';
-import type { DeadPointer } from '../lambdas/runtime/rows.ts';
+import type { DeadPointer } from '../lambdas/runtime/store/rows.ts';
+import { isUnreadable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
 import { requeueCommand } from './dead-requeue.ts';
 import { countArgument } from './frame/arguments.ts';
 import { byCause, causesText, newest } from './frame/causes.ts';

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { isEventId } from '../lambdas/runtime/event-id.ts';
-import { discardMessage } from '../lambdas/runtime/operate/message-operations.ts';
-import { discardDead, type Note, recordOperation } from '../lambdas/runtime/operate/operations.ts';
+import { discardMessage } from '../lambdas/runtime/operations/message-operations.ts';
+import { discardDead, type Note, recordOperation } from '../lambdas/runtime/operations/operations.ts';
+import { isEventId } from '../lambdas/runtime/store/event-id.ts';
 import { reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';

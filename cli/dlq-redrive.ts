@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { type Note, recordOperation } from '../lambdas/runtime/operate/operations.ts';
-import type { Queues } from '../lambdas/runtime/operate/queues.ts';
+import { type Note, recordOperation } from '../lambdas/runtime/operations/operations.ts';
+import type { Queues } from '../lambdas/runtime/operations/queues.ts';
 import type { SweepRange } from '../lambdas/runtime/relay/sweep-range.ts';
 import { countArgument, durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';

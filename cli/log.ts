@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { isUnreadable, readOperation } from '../lambdas/runtime/operate/stored-rows.ts';
-import { type OperationRow, operationKey } from '../lambdas/runtime/rows.ts';
-import type { Table } from '../lambdas/runtime/table.ts';
+import { type OperationRow, operationKey } from '../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readOperation } from '../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../lambdas/runtime/store/table.ts';
 import { durationArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
-import { depthOf } from '../lambdas/runtime/audit/audit-verdict.ts';
-import type { ConsumerEntry } from '../lambdas/runtime/operate/directory.ts';
-import { isUnreadable, readable, type UnreadableRow } from '../lambdas/runtime/operate/stored-rows.ts';
-import type { RejectedPointer } from '../lambdas/runtime/rows.ts';
-import type { Table } from '../lambdas/runtime/table.ts';
+import { depthOf } from '../lambdas/runtime/operations/audit/audit-verdict.ts';
+import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
+import type { RejectedPointer } from '../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../lambdas/runtime/store/table.ts';
 import { countArgument } from './frame/arguments.ts';
 import { byCause, causesText, newest } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';

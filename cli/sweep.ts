@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { recordOperation } from '../lambdas/runtime/operate/operations.ts';
+import { recordOperation } from '../lambdas/runtime/operations/operations.ts';
 import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/relay/sweep-range.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';

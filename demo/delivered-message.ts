@@ -1,5 +1,5 @@
 import type { Envelope } from '../lambdas/runtime/event.ts';
-import { deliveredEvent } from '../lambdas/runtime/operate/delivered-event.ts';
+import { deliveredEvent } from '../lambdas/runtime/operations/delivered-event.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../localstack/workspace.ts';
 
 /**

@@ -3,7 +3,7 @@ import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
 import type { Order } from '../lambdas/example/orders/order.ts';
 import type { Envelope } from '../lambdas/runtime/event.ts';
-import type { InboxRow, OutboxRow } from '../lambdas/runtime/rows.ts';
+import type { InboxRow, OutboxRow } from '../lambdas/runtime/store/rows.ts';
 import type { Outputs } from '../localstack/deploy.ts';
 
 /** Which consumers must see an event, by its type: what the rules of the order system say. */

@@ -1,5 +1,5 @@
 import { isSettled, orderStatus } from '../lambdas/example/orders/order.ts';
-import { eventIdTime } from '../lambdas/runtime/event-id.ts';
+import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
 import { CONSUMERS, CONSUMERS_OF, type Consumer, emailsDue, keptCents, type Readings } from './readings.ts';
 import { isSoldOut, type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
 

@@ -2,7 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import { ParameterTier, StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
 
-/** Writes one entry of the directory: see `lambdas/runtime/operate/directory.ts`. */
+/** Writes one entry of the directory: see `lambdas/runtime/operations/directory.ts`. */
 export function directoryEntry(scope: Construct, name: string, entry: object): StringParameter {
   const text = Stack.of(scope).toJsonString(entry);
   return new StringParameter(scope, 'DirectoryEntry', {

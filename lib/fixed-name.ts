@@ -1,6 +1,6 @@
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
-import { inboxNamePath } from '../lambdas/runtime/operate/directory.ts';
+import { inboxNamePath } from '../lambdas/runtime/operations/directory.ts';
 import { consumerNameProblems } from './names.ts';
 import { unless } from './refusal.ts';
 

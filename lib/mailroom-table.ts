@@ -25,7 +25,7 @@ import {
   OUTBOX_PREFIX,
   rejectedKey,
   SWEEP_STATE_KEY,
-} from '../lambdas/runtime/rows.ts';
+} from '../lambdas/runtime/store/rows.ts';
 import { grantTableKey } from './encryption.ts';
 import { refuse } from './refusal.ts';
 

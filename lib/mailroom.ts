@@ -6,7 +6,7 @@ import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda
 import { Construct } from 'constructs';
 import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
-import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operate/directory.ts';
+import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { DeclaredEvents, publishesProblems, sourcesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { letServicesUse } from './encryption.ts';

@@ -5,7 +5,7 @@ import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeAuditConfig } from '../lambdas/runtime/config.ts';
-import { directoryPath } from '../lambdas/runtime/operate/directory.ts';
+import { directoryPath } from '../lambdas/runtime/operations/directory.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';

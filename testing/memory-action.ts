@@ -1,6 +1,6 @@
-import { itemBytes } from '../lambdas/runtime/item-size.ts';
-import { ITEM_BYTES_MAX, type TransactAction } from '../lambdas/runtime/table.ts';
-import { soleAction } from '../lambdas/runtime/table-checks.ts';
+import { itemBytes } from '../lambdas/runtime/store/item-size.ts';
+import { ITEM_BYTES_MAX, type TransactAction } from '../lambdas/runtime/store/table.ts';
+import { soleAction } from '../lambdas/runtime/store/table-checks.ts';
 import type { Attributes } from './attribute-values.ts';
 import { parseCondition } from './condition.ts';
 import type { Condition } from './condition-functions.ts';

@@ -6,7 +6,7 @@ import {
   PUT_EVENTS_ENTRIES_MAX,
 } from '../lambdas/runtime/bus/event-bus.ts';
 import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
-import { deliveredEvent } from '../lambdas/runtime/operate/delivered-event.ts';
+import { deliveredEvent } from '../lambdas/runtime/operations/delivered-event.ts';
 import { sequentialId } from './sequential-id.ts';
 import { ValidationException } from './validation-exception.ts';
 

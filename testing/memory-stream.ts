@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBRecord, AttributeValue as StreamAttribute } from 'aws-lambda';
-import { itemBytes } from '../lambdas/runtime/item-size.ts';
+import { itemBytes } from '../lambdas/runtime/store/item-size.ts';
 import { type Attributes, equal } from './attribute-values.ts';
 import { type Store, toItem } from './memory-store.ts';
 

@@ -1,7 +1,7 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
 import { ConditionFailed, MailroomError, TransactionCancelled } from '../lambdas/runtime/errors.ts';
-import { itemBytes } from '../lambdas/runtime/item-size.ts';
+import { itemBytes } from '../lambdas/runtime/store/item-size.ts';
 import type {
   EachResult,
   EachUpdate,
@@ -12,8 +12,8 @@ import type {
   Table,
   TransactAction,
   Write,
-} from '../lambdas/runtime/table.ts';
-import { assertEachUpdates, checkedAction, checkedActions } from '../lambdas/runtime/table-checks.ts';
+} from '../lambdas/runtime/store/table.ts';
+import { assertEachUpdates, checkedAction, checkedActions } from '../lambdas/runtime/store/table-checks.ts';
 import { type Attributes, byteOrder, equal } from './attribute-values.ts';
 import { assertItemBytes, judge, type Outcome, prepare } from './memory-action.ts';
 import { createStore, type KeyNames, type Store, toAttributes, toItem } from './memory-store.ts';

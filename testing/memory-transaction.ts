@@ -3,7 +3,7 @@ import {
   TRANSACTION_ACTIONS_MAX,
   TRANSACTION_BYTES_MAX,
   type TransactAction,
-} from '../lambdas/runtime/table.ts';
+} from '../lambdas/runtime/store/table.ts';
 import { judge, type Outcome, type Prepared, prepare } from './memory-action.ts';
 import { type Store, toItem } from './memory-store.ts';
 import { ValidationException } from './validation-exception.ts';

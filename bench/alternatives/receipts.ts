@@ -1,6 +1,6 @@
 import type { Clock } from '../../lambdas/runtime/clock.ts';
-import { mintToken, type RandomBytes } from '../../lambdas/runtime/event-id.ts';
-import { asRow, expiresAt, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/rows.ts';
+import { mintToken, type RandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { asRow, expiresAt, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type {
   EachResult,
   EachUpdate,
@@ -9,7 +9,7 @@ import type {
   Page,
   Table,
   TransactAction,
-} from '../../lambdas/runtime/table.ts';
+} from '../../lambdas/runtime/store/table.ts';
 
 /**
  * Marks gathered: `RECEIPT#<minute>` / a random token. An event of that minute whose id is in a receipt was published,

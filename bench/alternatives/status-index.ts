@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import { eventIdShard } from '../../lambdas/runtime/event-id.ts';
+import { eventIdShard } from '../../lambdas/runtime/store/event-id.ts';
 import { createRun, type Run, type SendingHalf } from './composed-system.ts';
 import { chunks } from './queue-delivery.ts';
 import { DAY_S, isRefused, OUTBOX, writeOrder } from './stored-outbox.ts';

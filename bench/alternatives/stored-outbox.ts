@@ -1,7 +1,7 @@
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { AttributeValue, DynamoDBRecord } from 'aws-lambda';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Run } from './composed-system.ts';
 import { DOMAIN, orderRow, type StoredEvent, storedEvent } from './workload.ts';
 

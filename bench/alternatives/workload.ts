@@ -1,6 +1,6 @@
 import type { Envelope } from '../../lambdas/runtime/event.ts';
-import { mintEventId } from '../../lambdas/runtime/event-id.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { TableShape } from '../aws/metered-aws.ts';
 import type { Workload } from './system.ts';
 

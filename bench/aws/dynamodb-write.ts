@@ -1,4 +1,4 @@
-import type { Item } from '../../lambdas/runtime/table.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Attributes } from '../../testing/attribute-values.ts';
 import { Placeholders } from '../../testing/expression-reader.ts';
 import type { Outcome, Prepared } from '../../testing/memory-action.ts';

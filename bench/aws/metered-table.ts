@@ -1,5 +1,5 @@
-import { itemBytes } from '../../lambdas/runtime/item-size.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { type Attributes, equal, order } from '../../testing/attribute-values.ts';
 import { createStore, type KeyNames, type Store, toAttributes, toItem } from '../../testing/memory-store.ts';
 import { createStream } from '../../testing/memory-stream.ts';

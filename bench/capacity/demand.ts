@@ -1,6 +1,6 @@
-import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { itemBytes } from '../../lambdas/runtime/item-size.ts';
-import { expiresAt, type OutboxRow, SCHEMA } from '../../lambdas/runtime/rows.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
+import { expiresAt, type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import { writeUnits } from '../aws/billing.ts';
 
 /** What one event asks of the table. */

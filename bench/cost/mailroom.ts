@@ -2,7 +2,6 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { z } from 'zod';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
 import {
   createConsumer,
   createOutbox,
@@ -12,8 +11,9 @@ import {
   transactional,
 } from '../../lambdas/runtime/index.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
-import { inboxHistoryKey, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/table.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import { inboxHistoryKey, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { consumerConfig, eventBridgeMessage, memoryQueue, producerConfig } from '../../testing/index.ts';
 import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';
 import type { SteadyLoad, System, Workload } from '../alternatives/system.ts';

@@ -1,6 +1,6 @@
-import { itemBytes } from '../../lambdas/runtime/item-size.ts';
 import { CONCURRENCY } from '../../lambdas/runtime/relay/relay.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { System, Workload } from '../alternatives/system.ts';
 import { START } from '../alternatives/workload.ts';
 import {

@@ -1,14 +1,14 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
-import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
-import { createDeadLetterWatch } from '../../lambdas/runtime/relay/dead-letter-watch.ts';
+import { createDeadLetterWatch } from '../../lambdas/runtime/operations/dead-letter-watch.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS, minutesToSweep } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { SCHEMA, SWEEP_STATE_KEY } from '../../lambdas/runtime/rows.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { SCHEMA, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { MeteredAws } from '../aws/metered-aws.ts';
 import { fixedRandom, RELAY_CONFIG, silent, TABLE } from './settings.ts';
 

@@ -1,4 +1,4 @@
-import { itemBytes } from '../../lambdas/runtime/item-size.ts';
+import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import type { System, Workload } from '../alternatives/system.ts';
 import { MINUTES_PER_MONTH } from '../assumptions.ts';
 import type { FigureTable } from '../part.ts';

@@ -3,9 +3,9 @@ import { BatchGetCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { systemClock } from '../../lambdas/runtime/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { inboxKey } from '../../lambdas/runtime/rows.ts';
-import type { Key } from '../../lambdas/runtime/table.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import type { Key } from '../../lambdas/runtime/store/table.ts';
 import { CONSUMER, type PlacedOrder, type Producer } from './producers.ts';
 
 /** How orders are placed. */

@@ -1,9 +1,9 @@
-import { mintEventId, mintToken, minuteOf, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { itemBytes } from '../../lambdas/runtime/item-size.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { OUTBOX_PREFIX, SCHEMA, SWEEP_STATE_KEY } from '../../lambdas/runtime/rows.ts';
-import { type Item, UPDATE_EACH_MAX } from '../../lambdas/runtime/table.ts';
+import { mintEventId, mintToken, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
+import { OUTBOX_PREFIX, SCHEMA, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
+import { type Item, UPDATE_EACH_MAX } from '../../lambdas/runtime/store/table.ts';
 import { chunks } from '../alternatives/queue-delivery.ts';
 import { createReceipt } from '../alternatives/receipts.ts';
 import { START } from '../alternatives/workload.ts';

@@ -1,6 +1,6 @@
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { itemBytes } from '../../lambdas/runtime/item-size.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { orderPlaced, ordersOutbox, RELAY_CONFIG } from './events.ts';
 
 /** What is kept of an outbox row: what changes in it. The rest is one of a few templates. */

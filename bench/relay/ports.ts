@@ -4,7 +4,7 @@ import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
 import { type Clock, systemClock } from '../../lambdas/runtime/clock.ts';
 import { readRelayConfig } from '../../lambdas/runtime/config.ts';
-import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 
 /** What the relay's functions are made of, made as `lambdas/relay-*\/handler.ts` make it, and the clients themselves. */
 export function relayPorts() {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { isEventId } from '../../lambdas/runtime/event-id.ts';
+import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

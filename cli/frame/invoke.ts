@@ -1,7 +1,7 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
 import type { Check, CheckRequest } from '../../lambdas/runtime/consume/check-messages.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 
 /** The most bytes of one invocation that is waited for (Lambda quotas: 6 MB), less room for what is around the bodies. */
 const PAYLOAD_MAX_BYTES = 5_500_000;

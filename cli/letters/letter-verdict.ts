@@ -1,16 +1,17 @@
 import type { Check } from '../../lambdas/runtime/consume/check-messages.ts';
-import { TOO_OLD } from '../../lambdas/runtime/consume/inbox-conditions.ts';
-import { shortestRetentionDays } from '../../lambdas/runtime/consume/inbox-history.ts';
-import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
-import { inboxState } from '../../lambdas/runtime/operate/inbox-state.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { TOO_OLD } from '../../lambdas/runtime/store/inbox-conditions.ts';
+import { shortestRetentionDays } from '../../lambdas/runtime/store/inbox-history.ts';
+import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import {
-  isUnreadable,
-  readOutboxRow,
-  type UnreadableRow,
-} from '../../lambdas/runtime/operate/stored-rows.ts';
-import { asRow, type InboxHistory, type InboxRow, inboxHistoryKey } from '../../lambdas/runtime/rows.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+  asRow,
+  type InboxHistory,
+  type InboxRow,
+  inboxHistoryKey,
+} from '../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readOutboxRow, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import type { DeadItem, DeathPlace } from './letters.ts';
 import { rangeOf } from './stream-letter.ts';

@@ -1,16 +1,16 @@
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { parseJson } from '../../lambdas/runtime/json-depth.ts';
-import { deliveredEventId } from '../../lambdas/runtime/operate/delivered-event.ts';
-import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
-import type { Letter, Queues } from '../../lambdas/runtime/operate/queues.ts';
+import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { Letter, Queues } from '../../lambdas/runtime/operations/queues.ts';
+import { type DeadPointer, type InboxRow, inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
   readInboxRow,
   type UnreadableRow,
-} from '../../lambdas/runtime/operate/stored-rows.ts';
-import { type DeadPointer, type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+} from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { readDeadPointers } from '../reading/dead-reader.ts';
 import { type QueuePlace, queuePlaces } from '../reading/place.ts';
 import { unreadableText } from '../reading/row-text.ts';

@@ -1,19 +1,19 @@
-import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import {
   markResent,
   type Note,
   type OperationDeps,
   requeueDead,
-} from '../../lambdas/runtime/operate/operations.ts';
-import type { Queues } from '../../lambdas/runtime/operate/queues.ts';
+} from '../../lambdas/runtime/operations/operations.ts';
+import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
+import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
   readInboxRow,
   readOutboxRow,
-} from '../../lambdas/runtime/operate/stored-rows.ts';
-import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
-import { inboxKey } from '../../lambdas/runtime/rows.ts';
+} from '../../lambdas/runtime/store/stored-rows.ts';
 import type { QueuePlace } from '../reading/place.ts';
 import { type DeadItem, inboxId } from './letters.ts';
 import type { Fate, Redriver } from './redrive-steps.ts';

@@ -1,6 +1,6 @@
-import { readDeadPointer, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
-import { type DeadPointer, deadKey } from '../../lambdas/runtime/rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/table.ts';
+import { type DeadPointer, deadKey } from '../../lambdas/runtime/store/rows.ts';
+import { readDeadPointer, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, type Found, readPartition } from './rows-reader.ts';
 
 /** The pointers at the DEAD events. @param max - at most this many of one shard */

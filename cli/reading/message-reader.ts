@@ -1,19 +1,19 @@
-import { type InboxState, inboxState } from '../../lambdas/runtime/operate/inbox-state.ts';
-import {
-  isUnreadable,
-  readFailedHint,
-  readInboxRow,
-  readRejectedPointer,
-  type UnreadableRow,
-} from '../../lambdas/runtime/operate/stored-rows.ts';
+import { type InboxState, inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import {
   failedKey,
   type InboxRow,
   inboxKey,
   type RejectedPointer,
   rejectedKey,
-} from '../../lambdas/runtime/rows.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+} from '../../lambdas/runtime/store/rows.ts';
+import {
+  isUnreadable,
+  readFailedHint,
+  readInboxRow,
+  readRejectedPointer,
+  type UnreadableRow,
+} from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, type Found, readPartition } from './rows-reader.ts';
 
 /** A message that waits for its next attempt: it failed, or its worker left it unfinished; or nobody can read its row. */

@@ -1,6 +1,6 @@
-import type { QueueDepth, Queues } from '../../lambdas/runtime/operate/queues.ts';
-import { readable, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
-import type { DeadPointer, RejectedPointer } from '../../lambdas/runtime/rows.ts';
+import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
+import type { DeadPointer, RejectedPointer } from '../../lambdas/runtime/store/rows.ts';
+import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { QueuePlace } from './place.ts';
 
 /** What lies in one of the places where a message is dead. Times are epoch milliseconds. */

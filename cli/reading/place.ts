@@ -1,6 +1,6 @@
 import pMap from 'p-map';
-import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operate/directory.ts';
-import type { Letter, Queues } from '../../lambdas/runtime/operate/queues.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { Letter, Queues } from '../../lambdas/runtime/operations/queues.ts';
 
 /**
  * A queue in which a message is dead: what the stream mapping gave up on (`stream`), what a rule could not deliver

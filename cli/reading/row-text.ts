@@ -1,4 +1,4 @@
-import type { InboxRow } from '../../lambdas/runtime/rows.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 
 /** How a claim that is over left its message, for people: `ran out of time; 2 claims in a row were left unfinished`. */
 export function unfinishedText({ unfinished = 0, outOfTime }: InboxRow): string {

@@ -1,10 +1,10 @@
 import pMap from 'p-map';
-import { minuteOf } from '../../lambdas/runtime/event-id.ts';
-import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { sweepStateOf } from '../../lambdas/runtime/relay/sweep-state.ts';
-import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/rows.ts';
-import type { Item, Query, Table } from '../../lambdas/runtime/table.ts';
+import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
+import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
+import type { Item, Query, Table } from '../../lambdas/runtime/store/table.ts';
 
 /** How many partitions are read at once: enough to be quick, few enough not to be throttled by a small table. */
 const AT_ONCE = 32;

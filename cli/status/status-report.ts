@@ -1,7 +1,6 @@
-import { depthOf } from '../../lambdas/runtime/audit/audit-verdict.ts';
-import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operate/directory.ts';
-import type { Queues } from '../../lambdas/runtime/operate/queues.ts';
-import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/operate/stored-rows.ts';
+import { depthOf } from '../../lambdas/runtime/operations/audit/audit-verdict.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { pendingSince } from '../../lambdas/runtime/relay/pending-row.ts';
 import {
   MINUTE_MS,
@@ -9,8 +8,9 @@ import {
   SWEEP_AGE_MAX_MS,
   youngestMinutes,
 } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { outboxPartition, unsettledKey } from '../../lambdas/runtime/rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/table.ts';
+import { outboxPartition, unsettledKey } from '../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { readDeadPointers } from '../reading/dead-reader.ts';
 import { readRejected, readWaiting } from '../reading/message-reader.ts';
 import { queuePlaces } from '../reading/place.ts';

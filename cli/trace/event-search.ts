@@ -1,5 +1,5 @@
-import type { Directory } from '../../lambdas/runtime/operate/directory.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
 import { envelopeOf, storedEventId } from './trace-reader.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import { isEventId } from '../../lambdas/runtime/event-id.ts';
+import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { durationArgument } from '../frame/arguments.ts';
 import { BEHIND_MAX_MS } from '../frame/aws-clock.ts';
 import { duration } from '../frame/output.ts';

@@ -1,9 +1,9 @@
-import { TOO_OLD } from '../../lambdas/runtime/consume/inbox-conditions.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/operate/directory.ts';
-import { type InboxState, inboxState, isOverdue } from '../../lambdas/runtime/operate/inbox-state.ts';
-import { readable } from '../../lambdas/runtime/operate/stored-rows.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
+import { TOO_OLD } from '../../lambdas/runtime/store/inbox-conditions.ts';
+import { type InboxState, inboxState, isOverdue } from '../../lambdas/runtime/store/inbox-state.ts';
+import { type InboxRow, inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, time } from '../frame/output.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
 import { unfinishedText } from '../reading/row-text.ts';

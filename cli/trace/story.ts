@@ -1,5 +1,5 @@
-import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
-import type { EffectRow, InboxRow, OutboxRow } from '../../lambdas/runtime/rows.ts';
+import type { EffectRow, InboxRow, OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, time } from '../frame/output.ts';
 import { unfinishedText, unreadableText } from '../reading/row-text.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';

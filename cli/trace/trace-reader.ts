@@ -1,11 +1,23 @@
-import { depthOf } from '../../lambdas/runtime/audit/audit-verdict.ts';
 import { isTime } from '../../lambdas/runtime/clock.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
-import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
 import { parseJson } from '../../lambdas/runtime/json-depth.ts';
-import { deliveredEventId } from '../../lambdas/runtime/operate/delivered-event.ts';
-import { type ConsumerEntry, consumersOf, type Directory } from '../../lambdas/runtime/operate/directory.ts';
-import type { Letter, QueueDepth, Queues } from '../../lambdas/runtime/operate/queues.ts';
+import { depthOf } from '../../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
+import {
+  type ConsumerEntry,
+  consumersOf,
+  type Directory,
+} from '../../lambdas/runtime/operations/directory.ts';
+import type { Letter, QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import {
+  type EffectRow,
+  failedKey,
+  type InboxRow,
+  inboxKey,
+  type OutboxRow,
+} from '../../lambdas/runtime/store/rows.ts';
 import {
   readable,
   readEffectRow,
@@ -13,16 +25,8 @@ import {
   readInboxRow,
   readOutboxRow,
   type UnreadableRow,
-} from '../../lambdas/runtime/operate/stored-rows.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import {
-  type EffectRow,
-  failedKey,
-  type InboxRow,
-  inboxKey,
-  type OutboxRow,
-} from '../../lambdas/runtime/rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/table.ts';
+} from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { consumerPlace, peek, type QueuePlace, rulePlace } from '../reading/place.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
 

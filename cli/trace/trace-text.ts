@@ -1,6 +1,6 @@
-import { isEventId } from '../../lambdas/runtime/event-id.ts';
-import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/operate/stored-rows.ts';
-import type { InboxRow, OutboxRow } from '../../lambdas/runtime/rows.ts';
+import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow, OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, table } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';

@@ -1,6 +1,6 @@
-import { readable } from '../../lambdas/runtime/operate/stored-rows.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import type { Key } from '../../lambdas/runtime/table.ts';
+import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Key } from '../../lambdas/runtime/store/table.ts';
 import { clipped, duration, time } from '../frame/output.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
 import { unreadableText } from '../reading/row-text.ts';

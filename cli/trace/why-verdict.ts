@@ -1,4 +1,4 @@
-import { isUnreadable } from '../../lambdas/runtime/operate/stored-rows.ts';
+import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration } from '../frame/output.ts';
 import { shell } from '../frame/shell.ts';
 import { STUCK_MS } from '../status/status-report.ts';

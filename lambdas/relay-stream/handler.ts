@@ -3,8 +3,8 @@ import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { eventBridgeBus } from '../runtime/bus/eventbridge-bus.ts';
 import { clientSettings } from '../runtime/client-settings.ts';
 import { readRelayConfig } from '../runtime/config.ts';
-import { dynamoTable } from '../runtime/dynamo-table.ts';
 import { createRelayStream } from '../runtime/relay/relay-stream.ts';
+import { dynamoTable } from '../runtime/store/dynamo-table.ts';
 
 const config = readRelayConfig(process.env);
 

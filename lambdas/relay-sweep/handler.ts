@@ -5,11 +5,11 @@ import { SSMClient } from '@aws-sdk/client-ssm';
 import { eventBridgeBus } from '../runtime/bus/eventbridge-bus.ts';
 import { clientSettings } from '../runtime/client-settings.ts';
 import { readRelayConfig } from '../runtime/config.ts';
-import { dynamoTable } from '../runtime/dynamo-table.ts';
-import { sqsQueues } from '../runtime/operate/sqs-queues.ts';
-import { readDirectory } from '../runtime/operate/ssm-directory.ts';
-import { createDeadLetterWatch } from '../runtime/relay/dead-letter-watch.ts';
+import { createDeadLetterWatch } from '../runtime/operations/dead-letter-watch.ts';
+import { sqsQueues } from '../runtime/operations/sqs-queues.ts';
+import { readDirectory } from '../runtime/operations/ssm-directory.ts';
 import { createRelaySweep } from '../runtime/relay/relay-sweep.ts';
+import { dynamoTable } from '../runtime/store/dynamo-table.ts';
 
 const config = readRelayConfig(process.env);
 const table = dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName });

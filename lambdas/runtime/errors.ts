@@ -1,5 +1,5 @@
 import { DELAY_MAX_MS } from './consume/retry-schedule.ts';
-import type { Item } from './table.ts';
+import type { Item } from './store/table.ts';
 
 /**
  * The base of every error that Mailroom throws. Errors are told apart by `code`, never by `instanceof`: a

@@ -24,7 +24,6 @@ export {
 export type { JsonOf } from './consume/json-of.ts';
 export type { Queue } from './consume/queue.ts';
 export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
-export { type DynamoTableDeps, dynamoTable } from './dynamo-table.ts';
 export {
   AlreadyProcessed,
   type CancellationReason,
@@ -50,10 +49,9 @@ export {
   type EventRef,
   type ReceivedEvent,
 } from './event.ts';
-export { eventIdTime, isEventId, type RandomBytes } from './event-id.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
+export type { DeadLetterWatch } from './operations/dead-letter-watch.ts';
 export type { Redact } from './redaction.ts';
-export type { DeadLetterWatch } from './relay/dead-letter-watch.ts';
 export type { RelayHandlerDeps } from './relay/relay.ts';
 export { createRelayStream } from './relay/relay-stream.ts';
 export {
@@ -63,7 +61,9 @@ export {
   type SweepReport,
 } from './relay/relay-sweep.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
-export type { OutboxRow, OutboxStatus } from './rows.ts';
+export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
+export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
+export type { OutboxRow, OutboxStatus } from './store/rows.ts';
 export type {
   ConditionCheck,
   Delete,
@@ -81,7 +81,7 @@ export type {
   TransactAction,
   Update,
   Write,
-} from './table.ts';
+} from './store/table.ts';
 export { type MetricName, powertoolsTelemetry, type Telemetry } from './telemetry.ts';
 export {
   type CausingEvent,

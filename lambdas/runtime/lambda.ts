@@ -5,8 +5,8 @@ import { readConsumerConfig, readProducerConfig } from './config.ts';
 import { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
-import { dynamoTable } from './dynamo-table.ts';
-import type { Table } from './table.ts';
+import { dynamoTable } from './store/dynamo-table.ts';
+import type { Table } from './store/table.ts';
 import { createOutbox, type Outbox } from './write/outbox.ts';
 
 /** What the handlers of a deployed consumer may be made with. */

@@ -1,7 +1,7 @@
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from 'vitest';
 import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
-import { readDirectory } from '../../lambdas/runtime/operate/ssm-directory.ts';
+import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
 
 const ACCOUNT = '111122223333';
 const QUEUE = `https://sqs.eu-west-1.amazonaws.com/${ACCOUNT}/payments`;

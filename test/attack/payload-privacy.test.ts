@@ -8,8 +8,8 @@ import { eventReports, traceText, verdictText } from '../../cli/trace/trace-text
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type AnyEventDefinition, defineEvent } from '../../lambdas/runtime/event.ts';
-import { mintEventId } from '../../lambdas/runtime/event-id.ts';
 import { PoisonMessage, type Redact, RetryLater } from '../../lambdas/runtime/index.ts';
+import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { powertoolsTelemetry, type Telemetry } from '../../lambdas/runtime/telemetry.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../testing/index.ts';

@@ -1,6 +1,6 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import {
   deadKey,
   effectKey,
@@ -8,8 +8,8 @@ import {
   inboxKey,
   operationKey,
   rejectedKey,
-} from '../../lambdas/runtime/rows.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+} from '../../lambdas/runtime/store/rows.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { mailroomAt } from '../local/support/mailroom.ts';
 import { smallMailroom } from '../local/support/small-mailroom.ts';
 import { ACTS, FORGED, hostile } from './hostile-text.ts';

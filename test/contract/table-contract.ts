@@ -1,4 +1,4 @@
-import type { Table } from '../../lambdas/runtime/table.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { type Differences, describeCases, type Subject } from './cases.ts';
 import { conditionCases } from './table-conditions.ts';
 import { queryCases } from './table-queries.ts';

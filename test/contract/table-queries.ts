@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Item, Query, Table } from '../../lambdas/runtime/table.ts';
+import type { Item, Query, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
 
 const REFUSED: readonly (readonly [title: string, query: Query, error: object])[] = [

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Item, Table, TransactAction, Write } from '../../lambdas/runtime/table.ts';
+import type { Item, Table, TransactAction, Write } from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
 
 export const KEY = { PK: 'REFUSAL', SK: 'ITEM' };

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { type Table, TRANSACTION_ACTIONS_MAX, type TransactAction } from '../../lambdas/runtime/table.ts';
+import {
+  type Table,
+  TRANSACTION_ACTIONS_MAX,
+  type TransactAction,
+} from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
 
 const put = (PK: string, SK: string, rest = {}): TransactAction => ({ Put: { Item: { PK, SK, ...rest } } });

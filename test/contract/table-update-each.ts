@@ -1,5 +1,10 @@
 import { expect } from 'vitest';
-import { type EachUpdate, type Item, type Table, UPDATE_EACH_MAX } from '../../lambdas/runtime/table.ts';
+import {
+  type EachUpdate,
+  type Item,
+  type Table,
+  UPDATE_EACH_MAX,
+} from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
 
 /** Batches of independent conditional updates. */

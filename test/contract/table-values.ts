@@ -1,6 +1,6 @@
 import { NumberValueImpl as NumberValue } from '@aws-sdk/util-dynamodb';
 import { expect } from 'vitest';
-import type { Item, Table } from '../../lambdas/runtime/table.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
 import { KEY, refuses } from './table-refusals.ts';
 

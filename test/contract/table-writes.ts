@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Table } from '../../lambdas/runtime/table.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
 
 const SK = 'ITEM';

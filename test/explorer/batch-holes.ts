@@ -1,4 +1,4 @@
-import type { Update } from '../../lambdas/runtime/table.ts';
+import type { Update } from '../../lambdas/runtime/store/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 import { tamperedTable } from './tampered-table.ts';

@@ -1,5 +1,5 @@
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { inboxKey } from '../../lambdas/runtime/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import {
   type ConsumerWorld,

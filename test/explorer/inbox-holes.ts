@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
-import type { Table, Update } from '../../lambdas/runtime/table.ts';
+import type { Table, Update } from '../../lambdas/runtime/store/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 import { setsStatus, type TableTamper, tamperedTable, withCondition } from './tampered-table.ts';

@@ -11,10 +11,10 @@ import {
   discardMessage,
   type Resolution,
   resolveMessage,
-} from '../../lambdas/runtime/operate/message-operations.ts';
-import type { OperationDeps } from '../../lambdas/runtime/operate/operations.ts';
-import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/table.ts';
+} from '../../lambdas/runtime/operations/message-operations.ts';
+import type { OperationDeps } from '../../lambdas/runtime/operations/operations.ts';
+import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Commit } from '../../lambdas/runtime/write/outbox.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import {

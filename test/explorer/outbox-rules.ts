@@ -1,4 +1,4 @@
-import { asRow, OUTBOX_PREFIX, type OutboxRow } from '../../lambdas/runtime/rows.ts';
+import { asRow, OUTBOX_PREFIX, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from '../../testing/explorer/watched-table.ts';
 
 /** Who acts on outbox rows: `stream` actors may use a row's born lease, an `operator` may requeue. */

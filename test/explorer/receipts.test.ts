@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ReceiptOptions, receiptTable } from '../../bench/alternatives/receipts.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
-import type { EachUpdate, Item, Table } from '../../lambdas/runtime/table.ts';
+import type { EachUpdate, Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Actor, Budget } from '../../testing/explorer/actor.ts';
 import {
   exploreScenario,

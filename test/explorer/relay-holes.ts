@@ -1,6 +1,6 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
-import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import type { Budget } from '../../testing/explorer/actor.ts';
 import type { Tamper } from './relay-world.ts';
 import {

@@ -4,10 +4,10 @@ import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import { isTransactionCancelled } from '../../lambdas/runtime/errors.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { requeueDead } from '../../lambdas/runtime/operate/operations.ts';
+import { requeueDead } from '../../lambdas/runtime/operations/operations.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import {
   asRow,
   deadKey,
@@ -16,8 +16,8 @@ import {
   outboxPartition,
   SCHEMA,
   SWEEP_STATE_KEY,
-} from '../../lambdas/runtime/rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/table.ts';
+} from '../../lambdas/runtime/store/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import { digest } from '../../testing/explorer/digest.ts';

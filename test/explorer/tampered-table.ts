@@ -1,4 +1,11 @@
-import type { EachUpdate, Item, Query, Table, TransactAction, Update } from '../../lambdas/runtime/table.ts';
+import type {
+  EachUpdate,
+  Item,
+  Query,
+  Table,
+  TransactAction,
+  Update,
+} from '../../lambdas/runtime/store/table.ts';
 
 /** What is changed between the code and its table: a rule is taken away from a request, or from an answer. */
 export interface TableTamper {

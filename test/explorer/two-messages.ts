@@ -1,7 +1,7 @@
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/event.ts';
-import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/rows.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Budget } from '../../testing/explorer/actor.ts';
 import {
   type ConsumerWorld,

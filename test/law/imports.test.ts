@@ -59,8 +59,8 @@ describe('the imports of a file', () => {
   const of = (text: string) => importsIn('lib/names.ts', text);
 
   test('are read in every form that the code has', () => {
-    expect(of("import { a, type B, c as d } from '../lambdas/runtime/rows.ts';\n")).toEqual([
-      { from: 'lib/names.ts', to: 'lambdas/runtime/rows.ts', values: ['a', 'c'], typeOnly: false },
+    expect(of("import { a, type B, c as d } from '../lambdas/runtime/store/rows.ts';\n")).toEqual([
+      { from: 'lib/names.ts', to: 'lambdas/runtime/store/rows.ts', values: ['a', 'c'], typeOnly: false },
     ]);
     expect(of("import {\n  a,\n  b,\n} from './mailroom.ts';")).toMatchObject([{ values: ['a', 'b'] }]);
     expect(of("import type { A } from './mailroom.ts';")).toMatchObject([{ values: [], typeOnly: true }]);

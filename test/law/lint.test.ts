@@ -43,12 +43,12 @@ const REFUSED: readonly (readonly [file: string, imported: string])[] = [
 const ALLOWED: readonly (readonly [file: string, imported: string])[] = [
   ['lambdas/example/a.ts', '../runtime/event.ts'],
   ['lambdas/runtime/a.ts', '@aws-sdk/lib-dynamodb'],
-  ['testing/a.ts', '../lambdas/runtime/table.ts'],
+  ['testing/a.ts', '../lambdas/runtime/store/table.ts'],
   ['testing/a.ts', './memory-table.ts'],
-  ['lib/a.ts', '../lambdas/runtime/rows.ts'],
+  ['lib/a.ts', '../lambdas/runtime/store/rows.ts'],
   ['lib/a.ts', 'aws-cdk-lib'],
   ['lib/example/a.ts', '../../lambdas/example/events.ts'],
-  ['cli/a.ts', '../lambdas/runtime/rows.ts'],
+  ['cli/a.ts', '../lambdas/runtime/store/rows.ts'],
   ['demo/a.ts', '../localstack/engine.ts'],
   ['test/a.ts', '../lib/mailroom.ts'],
 ];

@@ -2,11 +2,11 @@ import { InvokeCommand, LambdaClient, paginateListFunctions } from '@aws-sdk/cli
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { expect, test } from 'vitest';
 import { CONSUMERS_OF, type Consumer } from '../../demo/readings.ts';
-import type { AuditSummary } from '../../lambdas/runtime/audit/audit-handler.ts';
-import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { declaredSince } from '../../lambdas/runtime/operate/directory.ts';
-import { readEntryVersions } from '../../lambdas/runtime/operate/ssm-directory.ts';
-import { inboxKey } from '../../lambdas/runtime/rows.ts';
+import type { AuditSummary } from '../../lambdas/runtime/operations/audit/audit-handler.ts';
+import { declaredSince } from '../../lambdas/runtime/operations/directory.ts';
+import { readEntryVersions } from '../../lambdas/runtime/operations/ssm-directory.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { message, only, placeOrder, put, settled, tableName } from './support/order-system.ts';
 
 const lambda = new LambdaClient({});

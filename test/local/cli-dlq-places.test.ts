@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { startMove } from '../../cli/letters/move-task.ts';
-import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { eventually } from './support/eventually.ts';
 import { byId, consumerOf, directory, queues, seeing, sqs } from './support/letters.ts';
 import { mailroom } from './support/mailroom.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../demo/delivered-message.ts';
-import { mintEventId } from '../../lambdas/runtime/event-id.ts';
+import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
 import { charges, message, partition, put } from './support/order-system.ts';

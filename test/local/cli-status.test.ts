@@ -1,6 +1,6 @@
 import { expect, inject, it } from 'vitest';
 import { asDelivered } from '../../demo/delivered-message.ts';
-import { mintEventId } from '../../lambdas/runtime/event-id.ts';
+import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom, mailroomUntil } from './support/mailroom.ts';
 import { paperOrder } from './support/paper-order.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/index.ts';
-import { deadKey, failedKey, inboxKey, rejectedKey } from '../../lambdas/runtime/rows.ts';
+import { deadKey, failedKey, inboxKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
 import { mailroomAt } from './support/mailroom.ts';
 import { SMALL_SOURCE, smallMailroom } from './support/small-mailroom.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
-import { SWEEP_STATE_KEY } from '../../lambdas/runtime/rows.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
 import { mailroom } from './support/mailroom.ts';
 import { get } from './support/order-system.ts';
 import { forgottenEvent } from './support/stuck-events.ts';

@@ -1,6 +1,6 @@
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
-import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/event-id.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { eventually } from './support/eventually.ts';
 import { failedMessage } from './support/failed-message.ts';
 import { mailroom } from './support/mailroom.ts';

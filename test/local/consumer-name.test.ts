@@ -3,7 +3,7 @@ import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { App, LegacyStackSynthesizer, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { expect, inject, test } from 'vitest';
-import { inboxNamePath } from '../../lambdas/runtime/operate/directory.ts';
+import { inboxNamePath } from '../../lambdas/runtime/operations/directory.ts';
 import { fixName } from '../../lib/fixed-name.ts';
 import { eventually } from './support/eventually.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import * as z from 'zod/mini';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { defineEvent, type Envelope, type OutboxRow } from '../../lambdas/runtime/index.ts';
-import { inboxKey, SCHEMA } from '../../lambdas/runtime/rows.ts';
+import { inboxKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import { listenTo } from './support/bus-listener.ts';
 import { eventually } from './support/eventually.ts';
 import {

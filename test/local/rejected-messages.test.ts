@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { PaymentCaptured } from '../../lambdas/example/events.ts';
 import { orderKey, orderRow } from '../../lambdas/example/orders/order.ts';
-import { mintEventId } from '../../lambdas/runtime/event-id.ts';
+import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { eventually } from './support/eventually.ts';
 import {
   bankRequests,

@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 /** The audit: what it calls missing. */
 export const auditVerdictMutants: readonly Mutant[] = [
-  ...mutantsOf('audit/audit-verdict.ts', unit('audit-verdict'), [
+  ...mutantsOf('operations/audit/audit-verdict.ts', unit('audit-verdict'), [
     {
       rule: 'an event with a dead letter is not missing',
       from: 'if (letters.eventIds.has(event.eventId)) return',
@@ -111,7 +111,7 @@ export const auditVerdictMutants: readonly Mutant[] = [
       killers: unit('audit'),
     },
   ]),
-  ...mutantsOf('audit/audit-declaration.ts', unit('audit-declaration', 'audit-verdict'), [
+  ...mutantsOf('operations/audit/audit-declaration.ts', unit('audit-declaration', 'audit-verdict'), [
     {
       rule: 'a rule that was changed matches only a minute later',
       from: 'since + RULE_DELAY_MS',

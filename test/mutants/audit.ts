@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 /** The audit: what it reads and reports. */
 export const auditMutants: readonly Mutant[] = [
-  ...mutantsOf('audit/audit-walk.ts', unit('audit', 'audit-verdict'), [
+  ...mutantsOf('operations/audit/audit-walk.ts', unit('audit', 'audit-verdict'), [
     {
       rule: 'an event minted before the range is left out',
       from: 'mintedAt < since ||',
@@ -50,14 +50,14 @@ export const auditMutants: readonly Mutant[] = [
       to: '',
     },
   ]),
-  ...mutantsOf('audit/audit-ledger.ts', unit('audit'), [
+  ...mutantsOf('operations/audit/audit-ledger.ts', unit('audit'), [
     {
       rule: 'an audit that does not add up fails',
       from: 'if (sum === expected)',
       to: 'if (true)',
     },
   ]),
-  ...mutantsOf('audit/audit.ts', unit('audit', 'audit-verdict'), [
+  ...mutantsOf('operations/audit/audit.ts', unit('audit', 'audit-verdict'), [
     {
       rule: 'a message is overdue only after the grace period',
       from: 'overdueAt: startedAt - graceMs',
@@ -75,7 +75,7 @@ export const auditMutants: readonly Mutant[] = [
       to: '(endsBy - startedAt)',
     },
   ]),
-  ...mutantsOf('audit/audit-doubles.ts', unit('audit'), [
+  ...mutantsOf('operations/audit/audit-doubles.ts', unit('audit'), [
     {
       rule: 'events without a cause are not doubled',
       from: "if (typeof causationId !== 'string') return;",
@@ -102,7 +102,7 @@ export const auditMutants: readonly Mutant[] = [
       to: '[source, type, aggregateId, sequence',
     },
   ]),
-  ...mutantsOf('audit/audit-handler.ts', unit('audit-handler'), [
+  ...mutantsOf('operations/audit/audit-handler.ts', unit('audit-handler'), [
     {
       rule: 'the scheduled audit leaves the youngest events to its next run',
       from: 'until: now - YOUNGEST_MS',
@@ -119,7 +119,7 @@ export const auditMutants: readonly Mutant[] = [
       to: 'context.getRemainingTimeInMillis()',
     },
   ]),
-  ...mutantsOf('audit/audit-queue-age.ts', unit('audit-queue-age'), [
+  ...mutantsOf('operations/audit/audit-queue-age.ts', unit('audit-queue-age'), [
     {
       rule: 'the oldest message is at least as old as the receives of a message can last',
       from: 'Math.min(at.getTime() - ageS * 1_000, now - (await receivesMs(url)))',
@@ -153,7 +153,7 @@ export const auditMutants: readonly Mutant[] = [
       to: "{ source: [...typesOf.keys()], 'detail-type': patterns.flatMap((one) => one['detail-type']) }",
     },
   ]),
-  ...mutantsOf('audit/audit-drift.ts', unit('audit-drift'), [
+  ...mutantsOf('operations/audit/audit-drift.ts', unit('audit-drift'), [
     {
       rule: 'a rule with another target has drifted',
       from: 'queue === undefined || deployed.targets.includes(queue.arn)',
@@ -165,7 +165,7 @@ export const auditMutants: readonly Mutant[] = [
       to: 'true ?',
     },
   ]),
-  ...mutantsOf('audit/audit-repair.ts', unit('audit-repair'), [
+  ...mutantsOf('operations/audit/audit-repair.ts', unit('audit-repair'), [
     {
       rule: 'a repair sends an event only to the consumer that misses it',
       from: 'missing.filter((event) => event.consumer === consumer.name)',

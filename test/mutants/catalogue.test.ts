@@ -23,7 +23,7 @@ describe('each mutant', () => {
 describe('a mutant', () => {
   const mutant = (change: Partial<Mutant>): Mutant => ({
     rule: 'a row is due when its lease has ended',
-    file: 'lambdas/runtime/rows.ts',
+    file: 'lambdas/runtime/store/rows.ts',
     from: 'if (leaseUntil < now) return row;',
     to: 'return row;',
     killers: ['test/mutants/catalogue.test.ts'],
@@ -41,7 +41,7 @@ describe('a mutant', () => {
     ['ambiguous', 2, 'if (leaseUntil < now) return row; if (leaseUntil < now) return row;'],
   ])('whose text is %s is named in the error', (_how, times, source) => {
     expect(() => mutated(source, mutant({}))).toThrow(
-      `"a row is due when its lease has ended" replaces a text that occurs ${times} times in lambdas/runtime/rows.ts`,
+      `"a row is due when its lease has ended" replaces a text that occurs ${times} times in lambdas/runtime/store/rows.ts`,
     );
   });
 

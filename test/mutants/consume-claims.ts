@@ -3,7 +3,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 /** The inbox: claiming a message, and what a claim counts. */
 export const consumeClaimMutants: readonly Mutant[] = [
   ...mutantsOf(
-    'consume/inbox-claim.ts',
+    'store/inbox-claim.ts',
     unit(
       'inbox-claim',
       'consumer-fences',
@@ -137,7 +137,7 @@ export const consumeClaimMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('consume/inbox-history.ts', unit('inbox-history'), [
+  ...mutantsOf('store/inbox-history.ts', unit('inbox-history'), [
     {
       rule: 'the history of an inbox is read strongly consistently',
       from: 'table.get(inboxHistoryKey(consumer), { consistent: true })',

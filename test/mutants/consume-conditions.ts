@@ -3,7 +3,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 /** The inbox: who may have a message, and what a row that says no means. */
 export const consumeConditionMutants: readonly Mutant[] = [
   ...mutantsOf(
-    'consume/inbox-conditions.ts',
+    'store/inbox-conditions.ts',
     unit(
       'inbox-claim',
       'consumer-fences',

@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 /** The inbox: what becomes of a message that somebody has. */
 export const consumeTransitionMutants: readonly Mutant[] = [
-  ...mutantsOf('consume/inbox-row.ts', unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits'), [
+  ...mutantsOf('store/inbox-row.ts', unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits'), [
     {
       rule: 'a transition is written only under its claim',
       from: 'ConditionExpression: MINE,',
@@ -25,7 +25,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'consume/inbox-lease.ts',
+    'store/inbox-lease.ts',
     unit('inbox-lease', 'consumer-fences', 'consumer-lost-answers', 'consumer-leases', 'consumer-effects'),
     [
       {
@@ -96,7 +96,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'consume/inbox-completion.ts',
+    'store/inbox-completion.ts',
     unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits', 'consumer-transactional'),
     [
       {
@@ -152,7 +152,7 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('consume/inbox-rejection.ts', unit('consumer-fences', 'consumer-poison', 'consumer-retries'), [
+  ...mutantsOf('store/inbox-rejection.ts', unit('consumer-fences', 'consumer-poison', 'consumer-retries'), [
     {
       rule: 'a rejection is written only under its claim',
       from: '{ ...update, ConditionExpression: MINE }',

@@ -2,7 +2,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 /** What an operator does to events and messages. */
 export const operateMutants: readonly Mutant[] = [
-  ...mutantsOf('operate/operations.ts', unit('operations'), [
+  ...mutantsOf('operations/operations.ts', unit('operations'), [
     {
       rule: 'only a DEAD event is requeued',
       from: "REMOVE deadAt`, ConditionExpression: '#status = :DEAD'",
@@ -60,7 +60,7 @@ export const operateMutants: readonly Mutant[] = [
       to: 'isTransactionCancelled(error)',
     },
   ]),
-  ...mutantsOf('operate/inbox-state.ts', unit('audit-verdict', 'audit'), [
+  ...mutantsOf('store/inbox-state.ts', unit('audit-verdict', 'audit'), [
     {
       rule: 'a worker may work until its function is stopped',
       from: 'Math.max(leaseUntil ?? claimedAt, endsBy) < at',
@@ -72,7 +72,7 @@ export const operateMutants: readonly Mutant[] = [
       to: 'return false;',
     },
   ]),
-  ...mutantsOf('operate/message-operations.ts', unit('message-operations'), [
+  ...mutantsOf('operations/message-operations.ts', unit('message-operations'), [
     {
       rule: 'a message is resolved only as it was seen: its status',
       from: "'#status = :seenStatus'",
@@ -125,7 +125,7 @@ export const operateMutants: readonly Mutant[] = [
       to: 'await deps.table.get(key)',
     },
   ]),
-  ...mutantsOf('operate/directory.ts', unit('audit'), [
+  ...mutantsOf('operations/directory.ts', unit('audit'), [
     {
       rule: 'a consumer must see the events of its sources only',
       from: 'event.source === source &&',
@@ -137,7 +137,7 @@ export const operateMutants: readonly Mutant[] = [
       to: '',
     },
   ]),
-  ...mutantsOf('operate/sqs-queues.ts', unit('sqs-queues'), [
+  ...mutantsOf('operations/sqs-queues.ts', unit('sqs-queues'), [
     {
       rule: 'a receive that brings nothing does not show that the queue is empty',
       from: 'empty < EMPTY_RECEIVES',

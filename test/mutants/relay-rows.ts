@@ -3,7 +3,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 /** The transitions of an outbox row, and what counts as one. */
 export const relayRowMutants: readonly Mutant[] = [
   ...mutantsOf(
-    'relay/outbox-transitions.ts',
+    'store/outbox-transitions.ts',
     unit('outbox-transitions', 'relay-stream', 'relay-stream-failures'),
     [
       {

@@ -106,7 +106,7 @@ export const writeMutants: readonly Mutant[] = [
       to: 'false',
     },
   ]),
-  ...mutantsOf('retry.ts', unit('retry'), [
+  ...mutantsOf('store/retry.ts', unit('retry'), [
     {
       rule: 'every try of a transaction has the same token',
       from: 'table.transact(actions, token)',

@@ -7,7 +7,7 @@ import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext, memoryBus, memoryQueue, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig, relayConfig } from '../support/runtime-bench.ts';

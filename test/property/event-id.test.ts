@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { MINUTE_MS, minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import {
   eventIdShard,
   eventIdTime,
   isEventId,
   mintEventId,
   outboxKeyOf,
-} from '../../lambdas/runtime/event-id.ts';
-import { MINUTE_MS, minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { outboxPartition } from '../../lambdas/runtime/rows.ts';
+} from '../../lambdas/runtime/store/event-id.ts';
+import { outboxPartition } from '../../lambdas/runtime/store/rows.ts';
 import { anyJson, anyText } from './support/arbitraries.ts';
 import { runs } from './support/runs.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
-import { deadKey, type OutboxRow } from '../../lambdas/runtime/rows.ts';
+import { deadKey, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { relayConfig } from '../support/runtime-bench.ts';
 import { anyJson } from './support/arbitraries.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { minuteOf } from '../../lambdas/runtime/event-id.ts';
 import { MINUTE_MS, minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
 import { runs } from './support/runs.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12);

@@ -1,8 +1,8 @@
 import { z } from 'zod/mini';
 import type { ConsumerConfig, RelayConfig } from '../../lambdas/runtime/config.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import {
   type MemoryBusOptions,

@@ -1,4 +1,4 @@
-import type { Table } from '../../lambdas/runtime/table.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 
 /** A table whose eventually consistent reads lag behind: they find nothing. */
 export function staleReads<T extends Table>(table: T): T {

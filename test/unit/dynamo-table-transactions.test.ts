@@ -1,8 +1,8 @@
 import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { describe, expect, it } from 'vitest';
-import { dynamoTable } from '../../lambdas/runtime/dynamo-table.ts';
-import { systemRandomBytes } from '../../lambdas/runtime/event-id.ts';
-import { transactWithRetry } from '../../lambdas/runtime/retry.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { transactWithRetry } from '../../lambdas/runtime/store/retry.ts';
 import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../support/stub-client.ts';
 
 const SERVER_ERROR: StubAnswer = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { itemBytes, valueBytes } from '../../lambdas/runtime/item-size.ts';
+import { itemBytes, valueBytes } from '../../lambdas/runtime/store/item-size.ts';
 
 describe('the size of an item', () => {
   it('counts names and values in UTF-8', () => {

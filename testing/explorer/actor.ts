@@ -1,5 +1,5 @@
 import type { Clock } from '../../lambdas/runtime/clock.ts';
-import type { RandomBytes } from '../../lambdas/runtime/event-id.ts';
+import type { RandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import type { Call } from './call-outcomes.ts';
 import type { Guide } from './search.ts';
 

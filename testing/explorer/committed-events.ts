@@ -1,8 +1,8 @@
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 import type { ProducerConfig } from '../../lambdas/runtime/config.ts';
 import type { EventDraft } from '../../lambdas/runtime/event.ts';
-import type { OutboxRow } from '../../lambdas/runtime/rows.ts';
-import type { Table } from '../../lambdas/runtime/table.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 
 /** The outbox rows of some events, each with its own id, the same in every schedule. */

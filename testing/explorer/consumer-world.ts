@@ -11,8 +11,8 @@ import {
   inboxKey,
   rejectedKey,
   SCHEMA,
-} from '../../lambdas/runtime/rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/table.ts';
+} from '../../lambdas/runtime/store/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import { eventBridgeMessage } from '../memory-bus.ts';
 import { memoryQueue } from '../memory-queue.ts';

@@ -1,5 +1,5 @@
-import type { EachUpdate, Key, TransactAction } from '../../lambdas/runtime/table.ts';
-import { soleAction } from '../../lambdas/runtime/table-checks.ts';
+import type { EachUpdate, Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
+import { soleAction } from '../../lambdas/runtime/store/table-checks.ts';
 
 /** A write in a few words, for a timeline: what it does to which row, and the status that it sets. */
 export function describeWrite(action: TransactAction): string {

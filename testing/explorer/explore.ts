@@ -1,7 +1,7 @@
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { EventDraft } from '../../lambdas/runtime/event.ts';
-import type { Item } from '../../lambdas/runtime/table.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { KeyNames } from '../memory-store.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import { consumerWorld, type ExploredParts } from './consumer-world.ts';

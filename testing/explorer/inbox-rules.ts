@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
-import { asRow, type EffectRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/rows.ts';
+import { asRow, type EffectRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from './watched-table.ts';
 
 /**

@@ -1,7 +1,13 @@
 import type { Handler, LeasedContext, TransactionalContext } from '../../lambdas/runtime/consume/handler.ts';
 import { isErrorWithCode } from '../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
-import { asRow, type EffectRow, effectKey, type InboxRow, inboxKey } from '../../lambdas/runtime/rows.ts';
+import {
+  asRow,
+  type EffectRow,
+  effectKey,
+  type InboxRow,
+  inboxKey,
+} from '../../lambdas/runtime/store/rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';

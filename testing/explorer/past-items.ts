@@ -1,4 +1,4 @@
-import type { Item, Key } from '../../lambdas/runtime/table.ts';
+import type { Item, Key } from '../../lambdas/runtime/store/table.ts';
 import { equalItems } from './digest.ts';
 import type { Change } from './watched-table.ts';
 

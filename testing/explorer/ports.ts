@@ -8,8 +8,8 @@ import type {
   Table,
   TransactAction,
   Write,
-} from '../../lambdas/runtime/table.ts';
-import { soleAction } from '../../lambdas/runtime/table-checks.ts';
+} from '../../lambdas/runtime/store/table.ts';
+import { soleAction } from '../../lambdas/runtime/store/table-checks.ts';
 import type { MemoryBus } from '../memory-bus.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';

@@ -1,4 +1,4 @@
-import type { Item, Key, Page, Query } from '../../lambdas/runtime/table.ts';
+import type { Item, Key, Page, Query } from '../../lambdas/runtime/store/table.ts';
 import { byteOrder } from '../attribute-values.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { CallFault } from './call-outcomes.ts';

@@ -1,4 +1,4 @@
-import type { Item, Key, TransactAction } from '../../lambdas/runtime/table.ts';
+import type { Item, Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import { keysOf } from './ports.ts';
 

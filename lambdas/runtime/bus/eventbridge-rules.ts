@@ -3,8 +3,8 @@ import {
   type EventBridgeClient,
   ListTargetsByRuleCommand,
 } from '@aws-sdk/client-eventbridge';
-import type { DeployedRules } from '../audit/audit-drift.ts';
 import { isErrorWithCode } from '../errors.ts';
+import type { DeployedRules } from '../operations/audit/audit-drift.ts';
 
 /**
  * The rules port on EventBridge.

@@ -1,6 +1,6 @@
-import { isEventId } from '../event-id.ts';
+import { isEventId } from '../store/event-id.ts';
+import type { Inbox } from '../store/inbox.ts';
 import type { Delivery } from './delivery.ts';
-import type { Inbox } from './inbox.ts';
 import { type Outcome, type Outcomes, putBack } from './message-outcome.ts';
 
 /** A message of a batch that is shown again without being tried. */

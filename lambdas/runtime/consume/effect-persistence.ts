@@ -5,12 +5,12 @@ import {
 import { BasePersistenceLayer, IdempotencyRecord } from '@aws-lambda-powertools/idempotency/persistence';
 import { CLOCK_SKEW_MS, type Clock } from '../clock.ts';
 import { errorCode, FenceLost, isConditionFailed, isTransactionCancelled, MailroomError } from '../errors.ts';
-import type { RandomBytes } from '../event-id.ts';
-import { backoffMs, transactWithRetry } from '../retry.ts';
-import { asRow, type EffectRow, effectKey, inboxKey, SCHEMA } from '../rows.ts';
-import type { Table } from '../table.ts';
+import type { RandomBytes } from '../store/event-id.ts';
+import { type Claim, heldBy } from '../store/inbox-conditions.ts';
+import { backoffMs, transactWithRetry } from '../store/retry.ts';
+import { asRow, type EffectRow, effectKey, inboxKey, SCHEMA } from '../store/rows.ts';
+import type { Table } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
-import { type Claim, heldBy } from './inbox-conditions.ts';
 
 /** How often the result of an effect that did happen is tried to be stored. */
 const STORE_TRIES = 4;

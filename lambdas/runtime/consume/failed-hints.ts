@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
-import { expiresAt, type FailedHint, failedKey, SCHEMA } from '../rows.ts';
-import type { Table, Write } from '../table.ts';
+import { expiresAt, type FailedHint, failedKey, SCHEMA } from '../store/rows.ts';
+import type { Table, Write } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
 
 /**

@@ -1,10 +1,10 @@
 import type { ConsumerConfig } from '../config.ts';
 import { isAlreadyProcessed, isErrorWithCode, isPoison, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
+import type { Claim } from '../store/inbox-conditions.ts';
 import type { Delivery } from './delivery.ts';
 import type { EffectInProgress } from './effect-persistence.ts';
 import type { LeasedHandler } from './handler.ts';
-import type { Claim } from './inbox-conditions.ts';
 import { createLeasedContext, type LeasedContextDeps, logUnheard } from './leased-context.ts';
 import type { Effects } from './once.ts';
 import type { Queue } from './queue.ts';

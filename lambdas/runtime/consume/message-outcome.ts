@@ -8,13 +8,13 @@ import {
   isRetryLater,
   MailroomError,
 } from '../errors.ts';
-import { eventIdTime, isEventId, type RandomBytes } from '../event-id.ts';
-import { fraction } from '../retry.ts';
+import { eventIdTime, isEventId, type RandomBytes } from '../store/event-id.ts';
+import type { Inbox } from '../store/inbox.ts';
+import { type Refusal, TOO_OLD } from '../store/inbox-conditions.ts';
+import { fraction } from '../store/retry.ts';
 import type { Telemetry } from '../telemetry.ts';
 import type { Delivery } from './delivery.ts';
 import type { FailedHints } from './failed-hints.ts';
-import type { Inbox } from './inbox.ts';
-import { type Refusal, TOO_OLD } from './inbox-conditions.ts';
 import { poison } from './message.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
 

@@ -7,8 +7,8 @@ import {
   type ReceivedEvent,
   validateData,
 } from '../event.ts';
-import { isEventId } from '../event-id.ts';
 import { parseJson, TOO_DEEP } from '../json-depth.ts';
+import { isEventId } from '../store/event-id.ts';
 import type { Handler } from './handler.ts';
 
 /** The most characters of a name from a message in an error's text. */

@@ -1,10 +1,10 @@
 import { IdempotencyConfig, makeIdempotent } from '@aws-lambda-powertools/idempotency';
 import type { Context } from 'aws-lambda';
 import { errorCode, MailroomError, PoisonMessage } from '../errors.ts';
-import { asRow, type EffectRow, effectKey, expiresAt, SCHEMA } from '../rows.ts';
-import { type Item, UPDATE_EACH_MAX } from '../table.ts';
+import type { Claim } from '../store/inbox-conditions.ts';
+import { asRow, type EffectRow, effectKey, expiresAt, SCHEMA } from '../store/rows.ts';
+import { type Item, UPDATE_EACH_MAX } from '../store/table.ts';
 import { type EffectDeps, EffectPersistence } from './effect-persistence.ts';
-import type { Claim } from './inbox-conditions.ts';
 import type { JsonOf } from './json-of.ts';
 import { reportUnstableEffects, type StoredEffect } from './unstable-effects.ts';
 

@@ -1,5 +1,5 @@
 import { errorCode, isTransactionCancelled } from '../errors.ts';
-import type { TransactAction } from '../table.ts';
+import type { TransactAction } from '../store/table.ts';
 
 /**
  * Errors of a call to AWS that say nothing about the message: throttles, conflicts with other transactions, failures of

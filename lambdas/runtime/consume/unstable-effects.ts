@@ -1,5 +1,5 @@
 import { MailroomError } from '../errors.ts';
-import type { EffectRow } from '../rows.ts';
+import type { EffectRow } from '../store/rows.ts';
 import type { Telemetry } from '../telemetry.ts';
 
 /** The code under which effects that lost their names are logged. */

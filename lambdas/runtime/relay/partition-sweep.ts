@@ -1,9 +1,9 @@
 import { CLOCK_SKEW_MS, type Clock } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
-import { eventIdTime, type RandomBytes } from '../event-id.ts';
-import { backoffMs } from '../retry.ts';
-import { outboxPartition } from '../rows.ts';
-import type { Item, Table } from '../table.ts';
+import { eventIdTime, type RandomBytes } from '../store/event-id.ts';
+import { backoffMs } from '../store/retry.ts';
+import { outboxPartition } from '../store/rows.ts';
+import type { Item, Table } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
 import { declaredSources } from './declared-sources.ts';
 import { type PendingRow, pendingRow, pendingSince } from './pending-row.ts';

@@ -3,9 +3,9 @@ import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 
 import pMap from 'p-map';
 import { PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
 import { CLOCK_SKEW_MS, systemClock } from '../clock.ts';
-import { eventIdTime, systemRandomBytes } from '../event-id.ts';
-import { READ_NUMBERS } from '../item-numbers.ts';
-import type { Item } from '../table.ts';
+import { eventIdTime, systemRandomBytes } from '../store/event-id.ts';
+import { READ_NUMBERS } from '../store/item-numbers.ts';
+import type { Item } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';

@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts';
-import { systemRandomBytes } from '../event-id.ts';
+import type { DeadLetterWatch } from '../operations/dead-letter-watch.ts';
+import { systemRandomBytes } from '../store/event-id.ts';
 import { powertoolsTelemetry } from '../telemetry.ts';
-import type { DeadLetterWatch } from './dead-letter-watch.ts';
 import type { RelayHandlerDeps } from './relay.ts';
 import { createShardSweep } from './shard-sweep.ts';
 import { MINUTE_MS, youngestMinutes } from './sweep-minutes.ts';

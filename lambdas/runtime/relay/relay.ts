@@ -3,18 +3,18 @@ import type { Bus } from '../bus/event-bus.ts';
 import { CLOCK_SKEW_MS, type Clock } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import { asMailroomError, MailroomError } from '../errors.ts';
-import type { RandomBytes } from '../event-id.ts';
-import { backoffMs } from '../retry.ts';
-import { type Table, UPDATE_EACH_MAX } from '../table.ts';
-import type { Telemetry } from '../telemetry.ts';
-import type { BusBreaker } from './bus-breaker.ts';
-import { batchEntries } from './entry-batches.ts';
+import type { RandomBytes } from '../store/event-id.ts';
 import {
   createTransitions,
   type RelayPath,
   type TransitionDeps,
   type Transitions,
-} from './outbox-transitions.ts';
+} from '../store/outbox-transitions.ts';
+import { backoffMs } from '../store/retry.ts';
+import { type Table, UPDATE_EACH_MAX } from '../store/table.ts';
+import type { Telemetry } from '../telemetry.ts';
+import type { BusBreaker } from './bus-breaker.ts';
+import { batchEntries } from './entry-batches.ts';
 import type { PendingRow } from './pending-row.ts';
 import { faultOfCall, faultOfEntry } from './publish-fault.ts';
 

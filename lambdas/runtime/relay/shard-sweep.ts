@@ -1,5 +1,5 @@
 import pMap from 'p-map';
-import type { UnsettledPointer } from '../rows.ts';
+import type { UnsettledPointer } from '../store/rows.ts';
 import { createPartitionSweep, type SweepDeps } from './partition-sweep.ts';
 import { createRelay, type Relay, type RelayHandlerDeps } from './relay.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';

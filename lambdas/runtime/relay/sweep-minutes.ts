@@ -1,4 +1,4 @@
-import { minuteOf } from '../event-id.ts';
+import { minuteOf } from '../store/event-id.ts';
 
 /** A minute, milliseconds. */
 export const MINUTE_MS = 60_000;

@@ -1,5 +1,5 @@
-import { deadKey } from '../rows.ts';
-import type { Item } from '../table.ts';
+import { deadKey } from '../store/rows.ts';
+import type { Item } from '../store/table.ts';
 import type { SweepDeps } from './partition-sweep.ts';
 import type { SweepReport } from './relay-sweep.ts';
 import type { ShardSweep } from './shard-sweep.ts';

@@ -1,5 +1,5 @@
 import { MailroomError } from '../errors.ts';
-import { minuteOf } from '../event-id.ts';
+import { minuteOf } from '../store/event-id.ts';
 import type { SweepDeps } from './partition-sweep.ts';
 import type { ShardSweep } from './shard-sweep.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';

@@ -1,8 +1,8 @@
 import { type Clock, isTime } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import { isConditionFailed } from '../errors.ts';
-import { asRow, SCHEMA, SWEEP_STATE_KEY, type SweepState } from '../rows.ts';
-import type { Item, Table } from '../table.ts';
+import { asRow, SCHEMA, SWEEP_STATE_KEY, type SweepState } from '../store/rows.ts';
+import type { Item, Table } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
 import { MINUTE_MS, SWEEP_AGE_MAX_MS } from './sweep-minutes.ts';
 

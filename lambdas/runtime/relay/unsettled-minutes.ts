@@ -1,7 +1,7 @@
 import { isConditionFailed } from '../errors.ts';
-import { mintToken, type RandomBytes } from '../event-id.ts';
-import { asRow, SCHEMA, type UnsettledPointer, unsettledKey } from '../rows.ts';
-import type { Item, Table } from '../table.ts';
+import { mintToken, type RandomBytes } from '../store/event-id.ts';
+import { asRow, SCHEMA, type UnsettledPointer, unsettledKey } from '../store/rows.ts';
+import type { Item, Table } from '../store/table.ts';
 
 /** The pointers to the minutes in which a pass left something PENDING. */
 export interface UnsettledMinutes {

@@ -1,9 +1,9 @@
 import { MailroomError } from '../errors.ts';
-import { eventIdTime, isEventId } from '../event-id.ts';
-import { itemBytes } from '../item-size.ts';
-import { OUTBOX_PREFIX } from '../rows.ts';
-import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../table.ts';
-import { checkedActions } from '../table-checks.ts';
+import { eventIdTime, isEventId } from '../store/event-id.ts';
+import { itemBytes } from '../store/item-size.ts';
+import { OUTBOX_PREFIX } from '../store/rows.ts';
+import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../store/table.ts';
+import { checkedActions } from '../store/table-checks.ts';
 
 /**
  * Entries this old are refused by `commit`: used again after their PUBLISHED row has been deleted by TTL, they

@@ -1,9 +1,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { pause } from '../../../demo/shop.ts';
-import { eventIdShard } from '../../../lambdas/runtime/event-id.ts';
 import { dynamoTable } from '../../../lambdas/runtime/index.ts';
-import { requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
-import { deadKey } from '../../../lambdas/runtime/rows.ts';
+import { requeueDead } from '../../../lambdas/runtime/operations/operations.ts';
+import { eventIdShard } from '../../../lambdas/runtime/store/event-id.ts';
+import { deadKey } from '../../../lambdas/runtime/store/rows.ts';
 import { countOrders } from '../counts.ts';
 import type { Call } from '../fault-proxy.ts';
 import { type BusEntryInput, refuseEntries } from '../faults.ts';

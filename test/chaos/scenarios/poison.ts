@@ -1,9 +1,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Readings, WrittenEvent } from '../../../demo/readings.ts';
-import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
 import { dynamoTable } from '../../../lambdas/runtime/index.ts';
-import { resolveMessage } from '../../../lambdas/runtime/operate/message-operations.ts';
-import { asRow, type InboxRow, inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { asRow, type InboxRow, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import { countOrders } from '../counts.ts';
 import { type DeadLetter, deadLetters, redrive } from '../dead-letters.ts';
 import type { Act } from '../fault-proxy.ts';

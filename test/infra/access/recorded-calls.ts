@@ -1,4 +1,4 @@
-import type { Item, Table, TransactAction } from '../../../lambdas/runtime/table.ts';
+import type { Item, Table, TransactAction } from '../../../lambdas/runtime/store/table.ts';
 
 /** Every call that went through a table, as IAM sees it: the action, and the partition key of the row. */
 export interface RecordedCalls {

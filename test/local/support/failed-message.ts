@@ -1,4 +1,4 @@
-import { failedKey, inboxKey, SCHEMA } from '../../../lambdas/runtime/rows.ts';
+import { failedKey, inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { put } from './order-system.ts';
 import { type PaperOrder, paperOrder } from './paper-order.ts';
 

@@ -20,7 +20,7 @@ import {
   type OutboxRow,
   type RejectedPointer,
   rejectedKey,
-} from '../../../lambdas/runtime/rows.ts';
+} from '../../../lambdas/runtime/store/rows.ts';
 import { callFunctionUrl, type FunctionUrlRequest } from '../../../localstack/function-url.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { eventually } from './eventually.ts';

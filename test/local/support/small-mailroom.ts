@@ -21,15 +21,15 @@ import { DeleteParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk
 import type { SQSEvent } from 'aws-lambda';
 import { encodeRulePattern } from '../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { EventDraft } from '../../../lambdas/runtime/event.ts';
-import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../../lambdas/runtime/index.ts';
 import {
   type ConsumerEntry,
   consumerEntryName,
   type MailroomEntry,
   mailroomEntryName,
-} from '../../../lambdas/runtime/operate/directory.ts';
-import { SCHEMA } from '../../../lambdas/runtime/rows.ts';
+} from '../../../lambdas/runtime/operations/directory.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { createTable } from '../../support/aws.ts';
 
 /** A consumer of a {@link smallMailroom}: a rule and queues, and no function that reads them. */

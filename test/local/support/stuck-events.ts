@@ -1,12 +1,12 @@
 import { inject } from 'vitest';
 import { required } from '../../../demo/readings.ts';
 import { systemClock } from '../../../lambdas/runtime/clock.ts';
-import { dynamoTable } from '../../../lambdas/runtime/dynamo-table.ts';
 import { MailroomError } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { mintEventId, outboxKeyOf, systemRandomBytes } from '../../../lambdas/runtime/event-id.ts';
-import { createTransitions } from '../../../lambdas/runtime/relay/outbox-transitions.ts';
 import { pendingRow } from '../../../lambdas/runtime/relay/pending-row.ts';
+import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
+import { mintEventId, outboxKeyOf, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
+import { createTransitions } from '../../../lambdas/runtime/store/outbox-transitions.ts';
 import { memoryTelemetry, relayConfig } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { get, put } from './order-system.ts';

@@ -1,8 +1,8 @@
 import type { SQSRecord } from 'aws-lambda';
 import fc from 'fast-check';
-import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
-import type { Item } from '../../../lambdas/runtime/table.ts';
+import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { consumerConfig } from '../../support/runtime-bench.ts';
 import { anyJson, anyText } from './arbitraries.ts';
 import { seededBytes } from './runs.ts';

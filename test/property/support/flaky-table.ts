@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Clock } from '../../../lambdas/runtime/clock.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 
 /** How one call of the table goes: well, not at all, or well with an answer that never comes. */
 type CallMood = 'well' | 'refused' | 'lost';

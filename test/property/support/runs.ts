@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RandomBytes } from '../../../lambdas/runtime/event-id.ts';
+import type { RandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
 
 /**
  * How often a law is tried. `PROPERTY_TIMES=20` tries each of them twenty times as often; `PROPERTY_SEED` repeats

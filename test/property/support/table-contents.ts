@@ -1,14 +1,14 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import fc from 'fast-check';
-import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
 import {
   type OutboxRow,
   outboxPartition,
   SWEEP_STATE_KEY,
   unsettledKey,
-} from '../../../lambdas/runtime/rows.ts';
-import type { Item } from '../../../lambdas/runtime/table.ts';
+} from '../../../lambdas/runtime/store/rows.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { anyText } from './arbitraries.ts';
 import {
   type Attributes,

@@ -4,7 +4,7 @@ import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/event.ts';
-import { inboxKey, type OutboxRow } from '../../../lambdas/runtime/rows.ts';
+import { inboxKey, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { consumerConfig } from '../../support/runtime-bench.ts';
 import { batchOf, DEEDS, type Deed, type Spec } from './deliveries.ts';

@@ -12,8 +12,8 @@ import {
   retriedOrders,
 } from '../../../bench/alternatives/workload.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { isEventId } from '../../../lambdas/runtime/event-id.ts';
-import { itemBytes } from '../../../lambdas/runtime/item-size.ts';
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
 
 const WORKLOAD: Workload = { events: 1_000, payloadBytes: 200, consumers: 1, retries: 10, batchSize: 100 };
 

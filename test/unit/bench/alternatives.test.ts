@@ -9,7 +9,7 @@ import { transactionalInbox } from '../../../bench/alternatives/transactional-in
 import { publishPending, twoTable } from '../../../bench/alternatives/two-table.ts';
 import { DOMAIN, envelope, START } from '../../../bench/alternatives/workload.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { itemBytes } from '../../../lambdas/runtime/item-size.ts';
+import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
 import { manualClock } from '../../../testing/index.ts';
 
 const WORKLOAD: Workload = { events: 12, payloadBytes: 200, consumers: 2, retries: 0, batchSize: 5 };

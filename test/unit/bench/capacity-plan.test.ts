@@ -13,7 +13,7 @@ import { PARTITION, SHARDS_MAX } from '../../../bench/capacity/quotas.ts';
 import { planTables } from '../../../bench/capacity.ts';
 import { MAILROOM } from '../../../bench/cost/mailroom.ts';
 import { withTables } from '../../../bench/render.ts';
-import { itemBytes } from '../../../lambdas/runtime/item-size.ts';
+import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
 import { bench } from '../../support/runtime-bench.ts';
 
 const targets = fc.record({

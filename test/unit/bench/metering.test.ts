@@ -12,8 +12,8 @@ import {
 } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it } from 'vitest';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { itemBytes } from '../../../lambdas/runtime/item-size.ts';
-import type { Item } from '../../../lambdas/runtime/table.ts';
+import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
 
 const TableName = 'rows';
 

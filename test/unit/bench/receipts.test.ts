@@ -4,7 +4,7 @@ import { measure } from '../../../bench/cost/measure.ts';
 import { outboxSide, type Variant } from '../../../bench/receipts/outbox-side.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { manualClock, memoryBus, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../../support/runtime-bench.ts';

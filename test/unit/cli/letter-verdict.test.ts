@@ -3,9 +3,9 @@ import { judgeLetters, type LetterVerdict } from '../../../cli/letters/letter-ve
 import type { DeadItem, DeathPlace } from '../../../cli/letters/letters.ts';
 import { rangeOf } from '../../../cli/letters/stream-letter.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
-import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
-import type { ConsumerEntry } from '../../../lambdas/runtime/operate/directory.ts';
-import { type InboxRow, inboxHistoryKey } from '../../../lambdas/runtime/rows.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { type InboxRow, inboxHistoryKey } from '../../../lambdas/runtime/store/rows.ts';
 import { memoryTable } from '../../../testing/index.ts';
 
 const NOW = Date.UTC(2026, 5, 1);

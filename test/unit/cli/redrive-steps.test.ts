@@ -3,10 +3,10 @@ import type { DeadItem } from '../../../cli/letters/letters.ts';
 import { redriveInSteps } from '../../../cli/letters/redrive-steps.ts';
 import { isSameCause, queueRedriver } from '../../../cli/letters/redrivers.ts';
 import type { QueuePlace } from '../../../cli/reading/place.ts';
-import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import type { ConsumerEntry } from '../../../lambdas/runtime/operate/directory.ts';
-import type { Queues } from '../../../lambdas/runtime/operate/queues.ts';
-import { type InboxRow, inboxKey } from '../../../lambdas/runtime/rows.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { type InboxRow, inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-bench.ts';
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../../cli/frame/exit-code.ts';
 import { runMailroom } from '../../../cli/program.ts';
-import { mailroomEntryName } from '../../../lambdas/runtime/operate/directory.ts';
+import { mailroomEntryName } from '../../../lambdas/runtime/operations/directory.ts';
 import { directory } from './support/mailroom-in-memory.ts';
 
 const { mailroom } = directory;

@@ -3,8 +3,8 @@ import { readStatus } from '../../../cli/status/status-report.ts';
 import { statusText } from '../../../cli/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { eventIdTime } from '../../../lambdas/runtime/event-id.ts';
-import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
+import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 import { directory, mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
 

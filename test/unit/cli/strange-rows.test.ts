@@ -5,9 +5,9 @@ import { messagesOf } from '../../../cli/messages.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { statusText } from '../../../cli/status/status-text.ts';
 import { eventReports, payloadsOf, traceText } from '../../../cli/trace/trace-text.ts';
-import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { deadKey, effectKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
-import type { Item } from '../../../lambdas/runtime/table.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { deadKey, effectKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom, why } from './support/why-rig.ts';
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { inboxId, takeLetters } from '../../../cli/letters/letters.ts';
 import { consumerPlace } from '../../../cli/reading/place.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operate/message-operations.ts';
-import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import type { Letter } from '../../../lambdas/runtime/operate/queues.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
+import type { Letter } from '../../../lambdas/runtime/operations/queues.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';

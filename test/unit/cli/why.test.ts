@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { eventReports, traceText } from '../../../cli/trace/trace-text.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { resolveMessage } from '../../../lambdas/runtime/operate/message-operations.ts';
-import { discardDead, requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
+import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { discardDead, requeueDead } from '../../../lambdas/runtime/operations/operations.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';

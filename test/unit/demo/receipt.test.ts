@@ -8,8 +8,8 @@ import {
 } from '../../../demo/readings.ts';
 import { printReceipt, progressOf, receiptOf } from '../../../demo/receipt.ts';
 import { STOCK_PER_SKU } from '../../../demo/shop.ts';
-import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
-import type { InboxRow } from '../../../lambdas/runtime/rows.ts';
+import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 
 const AT = Date.UTC(2026, 0, 1);
 const ORDER = 'order-1';

@@ -1,4 +1,3 @@
-import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import {
   createConsumer,
   createOutbox,
@@ -6,6 +5,7 @@ import {
   type EventDraft,
   type Handler,
 } from '../../../lambdas/runtime/index.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import {
   consumerConfig,
   eventBridgeMessage,

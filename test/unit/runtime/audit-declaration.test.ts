@@ -3,7 +3,7 @@ import {
   type ConsumerEntry,
   declaredSince,
   type EntryVersion,
-} from '../../../lambdas/runtime/operate/directory.ts';
+} from '../../../lambdas/runtime/operations/directory.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createAuditHandler } from '../../../lambdas/runtime/audit/audit-handler.ts';
+import { createAuditHandler } from '../../../lambdas/runtime/operations/audit/audit-handler.ts';
 import { lambdaContext, memoryTelemetry } from '../../../testing/index.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 

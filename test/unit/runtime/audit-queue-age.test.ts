@@ -1,7 +1,7 @@
 import type { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { expect, test } from 'vitest';
-import { cloudWatchQueueAges } from '../../../lambdas/runtime/audit/audit-queue-age.ts';
+import { cloudWatchQueueAges } from '../../../lambdas/runtime/operations/audit/audit-queue-age.ts';
 import { manualClock } from '../../../testing/index.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;

@@ -1,13 +1,21 @@
-import { type Audit, type AuditReport, createAudit } from '../../../lambdas/runtime/audit/audit.ts';
-import type { DeployedRule } from '../../../lambdas/runtime/audit/audit-drift.ts';
-import { repairMissing } from '../../../lambdas/runtime/audit/audit-repair.ts';
 import { encodeRulePattern } from '../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { deliveredEvent } from '../../../lambdas/runtime/operate/delivered-event.ts';
-import type { ConsumerEntry, Directory, EntryVersion } from '../../../lambdas/runtime/operate/directory.ts';
-import type { Letter, Queues } from '../../../lambdas/runtime/operate/queues.ts';
-import { type InboxRow, inboxKey, type OutboxRow, SCHEMA } from '../../../lambdas/runtime/rows.ts';
+import {
+  type Audit,
+  type AuditReport,
+  createAudit,
+} from '../../../lambdas/runtime/operations/audit/audit.ts';
+import type { DeployedRule } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
+import { repairMissing } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
+import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
+import type {
+  ConsumerEntry,
+  Directory,
+  EntryVersion,
+} from '../../../lambdas/runtime/operations/directory.ts';
+import type { Letter, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { type InboxRow, inboxKey, type OutboxRow, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable } from '../../../testing/index.ts';
 
 export const MINUTE_MS = 60_000;

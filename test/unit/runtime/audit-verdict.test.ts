@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type InboxRow, inboxHistoryKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { type InboxRow, inboxHistoryKey, inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { auditRig, consumerEntry, DAY_MS, MINUTE_MS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createLedger } from '../../../lambdas/runtime/audit/audit-ledger.ts';
-import { inboxKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { createLedger } from '../../../lambdas/runtime/operations/audit/audit-ledger.ts';
+import { inboxKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;

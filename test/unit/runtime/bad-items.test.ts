@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import type { Table, TransactAction } from '../../../lambdas/runtime/table.ts';
+import type { Table, TransactAction } from '../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import type { MemoryTable } from '../../../testing/index.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';

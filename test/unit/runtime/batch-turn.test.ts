@@ -2,10 +2,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { batchTurn } from '../../../lambdas/runtime/consume/batch-turn.ts';
 import type { Delivery } from '../../../lambdas/runtime/consume/delivery.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import type { Message } from '../../../lambdas/runtime/consume/inbox-conditions.ts';
 import { createOutcomes } from '../../../lambdas/runtime/consume/message-outcome.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import type { Message } from '../../../lambdas/runtime/store/inbox-conditions.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, envelope, inboxRow, type Parts, send } from './consumer-rig.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed, TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { effectKey } from '../../../lambdas/runtime/rows.ts';
+import { effectKey } from '../../../lambdas/runtime/store/rows.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 

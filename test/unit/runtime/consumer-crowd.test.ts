@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig as defaultConfig } from '../../../testing/index.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, inboxRow, mortal, type Parts, send } from './consumer-rig.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/clock.ts';
 import { type LeasedContext, leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { effectKey } from '../../../lambdas/runtime/rows.ts';
-import type { Table, Update } from '../../../lambdas/runtime/table.ts';
+import { effectKey } from '../../../lambdas/runtime/store/rows.ts';
+import type { Table, Update } from '../../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../../../testing/index.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, inboxRow, type Parts, send } from './consumer-rig.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { effectKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { effectKey, inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 

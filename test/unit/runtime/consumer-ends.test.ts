@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type LeasedContext, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed, TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { bench, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, pointer, send } from './consumer-rig.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';

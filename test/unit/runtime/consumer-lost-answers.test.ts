@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { effectKey } from '../../../lambdas/runtime/rows.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import { effectKey } from '../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { staleReads } from '../../support/stale-reads.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { isOutage } from '../../../lambdas/runtime/consume/outage.ts';
 import { PoisonMessage, TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 

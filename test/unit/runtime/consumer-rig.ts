@@ -1,8 +1,8 @@
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { mintEventId } from '../../../lambdas/runtime/event-id.ts';
-import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, type QueueHandler } from '../../../testing/index.ts';
 import { type bench, consumerConfig, runThrough } from '../../support/runtime-bench.ts';
 

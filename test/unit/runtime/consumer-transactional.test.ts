@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { inboxHistoryKey } from '../../../lambdas/runtime/rows.ts';
+import { inboxHistoryKey } from '../../../lambdas/runtime/store/rows.ts';
 import { bench, consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 import { body, CONSUMER, consumer, domainRow, inboxRow, mortal, pointer, send } from './consumer-rig.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type Handler, type LeasedContext, leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed } from '../../../lambdas/runtime/errors.ts';
-import { effectKey } from '../../../lambdas/runtime/rows.ts';
+import { effectKey } from '../../../lambdas/runtime/store/rows.ts';
 import { bench, ThingHappened } from '../../support/runtime-bench.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 

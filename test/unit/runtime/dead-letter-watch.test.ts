@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operate/directory.ts';
-import type { Letter, Queues } from '../../../lambdas/runtime/operate/queues.ts';
-import { createDeadLetterWatch } from '../../../lambdas/runtime/relay/dead-letter-watch.ts';
-import { type RejectedPointer, rejectedKey, SCHEMA } from '../../../lambdas/runtime/rows.ts';
+import { createDeadLetterWatch } from '../../../lambdas/runtime/operations/dead-letter-watch.ts';
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { Letter, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { type RejectedPointer, rejectedKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-bench.ts';
 

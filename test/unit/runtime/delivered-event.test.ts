@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deliveredEvent, deliveredEventId } from '../../../lambdas/runtime/operate/delivered-event.ts';
+import { deliveredEvent, deliveredEventId } from '../../../lambdas/runtime/operations/delivered-event.ts';
 
 const PLACE = { account: '123456789012', region: 'eu-west-1', time: Date.UTC(2026, 0, 1) };
 

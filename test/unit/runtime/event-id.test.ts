@@ -6,7 +6,7 @@ import {
   isEventId,
   mintEventId,
   outboxKeyOf,
-} from '../../../lambdas/runtime/event-id.ts';
+} from '../../../lambdas/runtime/store/event-id.ts';
 
 const times = fc.integer({ min: 0, max: Date.UTC(9999, 0) });
 const shardCounts = fc.integer({ min: 1, max: 256 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { createInbox } from '../../../lambdas/runtime/consume/inbox.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { systemRandomBytes } from '../../../lambdas/runtime/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import { systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
+import { createInbox } from '../../../lambdas/runtime/store/inbox.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { bench } from '../../support/runtime-bench.ts';
 import { staleReads } from '../../support/stale-reads.ts';
 import { CONSUMER, envelope, inboxRow } from './consumer-rig.ts';

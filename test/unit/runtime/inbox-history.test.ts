@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { createInboxMemory } from '../../../lambdas/runtime/consume/inbox-history.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { allowTooOld } from '../../../lambdas/runtime/operate/message-operations.ts';
-import { inboxHistoryKey } from '../../../lambdas/runtime/rows.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import { allowTooOld } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { createInboxMemory } from '../../../lambdas/runtime/store/inbox-history.ts';
+import { inboxHistoryKey } from '../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { bench, type consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, send } from './consumer-rig.ts';
 

@@ -6,8 +6,8 @@ import {
   allowTooOld,
   discardMessage,
   resolveMessage,
-} from '../../../lambdas/runtime/operate/message-operations.ts';
-import { inboxKey, rejectedKey } from '../../../lambdas/runtime/rows.ts';
+} from '../../../lambdas/runtime/operations/message-operations.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import { eventBridgeMessage } from '../../../testing/index.ts';
 import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
 import { staleReads } from '../../support/stale-reads.ts';

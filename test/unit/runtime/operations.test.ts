@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
-import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
+import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operations/operations.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
-import { deadKey, unsettledKey } from '../../../lambdas/runtime/rows.ts';
+import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { deadKey, unsettledKey } from '../../../lambdas/runtime/store/rows.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { staleReads } from '../../support/stale-reads.ts';
 

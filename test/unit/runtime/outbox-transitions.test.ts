@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { MailroomError } from '../../../lambdas/runtime/errors.ts';
-import { systemRandomBytes } from '../../../lambdas/runtime/event-id.ts';
-import { discardDead } from '../../../lambdas/runtime/operate/operations.ts';
-import { createTransitions, type Transitions } from '../../../lambdas/runtime/relay/outbox-transitions.ts';
+import { discardDead } from '../../../lambdas/runtime/operations/operations.ts';
 import { type PendingRow, pendingRow } from '../../../lambdas/runtime/relay/pending-row.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import { systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
+import { createTransitions, type Transitions } from '../../../lambdas/runtime/store/outbox-transitions.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 
 const ERROR = new MailroomError('Odd', 'odd');

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
-import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { sweeper } from './relay-sweep-rig.ts';

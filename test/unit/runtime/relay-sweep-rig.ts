@@ -1,6 +1,6 @@
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
-import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
-import type { Query, Table, Write } from '../../../lambdas/runtime/table.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
+import type { Query, Table, Write } from '../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { type bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 

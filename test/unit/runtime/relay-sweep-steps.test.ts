@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
-import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
-import type { Table, Write } from '../../../lambdas/runtime/table.ts';
+import { minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
+import type { Table, Write } from '../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { bench, consumerConfig } from '../../support/runtime-bench.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Bus } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/clock.ts';
-import { outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { FRESH_MS } from '../../../lambdas/runtime/relay/relay-timings.ts';
-import type { Table } from '../../../lambdas/runtime/table.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import type { MemoryBusOptions } from '../../../testing/index.ts';
 import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';

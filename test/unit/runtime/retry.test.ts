@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MailroomError, TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
-import { backoffMs, transactWithRetry } from '../../../lambdas/runtime/retry.ts';
-import type { TransactAction } from '../../../lambdas/runtime/table.ts';
+import { backoffMs, transactWithRetry } from '../../../lambdas/runtime/store/retry.ts';
+import type { TransactAction } from '../../../lambdas/runtime/store/table.ts';
 import { bench, runThrough } from '../../support/runtime-bench.ts';
 
 const random = (count: number) => new Uint8Array(count).fill(128);

@@ -1,6 +1,6 @@
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { expect, test } from 'vitest';
-import { sqsQueues } from '../../../lambdas/runtime/operate/sqs-queues.ts';
+import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
 
 const URL = 'http://127.0.0.1:9/000000000000/letters';

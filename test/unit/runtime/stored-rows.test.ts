@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/event-id.ts';
-import { inboxState, isOverdue } from '../../../lambdas/runtime/operate/inbox-state.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { inboxState, isOverdue } from '../../../lambdas/runtime/store/inbox-state.ts';
+import { effectKey, inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
   readEffectRow,
   readInboxRow,
   readOutboxRow,
-} from '../../../lambdas/runtime/operate/stored-rows.ts';
-import { effectKey, inboxKey } from '../../../lambdas/runtime/rows.ts';
+} from '../../../lambdas/runtime/store/stored-rows.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const eventId = mintEventId(NOW, 8);

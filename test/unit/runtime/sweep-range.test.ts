@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
-import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { bench, consumerConfig, relayConfig, runThrough } from '../../support/runtime-bench.ts';

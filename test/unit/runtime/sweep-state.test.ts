@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { startSweep } from '../../../lambdas/runtime/relay/sweep-state.ts';
-import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
 import { bench, relayConfig, runThrough } from '../../support/runtime-bench.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
 

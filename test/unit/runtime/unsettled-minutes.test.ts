@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { minuteOf } from '../../../lambdas/runtime/event-id.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
-import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/rows.ts';
+import { minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
 import { bench } from '../../support/runtime-bench.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';
 

@@ -3,10 +3,10 @@ import type { ConsumerConfig } from '../../../lambdas/runtime/config.ts';
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../lambdas/runtime/event.ts';
-import { eventIdTime, type RandomBytes } from '../../../lambdas/runtime/event-id.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
-import type { Item } from '../../../lambdas/runtime/table.ts';
+import { eventIdTime, type RandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
 import {
   consumerConfig,

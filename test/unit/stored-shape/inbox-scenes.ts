@@ -5,8 +5,8 @@ import {
   discardMessage,
   type Resolution,
   resolveMessage,
-} from '../../../lambdas/runtime/operate/message-operations.ts';
-import { inboxKey } from '../../../lambdas/runtime/rows.ts';
+} from '../../../lambdas/runtime/operations/message-operations.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { consumer, EVENT_ID, OrderPlaced, shapeBench } from './bench.ts';
 
 type Bench = ReturnType<typeof shapeBench>;

@@ -1,6 +1,6 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operate/operations.ts';
+import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operations/operations.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
 import { EVENT_ID, shapeBench } from './bench.ts';
 

@@ -12,7 +12,7 @@ import { outboxScenes } from './outbox-scenes.ts';
 /**
  * What is stored, made by the real runtime, against the JSON of docs/data-model.md: the page is true, and the shape frozen.
  * Red means that rows which are there already have another shape than those that are written now. Decide: see
- * docs/versioning.md, then raise `SCHEMA` in lambdas/runtime/rows.ts if old rows read otherwise, and change the page.
+ * docs/versioning.md, then raise `SCHEMA` in lambdas/runtime/store/rows.ts if old rows read otherwise, and change the page.
  */
 const PAGE = 'docs/data-model.md';
 

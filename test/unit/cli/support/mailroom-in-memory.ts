@@ -1,7 +1,7 @@
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
-import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operate/directory.ts';
-import type { Letter, Queues } from '../../../../lambdas/runtime/operate/queues.ts';
+import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
+import type { Letter, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
 import {

@@ -1,12 +1,12 @@
 import { systemClock } from '../clock.ts';
-import { TOO_OLD } from '../consume/inbox-conditions.ts';
 import { MailroomError } from '../errors.ts';
-import { eventIdTime, mintToken, systemRandomBytes } from '../event-id.ts';
-import { expiresAt, type InboxRow, inboxKey, rejectedKey, SCHEMA } from '../rows.ts';
-import type { Item, TransactAction } from '../table.ts';
-import { inboxState } from './inbox-state.ts';
+import { eventIdTime, mintToken, systemRandomBytes } from '../store/event-id.ts';
+import { TOO_OLD } from '../store/inbox-conditions.ts';
+import { inboxState } from '../store/inbox-state.ts';
+import { expiresAt, type InboxRow, inboxKey, rejectedKey, SCHEMA } from '../store/rows.ts';
+import { isUnreadable, readable, readInboxRow } from '../store/stored-rows.ts';
+import type { Item, TransactAction } from '../store/table.ts';
 import { happens, type Note, type OperationDeps } from './operations.ts';
-import { isUnreadable, readable, readInboxRow } from './stored-rows.ts';
 
 /** Says which message is meant, who decided about it, and why. */
 export interface MessageNote extends Note {

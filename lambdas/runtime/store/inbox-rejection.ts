@@ -1,11 +1,11 @@
 import { errorCode } from '../errors.ts';
-import { mintToken } from '../event-id.ts';
 import { storedCause } from '../redaction.ts';
-import { type RejectedPointer, SCHEMA } from '../rows.ts';
-import type { Item, TransactAction } from '../table.ts';
+import { mintToken } from './event-id.ts';
 import type { Inbox } from './inbox.ts';
 import { type Conditions, type Message, MINE, mine, rowOf, TOO_OLD } from './inbox-conditions.ts';
 import type { InboxDeps, InboxRows } from './inbox-row.ts';
+import { type RejectedPointer, SCHEMA } from './rows.ts';
+import type { Item, TransactAction } from './table.ts';
 
 /** Makes the rejection of a message: whatever it is -> REJECTED, and the pointer that lists it in, in one transaction. */
 export function createRejection(

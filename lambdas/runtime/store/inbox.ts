@@ -1,4 +1,3 @@
-import type { TransactAction } from '../table.ts';
 import { createClaiming } from './inbox-claim.ts';
 import { createCompletion } from './inbox-completion.ts';
 import {
@@ -12,6 +11,7 @@ import { createInboxMemory } from './inbox-history.ts';
 import { createLeasing } from './inbox-lease.ts';
 import { createRejection } from './inbox-rejection.ts';
 import { createInboxRows, type InboxDeps } from './inbox-row.ts';
+import type { TransactAction } from './table.ts';
 
 /**
  * The inbox: who may work on a message, and whether its work is done. One row a message and consumer.

@@ -1,11 +1,11 @@
 import pMap from 'p-map';
 import { type Clock, systemClock } from '../clock.ts';
 import { MailroomError } from '../errors.ts';
-import type { Directory } from '../operate/directory.ts';
-import type { Queues } from '../operate/queues.ts';
-import { asRow, type RejectedPointer, rejectedKey } from '../rows.ts';
-import type { Table } from '../table.ts';
+import { asRow, type RejectedPointer, rejectedKey } from '../store/rows.ts';
+import type { Table } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
+import type { Directory } from './directory.ts';
+import type { Queues } from './queues.ts';
 
 /**
  * Looks at every queue in which a letter lies, and emits how many letters there are (`DeadLetters`) and in how long the

@@ -1,5 +1,5 @@
-import type { Clock } from './clock.ts';
-import { errorCode, isTransactionCancelled, type TransactionCancelled } from './errors.ts';
+import type { Clock } from '../clock.ts';
+import { errorCode, isTransactionCancelled, type TransactionCancelled } from '../errors.ts';
 import { mintToken, type RandomBytes } from './event-id.ts';
 import type { Table, TransactAction } from './table.ts';
 

@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
-import type { InboxRow } from '../rows.ts';
+import type { InboxRow } from './rows.ts';
 import { isUnreadable, type UnreadableRow } from './stored-rows.ts';
 
 /** The meaning of an inbox row to an operator: the one reading that every command and the audit share. */

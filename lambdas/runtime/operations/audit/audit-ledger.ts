@@ -1,7 +1,7 @@
-import { MailroomError } from '../errors.ts';
-import type { Directory } from '../operate/directory.ts';
-import { isUnreadable, type UnreadableRow } from '../operate/stored-rows.ts';
-import type { InboxRow } from '../rows.ts';
+import { MailroomError } from '../../errors.ts';
+import type { InboxRow } from '../../store/rows.ts';
+import { isUnreadable, type UnreadableRow } from '../../store/stored-rows.ts';
+import type { Directory } from '../directory.ts';
 
 /** What became of the published events at one consumer. `expected` is the sum of all others. */
 export interface ConsumerLedger {

@@ -9,13 +9,13 @@ import {
   isTransactionCancelled,
   type MailroomError,
 } from '../errors.ts';
-import { eventIdShard, eventIdTime, type RandomBytes } from '../event-id.ts';
-import { backoffMs, transactWithRetry } from '../retry.ts';
-import { type DeadPointer, deadKey, expiresAt, SCHEMA } from '../rows.ts';
-import { type EachResult, type EachUpdate, type Item, type Table, UPDATE_EACH_MAX } from '../table.ts';
+import { groupsOf } from '../relay/entry-batches.ts';
+import type { PendingRow } from '../relay/pending-row.ts';
 import type { Telemetry } from '../telemetry.ts';
-import { groupsOf } from './entry-batches.ts';
-import type { PendingRow } from './pending-row.ts';
+import { eventIdShard, eventIdTime, type RandomBytes } from './event-id.ts';
+import { backoffMs, transactWithRetry } from './retry.ts';
+import { type DeadPointer, deadKey, expiresAt, SCHEMA } from './rows.ts';
+import { type EachResult, type EachUpdate, type Item, type Table, UPDATE_EACH_MAX } from './table.ts';
 
 /** Which path publishes, as it is stored on the row. */
 export type RelayPath = 'stream' | 'sweep';

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
 import { isConditionFailed } from '../errors.ts';
-import { eventIdTime, isEventId } from '../event-id.ts';
-import { asRow, type InboxHistory, inboxHistoryKey, SCHEMA } from '../rows.ts';
-import type { Table } from '../table.ts';
+import { eventIdTime, isEventId } from './event-id.ts';
+import { asRow, type InboxHistory, inboxHistoryKey, SCHEMA } from './rows.ts';
+import type { Table } from './table.ts';
 
 /** Which events an inbox may have forgotten. */
 export interface InboxMemory {

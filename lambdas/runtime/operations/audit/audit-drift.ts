@@ -1,6 +1,6 @@
-import { encodeRulePattern, takesExactly } from '../bus/rule-pattern.ts';
-import type { ConsumerEntry, Directory } from '../operate/directory.ts';
-import type { Queues } from '../operate/queues.ts';
+import { encodeRulePattern, takesExactly } from '../../bus/rule-pattern.ts';
+import type { ConsumerEntry, Directory } from '../directory.ts';
+import type { Queues } from '../queues.ts';
 import { depthOf } from './audit-verdict.ts';
 
 /** The rules port: what is deployed on the bus. */

@@ -1,10 +1,10 @@
 import { isTransactionCancelled, TransactionCancelled } from '../errors.ts';
-import { mintToken } from '../event-id.ts';
-import { expiresAt, SCHEMA } from '../rows.ts';
-import type { Item } from '../table.ts';
+import { mintToken } from './event-id.ts';
 import type { Inbox } from './inbox.ts';
 import { type Conditions, isOurs, MINE, mine, rowOf } from './inbox-conditions.ts';
 import { fenceLost, type InboxDeps, type InboxRows } from './inbox-row.ts';
+import { expiresAt, SCHEMA } from './rows.ts';
+import type { Item } from './table.ts';
 
 /** Results longer than this are not kept on the row: it would cost more than it is worth. */
 const RESULT_MAX_CHARS = 4_096;

@@ -1,10 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { type CancellationReason, FenceLost, isConditionFailed, isTransactionCancelled } from '../errors.ts';
-import type { RandomBytes } from '../event-id.ts';
 import type { Redact } from '../redaction.ts';
-import { transactWithRetry } from '../retry.ts';
-import { type InboxRow, inboxKey, rejectedKey } from '../rows.ts';
-import type { Item, Key, Table, TransactAction, Update } from '../table.ts';
+import type { RandomBytes } from './event-id.ts';
 import {
   type Claim,
   type Conditions,
@@ -14,6 +11,9 @@ import {
   type Refusal,
   rowOf,
 } from './inbox-conditions.ts';
+import { transactWithRetry } from './retry.ts';
+import { type InboxRow, inboxKey, rejectedKey } from './rows.ts';
+import type { Item, Key, Table, TransactAction, Update } from './table.ts';
 
 /** What the inbox of one consumer is made of. */
 export interface InboxDeps {

@@ -1,5 +1,5 @@
-import { errorCode, errorMessage } from '../errors.ts';
-import { type ConsumerEntry, declaredSince, type EntryVersion } from '../operate/directory.ts';
+import { errorCode, errorMessage } from '../../errors.ts';
+import { type ConsumerEntry, declaredSince, type EntryVersion } from '../directory.ts';
 import type { PublishedEvent } from './audit-ledger.ts';
 
 /** The versions of a consumer's directory entry, oldest first. */

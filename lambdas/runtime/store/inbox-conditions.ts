@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
-import { asRow, type InboxRow } from '../rows.ts';
-import type { Item, Key, TransactAction } from '../table.ts';
 import type { InboxMemory } from './inbox-history.ts';
+import { asRow, type InboxRow } from './rows.ts';
+import type { Item, Key, TransactAction } from './table.ts';
 
 /** A message as it was received. */
 export interface Message {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Envelope } from '../event.ts';
+import type { Envelope } from '../../event.ts';
 
 /** Two or more events that say the same and were caused by the same event. */
 export interface DoubledEvent {

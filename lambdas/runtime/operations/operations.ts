@@ -8,8 +8,8 @@ import {
   outboxKeyOf,
   type RandomBytes,
   systemRandomBytes,
-} from '../event-id.ts';
-import { transactWithRetry } from '../retry.ts';
+} from '../store/event-id.ts';
+import { transactWithRetry } from '../store/retry.ts';
 import {
   deadKey,
   expiresAt,
@@ -18,8 +18,8 @@ import {
   SCHEMA,
   type UnsettledPointer,
   unsettledKey,
-} from '../rows.ts';
-import type { Item, Table, TransactAction } from '../table.ts';
+} from '../store/rows.ts';
+import type { Item, Table, TransactAction } from '../store/table.ts';
 
 /** What an operator's interventions need. */
 export interface OperationDeps {

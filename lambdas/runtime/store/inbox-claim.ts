@@ -1,7 +1,5 @@
 import { type CancellationReason, fingerprint, isConditionFailed, MailroomError } from '../errors.ts';
-import { mintToken } from '../event-id.ts';
-import { asRow, type InboxRow, SCHEMA } from '../rows.ts';
-import type { Item } from '../table.ts';
+import { mintToken } from './event-id.ts';
 import type { Inbox } from './inbox.ts';
 import {
   ALONE_FROM,
@@ -15,6 +13,8 @@ import {
   type Verdict,
 } from './inbox-conditions.ts';
 import type { InboxDeps, InboxRows, RowUpdate } from './inbox-row.ts';
+import { asRow, type InboxRow, SCHEMA } from './rows.ts';
+import type { Item } from './table.ts';
 
 /** Makes the claim: no row, FAILED, PROCESSING under a lease that has passed, or REJECTED and redriven -> PROCESSING. */
 export function createClaiming(

@@ -1,9 +1,9 @@
-import { type Clock, systemClock } from '../clock.ts';
-import { MailroomError } from '../errors.ts';
-import { minuteOf } from '../event-id.ts';
-import type { Directory } from '../operate/directory.ts';
-import type { Queues } from '../operate/queues.ts';
-import type { Table } from '../table.ts';
+import { type Clock, systemClock } from '../../clock.ts';
+import { MailroomError } from '../../errors.ts';
+import { minuteOf } from '../../store/event-id.ts';
+import type { Table } from '../../store/table.ts';
+import type { Directory } from '../directory.ts';
+import type { Queues } from '../queues.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import { createDoubles, type DoubledEvent } from './audit-doubles.ts';
 import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';

@@ -1,7 +1,7 @@
-import { systemClock } from '../clock.ts';
-import type { AuditConfig } from '../config.ts';
-import type { Directory } from '../operate/directory.ts';
-import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
+import { systemClock } from '../../clock.ts';
+import type { AuditConfig } from '../../config.ts';
+import { powertoolsTelemetry, type Telemetry } from '../../telemetry.ts';
+import type { Directory } from '../directory.ts';
 import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
 
 /** What the scheduled audit is made of. */

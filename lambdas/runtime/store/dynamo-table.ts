@@ -14,9 +14,9 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { convertToAttr, unmarshall } from '@aws-sdk/util-dynamodb';
-import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from './errors.ts';
+import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../errors.ts';
+import { tryOnce } from '../one-try.ts';
 import { READ_NUMBERS } from './item-numbers.ts';
-import { tryOnce } from './one-try.ts';
 import type {
   EachResult,
   EachUpdate,

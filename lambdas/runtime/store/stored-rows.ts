@@ -1,6 +1,6 @@
 import { isTime } from '../clock.ts';
-import { isEventId, outboxKeyOf } from '../event-id.ts';
 import { isDeeperThan, JSON_DEPTH_MAX } from '../json-depth.ts';
+import { isEventId, outboxKeyOf } from './event-id.ts';
 import {
   type DeadPointer,
   type EffectRow,
@@ -13,8 +13,8 @@ import {
   type OutboxStatus,
   type RejectedPointer,
   SCHEMA,
-} from '../rows.ts';
-import type { Item, Key } from '../table.ts';
+} from './rows.ts';
+import type { Item, Key } from './table.ts';
 
 /**
  * A row that exists and cannot be read: an attribute is missing or is not what Mailroom writes, or a newer version wrote it.
