@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type Envelope, HOPS_MAX } from '../../lambdas/runtime/event.ts';
 import { bench, ThingHappened } from '../support/runtime-bench.ts';
-import { consumer, inboxRow, send } from '../unit/runtime/consumer-rig.ts';
+import { consumer, inboxRow, send } from '../unit/runtime/consume/consumer-rig.ts';
 
 it('a chain that is meant to go on begins anew with a correlationId of its own', async () => {
   const parts = bench();

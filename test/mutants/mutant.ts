@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The root of the repository, with a trailing slash. */
@@ -24,9 +24,14 @@ export interface Mutant {
 /** A {@link Mutant} of a file that several mutants share. */
 type MutantOfFile = Omit<Mutant, 'file' | 'killers'> & Partial<Pick<Mutant, 'killers'>>;
 
-/** The paths of unit tests of the runtime. */
+const UNIT_TESTS = readdirSync(join(ROOT, 'test/unit/runtime'), { recursive: true, encoding: 'utf8' });
+
+/** The paths of unit tests of the runtime, by their names alone, which are unique. */
 export function unit(...names: readonly string[]): string[] {
-  return names.map((name) => `test/unit/runtime/${name}.test.ts`);
+  return names.map((name) => {
+    const found = UNIT_TESTS.find((path) => basename(path) === `${name}.test.ts`);
+    return `test/unit/runtime/${found ?? `${name}.test.ts`}`;
+  });
 }
 
 /**

@@ -6,7 +6,7 @@ import { readTrace } from '../../../cli/trace/trace-reader.ts';
 import { eventReports } from '../../../cli/trace/trace-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
-import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/audit-rig.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 
 /** The JSON documents under a heading of docs/cli.md. */

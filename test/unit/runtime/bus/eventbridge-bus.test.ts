@@ -1,0 +1,81 @@
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { describe, expect, it } from 'vitest';
+import type { BusEntry } from '../../../../lambdas/runtime/bus/event-bus.ts';
+import { eventBridgeBus } from '../../../../lambdas/runtime/bus/eventbridge-bus.ts';
+import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../../../support/stub-client.ts';
+
+function busAnswering(answer: StubAnswer, configuration = {}) {
+  const handler = stubHandler(() => answer);
+  const client = new EventBridgeClient({ ...STUB_CONFIGURATION, requestHandler: handler, ...configuration });
+  return { bus: eventBridgeBus({ client, busName: 'orders' }), requests: handler.requests, client };
+}
+
+const entry: BusEntry = { source: 'shop', detailType: 'OrderPlaced', detail: '{}', traceHeader: 'Root=1' };
+
+describe('the bus on EventBridge', () => {
+  it('answers for every entry, also for those that EventBridge left out', async () => {
+    const { bus, requests } = busAnswering({
+      status: 200,
+      body: {
+        FailedEntryCount: 1,
+        Entries: [{ EventId: 'id-1' }, { ErrorCode: 'ThrottlingException', ErrorMessage: 'slow down' }],
+      },
+    });
+    expect(await bus.put([entry, entry, entry], 1_000)).toEqual([
+      { ok: true, id: 'id-1' },
+      { ok: false, code: 'ThrottlingException', message: 'slow down' },
+      { ok: false, code: 'NoAnswer', message: expect.any(String) },
+    ]);
+    const sent = {
+      EventBusName: 'orders',
+      Source: 'shop',
+      DetailType: 'OrderPlaced',
+      Detail: '{}',
+      TraceHeader: 'Root=1',
+    };
+    expect(requests).toEqual([{ Entries: [sent, sent, sent] }]);
+  });
+
+  it('takes an empty answer for no answer', async () => {
+    const { bus } = busAnswering({ status: 200, body: {} });
+    expect(await bus.put([entry], 1_000)).toMatchObject([{ ok: false, code: 'NoAnswer' }]);
+  });
+
+  const failures: readonly (readonly [string, StubAnswer, object])[] = [
+    ['a server error', { status: 500, body: { __type: 'InternalException' } }, { name: 'InternalException' }],
+    ['a throttle', { status: 400, body: { __type: 'ThrottlingException' } }, { name: 'ThrottlingException' }],
+    [
+      'a broken connection',
+      { error: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) },
+      { code: 'ECONNRESET' },
+    ],
+  ];
+  for (const retryMode of ['standard', 'adaptive']) {
+    it.each(failures)(
+      `tries once on %s, though the client retries (${retryMode})`,
+      async (_, answer, error) => {
+        const { bus, requests } = busAnswering(answer, { maxAttempts: 5, retryMode });
+        await expect(bus.put([entry], 1_000)).rejects.toMatchObject(error);
+        expect(requests).toHaveLength(1);
+      },
+    );
+  }
+
+  it('gives a silent call up', async () => {
+    const { bus, requests } = busAnswering({ silent: true });
+    await expect(bus.put([entry], 20)).rejects.toMatchObject({
+      code: 'PUBLISH_TIMEOUT',
+      message: 'PutEvents gave no answer within 20 ms.',
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('gives a call up that hangs before it is sent', async () => {
+    const { bus, requests } = busAnswering(
+      { silent: true },
+      { credentials: () => new Promise(() => undefined) },
+    );
+    await expect(bus.put([entry], 20)).rejects.toMatchObject({ code: 'PUBLISH_TIMEOUT' });
+    expect(requests).toHaveLength(0);
+  });
+});

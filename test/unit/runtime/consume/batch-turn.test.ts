@@ -1,0 +1,180 @@
+import { describe, expect, test, vi } from 'vitest';
+import { batchTurn } from '../../../../lambdas/runtime/consume/batch-turn.ts';
+import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
+import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { createOutcomes } from '../../../../lambdas/runtime/consume/message-outcome.ts';
+import type { Message } from '../../../../lambdas/runtime/store/inbox-conditions.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../../lambdas/runtime/store/table.ts';
+import { bench, consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+import { CONSUMER, consumer, envelope, inboxRow, type Parts, send } from './consumer-rig.ts';
+
+/** A message of a batch: its name, how often it was received, and whether it must run alone. */
+interface Received {
+  readonly name: string;
+  readonly receives: number;
+  readonly suspect?: boolean | Error;
+}
+
+/** Decides about a batch. @returns the names of those that run, and of those that come again, with their delay and its reason */
+async function turn(batch: readonly Received[]) {
+  const parts = bench();
+  const events = new Map(batch.map((received) => [envelope(parts).eventId, received]));
+  const isSuspect = vi.fn(async ({ eventId }: Message) => {
+    const { suspect = false } = events.get(eventId) ?? {};
+    if (typeof suspect !== 'boolean') throw suspect;
+    return suspect;
+  });
+  const random = (length: number) => new Uint8Array(length).fill(128);
+  const outcomes = createOutcomes({
+    ...parts,
+    config: consumerConfig,
+    random,
+    inbox: undefined as never,
+    hints: undefined as never,
+  });
+  const deliveries = [...events].map(
+    ([eventId, { receives, name }]): Delivery => ({
+      message: { eventId, messageId: name },
+      receiptHandle: name,
+      receives,
+      beganAt: 0,
+      endsBy: 30_000,
+      content: { problem: 'unused' },
+    }),
+  );
+  const { now, later } = await batchTurn({ isSuspect }, outcomes, deliveries);
+  return {
+    asked: isSuspect.mock.calls.length,
+    now: now.map(({ message }) => message.messageId).sort(),
+    later: later
+      .map(({ delivery, outcome }) => ({
+        name: delivery.message.messageId,
+        waits: outcome.afterMs > 0,
+        code: (outcome.error as { code: string }).code,
+      }))
+      .sort((a, b) => a.name.localeCompare(b.name)),
+  };
+}
+
+describe('in a batch', () => {
+  test('of one, or of messages that were never received before, all run, and no call is made', async () => {
+    await expect(turn([{ name: 'a', receives: 4, suspect: true }])).resolves.toEqual({
+      asked: 0,
+      now: ['a'],
+      later: [],
+    });
+    await expect(
+      turn([
+        { name: 'a', receives: 1 },
+        { name: 'b', receives: 1 },
+      ]),
+    ).resolves.toEqual({ asked: 0, now: ['a', 'b'], later: [] });
+  });
+
+  test('a message that must run alone does so at its odd receives, and the others come again at once', async () => {
+    await expect(
+      turn([
+        { name: 'other', receives: 1 },
+        { name: 'suspect', receives: 3, suspect: true },
+      ]),
+    ).resolves.toMatchObject({
+      now: ['suspect'],
+      later: [{ name: 'other', waits: false, code: 'PUT_BACK' }],
+    });
+  });
+
+  test('the others run at its even receives, and it waits', async () => {
+    await expect(
+      turn([
+        { name: 'other', receives: 3 },
+        { name: 'suspect', receives: 4, suspect: true },
+      ]),
+    ).resolves.toMatchObject({
+      now: ['other'],
+      later: [{ name: 'suspect', waits: true, code: 'PUT_BACK' }],
+    });
+  });
+
+  test('of messages that must all run alone, the one that was received most often runs, at an even receive too', async () => {
+    await expect(
+      turn([
+        { name: 'a', receives: 3, suspect: true },
+        { name: 'b', receives: 6, suspect: true },
+        { name: 'c', receives: 5, suspect: true },
+      ]),
+    ).resolves.toMatchObject({
+      now: ['b'],
+      later: [
+        { name: 'a', waits: true },
+        { name: 'c', waits: true },
+      ],
+    });
+  });
+
+  test('a message of which it cannot be read whether it must run alone waits as in an outage', async () => {
+    await expect(
+      turn([
+        { name: 'other', receives: 1 },
+        { name: 'unread', receives: 2, suspect: Object.assign(new Error('no'), { code: 'UNREAD' }) },
+      ]),
+    ).resolves.toMatchObject({ now: ['other'], later: [{ name: 'unread', waits: true, code: 'UNREAD' }] });
+  });
+});
+
+/** An event whose message was received twice, and whose claims ended twice without a result: it must run alone. */
+async function suspectIn(parts: Parts, unfinished: number) {
+  const suspect = send(parts, { aggregateId: 'suspect' });
+  for (const _ of ['first', 'second']) {
+    parts.queue.receive();
+    await parts.clock.advance(60_000);
+  }
+  const row = { schema: 1, status: 'FAILED', fence: 'theirs', attempts: 1, unfinished };
+  await parts.memory.write({ Put: { Item: { ...inboxKey(CONSUMER, suspect.eventId), ...row } } });
+  return suspect;
+}
+
+test('whatever makes room is shown again before a message that must run alone starts, however long SQS takes', async () => {
+  const parts = bench();
+  await suspectIn(parts, 2);
+  send(parts, { aggregateId: 'other' });
+  const shown: number[] = [];
+  const handler = leased(ThingHappened, async () => {
+    shown.push(parts.queue.messages().filter(({ visibleAt }) => visibleAt <= parts.clock.now()).length);
+  });
+  const change = parts.queue.changeVisibility.bind(parts.queue);
+  vi.spyOn(parts.queue, 'changeVisibility').mockImplementation(async (...args) => {
+    await parts.clock.sleep(500);
+    await change(...args);
+  });
+  const { failed } = await consumer(parts, [handler]).deliver();
+  expect(shown).toEqual([1]);
+  expect(failed).toHaveLength(1);
+});
+
+test('a message that must run alone only since its row was read is not claimed in company', async () => {
+  const parts = bench();
+  const suspect = await suspectIn(parts, 1);
+  send(parts, { aggregateId: 'other' });
+  const get: Table['get'] = async (...args) => {
+    const row = await parts.memory.get(...args);
+    // Meanwhile a second worker claims it, and dies.
+    await parts.memory.write({
+      Update: {
+        Key: { ...inboxKey(CONSUMER, suspect.eventId) },
+        UpdateExpression: 'SET unfinished = :two',
+        ExpressionAttributeValues: { ':two': 2 },
+      },
+    });
+    return row;
+  };
+  const ran: string[] = [];
+  const handler = leased(ThingHappened, async ({ aggregateId }) => void ran.push(aggregateId));
+  const { deliver } = consumer(parts, [handler], { ...parts.memory, get });
+  await deliver();
+  expect(ran).toEqual(['other']);
+  expect(inboxRow(parts, suspect)).toMatchObject({ status: 'FAILED', unfinished: 2 });
+  await parts.clock.advance(60_000);
+  await deliver();
+  expect(ran).toEqual(['other', 'suspect']);
+});

@@ -1,0 +1,250 @@
+import { describe, expect, test, vi } from 'vitest';
+import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { AlreadyProcessed, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
+import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
+
+describe('a leased handler', () => {
+  test('commits its writes, its events and its message in one transaction', async () => {
+    const parts = bench();
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) =>
+        ctx.commit({ writes: [domainRow], events: [parts.happened(7)] }),
+      ),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
+    const caused = JSON.parse(parts.rows()[0]?.envelope ?? '') as Envelope;
+    expect(caused).toMatchObject({ causationId: event.eventId, correlationId: 'chain', data: { n: 7 } });
+  });
+
+  test('a refused domain condition is its failure, not a lost claim and not a success', async () => {
+    const parts = bench();
+    await parts.memory.write({ Put: { Item: { PK: 'THING#1', SK: 'THING' } } });
+    const errors: unknown[] = [];
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        await ctx.commit({ writes: [domainRow] }).catch((error: unknown) => {
+          errors.push(error);
+          throw error;
+        });
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(errors).toMatchObject([
+      { code: 'TRANSACTION_CANCELLED', reasons: [{ code: 'ConditionalCheckFailed' }] },
+    ]);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1 });
+  });
+
+  test('commits up to 99 writes beside its inbox row', async () => {
+    const parts = bench();
+    const errors: unknown[] = [];
+    const put = (n: number) => ({ Put: { Item: { PK: `THING#${n}`, SK: 'THING', schema: 1 } } });
+    const writes = Array.from({ length: 100 }, (_, n) => put(n));
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        await ctx.commit({ writes }).catch((error: unknown) => errors.push(error));
+        await ctx.commit({ writes: writes.slice(1) });
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(errors).toMatchObject([
+      { code: 'TRANSACTION_TOO_LARGE', message: expect.stringContaining('101 actions') },
+    ]);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('commits once, and runs no effect after that; what it throws then is logged', async () => {
+    const parts = bench();
+    const codes: string[] = [];
+    const note = (error: { code: string }) => void codes.push(error.code);
+    const event = send(parts);
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        await ctx.commit({ writes: [domainRow] });
+        await ctx.commit({}).catch(note);
+        await ctx.once('late', async () => 1).catch(note);
+        throw new Error('after');
+      }),
+    ]);
+    await deliver();
+    expect(codes).toEqual(['AFTER_COMMIT', 'AFTER_COMMIT']);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.queue.messages()).toEqual([]);
+    expect(parts.telemetry.lines()).toContainEqual(
+      expect.objectContaining({ message: expect.stringContaining('after its commit') }),
+    );
+  });
+
+  test('that commits twice at once has one commit; the other is told so', async () => {
+    const parts = bench();
+    const other = { Put: { Item: { PK: 'OTHER', SK: 'OTHER' } } };
+    const ends: string[] = [];
+    const event = send(parts);
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        const both = await Promise.allSettled([
+          ctx.commit({ writes: [domainRow], events: [parts.happened(1)] }),
+          ctx.commit({ writes: [other] }),
+        ]);
+        ends.push(...both.map((end) => end.status));
+      }),
+    ]);
+    await deliver();
+    expect(ends).toEqual(['fulfilled', 'rejected']);
+    expect(parts.memory.item({ PK: 'OTHER', SK: 'OTHER' })).toBeUndefined();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('whose first commit happens late, after it was reported as refused, does not pass off the second as done', async () => {
+    const parts = bench();
+    const other = { Put: { Item: { PK: 'OTHER', SK: 'OTHER' } } };
+    let late: (() => Promise<void>) | undefined;
+    const table = {
+      ...parts.memory,
+      transact: async (actions: Parameters<typeof parts.memory.transact>[0]) => {
+        if (late === undefined) {
+          late = () => parts.memory.transact(actions);
+          throw new TransactionCancelled([{ code: 'None' }, { code: 'ConditionalCheckFailed' }]);
+        }
+        await late();
+        await parts.memory.transact(actions);
+      },
+    };
+    const event = send(parts);
+    const ends: string[] = [];
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      for (const writes of [[domainRow], [other]]) {
+        await ctx.commit({ writes }).then(
+          () => ends.push('done'),
+          (error: { code: string }) => ends.push(error.code),
+        );
+      }
+    });
+    await consumer(parts, [handler], table).deliver();
+    expect(ends).toEqual(['TRANSACTION_CANCELLED', 'FENCE_LOST']);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.memory.item({ PK: 'OTHER', SK: 'OTHER' })).toBeUndefined();
+  });
+
+  test('that does not await its commit, or its effect, is waited for', async () => {
+    const parts = bench();
+    const event = send(parts);
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        void ctx.once('mail', async () => {
+          await parts.clock.sleep(2_000);
+          return 'sent';
+        });
+        void parts.clock.sleep(1_000).then(() => ctx.commit({ writes: [domainRow] }));
+        await parts.clock.sleep(1_500);
+      }),
+    ]);
+    await deliver();
+    expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.memory.item(effectKey(CONSUMER, event.eventId, 'mail'))).toMatchObject({
+      status: 'COMPLETED',
+    });
+  });
+
+  test('whose commit is begun by an effect that it did not await is waited for, however slow', async () => {
+    const parts = bench();
+    const table = {
+      ...parts.memory,
+      transact: async (...args: Parameters<typeof parts.memory.transact>) => {
+        await parts.clock.sleep(300);
+        await parts.memory.transact(...args);
+      },
+    };
+    const event = send(parts);
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      void ctx
+        .once('mail', async () => parts.clock.sleep(1_000))
+        .then(() => ctx.commit({ writes: [domainRow], events: [parts.happened(1)] }));
+    });
+    await consumer(parts, [handler], table).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', commitId: expect.any(String) });
+    expect(parts.rows()).toHaveLength(1);
+  });
+
+  test('that swallows a commit of which no answer came is not taken for done', async () => {
+    const parts = bench();
+    const table = {
+      ...parts.memory,
+      transact: () => Promise.reject(Object.assign(new Error('socket hang up'), { name: 'TimeoutError' })),
+    };
+    const event = send(parts);
+    const handler = leased(ThingHappened, async (_event, ctx) =>
+      ctx.commit({ writes: [domainRow] }).catch(() => {}),
+    );
+    await consumer(parts, [handler], table).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', lastError: 'socket hang up' });
+    await consumer(parts, [handler]).drain();
+    expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
+  });
+
+  test('that begins a commit after it has returned is refused it, and told so', async () => {
+    const parts = bench();
+    const codes: string[] = [];
+    const event = send(parts);
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      void parts.clock
+        .sleep(5_000)
+        .then(() => ctx.commit({ writes: [domainRow] }))
+        .catch((error: { code: string }) => codes.push(error.code));
+    });
+    await consumer(parts, [handler]).deliver();
+    await parts.clock.advance(6_000);
+    expect(codes).toEqual(['HANDLER_ENDED']);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.telemetry.lines().map(({ message }) => message)).toContainEqual(
+      expect.stringContaining('after its handler had returned'),
+    );
+  });
+
+  test('that says its work was done already, after a commit of which no answer came, is not taken at its word', async () => {
+    const parts = bench();
+    const table = {
+      ...parts.memory,
+      transact: () => Promise.reject(Object.assign(new Error('socket hang up'), { name: 'TimeoutError' })),
+    };
+    const event = send(parts);
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      await ctx.commit({ writes: [domainRow] }).catch(() => {
+        throw new AlreadyProcessed('or so it seems');
+      });
+    });
+    await consumer(parts, [handler], table).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', lastError: 'socket hang up' });
+  });
+
+  test('whose commit’s answer was lost is processed, and written once', async () => {
+    const parts = bench();
+    let lost = 0;
+    const table = {
+      ...parts.memory,
+      transact: async (...args: Parameters<typeof parts.memory.transact>) => {
+        await parts.memory.transact(...args);
+        lost += 1;
+        if (lost <= 2) throw Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
+      },
+    };
+    const event = send(parts);
+    const handle = vi.fn(async (_event: unknown, ctx: { commit(c: object): Promise<void> }) =>
+      ctx.commit({ writes: [domainRow] }),
+    );
+    const { deliver } = consumer(parts, [leased(ThingHappened, handle)], table);
+    await deliver();
+    expect(handle).toHaveBeenCalledTimes(1);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.queue.messages()).toEqual([]);
+  });
+});

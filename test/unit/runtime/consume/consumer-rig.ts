@@ -1,0 +1,164 @@
+import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
+import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
+import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
+import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { lambdaContext, type QueueHandler } from '../../../../testing/index.ts';
+import { type bench, consumerConfig, runThrough } from '../../../support/runtime-bench.ts';
+
+/** What {@link bench} puts on a consumer's bench. */
+export type Parts = ReturnType<typeof bench>;
+
+export const CONSUMER = consumerConfig.consumer;
+
+/** A consumer on the bench, its queue, and one round of what Lambda does. */
+export function consumer(
+  parts: Parts,
+  handlers: readonly Handler[],
+  table = parts.table,
+  change: Partial<typeof consumerConfig> = {},
+) {
+  const { queue, clock, telemetry } = parts;
+  const config = { ...consumerConfig, ...change };
+  const handle = createConsumer({ config, table, queue, handlers, clock, telemetry });
+  return {
+    handle,
+    /** Delivers what is visible to one invocation of the function. */
+    deliver: (timeoutMs = 30_000) =>
+      runThrough(clock, queue.deliver(handle, 10, lambdaContext({ clock, timeoutMs }))),
+    /** Delivers until the queue is empty, or `rounds` are over. */
+    async drain(rounds = 30): Promise<void> {
+      for (let round = 0; round < rounds && queue.messages().length > 0; round += 1) {
+        await runThrough(clock, queue.deliver(handle, 10, lambdaContext({ clock })));
+        const next = Math.min(...queue.messages().map((message) => message.visibleAt));
+        if (Number.isFinite(next)) await clock.advance(Math.max(1, next - clock.now()));
+      }
+    },
+  };
+}
+
+/**
+ * Lambda with functions that can die: every invocation is a process of its own. After a kill nothing that it does has an
+ * effect, and the whole batch is shown again when its visibility timeout has passed.
+ *
+ * @param handlersOf - makes the handlers of one process, with what kills it
+ */
+export function mortal(
+  parts: Parts,
+  handlersOf: (process: { kill(): Promise<never> }) => readonly Handler[],
+  change: Partial<typeof consumerConfig> = {},
+) {
+  const { queue, clock } = parts;
+  const timeoutMs = 30_000;
+
+  function invocation(): QueueHandler {
+    let dead = false;
+    const never = () => new Promise<never>(() => {});
+    const living = <T extends object>(port: T): T =>
+      new Proxy(port, {
+        get: (target, name) => {
+          const call: unknown = Reflect.get(target, name);
+          if (typeof call !== 'function') return call;
+          return (...args: unknown[]) => (dead ? never() : Reflect.apply(call, target, args));
+        },
+      });
+    const { handle } = consumer(
+      { ...parts, queue: living(queue) },
+      handlersOf({
+        kill: () => {
+          dead = true;
+          return never();
+        },
+      }),
+      living(parts.memory),
+      change,
+    );
+    return (event, context) => {
+      const stopped = clock.sleep(timeoutMs).then(() => {
+        dead = true;
+        throw new Error('the process is gone');
+      });
+      return Promise.race([handle(event, context), stopped]);
+    };
+  }
+
+  /** One batch of what is visible. */
+  const deliver = (batchSize = 10) =>
+    runThrough(clock, queue.deliver(invocation(), batchSize, lambdaContext({ clock, timeoutMs })));
+
+  return {
+    deliver,
+    /**
+     * Several pollers at a time, until the queue is empty or the time is over.
+     *
+     * @param every - called each second, before the pollers look
+     */
+    async poll(pollers: number, forMs: number, every: () => void = () => {}): Promise<void> {
+      let busy = 0;
+      for (const end = clock.now() + forMs; clock.now() < end && queue.messages().length > 0; ) {
+        every();
+        const now = clock.now();
+        if (queue.messages().some(({ visibleAt }) => visibleAt <= now)) {
+          for (; busy < pollers; busy += 1) {
+            const context = lambdaContext({ clock, timeoutMs });
+            void queue.deliver(invocation(), 10, context).finally(() => {
+              busy -= 1;
+            });
+          }
+        }
+        await clock.advance(1_000);
+      }
+    },
+    /** Delivers until the queue is empty. @returns how many batches that took */
+    async drain(roundsMax = 2_000, batchSize = 10, before: () => void = () => {}): Promise<number> {
+      for (let round = 0; round < roundsMax; round += 1) {
+        before();
+        if (queue.messages().length === 0) return round;
+        await deliver(batchSize);
+        const next = Math.min(...queue.messages().map((message) => message.visibleAt));
+        if (Number.isFinite(next)) await clock.advance(Math.max(1, next - clock.now()));
+      }
+      return roundsMax;
+    },
+  };
+}
+
+/** What a message says of one event. */
+export function envelope(parts: Parts, change: Partial<Envelope> = {}): Envelope {
+  const eventId = mintEventId(parts.clock.now(), 2);
+  return {
+    eventId,
+    type: 'ThingHappened',
+    version: 2,
+    aggregateType: 'Thing',
+    aggregateId: '1',
+    occurredAt: parts.clock.now(),
+    correlationId: 'chain',
+    data: { n: 1 },
+    ...change,
+  };
+}
+
+/** The body of an SQS message as EventBridge sends it. */
+export const body = (detail: { readonly type?: unknown }) => ({
+  id: 'e',
+  'detail-type': detail.type,
+  source: 'things',
+  detail,
+});
+
+/** Puts an event into the queue. */
+export function send(parts: Parts, change: Partial<Envelope> = {}): Envelope {
+  const sent = envelope(parts, change);
+  parts.queue.send(body(sent));
+  return sent;
+}
+
+export const inboxRow = (parts: Parts, event: Envelope) =>
+  parts.memory.item(inboxKey(CONSUMER, event.eventId));
+export const pointer = (parts: Parts, event: Envelope) =>
+  parts.memory.item(rejectedKey(CONSUMER, event.eventId));
+/** A row of the service, which must not be there yet. */
+export const domainRow = {
+  Put: { Item: { PK: 'THING#1', SK: 'THING', schema: 1 }, ConditionExpression: 'attribute_not_exists(PK)' },
+};

@@ -1,0 +1,239 @@
+import { describe, expect, test } from 'vitest';
+import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { AlreadyProcessed, errorCode } from '../../../../lambdas/runtime/errors.ts';
+import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
+
+describe('a leased handler that does not await', () => {
+  test('a commit that is refused fails: its message is not processed without its writes', async () => {
+    const parts = bench();
+    await parts.memory.write({ Put: { Item: { PK: 'THING#1', SK: 'THING' } } });
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        void ctx.commit({ writes: [domainRow] });
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'FAILED',
+      lastError: expect.stringContaining('ConditionalCheckFailed'),
+    });
+  });
+
+  test('a commit of an event that is not valid fails', async () => {
+    const parts = bench();
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        void ctx.commit({ events: [ThingHappened.create({ aggregateId: '', data: { n: 1 } })] });
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED' });
+  });
+
+  test('an effect that fails fails', async () => {
+    const parts = bench();
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        void ctx.once('charge', async () => {
+          throw new Error('the bank is closed');
+        });
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', lastError: 'the bank is closed' });
+  });
+
+  test('a commit that succeeds is processed', async () => {
+    const parts = bench();
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        void ctx.commit({ writes: [domainRow] });
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('but has looked at the failure decides for itself', async () => {
+    const parts = bench();
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        await ctx
+          .once('ping', async () => {
+            throw new Error('nobody is there');
+          })
+          .catch(() => {});
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+});
+
+/** An effect that fails. */
+const closed = async (): Promise<never> => {
+  throw new Error('the bank is closed');
+};
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const invalid = ThingHappened.create({ aggregateId: '', data: { n: 1 } });
+
+/** What becomes of a message whose handler does this, and what is logged as an error. */
+async function outcomeOf(handle: (ctx: LeasedContext) => Promise<unknown>) {
+  const parts = bench();
+  const { deliver } = consumer(parts, [leased(ThingHappened, async (_event, ctx) => handle(ctx))]);
+  const event = send(parts);
+  await deliver();
+  await turn();
+  const errors = () => parts.telemetry.lines().filter(({ level }) => level === 'error');
+  return { parts, event, row: inboxRow(parts, event), errors };
+}
+
+describe('what is not awaited fails its message, and rejects nowhere else,', () => {
+  const leftAlone: [string, (ctx: LeasedContext) => unknown][] = [
+    ['when its success is chained to', (ctx) => ctx.once('charge', closed).then(() => {})],
+    ['when something is to happen finally', (ctx) => ctx.once('charge', closed).finally(() => {})],
+    ['when the chain itself fails', (ctx) => ctx.once('charge', async () => 1).then(closed)],
+    [
+      'when a commit at the end of a chain fails',
+      (ctx) => ctx.once('charge', async () => 1).then(() => ctx.commit({ events: [invalid] })),
+    ],
+    [
+      'when one of two chains has a catch',
+      (ctx) => {
+        const charge = ctx.once('charge', closed);
+        charge.catch(() => {});
+        return charge.then(() => {});
+      },
+    ],
+  ];
+
+  test.each(leftAlone)('%s', async (_when, begin) => {
+    const { row } = await outcomeOf(async (ctx) => {
+      begin(ctx);
+    });
+    expect(row).toMatchObject({ status: 'FAILED', attempts: 1 });
+  });
+
+  test('also when the handler says that its event is processed already', async () => {
+    const { row } = await outcomeOf(async (ctx) => {
+      void ctx.once('charge', closed);
+      throw new AlreadyProcessed('charged before');
+    });
+    expect(row).toMatchObject({ status: 'FAILED', lastError: 'the bank is closed' });
+  });
+
+  test('also when another call that is not awaited says that it is processed already', async () => {
+    const { row } = await outcomeOf(async (ctx) => {
+      void ctx.once('look', async () => {
+        throw new AlreadyProcessed('charged before');
+      });
+      void ctx.once('charge', async () => {
+        await turn();
+        return closed();
+      });
+    });
+    expect(row).toMatchObject({ status: 'FAILED', lastError: 'the bank is closed' });
+  });
+});
+
+describe('a failure that is heard late or not at all', () => {
+  test('is for the handler to judge when it awaits the call after it failed', async () => {
+    const { row } = await outcomeOf(async (ctx) => {
+      const charge = ctx.once('charge', closed);
+      await turn();
+      return charge.catch(() => 'not charged');
+    });
+    expect(row).toMatchObject({ status: 'PROCESSED', result: '"not charged"' });
+  });
+
+  test('is logged when a commit has settled the message', async () => {
+    const { row, errors } = await outcomeOf(async (ctx) => {
+      void ctx.commit({ events: [invalid] });
+      await turn();
+      await ctx.commit({ writes: [domainRow] });
+    });
+    expect(row).toMatchObject({ status: 'PROCESSED' });
+    expect(errors()).toEqual([
+      expect.objectContaining({
+        message: 'What a handler began and did not await has failed',
+        extra: expect.objectContaining({ error: expect.objectContaining({ code: 'INVALID_EVENT' }) }),
+      }),
+    ]);
+  });
+
+  test('is logged when it comes after the message is settled', async () => {
+    let fail: (error: Error) => void = () => {};
+    const later = new Promise<never>((_resolve, reject) => {
+      fail = reject;
+    });
+    const { row, errors } = await outcomeOf(async (ctx) => {
+      void ctx.once('charge', async () => 1).then(() => later);
+    });
+    expect(row).toMatchObject({ status: 'PROCESSED' });
+    expect(errors()).toEqual([]);
+    fail(new Error('too late'));
+    await turn();
+    expect(errors().map(({ message }) => message)).toEqual([
+      'What a handler began and did not await has failed',
+    ]);
+  });
+
+  test('leaves the message to wait, without an attempt, when the effect may still run elsewhere', async () => {
+    const parts = bench();
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        void ctx.once('charge', async () => 1).then(() => {});
+      }),
+    ]);
+    const event = send(parts);
+    const running = {
+      status: 'IN_PROGRESS',
+      fence: 'another',
+      endsBy: parts.clock.now() + 60_000,
+      schema: 1,
+    };
+    await parts.memory.write({
+      Put: { Item: { ...effectKey(CONSUMER, event.eventId, 'charge'), ...running } },
+    });
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
+    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+  });
+
+  test('writes nothing when the message belongs to another worker by now', async () => {
+    const parts = bench();
+    const { deliver } = consumer(parts, [
+      leased(ThingHappened, async (event, ctx) => {
+        const Key = parts.memory.item({ PK: `INBOX#${CONSUMER}#${event.eventId}`, SK: 'MESSAGE' });
+        await parts.memory.write({
+          Put: { Item: { ...Key, PK: String(Key?.PK), SK: 'MESSAGE', fence: 'another' } },
+        });
+        void ctx.once('charge', async () => 1);
+      }),
+    ]);
+    const event = send(parts);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', fence: 'another' });
+    expect(parts.telemetry.counted('FenceRefused')).toBe(1);
+  });
+});
+
+test('an effect is running or has run: no moment in between lets its name run twice', async () => {
+  let asked = 0;
+  const { row } = await outcomeOf(async (ctx) => {
+    const first = ctx.once('charge', async () => 1);
+    for (let code = 'EFFECT_RUNNING'; code === 'EFFECT_RUNNING'; asked += 1) {
+      code = await ctx.once('charge', async () => 2).then(() => 'again', errorCode);
+      if (code !== 'EFFECT_RUNNING') return { code, charge: await first };
+    }
+  });
+  expect(asked).toBeGreaterThan(0);
+  expect(row?.result).toBe('{"code":"EFFECT_REPEATED","charge":1}');
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
+
+const LONG_AGO = 20 * MINUTE_MS;
+
+describe('a repair', () => {
+  test('sends what is missing to just the consumer that never received it, as the bus would have', async () => {
+    const rig = auditRig();
+    const event = await rig.event(LONG_AGO, {}, { data: { total: 1 } });
+    await rig.inbox('inventory', event.eventId);
+    const { sent, unsent } = await rig.repair(await rig.run());
+    expect(sent.map(({ eventId, consumer }) => ({ eventId, consumer }))).toEqual([
+      { eventId: event.eventId, consumer: 'payments' },
+    ]);
+    expect(unsent).toEqual([]);
+    expect(rig.queues.sent).toEqual([{ url: 'payments-queue', body: expect.any(String) }]);
+    expect(JSON.parse(rig.queues.sent[0]?.body ?? '')).toEqual({
+      version: '0',
+      id: expect.any(String),
+      'detail-type': 'OrderPlaced',
+      source: 'orders',
+      account: '123456789012',
+      time: '2026-01-01T11:40:00Z',
+      region: 'eu-west-1',
+      resources: [],
+      detail: event,
+    });
+  });
+
+  test('is not missing again while it waits in the queue of a consumer that is down', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    const report = await rig.run();
+    await rig.clock.advance(MINUTE_MS);
+    expect((await rig.repair(report)).sent).toHaveLength(1);
+    rig.queues.holds.set('payments-queue', 1);
+    rig.ages.set('payments-queue', rig.clock.now());
+    await rig.clock.advance(10 * MINUTE_MS);
+    const again = await rig.run();
+    expect(again.consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    // Purged with all others, it is missing after all.
+    rig.queues.holds.clear();
+    const purged = await rig.run();
+    expect(purged.missing).toEqual(report.missing);
+  });
+
+  test('is written down, by consumer, before it is made', async () => {
+    const rig = auditRig();
+    await rig.event(LONG_AGO);
+    const report = await rig.run();
+    rig.queues.send = async () => {
+      throw new Error('SQS is down');
+    };
+    await expect(rig.repair(report)).rejects.toThrow('SQS is down');
+    const { items } = await rig.table.query({ pk: 'OPERATIONS#2026-01' });
+    expect(items).toMatchObject([
+      {
+        by: 'ada',
+        reason: 'a test',
+        command: 'audit --repair',
+        subject: expect.stringMatching(/^payments: 1 missing /),
+      },
+    ]);
+  });
+
+  test('leaves what cannot be sent, and says why', async () => {
+    const rig = auditRig();
+    const { eventId } = await rig.event(LONG_AGO);
+    const report = await rig.run();
+    await rig.table.write({ Delete: { Key: { ...outboxKeyOf(eventId) } } });
+    rig.queues.gone.add('inventory-queue');
+    const { sent, unsent } = await rig.repair(report);
+    expect(sent).toEqual([]);
+    expect(unsent.map(({ consumer, why }) => `${consumer}: ${why}`)).toEqual([
+      'payments: its outbox row has expired, and with it what it said',
+      'inventory: its queue does not exist: see "To deploy a stack again" in docs/operating.md',
+    ]);
+    expect(rig.queues.sent).toEqual([]);
+  });
+});

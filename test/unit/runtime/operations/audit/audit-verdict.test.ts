@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest';
+import { type InboxRow, inboxHistoryKey, inboxKey } from '../../../../../lambdas/runtime/store/rows.ts';
+import { auditRig, consumerEntry, DAY_MS, MINUTE_MS } from './audit-rig.ts';
+
+const LONG_AGO = 20 * MINUTE_MS;
+
+describe('an event whose row waits for a message that is overdue', () => {
+  const overdue = [
+    ['failed', { status: 'FAILED', retryAt: Date.UTC(2026, 0, 1, 11, 50) }],
+    ['inFlight', { status: 'PROCESSING', leaseUntil: 0, endsBy: Date.UTC(2026, 0, 1, 11, 50) }],
+  ] as const;
+
+  async function begun(row: Partial<InboxRow>) {
+    const rig = auditRig([consumerEntry('payments')]);
+    const event = await rig.event(LONG_AGO);
+    const write = (more: Partial<InboxRow>) =>
+      rig.table.write({
+        Put: {
+          Item: {
+            ...inboxKey('payments', event.eventId),
+            schema: 1,
+            status: row.status ?? 'FAILED',
+            fence: 'f',
+            attempts: 1,
+            ...row,
+            ...more,
+          },
+        },
+      });
+    await write({});
+    return { ...rig, event, write };
+  }
+
+  test.each(overdue)(
+    'is missing when nothing is left of the message: the queue was purged (%s)',
+    async (_, row) => {
+      const { run, repair, queues, event } = await begun(row);
+      const report = await run();
+      expect(report.consumers.payments).toMatchObject({ expected: 1, missing: 1 });
+      expect(report.missing).toMatchObject([{ eventId: event.eventId, consumer: 'payments' }]);
+      expect((await repair(report)).sent).toHaveLength(1);
+      expect(queues.sent).toHaveLength(1);
+    },
+  );
+
+  test.each(overdue)('is %s while the queue holds anything, however young that is', async (standing, row) => {
+    const { run, queues, ages, clock } = await begun(row);
+    queues.holds.set('payments-queue', 1);
+    ages.set('payments-queue', clock.now());
+    expect((await run()).consumers.payments).toMatchObject({ [standing]: 1, missing: 0 });
+  });
+
+  test.each(overdue)('is %s until it is overdue for as long as the grace', async (standing, row) => {
+    const { run } = await begun(row);
+    const report = await run({ graceMs: 11 * MINUTE_MS });
+    expect(report.consumers.payments).toMatchObject({ [standing]: 1, missing: 0 });
+  });
+
+  test('counts as a letter when one of it is there, and processed when it was in between', async () => {
+    const { run, letter, event, write, queues } = await begun(overdue[0][1]);
+    letter('payments-dead', event);
+    expect((await run()).consumers.payments).toMatchObject({ letters: 1, missing: 0 });
+    queues.letters.clear();
+    queues.onDepth = async () => {
+      await write({ status: 'PROCESSED' });
+    };
+    expect((await run()).consumers.payments).toMatchObject({ processed: 1, missing: 0 });
+  });
+});
+
+describe('an event without an inbox row', () => {
+  test('is missing when the queue is empty and no letter of it is anywhere: for that consumer only', async () => {
+    const rig = auditRig();
+    const { eventId } = await rig.event(LONG_AGO);
+    await rig.inbox('inventory', eventId);
+    const report = await rig.run();
+    const publishedAt = rig.clock.now() - LONG_AGO;
+    expect(report.missing).toEqual([{ eventId, consumer: 'payments', type: 'OrderPlaced', publishedAt }]);
+    expect(report.consumers).toMatchObject({
+      payments: { missing: 1 },
+      inventory: { processed: 1, missing: 0 },
+    });
+  });
+
+  test('is missing at every consumer when there is no bus: EventBridge took it and dropped it', async () => {
+    const rig = auditRig();
+    await rig.event(LONG_AGO);
+    rig.rules.clear();
+    const report = await rig.run();
+    expect(report.missing.map(({ consumer }) => consumer).sort()).toEqual(['inventory', 'payments']);
+    expect(report.drift.map(({ consumer, problem }) => `${consumer}: ${problem}`)).toEqual([
+      'payments: no-rule',
+      'inventory: no-rule',
+    ]);
+  });
+
+  test.each(['payments-dead', 'payments-undelivered'])(
+    'counts as a letter when one of it lies in %s',
+    async (queue) => {
+      const rig = auditRig([consumerEntry('payments')]);
+      rig.letter(queue, await rig.event(LONG_AGO));
+      rig.letter(queue, await rig.event(0));
+      const report = await rig.run();
+      expect(report.consumers.payments).toMatchObject({ letters: 2, missing: 0, waiting: 0 });
+      expect(rig.queues.received, 'letters that are still hidden').toEqual(new Set());
+    },
+  );
+
+  test('is waiting while it was published less than the grace ago', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(4 * MINUTE_MS);
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect((await rig.run({ graceMs: MINUTE_MS })).consumers.payments).toMatchObject({
+      waiting: 0,
+      missing: 1,
+    });
+  });
+
+  test('is waiting while the queue holds anything that could be it', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    rig.queues.holds.set('payments-queue', 1);
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+  });
+
+  test('is missing when all that the queue holds is younger', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    rig.queues.holds.set('payments-queue', 1);
+    rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO + 2 * MINUTE_MS);
+    expect((await rig.run()).consumers.payments).toMatchObject({ missing: 1 });
+    rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO);
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+  });
+
+  test('is waiting when somebody else holds letters that could be it, and the report says so', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    const other = rig.letter('payments-dead', await rig.event(LONG_AGO));
+    rig.queues.hidden.add(other.messageId);
+    const report = await rig.run();
+    expect(report.consumers.payments).toMatchObject({ waiting: 2, missing: 0 });
+    expect(report.incomplete).toEqual([expect.stringContaining('Some letters of payments')]);
+  });
+
+  test('is waiting when it may be the oldest message of the queue, allowing for clock differences', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    rig.queues.holds.set('payments-queue', 1);
+    rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO + 30_000);
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO + 90_000);
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 0, missing: 1 });
+  });
+
+  test('is waiting while a message of the queue is in flight', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    const { depth } = rig.queues;
+    rig.queues.depth = async (url) => ({ ...(await depth(url)), inFlight: url === 'payments-queue' ? 1 : 0 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+  });
+
+  test('is waiting when it became a dead letter after the dead letters were read', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const event = await rig.event(LONG_AGO);
+    rig.queues.holds.set('payments-queue', 1);
+    rig.queues.onDepth = async (url) => {
+      if (url !== 'payments-undelivered') return;
+      rig.queues.holds.clear();
+      rig.letter('payments-dead', event);
+    };
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+  });
+
+  test('is what its row says when that came in between', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const { eventId } = await rig.event(LONG_AGO);
+    let looks = 0;
+    rig.queues.onDepth = async (url) => {
+      if (url === 'payments-queue') looks += 1;
+      // The first look is for drift, the second before the letters, the third after them.
+      if (url === 'payments-queue' && looks === 3) await rig.inbox('payments', eventId);
+    };
+    expect((await rig.run()).consumers.payments).toMatchObject({ processed: 1, missing: 0 });
+    expect(looks).toBe(3);
+  });
+
+  test('is what its row says when only a strongly consistent read sees that', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const { eventId } = await rig.event(LONG_AGO);
+    await rig.inbox('payments', eventId);
+    const { get } = rig.table;
+    const table = { ...rig.table };
+    table.get = async (key, options) => (options?.consistent === true ? get(key, options) : undefined);
+    rig.deps.table = table;
+    expect((await rig.run()).consumers.payments).toMatchObject({ processed: 1, missing: 0 });
+  });
+
+  test('is waiting when it was redriven in between', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    rig.letter('payments-dead', await rig.event(LONG_AGO));
+    rig.queues.onDepth = async (url) => {
+      if (url !== 'payments-dead') return;
+      rig.queues.letters.clear();
+      rig.queues.holds.set('payments-queue', 1);
+    };
+    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+  });
+
+  test('is unproven when the consumer was declared otherwise at the time', async () => {
+    const rig = auditRig([consumerEntry('payments', { changedAt: Date.UTC(2026, 0, 1, 11, 45) })]);
+    await rig.event(LONG_AGO);
+    await rig.event(15 * MINUTE_MS - 59_999); // a changed rule takes effect a minute later
+    const late = await rig.event(10 * MINUTE_MS);
+    const report = await rig.run();
+    expect(report.consumers.payments).toMatchObject({ unproven: 2, missing: 1 });
+    expect(report.missing.map(({ eventId }) => eventId)).toEqual([late.eventId]);
+    expect((await rig.run({ earlier: true })).consumers.payments).toMatchObject({ unproven: 0, missing: 3 });
+  });
+
+  test('is unproven when its row may have expired, also when earlier ones are asked for', async () => {
+    const rig = auditRig([consumerEntry('payments', { inboxRetentionDays: 2 })]);
+    const now = rig.clock.now();
+    await rig.event(2 * DAY_MS);
+    await rig.event(2 * DAY_MS - 1);
+    const range = { since: now - 2 * DAY_MS, until: now - 2 * DAY_MS + MINUTE_MS, earlier: true };
+    expect((await rig.run(range)).consumers.payments).toMatchObject({ unproven: 1, missing: 1 });
+  });
+
+  test('is unproven when its row may have expired under a shorter retention than today’s', async () => {
+    const rig = auditRig([consumerEntry('payments', { inboxRetentionDays: 35 })]);
+    const now = rig.clock.now();
+    const retentions = [
+      { days: 2, since: 0 },
+      { days: 35, since: now - DAY_MS },
+    ];
+    await rig.table.write({ Put: { Item: { ...inboxHistoryKey('payments'), retentions } } });
+    await rig.event(3 * DAY_MS);
+    const range = { since: now - 4 * DAY_MS, until: now - 2 * DAY_MS };
+    expect((await rig.run(range)).consumers.payments).toMatchObject({ unproven: 1, missing: 0 });
+  });
+});

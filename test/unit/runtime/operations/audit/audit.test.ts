@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'vitest';
+import { createLedger } from '../../../../../lambdas/runtime/operations/audit/audit-ledger.ts';
+import { inboxKey, SWEEP_STATE_KEY } from '../../../../../lambdas/runtime/store/rows.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
+
+const LONG_AGO = 20 * MINUTE_MS;
+
+describe('the audit accounts for every published event at every consumer', () => {
+  test('by what its inbox row says', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    for (const status of ['PROCESSED', 'PROCESSING', 'FAILED', 'REJECTED', 'DISCARDED'] as const) {
+      const { eventId } = await rig.event(LONG_AGO);
+      await rig.inbox('payments', eventId, status);
+    }
+    const report = await rig.run();
+    expect(report).toMatchObject({ events: 5, published: 5, missing: [], drift: [], incomplete: [] });
+    expect(report.consumers.payments).toEqual({
+      expected: 5,
+      processed: 1,
+      inFlight: 1,
+      failed: 1,
+      rejected: 1,
+      discarded: 1,
+      unreadable: 0,
+      letters: 0,
+      waiting: 0,
+      unproven: 0,
+      missing: 0,
+    });
+  });
+
+  test('and expects nothing of events that were not published, or that a consumer need not see', async () => {
+    const rig = auditRig();
+    await rig.event(LONG_AGO, { status: 'PENDING' });
+    await rig.event(LONG_AGO, { status: 'DEAD' });
+    await rig.event(LONG_AGO, { status: 'DISCARDED' });
+    await rig.event(LONG_AGO, { type: 'OrderSeen' });
+    await rig.event(LONG_AGO, { source: 'somebody-else' });
+    const report = await rig.run();
+    expect(report).toMatchObject({
+      events: 5,
+      published: 2,
+      pending: 1,
+      dead: 1,
+      discarded: 1,
+      unreadable: 0,
+    });
+    expect(report.consumers).toMatchObject({ payments: { expected: 0 }, inventory: { expected: 0 } });
+  });
+
+  test('reads only the events of its range, to the millisecond', async () => {
+    const rig = auditRig();
+    const now = rig.clock.now();
+    for (const ago of [600_501, 600_500, 300_501, 300_500]) await rig.event(ago);
+    const { events } = await rig.run({ since: now - 600_500, until: now - 300_500 });
+    expect(events).toBe(2);
+  });
+
+  test('reads every page of a minute', async () => {
+    const rig = auditRig();
+    for (let i = 0; i < 20; i += 1) await rig.event(LONG_AGO);
+    const { query } = rig.table;
+    rig.deps.table = { ...rig.table, query: (options) => query({ ...options, limit: 2 }) };
+    expect((await rig.run()).events).toBe(20);
+  });
+
+  test('reads the shards that were in use before their number was lowered', async () => {
+    const rig = auditRig();
+    await rig.table.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 256 } } });
+    for (let i = 0; i < 20; i += 1) await rig.event(LONG_AGO, {}, {}, 256);
+    expect((await rig.run()).events).toBe(20);
+  });
+
+  test('counts rows that nobody can read, and goes on', async () => {
+    const rig = auditRig();
+    await rig.event(LONG_AGO, { envelope: 'no JSON' });
+    await rig.event(LONG_AGO, { status: 'LOST' as never });
+    await rig.event(LONG_AGO, { envelope: '{"eventId":"another"}' });
+    await rig.event(LONG_AGO, { status: 'PENDING' });
+    expect(await rig.run()).toMatchObject({ events: 4, pending: 1, unreadable: 3 });
+  });
+
+  test('counts inbox rows that nobody can read as their own class, and names them', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const strange = [
+      [{ status: 'PARKED' }, 'its "status" is "PARKED"; expected '],
+      [{ status: undefined }, 'it has no "status"'],
+      [{ status: 'PROCESSED', schema: 2 }, 'its "schema" is 2, and this version reads up to 1'],
+      [{ status: 'PROCESSING', leaseUntil: 'soon' }, 'its "leaseUntil" is not a time in epoch milliseconds'],
+    ] as const;
+    const ids: string[] = [];
+    for (const [row] of strange) {
+      const { eventId } = await rig.event(LONG_AGO + ids.length);
+      ids.unshift(eventId);
+      const Item = { ...inboxKey('payments', eventId), schema: 1, fence: 'f', attempts: 1, ...row };
+      await rig.table.write({ Put: { Item } });
+    }
+    const report = await rig.run();
+    expect(report.consumers.payments).toMatchObject({ expected: 4, unreadable: 4, missing: 0, processed: 0 });
+    expect(report.unreadableRows.map(({ eventId }) => eventId)).toEqual(ids.sort());
+    for (const [i, [, problem]] of strange.entries()) {
+      const finding = report.unreadableRows.find(({ eventId }) => eventId === ids.at(-1 - i));
+      expect(finding).toMatchObject({ consumer: 'payments', problem: expect.stringContaining(problem) });
+    }
+  });
+
+  test('counts a PENDING row that no sweep takes, and a row of a newer version, as unreadable', async () => {
+    const rig = auditRig();
+    await rig.event(LONG_AGO, { status: 'PENDING', leaseUntil: undefined as never });
+    await rig.event(LONG_AGO, { schema: 2 });
+    const report = await rig.run();
+    expect(report).toMatchObject({ events: 2, published: 0, pending: 0, unreadable: 2 });
+    expect(report.unreadableRows.map(({ consumer, problem }) => `${consumer} ${problem}`).sort()).toEqual([
+      'null it has no "leaseUntil"',
+      'null its "schema" is 2, and this version reads up to 1',
+    ]);
+  });
+
+  test('takes a message that was left without a lease for one that should have come again', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const { eventId } = await rig.event(LONG_AGO);
+    const left = { schema: 1, status: 'PROCESSING', fence: 'f', attempts: 1 };
+    await rig.table.write({ Put: { Item: { ...inboxKey('payments', eventId), ...left } } });
+    expect((await rig.run()).consumers.payments).toMatchObject({ missing: 1, inFlight: 0 });
+    rig.queues.holds.set('payments-queue', 1);
+    expect((await rig.run()).consumers.payments).toMatchObject({ missing: 0, inFlight: 1 });
+  });
+
+  test('fails when it does not add up', () => {
+    const ledger = createLedger({ ...auditRig([consumerEntry('payments')]).directory });
+    ledger.expect('payments');
+    expect(() => ledger.close()).toThrow(
+      /^1 published events were expected at payments, but 0 were accounted for/,
+    );
+  });
+
+  test('refuses a range without events in it', async () => {
+    const rig = auditRig();
+    await expect(rig.run({ since: 10, until: 10 })).rejects.toMatchObject({ code: 'BAD_RANGE' });
+    await expect(rig.run({ since: Number.NaN })).rejects.toMatchObject({ code: 'BAD_RANGE' });
+  });
+});
+
+describe('the time of an audit', () => {
+  test('is bounded: it says what it did not get to', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(50 * MINUTE_MS);
+    await rig.event(MINUTE_MS);
+    const { get } = rig.table;
+    rig.deps.table = {
+      ...rig.table,
+      get: (...args) => {
+        rig.clock.jumpTo(rig.clock.now() + 50_000);
+        return get(...args);
+      },
+    };
+    const report = await rig.run({ endsBy: rig.clock.now() + 100_000 });
+    expect(report).toMatchObject({ events: 1, missing: [] });
+    expect(report.consumers.payments).toMatchObject({ expected: 1, waiting: 1 });
+    expect(report.incomplete).toEqual([
+      'There was no time for all of what was committed from 2026-01-01T11:10Z on.',
+      'There was no time to judge 1 events of payments.',
+    ]);
+  });
+
+  test('is shared: the walk leaves time to judge the events that it found', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const { eventId } = await rig.event(55 * MINUTE_MS);
+    const { query } = rig.table;
+    rig.deps.table = {
+      ...rig.table,
+      query: (...args) => {
+        rig.clock.jumpTo(rig.clock.now() + 1_000);
+        return query(...args);
+      },
+    };
+    const report = await rig.run({ endsBy: rig.clock.now() + 100_000 });
+    expect(report.missing).toMatchObject([{ eventId }]);
+    expect(report.incomplete).toEqual([
+      expect.stringContaining('There was no time for all of what was committed'),
+    ]);
+  });
+
+  test('is over when it is told to stop', async () => {
+    const rig = auditRig();
+    await rig.event(MINUTE_MS);
+    const report = await rig.run({ signal: AbortSignal.abort() });
+    expect(report.events).toBe(0);
+    expect(report.incomplete).toHaveLength(1);
+  });
+});
+
+describe('events that were written twice for one cause', () => {
+  const cause = 'the-cause';
+
+  test('are named', async () => {
+    const rig = auditRig([]);
+    const event = () => rig.event(LONG_AGO, {}, { causationId: cause, data: { total: 1 } });
+    const eventIds = [(await event()).eventId, (await event()).eventId, (await event()).eventId].sort();
+    expect((await rig.run()).doubled).toEqual([
+      { causationId: cause, source: 'orders', type: 'OrderPlaced', aggregateId: 'order-1', eventIds },
+    ]);
+  });
+
+  test.each([
+    ['another cause', {}, { causationId: 'another', data: { total: 1 } }],
+    ['another aggregate', {}, { causationId: cause, aggregateId: 'order-2', data: { total: 1 } }],
+    ['other data', {}, { causationId: cause, data: { total: 2 } }],
+    ['another sequence', {}, { causationId: cause, data: { total: 1 }, sequence: 2 }],
+    ['another type', { type: 'OrderSeen' }, { causationId: cause, data: { total: 1 } }],
+    ['another source', { source: 'others' }, { causationId: cause, data: { total: 1 } }],
+  ])('are not those with %s', async (_what, row, envelope) => {
+    const rig = auditRig([]);
+    await rig.event(LONG_AGO, {}, { causationId: cause, data: { total: 1 } });
+    await rig.event(LONG_AGO, row, envelope);
+    expect((await rig.run()).doubled).toEqual([]);
+  });
+
+  test('are not those without a cause', async () => {
+    const rig = auditRig([]);
+    for (const _ of [1, 2]) await rig.event(LONG_AGO, {}, { data: { total: 1 } });
+    expect((await rig.run()).doubled).toEqual([]);
+  });
+});

@@ -1,0 +1,340 @@
+import { describe, expect, test } from 'vitest';
+import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
+import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
+import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import {
+  allowTooOld,
+  discardMessage,
+  resolveMessage,
+} from '../../../../lambdas/runtime/operations/message-operations.ts';
+import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { eventBridgeMessage } from '../../../../testing/index.ts';
+import { bench, consumerConfig, runThrough, ThingHappened } from '../../../support/runtime-bench.ts';
+import { staleReads } from '../../../support/stale-reads.ts';
+
+const { consumer } = consumerConfig;
+
+const note = { reason: 'charged by phone', by: 'ada', inboxRetentionDays: 35 };
+
+/** A message in the queue, and a consumer whose handler is counted. */
+async function message(handle: () => Promise<void>, ageDays = 0) {
+  const parts = bench();
+  const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
+  if (event === undefined) throw new Error('unreachable');
+  const row = parts.rows()[0];
+  if (row === undefined) throw new Error('unreachable');
+  await parts.clock.advance(ageDays * 86_400_000);
+  const publishedAt = parts.clock.now();
+  parts.queue.send(
+    eventBridgeMessage({
+      id: '1',
+      publishedAt,
+      source: row.source,
+      detailType: row.type,
+      detail: row.envelope,
+    }),
+  );
+  const consume = createConsumer({
+    ...parts,
+    table: parts.memory,
+    config: { ...consumerConfig, maxAttempts: 1 },
+    handlers: [leased(ThingHappened, handle)],
+  });
+  const deps = { table: parts.memory, clock: parts.clock };
+  const key = inboxKey(consumer, event.eventId);
+  return {
+    ...parts,
+    row: () => parts.memory.item(key),
+    pointer: () => parts.memory.item(rejectedKey(consumer, event.eventId)),
+    key,
+    stale: { ...deps, table: staleReads(parts.memory) },
+    eventId: event.eventId,
+    deliver: () => runThrough(parts.clock, parts.queue.deliver(consume)),
+    redrive: () => parts.queue.redrive(),
+    resolve: (force = false, clockIsTrusted = true) =>
+      resolveMessage({ ...deps, clockIsTrusted }, { ...note, consumer, eventId: event.eventId, force }),
+    /** Writes the inbox row, as somebody might. */
+    put: (row: object) =>
+      parts.memory.write({ Put: { Item: { ...key, schema: 1, fence: 'f', attempts: 1, ...row } } }),
+    discard: () => discardMessage(deps, { ...note, consumer, eventId: event.eventId }),
+    allow: () => allowTooOld(deps, { ...note, consumer, eventId: event.eventId }),
+  };
+}
+
+describe('to resolve a message', () => {
+  test('sets a rejected one PROCESSED, with who and why, and takes its pointer out', async () => {
+    const { deliver, resolve, row, pointer } = await message(async () => {
+      throw new Error('never');
+    });
+    await deliver();
+    expect(row()).toMatchObject({ status: 'REJECTED' });
+    expect(pointer()).toBeDefined();
+    expect(await resolve()).toEqual({ status: 'resolved' });
+    expect(row()).toMatchObject({
+      status: 'PROCESSED',
+      resolvedBy: 'ada',
+      resolvedReason: 'charged by phone',
+    });
+    expect(row()).toHaveProperty('expiresAt');
+    expect(pointer()).toBeUndefined();
+    expect(await resolve()).toEqual({ status: 'processed' });
+  });
+
+  test('before it comes: its handler is never run', async () => {
+    let runs = 0;
+    const { deliver, resolve, queue } = await message(async () => {
+      runs += 1;
+    });
+    expect(await resolve()).toEqual({ status: 'resolved' });
+    await deliver();
+    expect(runs).toBe(0);
+    expect(queue.messages()).toEqual([]);
+  });
+
+  test.each([
+    ['that failed', { status: 'FAILED' }, false],
+    ['whose lease ended long ago', { status: 'PROCESSING', leaseUntil: 1, endsBy: 1 }, false],
+    ['that has not arrived yet, by force', undefined, true],
+  ])('sets one PROCESSED %s', async (_which, found, force) => {
+    const { memory, key, resolve, row } = await message(async () => {});
+    const item = { ...key, schema: 1, fence: 'one', attempts: 1, ...found };
+    if (found !== undefined) await memory.write({ Put: { Item: item } });
+    expect(await resolve(force)).toEqual({ status: 'resolved' });
+    expect(row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada' });
+  });
+
+  test('reports the status that a strongly consistent read finds', async () => {
+    const { deliver, stale, eventId } = await message(async () => {});
+    await deliver();
+    expect(await resolveMessage(stale, { ...note, consumer, eventId })).toEqual({ status: 'processed' });
+  });
+
+  test('is refused while a worker holds it, and says until when', async () => {
+    let verdict: unknown;
+    const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
+      verdict = await parts.resolve();
+    });
+    const until = parts.clock.now() + consumerConfig.leaseMs + CLOCK_SKEW_MS;
+    await parts.deliver();
+    expect(verdict).toEqual({ status: 'leased', until });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.row()).not.toHaveProperty('resolvedBy');
+  });
+
+  test('is refused until its lease has been over for as long as clocks may differ', async () => {
+    const parts = await message(async () => {});
+    const leaseUntil = parts.clock.now() + 30_000;
+    await parts.put({ status: 'PROCESSING', leaseUntil });
+    await parts.clock.advance(30_000 + CLOCK_SKEW_MS);
+    expect(await parts.resolve()).toEqual({ status: 'leased', until: leaseUntil + CLOCK_SKEW_MS });
+    expect(await parts.discard()).toEqual({ status: 'leased', until: leaseUntil + CLOCK_SKEW_MS });
+    await parts.clock.advance(1);
+    expect(await parts.resolve()).toEqual({ status: 'resolved' });
+  });
+
+  test('is granted for one that was left without a lease', async () => {
+    const { put, row, resolve } = await message(async () => {});
+    await put({ status: 'PROCESSING', unfinished: 2, outOfTime: true });
+    expect(await resolve()).toEqual({ status: 'resolved' });
+    expect(row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada' });
+    for (const gone of ['unfinished', 'outOfTime']) expect(row()).not.toHaveProperty(gone);
+  });
+
+  test.each([
+    ['a claim', { status: 'PROCESSING', fence: 'another', leaseUntil: 99_999 }],
+    ['a renewal', { status: 'PROCESSING', leaseUntil: 99_999 }],
+  ])('is refused when %s comes between the look and the write', async (_what, change) => {
+    const parts = await message(async () => {});
+    const until = parts.clock.now() + change.leaseUntil;
+    await parts.put({ status: 'PROCESSING', leaseUntil: parts.clock.now() - 60_000 });
+    const { get } = parts.memory;
+    parts.memory.get = async (...args) => {
+      parts.memory.get = get;
+      const seen = await get(...args);
+      await parts.put({ ...change, leaseUntil: until });
+      return seen;
+    };
+    expect(await parts.resolve()).toEqual({ status: 'leased', until: until + CLOCK_SKEW_MS });
+    expect(parts.row()).not.toHaveProperty('resolvedBy');
+  });
+
+  test('without a clock that can be trusted waits out the lease, and leaves a message whose worker renewed it', async () => {
+    const parts = await message(async () => {});
+    const held = { status: 'PROCESSING', claimedAt: 1_000, leaseUntil: 31_000 } as const;
+    const resolve = () => runThrough(parts.clock, parts.resolve(false, false));
+    await parts.put(held);
+    const startedAt = parts.clock.now();
+    expect(await resolve()).toEqual({ status: 'resolved' });
+    expect(parts.clock.now() - startedAt).toBe(30_000);
+
+    await parts.put(held);
+    let renewals = 0;
+    const renew = async (): Promise<void> => {
+      await parts.clock.sleep(10_000);
+      renewals += 1;
+      await parts.put({ ...held, leaseUntil: 31_000 + renewals * 10_000 });
+      return renew();
+    };
+    void renew();
+    expect(await resolve()).toMatchObject({ status: 'leased' });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSING' });
+  });
+
+  test.each([
+    ['a status that nobody knows', { status: 'PARKED' }, 'its "status" is "PARKED"', 'resolved'],
+    ['no status', { status: undefined }, 'it has no "status"', 'resolved'],
+    [
+      'a lease that is no time',
+      { status: 'PROCESSING', leaseUntil: 'soon' },
+      '"leaseUntil" is not a time',
+      'resolved',
+    ],
+    ['a newer schema', { status: 'FAILED', schema: 2 }, 'its "schema" is 2', 'unreadable'],
+  ])(
+    'of a row with %s changes nothing; only by force, and never a newer row',
+    async (_what, change, problem, forced) => {
+      const { put, row, resolve, discard } = await message(async () => {});
+      await put(change as object);
+      const before = row();
+      for (const decide of [resolve, discard])
+        expect(await decide()).toEqual({ status: 'unreadable', problem: expect.stringContaining(problem) });
+      expect(row()).toEqual(before);
+      expect(await resolve(true)).toMatchObject({ status: forced });
+    },
+  );
+
+  test.each<[string, object | undefined, object, object]>([
+    ['its worker completed it', { status: 'PROCESSING' }, { status: 'PROCESSED' }, { status: 'processed' }],
+    [
+      'it came for the first time',
+      undefined,
+      { status: 'PROCESSING', leaseUntil: Date.UTC(2100, 0, 1) },
+      { status: 'leased', until: Date.UTC(2100, 0, 1) + CLOCK_SKEW_MS },
+    ],
+    [
+      'it failed once more',
+      { status: 'FAILED' },
+      { status: 'FAILED', fence: 'of another attempt at each look' },
+      { status: 'leased' },
+    ],
+  ])('is refused when between each look and its write %s', async (_what, before, change, decided) => {
+    const parts = await message(async () => {});
+    if (before !== undefined) await parts.put(before);
+    const { get } = parts.memory;
+    let looks = 0;
+    parts.memory.get = async (...args) => {
+      const seen = await get(...args);
+      looks += 1;
+      const fence = 'fence' in change ? { fence: `${change.fence} ${looks}` } : {};
+      await parts.put({ ...change, ...fence });
+      return seen;
+    };
+    expect(await parts.resolve()).toMatchObject(decided);
+    expect(parts.row()).toMatchObject({ status: (change as { status: string }).status });
+    expect(parts.row()).not.toHaveProperty('resolvedBy');
+  });
+
+  test('by force takes it from the worker that holds it, and this worker can write nothing any more', async () => {
+    let verdict: unknown;
+    const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
+      verdict = await parts.resolve(true);
+    });
+    const { failed } = await parts.deliver();
+    expect(verdict).toEqual({ status: 'resolved' });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada' });
+    expect(parts.telemetry.counted('FenceRefused')).toBe(1);
+    expect(failed).toEqual([]);
+  });
+});
+
+describe('to discard a message', () => {
+  test('stores who and why, takes the pointer out, and a redrive does not run it', async () => {
+    let runs = 0;
+    const { deliver, discard, redrive, row, pointer, queue } = await message(async () => {
+      runs += 1;
+      throw new Error('never');
+    });
+    for (let i = 0; i < 10 && queue.deadLetters().length === 0; i += 1) await deliver();
+    expect(pointer()).toBeDefined();
+    expect(await discard()).toEqual({ status: 'discarded' });
+    expect(row()).toMatchObject({
+      status: 'DISCARDED',
+      discardedBy: 'ada',
+      discardedReason: 'charged by phone',
+      discardedAt: expect.any(Number),
+      expiresAt: expect.any(Number),
+    });
+    expect(pointer()).toBeUndefined();
+    expect(await discard()).toEqual({ status: 'discarded' });
+
+    expect(redrive()).toBe(1);
+    await deliver();
+    expect(runs).toBe(1);
+    expect(queue.messages()).toEqual([]);
+  });
+
+  test('is refused when it is processed, and while a worker holds it', async () => {
+    let verdict: unknown;
+    const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
+      verdict = await parts.discard();
+    });
+    const until = parts.clock.now() + consumerConfig.leaseMs + CLOCK_SKEW_MS;
+    await parts.deliver();
+    expect(verdict).toEqual({ status: 'leased', until });
+    expect(await parts.discard()).toEqual({ status: 'processed' });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.row()).not.toHaveProperty('discardedBy');
+  });
+
+  test('and then to resolve it leaves it discarded', async () => {
+    const { discard, resolve, row } = await message(async () => {});
+    expect(await discard()).toEqual({ status: 'discarded' });
+    expect(await resolve(true)).toEqual({ status: 'discarded' });
+    expect(row()).toMatchObject({ status: 'DISCARDED' });
+  });
+});
+
+describe('to allow a message that is too old', () => {
+  test('lets it run when it is redriven, and not before', async () => {
+    let runs = 0;
+    const parts = await message(async () => {
+      runs += 1;
+    }, 36);
+    const { deliver, allow, redrive, row, queue } = parts;
+    const untilDead = async () => {
+      for (let i = 0; i < 10 && queue.deadLetters().length === 0; i += 1) await deliver();
+    };
+    await untilDead();
+    expect(row()).toMatchObject({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
+    redrive();
+    await untilDead();
+    expect(runs).toBe(0);
+
+    await allow();
+    expect(row()).toMatchObject({ runAnyway: true, allowedBy: 'ada', allowedReason: 'charged by phone' });
+    expect(runs).toBe(0);
+    redrive();
+    await deliver();
+    expect(runs).toBe(1);
+    expect(row()).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('is refused for any other, and says what it is', async () => {
+    const { deliver, allow, row, stale, eventId } = await message(async () => {
+      throw new Error('never');
+    });
+    await expect(allow()).rejects.toMatchObject({
+      code: 'NOT_TOO_OLD',
+      message: expect.stringContaining('has no row'),
+    });
+    await deliver();
+    await expect(allow()).rejects.toMatchObject({
+      code: 'NOT_TOO_OLD',
+      message: expect.stringContaining('REJECTED, ATTEMPTS_SPENT'),
+    });
+    await expect(allowTooOld(stale, { ...note, consumer, eventId })).rejects.toThrow(
+      'REJECTED, ATTEMPTS_SPENT',
+    );
+    expect(row()).not.toHaveProperty('runAnyway');
+  });
+});

@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest';
+import { TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
+import {
+  discardDead,
+  recordOperation,
+  requeueDead,
+} from '../../../../lambdas/runtime/operations/operations.ts';
+import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import {
+  eventIdShard,
+  eventIdTime,
+  minuteOf,
+  outboxKeyOf,
+} from '../../../../lambdas/runtime/store/event-id.ts';
+import { deadKey, unsettledKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { staleReads } from '../../../support/stale-reads.ts';
+
+type Parts = ReturnType<typeof bench>;
+
+/** An event that the bus refused for what it is. */
+async function deadEvent(refuses: () => boolean) {
+  const parts = bench({
+    bus: {
+      failEntry: () => (refuses() ? { code: 'InvalidArgument', message: 'not like this' } : undefined),
+    },
+  });
+  const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
+  if (event === undefined) throw new Error('unreachable');
+  await parts.clock.advance(150_000);
+  await sweep(parts);
+  return { ...parts, eventId: event.eventId };
+}
+
+function sweep(parts: Parts) {
+  const relay = createRelaySweep({ ...parts, config: relayConfig });
+  return runThrough(parts.clock, relay.pass(parts.clock.now() + 60_000));
+}
+
+describe('to requeue a DEAD event', () => {
+  test('makes it PENDING, takes its pointer out and makes its minute unsettled, so that the next sweep publishes it', async () => {
+    let refuses = true;
+    const parts = await deadEvent(() => refuses);
+    const { memory, eventId, publishedIds } = parts;
+    const shard = eventIdShard(eventId);
+    expect(memory.item(outboxKeyOf(eventId))).toMatchObject({ status: 'DEAD', attempts: 1 });
+
+    refuses = false;
+    await parts.clock.advance(2 * 1024 * 60_000); // long after every age of its minute
+    await sweep(parts);
+    expect(await requeueDead(parts, eventId)).toBe(true);
+    expect(memory.item(outboxKeyOf(eventId))).toMatchObject({ status: 'PENDING', attempts: 0 });
+    expect(memory.item(deadKey(shard, eventId))).toBeUndefined();
+    expect(memory.item(unsettledKey(shard, minuteOf(eventIdTime(eventId))))).toBeDefined();
+
+    await parts.clock.advance(60_000);
+    await sweep(parts);
+    expect(publishedIds()).toEqual([eventId]);
+  });
+
+  test('stores who requeued it, when and why, and the second time changes nothing', async () => {
+    const parts = await deadEvent(() => true);
+    const { memory, eventId, clock } = parts;
+    const note = { by: 'ada', reason: 'the bus is back' };
+    expect(await requeueDead(parts, eventId, note)).toBe(true);
+    const requeued = memory.item(outboxKeyOf(eventId));
+    expect(requeued).toMatchObject({
+      status: 'PENDING',
+      requeuedBy: 'ada',
+      requeuedAt: clock.now(),
+      requeuedReason: 'the bus is back',
+      leaseUntil: clock.now(), // due at once
+    });
+    await clock.advance(1_000);
+    expect(await requeueDead(parts, eventId, { ...note, by: 'bob' })).toBe(false);
+    expect(memory.item(outboxKeyOf(eventId))).toEqual(requeued);
+  });
+
+  test('makes its minute unsettled under a fresh token each time', async () => {
+    const parts = await deadEvent(() => true);
+    const { memory, eventId } = parts;
+    const key = unsettledKey(eventIdShard(eventId), minuteOf(eventIdTime(eventId)));
+    await requeueDead(parts, eventId);
+    const first = memory.item(key);
+    await parts.clock.advance(60_000);
+    await sweep(parts);
+    expect(await requeueDead(parts, eventId)).toBe(true);
+    expect(memory.item(key)?.token).not.toBe(first?.token);
+  });
+
+  test('throws when the table throttles, because that is no refusal', async () => {
+    const parts = await deadEvent(() => true);
+    const transact = async () => {
+      throw new TransactionCancelled([{ code: 'ThrottlingError' }, { code: 'None' }, { code: 'None' }]);
+    };
+    const requeued = requeueDead({ ...parts, table: { ...parts.memory, transact } }, parts.eventId);
+    await expect(requeued).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
+  });
+
+  test('leaves an event that is not DEAD as it is', async () => {
+    const parts = await deadEvent(() => false);
+    const before = parts.memory.items();
+    expect(await requeueDead(parts, parts.eventId)).toBe(false);
+    expect(parts.memory.items()).toEqual(before);
+    // Even if only a strongly consistent read finds it.
+    expect(await requeueDead({ ...parts, table: staleReads(parts.memory) }, parts.eventId)).toBe(false);
+  });
+
+  test('says so when there is no such event, or no such id', async () => {
+    const parts = bench();
+    await expect(requeueDead(parts, '01a1fba6-4458-7a41-9c37-3f5d2b8e1101')).rejects.toMatchObject({
+      code: 'NO_SUCH_EVENT',
+    });
+    await expect(requeueDead(parts, '42')).rejects.toMatchObject({ code: 'BAD_EVENT_ID' });
+  });
+});
+
+describe('to discard a DEAD event', () => {
+  const note = { by: 'ada', reason: 'a test order' };
+
+  test('stores who, when and why, takes its pointer out, and lets the row expire', async () => {
+    const parts = await deadEvent(() => true);
+    const { memory, eventId, clock } = parts;
+    expect(await discardDead(parts, eventId, note)).toBe(true);
+    const row = memory.item(outboxKeyOf(eventId));
+    expect(row).toMatchObject({
+      status: 'DISCARDED',
+      discardedBy: 'ada',
+      discardedAt: clock.now(),
+      discardedReason: 'a test order',
+      expiresAt: Math.ceil(clock.now() / 1_000) + 35 * 86_400,
+    });
+    expect(memory.item(deadKey(eventIdShard(eventId), eventId))).toBeUndefined();
+    expect(await discardDead(parts, eventId, { ...note, by: 'bob' })).toBe(false);
+    expect(memory.item(outboxKeyOf(eventId))).toEqual(row);
+  });
+
+  test('is for good: neither sweep nor stream publishes it, and no requeue brings it back', async () => {
+    let refuses = true;
+    const parts = await deadEvent(() => refuses);
+    const { memory, eventId, clock, publishedIds } = parts;
+    const record = parts.streamEvent();
+    await discardDead(parts, eventId, note);
+    const row = memory.item(outboxKeyOf(eventId));
+
+    refuses = false;
+    await clock.advance(5 * 60_000);
+    await sweep(parts);
+    // The record of its birth, delivered late.
+    await runThrough(clock, createRelayStream({ ...parts, config: relayConfig })(record));
+    expect(await requeueDead(parts, eventId)).toBe(false);
+    expect(publishedIds()).toEqual([]);
+    expect(memory.item(outboxKeyOf(eventId))).toEqual(row);
+  });
+
+  test('does not take back what is being published: the event goes out once, and its row stays DISCARDED', async () => {
+    const parts = bench();
+    const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
+    const eventId = event?.eventId ?? '';
+    const key = outboxKeyOf(eventId);
+    const bus: typeof parts.bus = {
+      ...parts.bus,
+      put: async (...call) => {
+        const results = await parts.bus.put(...call);
+        // Between the publish and its mark.
+        await parts.memory.updateEach([{ key, set: { status: 'DEAD' }, when: { status: 'PENDING' } }]);
+        await discardDead({ table: parts.memory, clock: parts.clock }, eventId, note);
+        return results;
+      },
+    };
+    await runThrough(
+      parts.clock,
+      createRelayStream({ ...parts, bus, config: relayConfig })(parts.streamEvent()),
+    );
+    expect(parts.publishedIds()).toEqual([eventId]);
+    expect(parts.memory.item(key)).toMatchObject({ status: 'DISCARDED', discardedBy: 'ada' });
+  });
+
+  test('leaves an event that is not DEAD as it is, and says so when there is none', async () => {
+    const parts = await deadEvent(() => false);
+    const before = parts.memory.items();
+    expect(await discardDead(parts, parts.eventId, note)).toBe(false);
+    expect(parts.memory.items()).toEqual(before);
+    await expect(discardDead(parts, '01a1fba6-4458-7a41-9c37-3f5d2b8e1101', note)).rejects.toMatchObject({
+      code: 'NO_SUCH_EVENT',
+    });
+  });
+});
+
+test('what an operator does is written down by month, in the order of time', async () => {
+  const { memory, clock } = bench();
+  const deps = { table: memory, clock };
+  const note = { by: 'ada', reason: 'charged by phone' };
+  await recordOperation(deps, { ...note, command: 'message resolve', subject: 'payments 1' });
+  await clock.advance(10);
+  await recordOperation(deps, { ...note, command: 'message resolve', subject: 'payments 2' });
+  const { items } = await memory.query({ pk: 'OPERATIONS#2026-01' });
+  expect(items).toMatchObject([
+    { ...note, command: 'message resolve', subject: 'payments 1', at: clock.now() - 10 },
+    { ...note, subject: 'payments 2', at: clock.now(), expiresAt: expect.any(Number) },
+  ]);
+});

@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest';
+import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
+import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
+import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../../lambdas/runtime/store/table.ts';
+import { bench } from '../../../support/runtime-bench.ts';
+import { staleReads } from '../../../support/stale-reads.ts';
+import { CONSUMER, envelope, inboxRow } from '../consume/consumer-rig.ts';
+
+const AGAIN = { alone: false, firstReceive: false };
+const ALONE = { alone: true, firstReceive: false };
+const FIRST = { alone: false, firstReceive: true };
+
+/** A worker that is dead, or has let go of its message. */
+const FAILED = { status: 'FAILED', attempts: 3, retryAt: 1 };
+const DEAD = { status: 'PROCESSING', attempts: 3, leaseUntil: 1, endsBy: 1 };
+
+/** The inbox row of one message, as it was left, and an inbox that wants to claim it. */
+async function inboxWith(row: object, tableOf: (table: Table) => Table = (table) => table) {
+  const parts = bench();
+  const { memory, clock } = parts;
+  const event = envelope(parts);
+  const message = { eventId: event.eventId, messageId: 'now' };
+  const put = (change: object) =>
+    memory.write({
+      Put: { Item: { ...inboxKey(CONSUMER, event.eventId), schema: 1, fence: 'theirs', ...change } },
+    });
+  await put(row);
+  const inbox = createInbox({
+    table: tableOf(memory),
+    clock,
+    random: systemRandomBytes,
+    consumer: CONSUMER,
+    leaseMs: 10_000,
+    inboxRetentionDays: 35,
+  });
+  await inbox.open();
+  return {
+    put,
+    row: () => inboxRow(parts, event),
+    isSuspect: () => inbox.isSuspect(message),
+    reject: () => inbox.rejectUnclaimed(message, new PoisonMessage('not like this')),
+    claim: (how: { readonly alone: boolean; readonly firstReceive: boolean }) =>
+      inbox.claim(message, { ...how, endsBy: clock.now() + 30_000 }),
+  };
+}
+
+describe('a claim of a message that must run alone', () => {
+  test.each([
+    ['failed', { ...FAILED, unfinished: 2 }],
+    ['was left', { ...DEAD, unfinished: 1 }],
+  ])('and that %s is refused in company, and changes nothing', async (_what, row) => {
+    const { claim, row: stored } = await inboxWith(row);
+    const before = stored();
+    await expect(claim(AGAIN)).resolves.toEqual({ status: 'suspect' });
+    expect(stored()).toEqual(before);
+  });
+
+  test.each([
+    ['failed', { ...FAILED, unfinished: 2 }, { attempt: 4, unfinished: 2 }],
+    ['was left', { ...DEAD, unfinished: 1 }, { attempt: 3, unfinished: 2 }],
+    ['was left alone', { ...DEAD, unfinished: 2 }, { attempt: 4, unfinished: 3 }],
+  ])('and that %s is granted when it does', async (_what, row, claimed) => {
+    const { claim } = await inboxWith(row);
+    await expect(claim(ALONE)).resolves.toMatchObject({ status: 'claimed', claim: claimed });
+  });
+
+  test.each([
+    ['failed', { ...FAILED, unfinished: 2 }, { attempt: 1, unfinished: 0 }],
+    ['was left', { ...DEAD, unfinished: 4 }, { attempt: 1, unfinished: 1 }],
+  ])('and that %s is granted at its first receive, and counted anew', async (_what, row, claimed) => {
+    const { claim } = await inboxWith(row);
+    await expect(claim(FIRST)).resolves.toMatchObject({ status: 'claimed', claim: claimed });
+  });
+
+  test.each([
+    ['failed', { ...FAILED, unfinished: 1 }, { attempt: 4, unfinished: 1 }],
+    ['was left', DEAD, { attempt: 3, unfinished: 1 }],
+    ['was left before anything was counted', { ...DEAD, attempts: undefined }, { attempt: 1, unfinished: 1 }],
+  ])(
+    'yet has not ended twice without a result, and %s, is granted in company',
+    async (_what, row, claimed) => {
+      const { claim } = await inboxWith(row);
+      await expect(claim(AGAIN)).resolves.toMatchObject({ status: 'claimed', claim: claimed });
+    },
+  );
+});
+
+test.each([
+  ['failed', { ...FAILED, unfinished: 2 }, true],
+  ['was left', { ...DEAD, unfinished: 1 }, true],
+  ['was left once', DEAD, false],
+  ['is held', { ...DEAD, unfinished: 2, leaseUntil: 9e15 }, false],
+  ['is processed', { status: 'PROCESSED', attempts: 3, unfinished: 2 }, false],
+  ['was rejected', { status: 'REJECTED', reason: 'POISON_MESSAGE', attempts: 3, unfinished: 2 }, false],
+])('a message that %s is a suspect by what its row says now: %#', async (_what, row, suspect) => {
+  const { put, isSuspect } = await inboxWith({ ...FAILED, unfinished: suspect ? 0 : 2 }, staleReads);
+  await put(row);
+  await expect(isSuspect()).resolves.toBe(suspect);
+});
+
+test.each([['PARKED'], [undefined]])('a row with the status %s is left alone', async (status) => {
+  const { claim, row } = await inboxWith({ ...DEAD, status });
+  const before = row();
+  await expect(claim(ALONE)).resolves.toEqual({ status: 'unreadable' });
+  expect(row()).toEqual(before);
+});
+
+test('poison is not rejected while another worker holds it', async () => {
+  const { reject, row } = await inboxWith({ ...DEAD, leaseUntil: 9e15, endsBy: 9e15 });
+  const before = row();
+  await expect(reject()).resolves.toMatchObject({ status: 'leased' });
+  expect(row()).toEqual(before);
+});
+
+describe('a takeover', () => {
+  test('leaves nothing of what the claim before it said of itself', async () => {
+    const { claim, row } = await inboxWith({ ...DEAD, outOfTime: true, retryAt: 1, lastError: 'of its own' });
+    await expect(claim(AGAIN)).resolves.toMatchObject({ status: 'claimed', claim: { takenOver: true } });
+    expect(row()).toMatchObject({ status: 'PROCESSING', lastError: 'of its own' });
+    expect(row()).not.toHaveProperty('outOfTime');
+    expect(row()).not.toHaveProperty('retryAt');
+  });
+
+  test.each([
+    ['renewed by its worker', DEAD, { ...DEAD, leaseUntil: 9e15, endsBy: 9e15 }, 'leased'],
+    ['processed by its worker', DEAD, { status: 'PROCESSED', attempts: 3 }, 'processed'],
+    ['taken over, and left again', DEAD, { ...DEAD, fence: 'another' }, 'leased'],
+    [
+      'taken over, where it had no fencing token,',
+      { ...DEAD, fence: undefined },
+      { ...DEAD, fence: 'another' },
+      'leased',
+    ],
+  ])('of a message that was %s in the meantime is refused', async (_what, before, meanwhile, status) => {
+    let tries = 0;
+    const { claim, put, row } = await inboxWith(before, (table) => ({
+      ...table,
+      write: async (wanted) => {
+        if (wanted.Update?.UpdateExpression?.includes('claimedAt')) tries += 1;
+        if (tries === 2) await put(meanwhile);
+        return table.write(wanted);
+      },
+    }));
+    await expect(claim(AGAIN)).resolves.toMatchObject({ status });
+    expect(row()).toMatchObject(meanwhile);
+  });
+
+  test('whose answer was lost is recognised', async () => {
+    const { claim } = await inboxWith(DEAD, (table) => ({
+      ...table,
+      write: async (wanted) => {
+        if (wanted.Update?.UpdateExpression?.includes(':unfinished')) await table.write(wanted);
+        return table.write(wanted);
+      },
+    }));
+    await expect(claim(AGAIN)).resolves.toMatchObject({
+      status: 'claimed',
+      claim: { attempt: 3, unfinished: 1, takenOver: true },
+    });
+  });
+});

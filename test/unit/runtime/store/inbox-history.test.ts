@@ -1,0 +1,318 @@
+import { describe, expect, test, vi } from 'vitest';
+import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
+import { createInboxMemory } from '../../../../lambdas/runtime/store/inbox-history.ts';
+import { inboxHistoryKey } from '../../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../../lambdas/runtime/store/table.ts';
+import { bench, type consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A consumer whose inbox keeps rows for so many days, started anew. */
+function started(parts: Parts, inboxRetentionDays: number, change: Partial<typeof consumerConfig> = {}) {
+  const handle = vi.fn(async () => ({}));
+  const deployed = consumer(parts, [leased(ThingHappened, handle)], parts.table, {
+    inboxRetentionDays,
+    ...change,
+  });
+  return { ...deployed, handle };
+}
+
+/** Delivers an event, new or once more. */
+async function deliver(parts: Parts, to: { drain(): Promise<void> }, event: Envelope): Promise<void> {
+  parts.queue.send(body(event));
+  await to.drain();
+}
+
+const retentions = (parts: Parts) => {
+  const { retentions } = parts.memory.item(inboxHistoryKey(CONSUMER)) ?? {};
+  return (retentions as { days: number }[]).map(({ days }) => days);
+};
+
+async function passDays(parts: Parts, days: number): Promise<void> {
+  await parts.clock.advance(days * DAY_MS);
+  parts.memory.expire();
+}
+
+describe('an event is too old by the shortest retention since it was minted:', () => {
+  test('handled under 35 days and replayed under 400, it is rejected and not run again', async () => {
+    const parts = bench();
+    const event = envelope(parts);
+    await deliver(parts, started(parts, 35), event);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+
+    await passDays(parts, 30);
+    const raised = started(parts, 400);
+    await deliver(parts, raised, envelope(parts));
+    expect(raised.handle).toHaveBeenCalledTimes(1);
+
+    await passDays(parts, 70);
+    expect(inboxRow(parts, event)).toBeUndefined(); // expired
+    await deliver(parts, raised, event);
+    expect(raised.handle).toHaveBeenCalledTimes(1);
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'REJECTED',
+      reason: 'EVENT_TOO_OLD',
+      lastError: expect.stringContaining('older than the inbox retention of 35 days'),
+    });
+  });
+
+  test('also where nothing was delivered between the raise and the replay', async () => {
+    const parts = bench();
+    const event = envelope(parts);
+    await deliver(parts, started(parts, 35), event);
+    await passDays(parts, 100);
+    const raised = started(parts, 400);
+    await deliver(parts, raised, event);
+    expect(raised.handle).not.toHaveBeenCalled();
+  });
+
+  test('a transactional handler is held to it as well', async () => {
+    const parts = bench();
+    const event = envelope(parts);
+    await deliver(parts, started(parts, 35), event);
+    await passDays(parts, 100);
+    const handle = vi.fn(async () => ({}));
+    const change = { inboxRetentionDays: 400 };
+    await deliver(parts, consumer(parts, [transactional(ThingHappened, handle)], parts.table, change), event);
+    expect(handle).not.toHaveBeenCalled();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
+  });
+
+  test('minted after the raise, it is absorbed by its row for 400 days, and runs where it has none', async () => {
+    const parts = bench();
+    await deliver(parts, started(parts, 35), envelope(parts));
+    const raised = started(parts, 400);
+    await deliver(parts, raised, envelope(parts));
+    await passDays(parts, 2);
+    const seen = envelope(parts);
+    const unseen = envelope(parts);
+    await deliver(parts, raised, seen);
+    await passDays(parts, 100);
+    const later = started(parts, 400);
+    await deliver(parts, later, seen);
+    expect(later.handle).not.toHaveBeenCalled();
+    await deliver(parts, later, unseen);
+    expect(later.handle).toHaveBeenCalledTimes(1);
+  });
+
+  test('minted while the old version may still run, it is held to the shorter one', async () => {
+    const parts = bench();
+    const old = started(parts, 35);
+    await deliver(parts, old, envelope(parts));
+    await deliver(parts, started(parts, 400), envelope(parts));
+    await parts.clock.advance(HOUR_MS);
+    const event = envelope(parts);
+    await deliver(parts, old, event); // by a function that was started before the deploy
+    await passDays(parts, 50);
+    const raised = started(parts, 400);
+    await deliver(parts, raised, event);
+    expect(raised.handle).not.toHaveBeenCalled();
+    expect(inboxRow(parts, event)).toMatchObject({ reason: 'EVENT_TOO_OLD' });
+  });
+
+  test('a retention that was raised, rolled back and raised again is known for each of these times', async () => {
+    const parts = bench();
+    await deliver(parts, started(parts, 35), envelope(parts));
+    await deliver(parts, started(parts, 400), envelope(parts));
+    await passDays(parts, 5);
+    await deliver(parts, started(parts, 35), envelope(parts));
+    const event = envelope(parts);
+    await deliver(parts, started(parts, 35), event);
+    await passDays(parts, 5);
+    const raised = started(parts, 400);
+    await deliver(parts, raised, envelope(parts));
+    expect(retentions(parts)).toEqual([35, 400, 35, 400]);
+    await passDays(parts, 60);
+    raised.handle.mockClear();
+    await deliver(parts, raised, event);
+    expect(raised.handle).not.toHaveBeenCalled();
+  });
+
+  test('lowered, it holds for all events', async () => {
+    const parts = bench();
+    const event = envelope(parts);
+    await deliver(parts, started(parts, 400), envelope(parts));
+    await passDays(parts, 36);
+    const lowered = started(parts, 35);
+    await deliver(parts, lowered, event);
+    expect(lowered.handle).not.toHaveBeenCalled();
+  });
+
+  test('a new consumer is given everything that its own retention covers', async () => {
+    const parts = bench();
+    const event = envelope(parts);
+    await passDays(parts, 50);
+    const fresh = started(parts, 58);
+    await deliver(parts, fresh, event);
+    expect(fresh.handle).toHaveBeenCalledTimes(1);
+  });
+
+  test('under a new name, what was written before the move is rejected, and what is newer runs', async () => {
+    const parts = bench();
+    const before = envelope(parts);
+    await parts.clock.advance(HOUR_MS);
+    const moved = started(parts, 35, { inboxSince: parts.clock.now() });
+    const after = envelope(parts);
+    await deliver(parts, moved, before);
+    expect(moved.handle).not.toHaveBeenCalled();
+    expect(inboxRow(parts, before)).toMatchObject({
+      reason: 'EVENT_TOO_OLD',
+      lastError: expect.stringContaining('when the consumer had another name'),
+    });
+    await deliver(parts, moved, after);
+    expect(moved.handle).toHaveBeenCalledTimes(1);
+  });
+
+  test('an operator lets one run that was rejected', async () => {
+    const parts = bench();
+    const event = envelope(parts);
+    await deliver(parts, started(parts, 35), event);
+    await passDays(parts, 100);
+    const raised = started(parts, 400);
+    await deliver(parts, raised, event);
+    await allowTooOld(
+      { table: parts.memory, clock: parts.clock },
+      {
+        consumer: CONSUMER,
+        eventId: event.eventId,
+        by: 'ada',
+        reason: 'never charged',
+      },
+    );
+    parts.queue.redrive();
+    await raised.drain();
+    expect(raised.handle).toHaveBeenCalledTimes(1);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+});
+
+describe('the history of an inbox', () => {
+  test('is read once for each start, and written only when a retention changes', async () => {
+    const parts = bench();
+    const { table, gets, writes } = watched(parts.memory);
+    for (let start = 0; start < 3; start += 1) {
+      const fresh = started({ ...parts, table }, 35);
+      for (let n = 0; n < 3; n += 1) {
+        send(parts);
+        await fresh.drain();
+      }
+    }
+    expect(gets()).toBe(3);
+    expect(writes()).toBe(1);
+    expect(retentions(parts)).toEqual([35]);
+  });
+
+  test('keeps what two functions that start at once find changed', async () => {
+    const parts = bench();
+    await deliver(parts, started(parts, 35), envelope(parts));
+    const stale = parts.memory.item(inboxHistoryKey(CONSUMER));
+    // The second function read the history before the first one wrote it.
+    const table: Table = { ...parts.memory, get: async () => stale };
+    const [first, second] = [started(parts, 58), started({ ...parts, table }, 400)];
+    await deliver(parts, first, envelope(parts));
+    await deliver(parts, second, envelope(parts));
+    expect(retentions(parts)).toEqual([35, 58, 400]);
+    expect(second.handle).toHaveBeenCalledTimes(1);
+  });
+
+  test('keeps what two functions find that start at once for the first time', async () => {
+    const parts = bench();
+    const table: Table = { ...parts.memory, get: async () => undefined };
+    await deliver(parts, started(parts, 35), envelope(parts));
+    await deliver(parts, started({ ...parts, table }, 400), envelope(parts));
+    expect(retentions(parts)).toEqual([35, 400]);
+  });
+
+  test('has a time of its own for each change, also under a clock that is behind', async () => {
+    const { memory } = bench();
+    const clock = { now: () => 1_000, sleep: async () => {} };
+    for (const inboxRetentionDays of [35, 58, 400])
+      await createInboxMemory({ table: memory, clock, consumer: CONSUMER, inboxRetentionDays }).open();
+    expect(memory.item(inboxHistoryKey(CONSUMER))).toMatchObject({
+      retentions: [{ since: 1_000 }, { since: 1_001 }, { since: 1_002 }],
+      changedAt: 1_002,
+    });
+  });
+
+  test('is read as it is now: a retention that was rolled back meanwhile is not overlooked', async () => {
+    const parts = bench();
+    const { memory, clock } = parts;
+    const open = async (inboxRetentionDays: number, table: Pick<Table, 'get' | 'write'> = memory) => {
+      const inbox = createInboxMemory({ table, clock, consumer: CONSUMER, inboxRetentionDays });
+      await inbox.open();
+      return inbox;
+    };
+    await open(400);
+    const stale = memory.item(inboxHistoryKey(CONSUMER));
+    const { eventId } = envelope(parts);
+    await open(35);
+    await passDays(parts, 10);
+    await open(400);
+    await passDays(parts, 50);
+    const get: Table['get'] = async (key, how) => (how?.consistent ? memory.get(key, how) : stale);
+    const inbox = await open(400, { ...memory, get });
+    expect(inbox.forgotten(eventId)).toContain('35 days');
+  });
+
+  test('is not written twice where the answer to the write is lost', async () => {
+    const parts = bench();
+    let lost = false;
+    const table: Table = {
+      ...parts.memory,
+      write: async (write) => {
+        const answer = await parts.memory.write(write);
+        if (lost || write.Update?.Key?.SK !== 'HISTORY') return answer;
+        lost = true;
+        throw Object.assign(new Error('No answer came in time'), { name: 'TimeoutError' });
+      },
+    };
+    const fresh = started({ ...parts, table }, 35);
+    await deliver(parts, fresh, envelope(parts));
+    expect(retentions(parts)).toEqual([35]);
+    expect(fresh.handle).toHaveBeenCalledTimes(1);
+  });
+
+  test('that cannot be read lets no message run, and the next one reads it', async () => {
+    const parts = bench();
+    const event = envelope(parts);
+    let down = true;
+    const table: Table = {
+      ...parts.memory,
+      get: async (...args) => {
+        if (down) throw Object.assign(new Error('Rate exceeded'), { name: 'ThrottlingException' });
+        return parts.memory.get(...args);
+      },
+    };
+    const fresh = started({ ...parts, table }, 35);
+    parts.queue.send(body(event));
+    await fresh.deliver();
+    expect(fresh.handle).not.toHaveBeenCalled();
+    expect(inboxRow(parts, event)).toBeUndefined();
+    down = false;
+    await fresh.drain();
+    expect(fresh.handle).toHaveBeenCalledTimes(1);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+  });
+});
+
+/** A table that counts what is done to an inbox's history. */
+function watched(memory: Parts['memory']) {
+  let gets = 0;
+  let writes = 0;
+  const table: Table = {
+    ...memory,
+    get: (key, options) => {
+      if (key.SK === 'HISTORY') gets += 1;
+      return memory.get(key, options);
+    },
+    write: (write) => {
+      if (write.Update?.Key?.SK === 'HISTORY') writes += 1;
+      return memory.write(write);
+    },
+  };
+  return { table, gets: () => gets, writes: () => writes };
+}

@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest';
+import { MailroomError } from '../../../../lambdas/runtime/errors.ts';
+import { discardDead } from '../../../../lambdas/runtime/operations/operations.ts';
+import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/relay/pending-row.ts';
+import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
+import { createTransitions, type Transitions } from '../../../../lambdas/runtime/store/outbox-transitions.ts';
+import type { Table } from '../../../../lambdas/runtime/store/table.ts';
+import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+
+const ERROR = new MailroomError('Odd', 'odd');
+
+/** Outbox rows as the sweep has read them, and their transitions. */
+async function readRows(events: number, change: (table: Table) => Partial<Table> = () => ({})) {
+  const parts = bench();
+  const { clock, memory, telemetry, outbox, happened } = parts;
+  await outbox.commit({ events: Array.from({ length: events }, (_, n) => happened(n)) });
+  const table = { ...memory, ...change(memory) };
+  const deps = { config: relayConfig, table, clock, random: systemRandomBytes, telemetry, concurrency: 1 };
+  const transitions = createTransitions(deps, 'sweep');
+  const rows = memory.items().flatMap((item) => pendingRow(item) ?? []);
+  return {
+    ...parts,
+    ...transitions,
+    transitions,
+    rows,
+    /** Changes a row after the sweep has read it. */
+    set: ({ key }: PendingRow, set: { status: string } | { leaseUntil: number }) =>
+      memory.updateEach([{ key, set, when: { schema: 1 } }]),
+    mark: (some: readonly PendingRow[]) => runThrough(clock, transitions.mark(some)),
+  };
+}
+
+type Transition = (relay: Transitions, row: PendingRow) => Promise<unknown>;
+
+const TRANSITIONS: readonly (readonly [string, Transition])[] = [
+  ['a claim', ({ claim }, row) => claim([row])],
+  ['a failure', ({ fail }, row) => fail(row, ERROR, false)],
+  ['DEAD', ({ fail }, row) => fail(row, ERROR, true)],
+  ['a release', ({ release }, row) => release([{ row, leaseUntil: 1 }])],
+];
+
+test.each(TRANSITIONS)(
+  '%s changes nothing on a row that was claimed since it was read',
+  async (_what, transition) => {
+    const { rows, set, memory, transitions } = await readRows(1);
+    const [row] = rows as [PendingRow];
+    await set(row, { leaseUntil: row.leaseUntil + 1 });
+    const before = memory.items();
+    await transition(transitions, row);
+    expect(memory.items()).toEqual(before);
+  },
+);
+
+test.each(TRANSITIONS)(
+  '%s changes nothing on a row that was published since it was read',
+  async (_what, transition) => {
+    const { rows, set, memory, transitions } = await readRows(1);
+    const [row] = rows as [PendingRow];
+    await set(row, { status: 'PUBLISHED' });
+    const before = memory.items();
+    await transition(transitions, row);
+    expect(memory.items()).toEqual(before);
+  },
+);
+
+test.each(TRANSITIONS)('%s sets no expiry', async (_what, transition) => {
+  const { rows, memory, transitions } = await readRows(1);
+  const [row] = rows as [PendingRow];
+  await transition(transitions, row);
+  expect(memory.items().filter((item) => 'expiresAt' in item)).toEqual([]);
+});
+
+test('an event is DEAD once the last of its attempts has failed, and not before', async () => {
+  const { rows, memory, fail } = await readRows(1);
+  const [row] = rows as [PendingRow];
+  for (const attempts of [0, 1, 2]) {
+    const [current = row] = memory.items().flatMap((item) => pendingRow(item) ?? []);
+    expect(current.attempts).toBe(attempts);
+    await fail(current, ERROR, false);
+  }
+  expect(memory.item(row.key)).toMatchObject({ status: 'DEAD', attempts: 3 });
+});
+
+test('only the marks that failed are retried', async () => {
+  const calls: number[] = [];
+  const { rows, mark, memory } = await readRows(2, ({ updateEach }) => ({
+    updateEach: async (updates) => {
+      calls.push(updates.length);
+      if (calls.length > 1) return updateEach(updates);
+      return [
+        ...(await updateEach(updates.slice(0, 1))),
+        { ok: false, refused: false, code: 'X', message: 'x' },
+      ];
+    },
+  }));
+  expect(await mark(rows)).toEqual([]);
+  expect(calls).toEqual([2, 1]);
+  expect(memory.items()).toMatchObject([{ status: 'PUBLISHED' }, { status: 'PUBLISHED' }]);
+});
+
+test('an event that is discarded right before its mark stays DISCARDED', async () => {
+  const { rows, mark, memory, fail, clock } = await readRows(1, (table) => ({
+    transact: async (actions, token) => {
+      if (JSON.stringify(actions).includes('PUBLISHED'))
+        await discardDead({ table, clock }, rows[0]?.eventId ?? '', { by: 'ada', reason: 'a test' });
+      return table.transact(actions, token);
+    },
+  }));
+  const [row] = rows as [PendingRow];
+  await fail(row, ERROR, true);
+  expect(await mark(rows)).toEqual([]);
+  expect(memory.item(row.key)).toMatchObject({ status: 'DISCARDED' });
+});
+
+test('a DEAD event that was published after all is reported when it cannot be marked', async () => {
+  const { rows, mark, memory, fail } = await readRows(1, ({ transact }) => ({
+    transact: async (actions, token) => {
+      if (JSON.stringify(actions).includes('PUBLISHED'))
+        throw Object.assign(new Error('slow down'), { name: 'ThrottlingException' });
+      return transact(actions, token);
+    },
+  }));
+  const [row] = rows as [PendingRow];
+  await fail(row, ERROR, true);
+  expect(await mark(rows)).toEqual([row]);
+  expect(memory.item(row.key)).toMatchObject({ status: 'DEAD' });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { mintEventId, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
+import { inboxState, isOverdue } from '../../../../lambdas/runtime/store/inbox-state.ts';
+import { effectKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import {
+  isUnreadable,
+  readable,
+  readEffectRow,
+  readInboxRow,
+  readOutboxRow,
+} from '../../../../lambdas/runtime/store/stored-rows.ts';
+
+const NOW = Date.UTC(2026, 0, 1, 12);
+const eventId = mintEventId(NOW, 8);
+const key = inboxKey('payments', eventId);
+const pending = {
+  ...outboxKeyOf(eventId),
+  schema: 1,
+  status: 'PENDING',
+  attempts: 0,
+  leaseUntil: NOW,
+  source: 'orders',
+  type: 'OrderPlaced',
+  envelope: '{}',
+};
+
+describe('a stored row', () => {
+  test.each([
+    [{ status: 'FAILED', schema: 2 }, 'its "schema" is 2, and this version reads up to 1'],
+    [{ status: 'FAILED', schema: '1' }, 'its "schema" is not a whole number from 1'],
+    [{ status: 'PARKED', schema: 7 }, 'its "schema" is 7, and this version reads up to 1'],
+    [{}, 'it has no "status"'],
+    [
+      { status: 'PARKED' },
+      'its "status" is "PARKED"; expected PROCESSING, PROCESSED, FAILED, REJECTED, DISCARDED',
+    ],
+    [
+      { status: 7 },
+      'its "status" is not a text; expected PROCESSING, PROCESSED, FAILED, REJECTED, DISCARDED',
+    ],
+    [
+      { status: 'PROCESSING', leaseUntil: Number.NaN },
+      'its "leaseUntil" is not a time in epoch milliseconds',
+    ],
+    [{ status: 'PROCESSING', leaseUntil: 9e15 }, 'its "leaseUntil" is not a time in epoch milliseconds'],
+    [{ status: 'PROCESSING', claimedAt: -1 }, 'its "claimedAt" is not a time in epoch milliseconds'],
+    [{ status: 'PROCESSING', attempts: 0.5 }, 'its "attempts" is not a whole number'],
+    [{ status: 'REJECTED', lastError: null }, 'its "lastError" is not a text'],
+    [{ status: 'REJECTED', rejectedIds: ['a'] }, 'its "rejectedIds" is not a set of texts'],
+    [{ status: 'PROCESSING', outOfTime: 'yes' }, 'its "outOfTime" is not true or false'],
+  ])('of an inbox that is %j cannot be read, and the reason is named', (row, problem) => {
+    expect(readInboxRow({ ...key, ...row })).toEqual({ ...key, unreadable: problem });
+  });
+
+  test.each([
+    [{ leaseUntil: undefined }, 'it has no "leaseUntil"'],
+    [{ envelope: undefined }, 'it has no "envelope"'],
+    [{ status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"; expected PENDING, PUBLISHED, DEAD, DISCARDED'],
+    [{ PK: 'OUTBOX#2026-01-01T12:01#00' }, 'its key is not that of an event'],
+    [{ SK: 'EVENT#1' }, 'its key is not that of an event'],
+  ])('of an outbox that is %j cannot be read, and the reason is named', (row, problem) => {
+    expect(readOutboxRow({ ...pending, ...row })).toMatchObject({ unreadable: problem });
+  });
+
+  test('is read where the inbox acts on it: without a lease, a fence, an attempt or a schema', () => {
+    const row = readInboxRow({ ...key, status: 'PROCESSING' });
+    expect(row).toEqual({ ...key, schema: 1, status: 'PROCESSING', fence: '', attempts: 0 });
+    const { leaseUntil: _, ...published } = { ...pending, status: 'PUBLISHED' };
+    expect(readOutboxRow(published)).toMatchObject({
+      status: 'PUBLISHED',
+    });
+  });
+
+  test('has no attributes but those of its shape, so that none can pass for a reason', () => {
+    const row = readInboxRow({ ...key, status: 'FAILED', unreadable: 'not at all' });
+    expect(isUnreadable(row)).toBe(false);
+    expect(row).not.toHaveProperty('unreadable');
+  });
+
+  test('that does not exist is not one that cannot be read', () => {
+    expect(readInboxRow(undefined)).toBeUndefined();
+    expect(isUnreadable(undefined)).toBe(false);
+  });
+
+  test('of an effect needs to say when it began', () => {
+    const effect = {
+      ...effectKey('payments', eventId, 'charge'),
+      status: 'IN_PROGRESS',
+      fence: 'f',
+      run: 1,
+      endsBy: NOW,
+    };
+    expect(readEffectRow(effect)).toMatchObject({ unreadable: 'it has no "startedAt"' });
+  });
+});
+
+describe('an inbox row means', () => {
+  const stateOf = (row: object | undefined) => inboxState(readInboxRow(row && { ...key, ...row }), NOW);
+
+  test.each([
+    ['absent', undefined],
+    ['processed', { status: 'PROCESSED' }],
+    ['discarded', { status: 'DISCARDED' }],
+    ['rejected', { status: 'REJECTED' }],
+    ['failed', { status: 'FAILED' }],
+    ['leased', { status: 'PROCESSING', leaseUntil: NOW + 1 }],
+    ['leased', { status: 'PROCESSING', leaseUntil: NOW - 2_000 }],
+    ['abandoned', { status: 'PROCESSING', leaseUntil: NOW - 2_001 }],
+    ['abandoned', { status: 'PROCESSING' }],
+    ['unreadable', { status: 'PROCESSING', leaseUntil: 'soon' }],
+    ['unreadable', {}],
+  ])('%s: %j', (is, row) => {
+    expect(stateOf(row).is).toBe(is);
+  });
+
+  test.each([
+    [true, { status: 'FAILED', retryAt: NOW - 1 }],
+    [false, { status: 'FAILED', retryAt: NOW }],
+    [false, { status: 'FAILED' }],
+    [true, { status: 'PROCESSING', leaseUntil: NOW - 1 }],
+    [false, { status: 'PROCESSING', leaseUntil: NOW - 1, endsBy: NOW }],
+    [true, { status: 'PROCESSING', claimedAt: NOW - 1 }],
+    [false, { status: 'PROCESSING', claimedAt: NOW }],
+    [true, { status: 'PROCESSING' }],
+    [false, { status: 'PROCESSED' }],
+  ])('that its message is overdue, %s: %j', (overdue, stored) => {
+    const row = readable(readInboxRow({ ...key, ...stored }));
+    expect(row && isOverdue(row, NOW)).toBe(overdue);
+  });
+});

@@ -1,0 +1,193 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
+import { memoryTelemetry } from '../../../../testing/index.ts';
+import { bench, consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+
+const order = { PK: 'THING#1', SK: 'THING', schema: 1 };
+const put = { Put: { Item: order, ConditionExpression: 'attribute_not_exists(PK)' } };
+
+test('a commit writes the domain rows and the events in one transaction', async () => {
+  const { outbox, memory, rows, happened, clock } = bench();
+  const [envelope] = await outbox.commit({ writes: [put], events: [happened(1)] });
+  expect(memory.item({ PK: 'THING#1', SK: 'THING' })).toEqual(order);
+  expect(rows()).toMatchObject([
+    {
+      status: 'PENDING',
+      attempts: 0,
+      leaseUntil: clock.now() + 30_000,
+      source: 'things',
+      type: 'ThingHappened',
+      schema: 1,
+    },
+  ]);
+  expect(JSON.parse(rows()[0]?.envelope ?? '')).toEqual(envelope);
+  expect(envelope).toMatchObject({
+    version: 2,
+    aggregateId: 'thing-1',
+    correlationId: envelope?.eventId,
+    data: { n: 1 },
+  });
+  expect(rows()[0]).not.toHaveProperty('expiresAt');
+});
+
+test('events inherit the correlation and the trace of the event that caused them, and a trace that is too long is dropped', async () => {
+  const { outbox, happened } = bench();
+  const [cause] = await outbox.commit({ events: [{ ...happened(1), correlationId: 'chain' }] });
+  if (cause === undefined) throw new Error('unreachable');
+  const inherited = async (traceId: string) => {
+    const [entry] = await outbox.entries([happened(2)], { ...cause, traceId });
+    return { row: entry?.Put.Item, envelope: JSON.parse(entry?.Put.Item.envelope ?? '') as object };
+  };
+  const fits = await inherited('Root=1');
+  expect(fits.envelope).toMatchObject({
+    correlationId: 'chain',
+    causationId: cause.eventId,
+    traceId: 'Root=1',
+  });
+  expect(fits.row).toMatchObject({ traceId: 'Root=1' });
+  const tooLong = await inherited('x'.repeat(501));
+  expect(tooLong.envelope).not.toHaveProperty('traceId');
+  expect(tooLong.row).not.toHaveProperty('traceId');
+});
+
+test('a refused domain condition writes nothing, and its reason comes first', async () => {
+  const { outbox, rows, happened } = bench();
+  await outbox.commit({ writes: [put], events: [happened(1)] });
+  await expect(outbox.commit({ writes: [put], events: [happened(2)] })).rejects.toMatchObject({
+    code: 'TRANSACTION_CANCELLED',
+    reasons: [{ code: 'ConditionalCheckFailed' }, { code: 'None' }],
+  });
+  expect(rows()).toHaveLength(1);
+});
+
+test('entries used again cannot turn a published event back, nor be used after a while', async () => {
+  const { outbox, happened, clock } = bench();
+  const entries = await outbox.entries([happened(1)]);
+  await outbox.commit({ writes: entries });
+  await expect(outbox.commit({ writes: entries })).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
+  await clock.advance(5 * 60_000 + 1);
+  await expect(outbox.commit({ writes: entries })).rejects.toMatchObject({ code: 'STALE_ENTRY' });
+});
+
+test.each([
+  ['a payload that fails its schema', { data: { n: 'one' } }, 'INVALID_PAYLOAD', 'data.n'],
+  ['a payload that is no JSON', { data: { n: 1n } }, 'INVALID_PAYLOAD', 'cannot be written as JSON'],
+  ['no payload at all', { data: undefined }, 'INVALID_PAYLOAD', 'undefined'],
+  ['no aggregate id', { aggregateId: '' }, 'INVALID_EVENT', 'aggregateId'],
+  ['a time that is none', { occurredAt: Number.NaN }, 'INVALID_EVENT', 'occurredAt'],
+  ['a trace header that is too long', { traceId: 'x'.repeat(501) }, 'INVALID_EVENT', 'traceId'],
+])('%s is refused by name', async (_what, change, code, part) => {
+  const { outbox, memory } = bench();
+  const draft = { ...ThingHappened.create({ aggregateId: '1', data: { n: 1 } }), ...change };
+  await expect(outbox.commit({ events: [draft] })).rejects.toMatchObject({
+    code,
+    message: expect.stringContaining(part),
+  });
+  expect(memory.items()).toEqual([]);
+});
+
+test.each([
+  ['a payload', { n: 1 }],
+  ['nothing', undefined],
+])('%s in place of an event is refused, and told how one is made', async (_what, event) => {
+  const { outbox } = bench();
+  await expect(outbox.commit({ events: [event as never] })).rejects.toMatchObject({
+    code: 'INVALID_EVENT',
+    message: expect.stringContaining('OrderPlaced.create({ aggregateId, data })'),
+  });
+});
+
+test('an event too large to store is refused by name and size', async () => {
+  const { outbox } = bench();
+  const event = ThingHappened.create({ aggregateId: 'a'.repeat(405_000), data: { n: 1 } });
+  await expect(outbox.commit({ events: [event] })).rejects.toMatchObject({
+    code: 'EVENT_TOO_LARGE',
+    message: expect.stringMatching(/ThingHappened.*takes \d+ bytes.*at most/),
+  });
+});
+
+test('a transaction too big is refused with its numbers', async () => {
+  const { outbox, happened } = bench();
+  await expect(
+    outbox.commit({ events: Array.from({ length: 101 }, (_, n) => happened(n)) }),
+  ).rejects.toMatchObject({
+    code: 'TRANSACTION_TOO_LARGE',
+    message: expect.stringContaining('101 actions'),
+  });
+  const large = Array.from({ length: 15 }, (_, n) => ({
+    Put: { Item: { PK: `P${n}`, SK: 'S', text: 'x'.repeat(300_000) } },
+  }));
+  await expect(outbox.commit({ writes: large })).rejects.toMatchObject({ code: 'TRANSACTION_TOO_LARGE' });
+  await expect(outbox.commit({})).rejects.toMatchObject({ code: 'EMPTY_COMMIT' });
+});
+
+test('an answer that was lost does not write twice', async () => {
+  let calls = 0;
+  const { memory, clock, rows, happened, telemetry } = bench();
+  const flaky = {
+    ...memory,
+    transact: async (...args: Parameters<typeof memory.transact>) => {
+      await memory.transact(...args);
+      calls += 1;
+      if (calls === 1) throw Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
+    },
+  };
+  const committed = createOutbox({ config: consumerConfig, table: flaky, clock, telemetry }).commit({
+    writes: [put],
+    events: [happened(1)],
+  });
+  await clock.advance(1_000);
+  await expect(committed).resolves.toHaveLength(1);
+  expect(calls).toBe(2);
+  expect(rows()).toHaveLength(1);
+  expect(telemetry.counted('EventsCommitted')).toBe(1);
+});
+
+describe('committed events are counted', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+  });
+
+  test('after the commit, entries among its writes too; a refused commit has none', async () => {
+    const { memory: table, clock, happened } = bench();
+    const telemetry = { ...memoryTelemetry(), flush: vi.fn() };
+    const outbox = createOutbox({ config: consumerConfig, table, clock, telemetry });
+    const entries = await outbox.entries([happened(1)]);
+    expect(telemetry.counted('EventsCommitted')).toBe(0);
+    await outbox.commit({ writes: [put, ...entries], events: [happened(2), happened(3)] });
+    expect(telemetry.counted('EventsCommitted')).toBe(3);
+    await expect(outbox.commit({ writes: [put], events: [happened(4)] })).rejects.toThrow();
+    expect(telemetry.counted('EventsCommitted')).toBe(3);
+    expect(telemetry.flush).not.toHaveBeenCalled(); // whoever gave it flushes it
+  });
+
+  test('in a Lambda function at each commit, and nowhere else', async () => {
+    // Powertools prints metrics past `console`, unless it is told that this is development; then it prints none unless told to.
+    vi.stubEnv('POWERTOOLS_DEV', 'true');
+    vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false');
+    const print = vi.spyOn(console, 'log').mockImplementation(() => {});
+    const { memory: table, clock, happened } = bench();
+    await createOutbox({ config: consumerConfig, table, clock }).commit({ events: [happened(1)] });
+    expect(print).not.toHaveBeenCalled();
+
+    vi.stubEnv('AWS_LAMBDA_FUNCTION_NAME', 'orders');
+    const outbox = createOutbox({ config: consumerConfig, table, clock });
+    await outbox.commit({ writes: [put] });
+    expect(print).not.toHaveBeenCalled();
+    await outbox.commit({ events: [happened(2), happened(3)] });
+    await outbox.commit({ events: [happened(4)] });
+    const metrics = print.mock.calls.map(([line]) => JSON.parse(String(line)) as object);
+    expect(metrics).toMatchObject([
+      { service: 'things', table: 'Mailroom', EventsCommitted: 2 },
+      { service: 'things', table: 'Mailroom', EventsCommitted: 1 },
+    ]);
+  });
+});
+
+test('a service named like one of AWS is refused', () => {
+  const { memory } = bench();
+  expect(() => createOutbox({ config: { ...consumerConfig, service: 'aws.orders' }, table: memory })).toThrow(
+    'keeps sources',
+  );
+});
