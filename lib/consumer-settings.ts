@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import type { InboxConsumerProps } from './inbox-consumer.ts';
+import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { serviceNameProblems } from './names.ts';
 import { OUTAGE_TOLERANCE, RETRY } from './receives.ts';
 import { defaultInboxRetention, QUEUE_RETENTION_MAX } from './retentions.ts';

@@ -12,6 +12,7 @@ import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
 import { acknowledge } from './acknowledgements.ts';
+import type { IInboxConsumer } from './consumer.ts';
 import {
   type AlarmPlace,
   type AlarmPlan,
@@ -25,7 +26,6 @@ import { DeliveryDashboard } from './delivery-dashboard.ts';
 import { auditMetrics, consumerMetrics, relayMetrics } from './delivery-metrics.ts';
 import { auditAlarms, relayAlarms } from './delivery-relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from './delivery-thresholds.ts';
-import type { InboxConsumer } from './inbox-consumer.ts';
 import type { Mailroom } from './mailroom.ts';
 import { refuse } from './refusal.ts';
 
@@ -212,7 +212,7 @@ export class DeliveryAlarms extends Construct {
   }
 
   private refuseLaterConsumers(mailroom: Mailroom): void {
-    const covered = new Set<InboxConsumer>(mailroom.consumers);
+    const covered = new Set<IInboxConsumer>(mailroom.consumers);
     this.node.addValidation({
       validate: () =>
         mailroom.consumers

@@ -1,10 +1,10 @@
 import { Duration } from 'aws-cdk-lib';
 import { MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
+import type { IInboxConsumer } from './consumer.ts';
 import type { AlarmPlan, AlarmSeverity } from './delivery-alarm.ts';
 import { COUNT_PERIOD, type ConsumerMetrics } from './delivery-metrics.ts';
 import { throttled, troublePeriods } from './delivery-relay-alarms.ts';
 import type { AlarmThresholds } from './delivery-thresholds.ts';
-import type { InboxConsumer } from './inbox-consumer.ts';
 import { say } from './refusal.ts';
 
 type Thresholds = Required<AlarmThresholds>;
@@ -14,7 +14,7 @@ const LONG_WINDOW = Duration.hours(1);
 
 /** The alarms on one consumer that watch one metric each, without those on its promise. */
 export function consumerAlarms(
-  consumer: InboxConsumer,
+  consumer: IInboxConsumer,
   metrics: ConsumerMetrics,
   thresholds: Thresholds,
 ): AlarmPlan[] {
@@ -78,7 +78,7 @@ export function consumerAlarms(
  * nothing was deleted.
  */
 export function standsStill(
-  { name, slo }: InboxConsumer,
+  { name, slo }: IInboxConsumer,
   metrics: ConsumerMetrics,
   thresholds: Thresholds,
 ): AlarmPlan {
@@ -137,7 +137,7 @@ function hardships(name: string, metrics: ConsumerMetrics, thresholds: Threshold
  *
  * @returns none when the consumer promises nothing
  */
-export function promiseAlarms({ name, slo }: InboxConsumer, { latency }: ConsumerMetrics): AlarmPlan[] {
+export function promiseAlarms({ name, slo }: IInboxConsumer, { latency }: ConsumerMetrics): AlarmPlan[] {
   if (slo === undefined) return [];
   const severity = severityOf(slo);
   const windows = { SlowNow: COUNT_PERIOD, SlowForLong: LONG_WINDOW };
@@ -152,6 +152,6 @@ export function promiseAlarms({ name, slo }: InboxConsumer, { latency }: Consume
   }));
 }
 
-function severityOf(slo: InboxConsumer['slo']): AlarmSeverity {
+function severityOf(slo: IInboxConsumer['slo']): AlarmSeverity {
   return slo?.critical ? 'page' : 'ticket';
 }

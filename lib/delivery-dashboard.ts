@@ -10,14 +10,14 @@ import {
   SingleValueWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
+import type { IInboxConsumer } from './consumer.ts';
 import type { AuditMetrics, ConsumerMetrics, RelayMetrics } from './delivery-metrics.ts';
 import { DASHBOARD_WIDTH, FROM_ZERO, graphs, heading, named, percentiles, sum } from './delivery-widgets.ts';
-import type { InboxConsumer } from './inbox-consumer.ts';
 import { say } from './refusal.ts';
 
 /** A consumer and its metrics. */
 interface WatchedConsumer {
-  readonly consumer: InboxConsumer;
+  readonly consumer: IInboxConsumer;
   readonly metrics: ConsumerMetrics;
 }
 

@@ -1,7 +1,7 @@
 import { Duration, Fn } from 'aws-cdk-lib';
 import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { MetricName } from '../lambdas/runtime/telemetry.ts';
-import type { InboxConsumer } from './inbox-consumer.ts';
+import type { IInboxConsumer } from './consumer.ts';
 import type { Mailroom } from './mailroom.ts';
 import type { OutboxAudit } from './outbox-audit.ts';
 import { SCHEDULE_MIN } from './timings.ts';
@@ -76,7 +76,7 @@ export function relayMetrics(mailroom: Mailroom) {
 export type ConsumerMetrics = ReturnType<typeof consumerMetrics>;
 
 /** Builds each of them once, for alarms and dashboard. */
-export function consumerMetrics(mailroom: Mailroom, consumer: InboxConsumer) {
+export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
   const { name, service, queue, slo } = consumer;
   const dimensionsMap = { service, table: mailroom.table.tableName, consumer: name };
   const counter = (metric: MetricName) => own(consumer, metric, dimensionsMap, Stats.SUM, COUNT_PERIOD);
@@ -133,7 +133,7 @@ export function auditMetrics(mailroom: Mailroom, { every }: OutboxAudit) {
 }
 
 function own(
-  scope: Mailroom | InboxConsumer,
+  scope: Mailroom | IInboxConsumer,
   metricName: MetricName,
   dimensionsMap: Record<string, string>,
   statistic: string,
@@ -143,6 +143,6 @@ function own(
 }
 
 /** What CloudFormation calls the name of a rule on a bus is `bus|rule`; its ARN ends in `rule/bus/rule` everywhere. */
-function ruleName({ rule }: InboxConsumer): string {
+function ruleName({ rule }: IInboxConsumer): string {
   return Fn.select(2, Fn.split('/', rule.ruleArn));
 }

@@ -1,21 +1,21 @@
-import { Aspects, type Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Aspects, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
-import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
-import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { acknowledge, acknowledgeLastStop } from './acknowledgements.ts';
+import type { IInboxConsumer } from './consumer.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
 import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { queueEncryption } from './encryption.ts';
-import { type EarlierName, earlierNameProblems, fixName } from './fixed-name.ts';
+import { earlierNameProblems, fixName } from './fixed-name.ts';
+import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { queueByName, sourceQueueName } from './queue-names.ts';
@@ -28,110 +28,7 @@ import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
 
-/** What an {@link InboxConsumer} needs, and what may be chosen about it. */
-export interface InboxConsumerProps {
-  /** The Mailroom whose events it sees, and whose table holds its inbox. */
-  readonly mailroom: Mailroom;
-  /**
-   * Its name: part of the keys of its inbox rows, so a deploy that changes it is refused unless `movedFrom` states it. Lower-case
-   * letters, digits, hyphens.
-   */
-  readonly name: string;
-  /**
-   * The names that it had before, oldest first: they stay here for good. Under another name its inbox is empty. Before you add
-   * one, read "Renaming a consumer" in docs/deploying.md.
-   *
-   * @default it always had this name
-   */
-  readonly movedFrom?: readonly EarlierName[];
-  /** The service it belongs to: the `source` of the events that its handlers publish. */
-  readonly service: string;
-  /**
-   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` where the catalogue is not at hand.
-   * It gets exactly these: an event of the same type from another service does not reach it.
-   */
-  readonly events: readonly EventRef[];
-  /**
-   * The events that its handlers publish: definitions of the catalogue or `{ source, type }`, each owned by `service`. Without
-   * any it has no right to the outbox, and `ctx.commit` refuses an event that is not listed (`NOT_DECLARED`).
-   *
-   * @default none
-   */
-  readonly publishes?: readonly EventRef[];
-  /** The file that exports `handler`, made by `lambdaConsumer`, from the folder in which `cdk` runs. */
-  readonly entry: string;
-  /** The partition keys of the rows that its handlers write, with `*` for the rest. @default none */
-  readonly domainKeys?: readonly string[];
-  /** Environment variables besides those that Mailroom sets. @default none */
-  readonly environment?: Readonly<Record<string, string>>;
-  /** Memory, and with it the share of a CPU, in MB. @default 512 */
-  readonly memoryMb?: number;
-  /** How its function is bundled, as for a {@link ServiceFunction}. @default as there */
-  readonly bundling?: BundlingOptions;
-  /** The longest run of the function. @default 30 seconds */
-  readonly timeout?: Duration;
-  /**
-   * How long a claim holds a message unless renewed, 3 seconds at least; at most the visibility timeout.
-   *
-   * @default 30 seconds, or the visibility timeout if that is less
-   */
-  readonly lease?: Duration;
-  /**
-   * How long SQS hides a received message; at least the timeout.
-   *
-   * @default 6 times the timeout, AWS's advice; 3 minutes at least
-   */
-  readonly visibilityTimeout?: Duration;
-  /** How often, and after which delays, a message is tried again whose handler fails. @default 10 attempts over 35 to 72 minutes */
-  readonly retry?: RetryOptions;
-  /**
-   * The longest outage of the consumer's own infrastructure that a message survives: its table cannot be reached, or its
-   * function does not start. It counts no attempt, but each receive counts towards SQS's `maxReceiveCount`, which follows from
-   * it. A rejected message takes as many quick receives to reach its dead-letter queue.
-   *
-   * @default 4 hours
-   */
-  readonly outageTolerance?: Duration;
-  /** The most messages of one invocation, 1 to 10. @default 10 */
-  readonly batchSize?: number;
-  /**
-   * The most invocations at a time, 2 to 1,000. It bounds what a runaway costs, and what it takes from the account's other functions.
-   *
-   * @default 100, a tenth of the concurrency that an account has at first (Lambda quotas: 1,000)
-   */
-  readonly maxConcurrency?: number;
-  /** How long the queue keeps a message. @default 14 days */
-  readonly queueRetention?: Duration;
-  /** How long the dead-letter queue keeps a message, from its first send. @default 14 days */
-  readonly deadLetterRetention?: Duration;
-  /**
-   * How long a processed inbox row is kept, in whole days; at least both queues' retentions and the bus's archive.
-   *
-   * @default 35 days, or what the queues and the archive need if that is more
-   */
-  readonly inboxRetention?: Duration;
-  /** How soon its events must be processed; `DeliveryAlarms` watches it. @default nothing is promised */
-  readonly slo?: ConsumerSlo;
-  /**
-   * What becomes of the queues and the logs when the stack is deleted, or a queue replaced. A kept queue keeps its
-   * name: to deploy the consumer again, import it or delete it first.
-   *
-   * @default RETAIN_ON_UPDATE_OR_DELETE
-   */
-  readonly removalPolicy?: RemovalPolicy;
-}
-
 const MAX_CONCURRENCY = 100;
-
-/** The retry schedule of a consumer. Each delay is four times the one before; half of it is jitter. */
-export interface RetryOptions {
-  /** After how many attempts a message is rejected, 1 to 100. @default 10 */
-  readonly attempts?: number;
-  /** The longest delay before the second attempt, 1 second at least. @default 2 seconds */
-  readonly first?: Duration;
-  /** The longest delay between two attempts, at least `first`; 11 hours at most. @default 15 minutes */
-  readonly longest?: Duration;
-}
 
 /**
  * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that works on it behind its
@@ -156,22 +53,14 @@ export interface RetryOptions {
  * });
  * ```
  */
-export class InboxConsumer extends Construct {
-  /** Its name, part of the keys of its inbox rows. */
+export class InboxConsumer extends Construct implements IInboxConsumer {
   readonly name: string;
-  /** The service it belongs to. */
   readonly service: string;
-  /** What it promises; absent when it promises nothing. */
   readonly slo?: ConsumerSlo | undefined;
-  /** Its messages: what the rule sends, and what is redriven. */
   readonly queue: Queue;
-  /** Messages that SQS moved after `maxReceiveCount` receives: poison, or out of attempts. */
   readonly deadLetterQueue: Queue;
-  /** Events that EventBridge could not hand to the queue for a day, or was not allowed to. */
   readonly undeliveredQueue: Queue;
-  /** Sends the events that it subscribes to, and no others, to the queue. */
   readonly rule: Rule;
-  /** Runs its handlers. Grant it what they need beside the Mailroom table. */
   readonly function: ServiceFunction;
 
   constructor(scope: Construct, id: string, props: InboxConsumerProps) {
@@ -227,7 +116,7 @@ export class InboxConsumer extends Construct {
     });
     sendTo(this.rule, props.mailroom.bus, this.queue, this.undeliveredQueue);
     for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
-      denySending(queue, props.mailroom);
+      denySending(queue, props.mailroom.operators);
     this.letWatch(props.mailroom);
     this.function = this.handler(props, settings);
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);

@@ -7,11 +7,11 @@ import { Construct } from 'constructs';
 import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
+import type { IInboxConsumer } from './consumer.ts';
 import { DeclaredEvents, publishesProblems, sourcesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { letServicesUse } from './encryption.ts';
 import { MailroomBus } from './event-bus.ts';
-import type { InboxConsumer } from './inbox-consumer.ts';
 import { MailroomTable } from './mailroom-table.ts';
 import { serviceNameProblems } from './names.ts';
 import { OutboxAudit, type OutboxAuditOptions } from './outbox-audit.ts';
@@ -151,7 +151,7 @@ export class Mailroom extends Construct {
   readonly tracing: Tracing | undefined;
   private readonly shards: number;
   private readonly bornLease: Duration;
-  private readonly byName = new Map<string, InboxConsumer>();
+  private readonly byName = new Map<string, IInboxConsumer>();
   private readonly declared: DeclaredEvents;
 
   constructor(scope: Construct, id: string, props: MailroomProps = {}) {
@@ -275,7 +275,7 @@ export class Mailroom extends Construct {
   }
 
   /** Every consumer that belongs to it so far, in the order in which they were made. */
-  get consumers(): readonly InboxConsumer[] {
+  get consumers(): readonly IInboxConsumer[] {
     return [...this.byName.values()];
   }
 
@@ -285,7 +285,7 @@ export class Mailroom extends Construct {
    *
    * @throws `BAD_SETTINGS` when the name is taken
    */
-  addConsumer(consumer: InboxConsumer): void {
+  addConsumer(consumer: IInboxConsumer): void {
     const { name } = consumer;
     const taken = this.byName.get(name)?.node.path;
     const problem =

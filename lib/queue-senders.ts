@@ -1,9 +1,15 @@
 import { Stack } from 'aws-cdk-lib';
 import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
-import { AnyPrincipal, Effect, Grant, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  AnyPrincipal,
+  Effect,
+  Grant,
+  type IRole,
+  PolicyStatement,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam';
 import type { IEventSourceDlq } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
-import type { Mailroom } from './mailroom.ts';
 import { MAILROOM_TAG } from './tags.ts';
 
 /**
@@ -58,7 +64,7 @@ export function failuresTo(queue: Queue): IEventSourceDlq {
  *
  * The roles are recognized by their tag: a queue's policy cannot name the roles of stacks that are deployed after its own.
  */
-export function denySending(queue: Queue, { operators }: Pick<Mailroom, 'operators'>): void {
+export function denySending(queue: Queue, operators: readonly IRole[] | undefined): void {
   queue.addToResourcePolicy(
     new PolicyStatement({
       sid: 'NobodyElseSends',

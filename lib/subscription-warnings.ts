@@ -1,8 +1,9 @@
 import { Annotations } from 'aws-cdk-lib';
-import type { InboxConsumer, InboxConsumerProps } from './inbox-consumer.ts';
+import type { IConstruct } from 'constructs';
+import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** Warns of an event that the consumer both subscribes to and publishes. A handler that does so on purpose must end the chain itself. */
-export function warnOfEcho(consumer: InboxConsumer, { events, publishes = [] }: InboxConsumerProps): void {
+export function warnOfEcho(consumer: IConstruct, { events, publishes = [] }: InboxConsumerProps): void {
   for (const { source, type } of events) {
     if (!publishes.some((own) => own.source === source && own.type === type)) continue;
     Annotations.of(consumer).addWarningV2(
@@ -14,7 +15,7 @@ export function warnOfEcho(consumer: InboxConsumer, { events, publishes = [] }: 
 }
 
 /** Warns of an event that no service declares. Call it at synth, when every producer is known: nothing else reports a misspelt event. */
-export function warnOfSilence(consumer: InboxConsumer, { mailroom, events }: InboxConsumerProps): void {
+export function warnOfSilence(consumer: IConstruct, { mailroom, events }: InboxConsumerProps): void {
   const { _declared: declared } = mailroom;
   for (const event of events.filter((subscribed) => !declared.has(subscribed))) {
     Annotations.of(consumer).addWarningV2(

@@ -12,7 +12,7 @@
  * ```
  */
 export { consumerConfig, producerConfig, relayConfig } from './default-config.ts';
-export type { ExploredParts } from './explorer/consumer-world.ts';
+export type { ExploredParts } from './explorer/consumer-parts.ts';
 export { type ExploreOptions, type ExploreReport, explore } from './explorer/explore.ts';
 export { type LambdaContextOptions, lambdaContext } from './lambda-context.ts';
 export { type ManualClock, manualClock } from './manual-clock.ts';

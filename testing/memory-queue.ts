@@ -93,117 +93,123 @@ type Stored = { -readonly [K in keyof MemoryMessage]: MemoryMessage[K] } & {
  * ```
  */
 export function memoryQueue(options: MemoryQueueOptions = {}): MemoryQueue {
-  const {
-    clock = systemClock,
-    name = 'memory',
-    visibilityTimeoutMs = 30_000,
-    maxReceiveCount = Infinity,
-    draw,
-  } = options;
-  let waiting: Stored[] = [];
-  let dead: Stored[] = [];
-  let [messageNumber, receiptNumber] = [0, 0];
-
-  function add(body: string): string {
-    messageNumber += 1;
-    const messageId = sequentialId(1, messageNumber);
-    waiting.push({ messageId, body, receiveCount: 0, sentAt: clock.now(), visibleAt: clock.now() });
-    return messageId;
-  }
-
-  function receiveOne(message: Stored): SQSRecord {
-    receiptNumber += 1;
-    message.receiveCount += 1;
-    message.receiptHandle = sequentialId(2, receiptNumber);
-    message.receivedAt = clock.now();
-    message.firstReceivedAt ??= clock.now();
-    message.visibleAt = clock.now() + visibilityTimeoutMs;
-    return {
-      messageId: message.messageId,
-      receiptHandle: message.receiptHandle,
-      body: message.body,
-      attributes: {
-        ApproximateReceiveCount: String(message.receiveCount),
-        ApproximateFirstReceiveTimestamp: String(message.firstReceivedAt),
-        SentTimestamp: String(message.sentAt),
-        SenderId: 'AIDAMEMORY',
-      },
-      messageAttributes: {},
-      md5OfBody: createHash('md5').update(message.body).digest('hex'),
-      eventSource: 'aws:sqs',
-      eventSourceARN: `arn:aws:sqs:us-east-1:000000000000:${name}`,
-      awsRegion: 'us-east-1',
-    };
-  }
-
-  function receive(max = RECEIVE_MAX): SQSRecord[] {
-    const visible = waiting.filter(({ visibleAt }) => visibleAt <= clock.now());
-    const spent = visible.filter(({ receiveCount }) => receiveCount >= maxReceiveCount);
-    waiting = waiting.filter((message) => !spent.includes(message));
-    dead.push(...spent);
-    const left = visible.filter((message) => !spent.includes(message));
-    const taken: Stored[] = [];
-    while (taken.length < max && left.length > 0)
-      taken.push(...left.splice(draw === undefined ? 0 : Math.floor(draw() * left.length), 1));
-    return taken.map(receiveOne);
-  }
-
-  function remove(receiptHandle: string): void {
-    waiting = waiting.filter((message) => message.receiptHandle !== receiptHandle);
-  }
-
+  const { clock = systemClock } = options;
+  const state: QueueState = { ...options, clock, waiting: [], dead: [], messageNumber: 0, receiptNumber: 0 };
   return {
-    send: (body) => {
-      const text = typeof body === 'string' ? body : JSON.stringify(body);
-      const bytes = Buffer.byteLength(text);
-      if (bytes > MESSAGE_BYTES_MAX) {
-        throw new ValidationException(
-          `The message has ${bytes} bytes; at most ${MESSAGE_BYTES_MAX} are allowed`,
-          'InvalidParameterValue',
-        );
-      }
-      return add(text);
-    },
-    receive,
-    delete: remove,
-    changeVisibility: async (receiptHandle, seconds) => {
-      const message = waiting.find((candidate) => candidate.receiptHandle === receiptHandle);
-      const now = clock.now();
-      if (!Number.isInteger(seconds) || seconds < 0 || seconds > VISIBILITY_MAX_S) {
-        throw new ValidationException(
-          `Value ${seconds} for parameter VisibilityTimeout is invalid. Must be a whole number from 0 to ${VISIBILITY_MAX_S}`,
-          'InvalidParameterValue',
-        );
-      }
-      if (!message)
-        throw new ValidationException('The receipt handle is not valid', 'ReceiptHandleIsInvalid');
-      if (message.visibleAt <= now) {
-        throw new ValidationException('The message is not in flight: it is visible', 'MessageNotInflight');
-      }
-      if (now + seconds * 1000 - (message.receivedAt ?? now) > VISIBILITY_MAX_S * 1000) {
-        throw new ValidationException(
-          `Total VisibilityTimeout for the message is beyond the limit [${VISIBILITY_MAX_S} seconds]`,
-          'InvalidParameterValue',
-        );
-      }
-      message.visibleAt = now + seconds * 1000;
-    },
+    send: (body) => send(state, typeof body === 'string' ? body : JSON.stringify(body)),
+    receive: (max) => receive(state, max),
+    delete: (receiptHandle) => remove(state, receiptHandle),
+    changeVisibility: async (receiptHandle, seconds) => changeVisibility(state, receiptHandle, seconds),
     deliver: async (handler, batchSize = RECEIVE_MAX, context = lambdaContext({ clock })) => {
-      const Records = receive(batchSize);
+      const Records = receive(state, batchSize);
       if (Records.length === 0) return { received: 0, failed: [] };
       const { failed, ...rest } = await failures(handler, { Records }, context);
-      for (const record of Records) if (!failed.has(record.messageId)) remove(record.receiptHandle);
+      for (const record of Records) if (!failed.has(record.messageId)) remove(state, record.receiptHandle);
       return { received: Records.length, failed: [...failed], ...rest };
     },
-    messages: () => waiting.map(shown),
-    deadLetters: () => dead.map(shown),
+    messages: () => state.waiting.map(shown),
+    deadLetters: () => state.dead.map(shown),
     redrive: () => {
-      const letters = dead;
-      dead = [];
-      for (const { body } of letters) add(body);
-      return letters.length;
+      const moved = state.dead;
+      state.dead = [];
+      for (const { body } of moved) add(state, body);
+      return moved.length;
     },
   };
+}
+
+/** A queue's settings, and what is in it. */
+interface QueueState extends MemoryQueueOptions {
+  readonly clock: Clock;
+  waiting: readonly Stored[];
+  dead: readonly Stored[];
+  messageNumber: number;
+  receiptNumber: number;
+}
+
+function send(state: QueueState, text: string): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MESSAGE_BYTES_MAX) {
+    throw new ValidationException(
+      `The message has ${bytes} bytes; at most ${MESSAGE_BYTES_MAX} are allowed`,
+      'InvalidParameterValue',
+    );
+  }
+  return add(state, text);
+}
+
+function add(state: QueueState, body: string): string {
+  state.messageNumber += 1;
+  const messageId = sequentialId(1, state.messageNumber);
+  const now = state.clock.now();
+  state.waiting = [...state.waiting, { messageId, body, receiveCount: 0, sentAt: now, visibleAt: now }];
+  return messageId;
+}
+
+function receive(state: QueueState, max = RECEIVE_MAX): SQSRecord[] {
+  const { clock, draw, maxReceiveCount = Infinity } = state;
+  const visible = state.waiting.filter(({ visibleAt }) => visibleAt <= clock.now());
+  const spent = visible.filter(({ receiveCount }) => receiveCount >= maxReceiveCount);
+  state.waiting = state.waiting.filter((message) => !spent.includes(message));
+  state.dead = [...state.dead, ...spent];
+  const left = visible.filter((message) => !spent.includes(message));
+  const taken: Stored[] = [];
+  while (taken.length < max && left.length > 0)
+    taken.push(...left.splice(draw === undefined ? 0 : Math.floor(draw() * left.length), 1));
+  return taken.map((message) => receiveOne(state, message));
+}
+
+function receiveOne(state: QueueState, message: Stored): SQSRecord {
+  const { name = 'memory', visibilityTimeoutMs = 30_000 } = state;
+  const now = state.clock.now();
+  state.receiptNumber += 1;
+  message.receiveCount += 1;
+  message.receiptHandle = sequentialId(2, state.receiptNumber);
+  message.receivedAt = now;
+  message.firstReceivedAt ??= now;
+  message.visibleAt = now + visibilityTimeoutMs;
+  return {
+    messageId: message.messageId,
+    receiptHandle: message.receiptHandle,
+    body: message.body,
+    attributes: {
+      ApproximateReceiveCount: String(message.receiveCount),
+      ApproximateFirstReceiveTimestamp: String(message.firstReceivedAt),
+      SentTimestamp: String(message.sentAt),
+      SenderId: 'AIDAMEMORY',
+    },
+    messageAttributes: {},
+    md5OfBody: createHash('md5').update(message.body).digest('hex'),
+    eventSource: 'aws:sqs',
+    eventSourceARN: `arn:aws:sqs:us-east-1:000000000000:${name}`,
+    awsRegion: 'us-east-1',
+  };
+}
+
+function remove(state: QueueState, receiptHandle: string): void {
+  state.waiting = state.waiting.filter((message) => message.receiptHandle !== receiptHandle);
+}
+
+function changeVisibility(state: QueueState, receiptHandle: string, seconds: number): void {
+  const message = state.waiting.find((candidate) => candidate.receiptHandle === receiptHandle);
+  const now = state.clock.now();
+  if (!Number.isInteger(seconds) || seconds < 0 || seconds > VISIBILITY_MAX_S) {
+    throw new ValidationException(
+      `Value ${seconds} for parameter VisibilityTimeout is invalid. Must be a whole number from 0 to ${VISIBILITY_MAX_S}`,
+      'InvalidParameterValue',
+    );
+  }
+  if (!message) throw new ValidationException('The receipt handle is not valid', 'ReceiptHandleIsInvalid');
+  if (message.visibleAt <= now) {
+    throw new ValidationException('The message is not in flight: it is visible', 'MessageNotInflight');
+  }
+  if (now + seconds * 1000 - (message.receivedAt ?? now) > VISIBILITY_MAX_S * 1000) {
+    throw new ValidationException(
+      `Total VisibilityTimeout for the message is beyond the limit [${VISIBILITY_MAX_S} seconds]`,
+      'InvalidParameterValue',
+    );
+  }
+  message.visibleAt = now + seconds * 1000;
 }
 
 /**

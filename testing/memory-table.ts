@@ -70,153 +70,27 @@ export interface MemoryTable extends Table {
 export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
   const { name = 'Mailroom', clock = systemClock, otherTables = {} } = options;
   const store = createStore(name, ['PK', 'SK'], true);
-  const stores = new Map([[name, store]]);
-  for (const [other, keyNames] of Object.entries(otherTables))
-    stores.set(other, createStore(other, keyNames, false));
-  const stream = createStream();
+  const others = Object.entries(otherTables).map(
+    ([other, keyNames]) => [other, createStore(other, keyNames, false)] as const,
+  );
+  const memory: Memory = {
+    clock,
+    store,
+    stores: new Map([[name, store], ...others]),
+    stream: createStream(),
+    tokens: new Map(),
+  };
   const created = clock.now();
-  const tokens = new Map<string, { readonly request: string; readonly until: number }>();
-
-  function storeOf(tableName = name): Store {
-    const found = stores.get(tableName);
-    if (found) return found;
-    throw new ValidationException(
-      `Requested resource not found: Table: ${tableName} not found. A table of your own is made known to ` +
-        'memoryTable by its option "otherTables".',
-      'ResourceNotFoundException',
-    );
-  }
-
-  function apply(to: Store, key: Attributes, outcome: Outcome): void {
-    if (outcome.refused || outcome.before === outcome.after) return;
-    const { before, after } = outcome;
-    if (after) to.put(after);
-    else to.delete(key);
-    if (to === store) stream.add({ store, before, after, now: clock.now() });
-  }
-
-  async function get(key: Key): Promise<Item | undefined> {
-    const attributes = toAttributes({ ...key });
-    store.assertKeyBytes(attributes);
-    const fault = store.keyFault(attributes);
-    if (fault) throw fault;
-    const item = store.get(attributes);
-    return item && toItem(item);
-  }
-
-  async function query({ pk, skPrefix = '', where = {}, limit, cursor }: Query): Promise<Page> {
-    const filter = Object.entries(filterOf(where));
-    if (pk === '' || (limit !== undefined && limit < 1)) {
-      throw new ValidationException(
-        `Query: pk "${pk}" must not be empty, and limit ${limit} must be at least 1`,
-      );
-    }
-    const after = cursor === undefined ? undefined : String(cursor.SK);
-    const items: Item[] = [];
-    let [count, bytes] = [0, 0];
-    for (const attributes of store.partition(pk)) {
-      const sk = attributes.SK?.S ?? '';
-      if (!sk.startsWith(skPrefix) || (after !== undefined && byteOrder(sk, after) <= 0)) continue;
-      const item = toItem(attributes);
-      if (filter.every(([name, value]) => equal(attributes[name], value))) items.push(item);
-      count += 1;
-      bytes += itemBytes(item);
-      if (count === limit || bytes >= PAGE_BYTES_MAX) return { items, cursor: { PK: pk, SK: sk } };
-    }
-    return { items };
-  }
-
-  async function write(write: Write): Promise<Item | undefined> {
-    const { kind } = checkedAction(write);
-    if (kind === 'ConditionCheck') {
-      throw new MailroomError('BAD_WRITE', 'A ConditionCheck writes nothing; it belongs in a transaction.');
-    }
-    const prepared = prepare(write, storeOf);
-    const outcome = judge(prepared);
-    if (outcome.refused) {
-      throw new ConditionFailed(
-        (prepared.returnsOld ?? true) ? outcome.before && toItem(outcome.before) : undefined,
-      );
-    }
-    apply(prepared.store, prepared.key, outcome);
-    return kind === 'Update' && outcome.after ? toItem(outcome.after) : undefined;
-  }
-
-  async function transact(actions: readonly TransactAction[], token?: string): Promise<void> {
-    checkedActions(actions);
-    const prepared = prepareAll(actions, storeOf);
-    const request = token === undefined ? '' : fingerprint(actions);
-    if (token !== undefined && isReplay(token, request)) return;
-    const judged = prepared.map(judgeOne);
-    if (judged.some(({ reason }) => reason.code !== 'None')) {
-      throw new TransactionCancelled(judged.map(({ reason }) => reason));
-    }
-    judged.forEach(({ outcome }, index) => {
-      const action = prepared[index];
-      if (outcome && action) apply(action.store, action.key, outcome);
-    });
-    if (token !== undefined) tokens.set(token, { request, until: clock.now() + TOKEN_MS });
-  }
-
-  function isReplay(token: string, request: string): boolean {
-    if (token.length === 0 || token.length > TOKEN_CHARS_MAX) {
-      throw new ValidationException(
-        `Value '${token}' at 'clientRequestToken' failed to satisfy constraint: ` +
-          `Member must have length between 1 and ${TOKEN_CHARS_MAX}`,
-      );
-    }
-    const known = tokens.get(token);
-    if (known === undefined || known.until <= clock.now()) return false;
-    if (known.request === request) return true;
-    throw new ValidationException(
-      'The token was used by another transaction within the last 10 minutes',
-      'IdempotentParameterMismatchException',
-    );
-  }
-
-  async function updateEach(updates: readonly EachUpdate[]): Promise<EachResult[]> {
-    assertEachUpdates(updates);
-    return updates.map(({ key, set, remove = [], when }): EachResult => {
-      const attributes = toAttributes({ ...key });
-      const before = store.get(attributes);
-      const matches = Object.entries(toAttributes(when)).every(([name, value]) =>
-        equal(before?.[name], value),
-      );
-      if (!before || !matches) return { ok: false, refused: true, ...(before && { item: toItem(before) }) };
-      const kept = Object.entries(before).filter(([name]) => !remove.includes(name));
-      const after = { ...structuredClone(Object.fromEntries(kept)), ...toAttributes(set) };
-      try {
-        assertItemBytes(after, 'Item size to update has exceeded the maximum allowed size');
-      } catch (error) {
-        return { ok: false, refused: false, code: 'ValidationError', message: (error as Error).message };
-      }
-      apply(store, attributes, { refused: false, before, after });
-      return { ok: true };
-    });
-  }
-
-  function expire(): number {
-    const now = clock.now();
-    const expired = store
-      .all()
-      .filter(({ expiresAt }) => expiresAt?.N !== undefined && Number(expiresAt.N) * 1000 < now);
-    for (const item of expired) {
-      store.delete(store.keyOf(item));
-      stream.add({ store, before: item, after: undefined, now, expired: true });
-    }
-    return expired.length;
-  }
-
   return {
     name,
-    get,
-    query,
-    write,
-    transact,
-    updateEach,
+    get: async (key) => get(memory, key),
+    query: async (asked) => query(memory, asked),
+    write: async (action) => write(memory, action),
+    transact: async (actions, token) => transact(memory, actions, token),
+    updateEach: async (updates) => updateEach(memory, updates),
     createdAt: async () => created,
     items: (tableName) => {
-      const found = storeOf(tableName);
+      const found = storeOf(memory, tableName);
       return found
         .all()
         .sort((a, b) => byteOrder(found.id(a), found.id(b)))
@@ -226,9 +100,146 @@ export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
       const item = store.get(toAttributes({ ...key }));
       return item && toItem(item);
     },
-    stream: () => structuredClone([...stream.records]),
-    expire,
+    stream: () => structuredClone([...memory.stream.records]),
+    expire: () => expire(memory),
   };
+}
+
+/** What is stored: the Mailroom table, those beside it, the stream, and the tokens of transactions. */
+interface Memory {
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly stores: ReadonlyMap<string, Store>;
+  readonly stream: ReturnType<typeof createStream>;
+  readonly tokens: Map<string, { readonly request: string; readonly until: number }>;
+}
+
+function storeOf({ store, stores }: Memory, tableName?: string): Store {
+  const found = tableName === undefined ? store : stores.get(tableName);
+  if (found) return found;
+  throw new ValidationException(
+    `Requested resource not found: Table: ${tableName} not found. A table of your own is made known to ` +
+      'memoryTable by its option "otherTables".',
+    'ResourceNotFoundException',
+  );
+}
+
+function apply(memory: Memory, to: Store, key: Attributes, outcome: Outcome): void {
+  if (outcome.refused || outcome.before === outcome.after) return;
+  const { before, after } = outcome;
+  if (after) to.put(after);
+  else to.delete(key);
+  if (to === memory.store) memory.stream.add({ store: memory.store, before, after, now: memory.clock.now() });
+}
+
+function get(memory: Memory, key: Key): Item | undefined {
+  const attributes = toAttributes({ ...key });
+  memory.store.assertKeyBytes(attributes);
+  const fault = memory.store.keyFault(attributes);
+  if (fault) throw fault;
+  const item = memory.store.get(attributes);
+  return item && toItem(item);
+}
+
+function query(memory: Memory, { pk, skPrefix = '', where = {}, limit, cursor }: Query): Page {
+  const filter = Object.entries(filterOf(where));
+  if (pk === '' || (limit !== undefined && limit < 1)) {
+    throw new ValidationException(
+      `Query: pk "${pk}" must not be empty, and limit ${limit} must be at least 1`,
+    );
+  }
+  const after = cursor === undefined ? undefined : String(cursor.SK);
+  const items: Item[] = [];
+  let [count, bytes] = [0, 0];
+  for (const attributes of memory.store.partition(pk)) {
+    const sk = attributes.SK?.S ?? '';
+    if (!sk.startsWith(skPrefix) || (after !== undefined && byteOrder(sk, after) <= 0)) continue;
+    const item = toItem(attributes);
+    if (filter.every(([name, value]) => equal(attributes[name], value))) items.push(item);
+    count += 1;
+    bytes += itemBytes(item);
+    if (count === limit || bytes >= PAGE_BYTES_MAX) return { items, cursor: { PK: pk, SK: sk } };
+  }
+  return { items };
+}
+
+function write(memory: Memory, action: Write): Item | undefined {
+  const { kind } = checkedAction(action);
+  if (kind === 'ConditionCheck') {
+    throw new MailroomError('BAD_WRITE', 'A ConditionCheck writes nothing; it belongs in a transaction.');
+  }
+  const prepared = prepare(action, (tableName) => storeOf(memory, tableName));
+  const outcome = judge(prepared);
+  if (outcome.refused) {
+    throw new ConditionFailed(
+      (prepared.returnsOld ?? true) ? outcome.before && toItem(outcome.before) : undefined,
+    );
+  }
+  apply(memory, prepared.store, prepared.key, outcome);
+  return kind === 'Update' && outcome.after ? toItem(outcome.after) : undefined;
+}
+
+function transact(memory: Memory, actions: readonly TransactAction[], token?: string): void {
+  checkedActions(actions);
+  const prepared = prepareAll(actions, (tableName) => storeOf(memory, tableName));
+  const request = token === undefined ? '' : fingerprint(actions);
+  if (token !== undefined && isReplay(memory, token, request)) return;
+  const judged = prepared.map(judgeOne);
+  if (judged.some(({ reason }) => reason.code !== 'None')) {
+    throw new TransactionCancelled(judged.map(({ reason }) => reason));
+  }
+  judged.forEach(({ outcome }, index) => {
+    const action = prepared[index];
+    if (outcome && action) apply(memory, action.store, action.key, outcome);
+  });
+  if (token !== undefined) memory.tokens.set(token, { request, until: memory.clock.now() + TOKEN_MS });
+}
+
+function isReplay(memory: Memory, token: string, request: string): boolean {
+  if (token.length === 0 || token.length > TOKEN_CHARS_MAX) {
+    throw new ValidationException(
+      `Value '${token}' at 'clientRequestToken' failed to satisfy constraint: ` +
+        `Member must have length between 1 and ${TOKEN_CHARS_MAX}`,
+    );
+  }
+  const known = memory.tokens.get(token);
+  if (known === undefined || known.until <= memory.clock.now()) return false;
+  if (known.request === request) return true;
+  throw new ValidationException(
+    'The token was used by another transaction within the last 10 minutes',
+    'IdempotentParameterMismatchException',
+  );
+}
+
+function updateEach(memory: Memory, updates: readonly EachUpdate[]): EachResult[] {
+  assertEachUpdates(updates);
+  return updates.map(({ key, set, remove = [], when }): EachResult => {
+    const attributes = toAttributes({ ...key });
+    const before = memory.store.get(attributes);
+    const matches = Object.entries(toAttributes(when)).every(([name, value]) => equal(before?.[name], value));
+    if (!before || !matches) return { ok: false, refused: true, ...(before && { item: toItem(before) }) };
+    const kept = Object.entries(before).filter(([name]) => !remove.includes(name));
+    const after = { ...structuredClone(Object.fromEntries(kept)), ...toAttributes(set) };
+    try {
+      assertItemBytes(after, 'Item size to update has exceeded the maximum allowed size');
+    } catch (error) {
+      return { ok: false, refused: false, code: 'ValidationError', message: (error as Error).message };
+    }
+    apply(memory, memory.store, attributes, { refused: false, before, after });
+    return { ok: true };
+  });
+}
+
+function expire(memory: Memory): number {
+  const now = memory.clock.now();
+  const expired = memory.store
+    .all()
+    .filter(({ expiresAt }) => expiresAt?.N !== undefined && Number(expiresAt.N) * 1000 < now);
+  for (const item of expired) {
+    memory.store.delete(memory.store.keyOf(item));
+    memory.stream.add({ store: memory.store, before: item, after: undefined, now, expired: true });
+  }
+  return expired.length;
 }
 
 function filterOf(where: Item): Attributes {

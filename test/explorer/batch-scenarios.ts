@@ -1,11 +1,8 @@
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
-import {
-  type ConsumerWorld,
-  type ConsumerWorldOptions,
-  consumerWorld,
-} from '../../testing/explorer/consumer-world.ts';
+import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
+import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';

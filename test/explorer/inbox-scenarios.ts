@@ -17,11 +17,8 @@ import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runt
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Commit } from '../../lambdas/runtime/write/outbox.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
-import {
-  type ConsumerWorld,
-  type ConsumerWorldOptions,
-  consumerWorld,
-} from '../../testing/explorer/consumer-world.ts';
+import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
+import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-bench.ts';
 import type { Bounds } from './relay-scenarios.ts';

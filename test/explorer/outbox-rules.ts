@@ -1,5 +1,5 @@
 import { asRow, OUTBOX_PREFIX, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
-import type { Change } from '../../testing/explorer/watched-table.ts';
+import type { Change } from '../../testing/explorer/past-items.ts';
 
 /** Who acts on outbox rows: `stream` actors may use a row's born lease, an `operator` may requeue. */
 export type Role = 'stream' | 'sweep' | 'operator';

@@ -3,11 +3,8 @@ import type { EventDraft } from '../../lambdas/runtime/event.ts';
 import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Budget } from '../../testing/explorer/actor.ts';
-import {
-  type ConsumerWorld,
-  consumerWorld,
-  type ExploredParts,
-} from '../../testing/explorer/consumer-world.ts';
+import type { ExploredParts } from '../../testing/explorer/consumer-parts.ts';
+import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import type { MemoryTable } from '../../testing/memory-table.ts';
 

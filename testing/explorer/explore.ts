@@ -4,7 +4,8 @@ import type { EventDraft } from '../../lambdas/runtime/event.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { KeyNames } from '../memory-store.ts';
 import type { MemoryTable } from '../memory-table.ts';
-import { consumerWorld, type ExploredParts } from './consumer-world.ts';
+import type { ExploredParts } from './consumer-parts.ts';
+import { consumerWorld } from './consumer-world.ts';
 import {
   exploreScenario,
   replaySchedule,

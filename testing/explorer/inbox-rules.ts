@@ -1,6 +1,6 @@
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import { asRow, type EffectRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
-import type { Change } from './watched-table.ts';
+import type { Change } from './past-items.ts';
 
 /**
  * What may never happen to an inbox row, whoever does it and whenever: one sentence when it did.

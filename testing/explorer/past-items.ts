@@ -1,6 +1,12 @@
 import type { Item, Key } from '../../lambdas/runtime/store/table.ts';
 import { equalItems } from './digest.ts';
-import type { Change } from './watched-table.ts';
+
+/** One change of one item. */
+export interface Change {
+  readonly key: Key;
+  readonly before: Item | undefined;
+  readonly after: Item | undefined;
+}
 
 /** How many writes an eventually consistent read may be behind. */
 const WRITES_BEHIND_MAX = 2;

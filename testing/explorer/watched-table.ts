@@ -1,13 +1,7 @@
-import type { Item, Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
+import type { Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../memory-table.ts';
+import type { Change } from './past-items.ts';
 import { keysOf } from './ports.ts';
-
-/** One change of one item. */
-export interface Change {
-  readonly key: Key;
-  readonly before: Item | undefined;
-  readonly after: Item | undefined;
-}
 
 /** A table that tells of every change it makes, and to which item. */
 export function watchedTable(memory: MemoryTable, onChange: (change: Change) => void): MemoryTable {

@@ -1,27 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import * as z from 'zod/mini';
+import { type BankRequest, bankRequest } from './bank-request.ts';
 import type { Ledger, LedgerOutcome } from './ledger.ts';
 import { type Misbehaviour, misbehaviour } from './misbehaviour.ts';
-
-/** A request to the bank. */
-export type BankRequest = ChargeRequest | RefundRequest;
-
-/** A request to charge a customer. */
-export type ChargeRequest = z.infer<typeof chargeRequest>;
-
-/** A request to give a charge back, or a part of it. */
-export type RefundRequest = z.infer<typeof refundRequest>;
-
-const text = z.string().check(z.minLength(1), z.maxLength(1_000));
-const members = {
-  orderId: text,
-  customerId: text,
-  amountCents: z.int().check(z.gte(0)),
-  idempotencyKey: text,
-};
-const chargeRequest = z.object({ operation: z.literal('charge'), ...members });
-const refundRequest = z.object({ operation: z.literal('refund'), ...members, chargeId: text });
-const bankRequest = z.discriminatedUnion('operation', [chargeRequest, refundRequest]);
 
 /** What the bank answers. */
 export interface BankAnswer {

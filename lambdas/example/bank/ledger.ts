@@ -6,7 +6,7 @@ import {
   type TransactWriteCommandInput,
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
-import type { BankRequest, ChargeRequest, RefundRequest } from './bank.ts';
+import type { BankRequest, ChargeRequest, RefundRequest } from './bank-request.ts';
 
 /** A charge that is about to be made. */
 interface Charge extends ChargeRequest {
@@ -53,6 +53,11 @@ export interface Ledger {
 
 type TransactItems = NonNullable<TransactWriteCommandInput['TransactItems']>;
 
+interface LedgerDeps {
+  readonly documents: DynamoDBDocumentClient;
+  readonly tableName: string;
+}
+
 /**
  * The ledger in the bank's own table.
  *
@@ -64,34 +69,8 @@ type TransactItems = NonNullable<TransactWriteCommandInput['TransactItems']>;
  * | used key | `KEY#<idempotencyKey>` | `KEY` |
  * | requests so far | `COUNTER#<orderId>` | `COUNTER` |
  */
-export function dynamoLedger(deps: {
-  readonly documents: DynamoDBDocumentClient;
-  readonly tableName: string;
-}): Ledger {
+export function dynamoLedger(deps: LedgerDeps): Ledger {
   const { documents, tableName: TableName } = deps;
-
-  /** Does something and uses up its key, or finds what the key was used for. @returns `undefined` when neither is so */
-  async function oncePerKey(
-    { operation, idempotencyKey, orderId, amountCents }: BankRequest,
-    outcome: LedgerOutcome,
-    writes: TransactItems,
-  ): Promise<LedgerOutcome | undefined> {
-    const Key = { PK: `KEY#${idempotencyKey}`, SK: 'KEY' };
-    const { kind: _, ...ids } = outcome;
-    const Item = { ...Key, operation, orderId, amountCents, ids };
-    const useKey = { Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(PK)' } };
-    try {
-      await documents.send(new TransactWriteCommand({ TransactItems: [useKey, ...writes] }));
-      return outcome;
-    } catch (error) {
-      if (!(error instanceof Error) || error.name !== 'TransactionCanceledException') throw error;
-      const { Item: used } = await documents.send(new GetCommand({ TableName, Key, ConsistentRead: true }));
-      if (used === undefined) return undefined;
-      const same =
-        used.operation === operation && used.orderId === orderId && used.amountCents === amountCents;
-      return same ? { kind: 'replayed', ...used.ids } : { kind: 'key-reused' };
-    }
-  }
 
   return {
     async received(request, at) {
@@ -133,14 +112,16 @@ export function dynamoLedger(deps: {
 
     async chargeOncePerKey(charge) {
       const charged = { kind: 'charged', chargeId: charge.chargeId } as const;
-      const outcome = await oncePerKey(charge, charged, [{ Put: { TableName, Item: chargeRow(charge) } }]);
+      const outcome = await oncePerKey(deps, charge, charged, [
+        { Put: { TableName, Item: chargeRow(charge) } },
+      ]);
       return outcome ?? busy();
     },
 
     async refundOncePerKey(refund) {
       const { orderId, chargeId, amountCents, refundId } = refund;
       const Key = { PK: `CHARGE#${orderId}`, SK: chargeId };
-      const outcome = await oncePerKey(refund, { kind: 'refunded', refundId }, [
+      const outcome = await oncePerKey(deps, refund, { kind: 'refunded', refundId }, [
         {
           Update: {
             TableName,
@@ -158,6 +139,29 @@ export function dynamoLedger(deps: {
       return charge.leftCents < amountCents ? { kind: 'more-than-captured' } : busy();
     },
   };
+}
+
+/** Does something and uses up its key, or finds what the key was used for. @returns `undefined` when neither is so */
+async function oncePerKey(
+  { documents, tableName: TableName }: LedgerDeps,
+  { operation, idempotencyKey, orderId, amountCents }: BankRequest,
+  outcome: LedgerOutcome,
+  writes: TransactItems,
+): Promise<LedgerOutcome | undefined> {
+  const Key = { PK: `KEY#${idempotencyKey}`, SK: 'KEY' };
+  const { kind: _, ...ids } = outcome;
+  const Item = { ...Key, operation, orderId, amountCents, ids };
+  const useKey = { Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(PK)' } };
+  try {
+    await documents.send(new TransactWriteCommand({ TransactItems: [useKey, ...writes] }));
+    return outcome;
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'TransactionCanceledException') throw error;
+    const { Item: used } = await documents.send(new GetCommand({ TableName, Key, ConsistentRead: true }));
+    if (used === undefined) return undefined;
+    const same = used.operation === operation && used.orderId === orderId && used.amountCents === amountCents;
+    return same ? { kind: 'replayed', ...used.ids } : { kind: 'key-reused' };
+  }
 }
 
 /** Another request of the same order was in the way. The caller has no decision, and asks again. */

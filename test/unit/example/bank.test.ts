@@ -2,7 +2,8 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it } from 'vitest';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { type ChargeRequest, createBank, type RefundRequest } from '../../../lambdas/example/bank/bank.ts';
+import { createBank } from '../../../lambdas/example/bank/bank.ts';
+import type { ChargeRequest, RefundRequest } from '../../../lambdas/example/bank/bank-request.ts';
 import { dynamoLedger } from '../../../lambdas/example/bank/ledger.ts';
 import { misbehaviour } from '../../../lambdas/example/bank/misbehaviour.ts';
 

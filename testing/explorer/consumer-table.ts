@@ -1,0 +1,49 @@
+import { type InboxRow, inboxHistoryKey } from '../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
+import type { MemoryTable } from '../memory-table.ts';
+import type { Actor } from './actor.ts';
+import { named } from './call-outcomes.ts';
+import { type ConsumerParts, violate } from './consumer-parts.ts';
+import { inboxViolation } from './inbox-rules.ts';
+import type { Change } from './past-items.ts';
+import { isHint, scheduledTable } from './ports.ts';
+import { watchedTable } from './watched-table.ts';
+
+/** The table as an actor sees it: its calls are steps of the schedule, and every change is checked. */
+export function tableOf(parts: ConsumerParts, actor: Actor): Table {
+  const { scheduler, options, config, memory, past, log } = parts;
+  const watched = watchedTable(memory, (change) => {
+    parts.items = undefined;
+    if (!isHint(change.key)) past.changed(change);
+    for (const id of (change.after as Partial<InboxRow> | undefined)?.rejectedIds ?? [])
+      log.rejectedIds.add(id);
+    const broken = inboxViolation(change, actor.index, scheduler.now(), options.mayForce ?? false);
+    if (broken !== undefined) violate(parts, broken);
+    if (isUnsettledEffect(memory, change))
+      violate(parts, 'TTL may delete an effect before its message is PROCESSED');
+  });
+  const historyPk = inboxHistoryKey(config.consumer).PK;
+  // The inbox's history is only read: when, makes no difference.
+  const table = scheduledTable(actor, throttled(parts, watched), past, (pk) => pk !== historyPk);
+  return options.tamperTable?.(table, actor) ?? table;
+}
+
+/** The table and its outage, which is not a fault of a schedule and does not end before its time. */
+function throttled({ scheduler, outageEnds }: ConsumerParts, table: MemoryTable): MemoryTable {
+  return {
+    ...table,
+    transact: async (actions, token) => {
+      if (scheduler.now() < outageEnds) throw named('ThrottlingException', 'Rate exceeded');
+      await table.transact(actions, token);
+    },
+  };
+}
+
+function isUnsettledEffect(memory: MemoryTable, { key, after }: Change): boolean {
+  return (
+    key.SK !== 'MESSAGE' &&
+    after?.status === 'COMPLETED' &&
+    'expiresAt' in after &&
+    memory.item({ PK: key.PK, SK: 'MESSAGE' })?.status !== 'PROCESSED'
+  );
+}

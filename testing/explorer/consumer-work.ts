@@ -1,0 +1,75 @@
+import type { SQSBatchResponse, SQSRecord } from 'aws-lambda';
+import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
+import { lambdaContext } from '../lambda-context.ts';
+import type { Actor } from './actor.ts';
+import { type ConsumerParts, violate } from './consumer-parts.ts';
+import { tableOf } from './consumer-table.ts';
+import { observed } from './observed-handler.ts';
+import { scheduledQueue } from './ports.ts';
+import { watchedTelemetry } from './watched-telemetry.ts';
+
+/** How long the function of a consumer may run, milliseconds. */
+const FUNCTION_TIMEOUT_MS = 45_000;
+
+/** Receives and handles messages until the queue is empty. @param invocationsMax - how many at most */
+export async function work(parts: ConsumerParts, actor: Actor, invocationsMax: number): Promise<void> {
+  const { queue } = parts;
+  for (let invocations = 0; invocations < invocationsMax; invocations += 1) {
+    const records = await nextMessages(parts, actor);
+    if (records.length === 0) return;
+    const end = await actor.invoke(FUNCTION_TIMEOUT_MS, () => invocation(parts, actor, records));
+    if (end.kind === 'threw') violate(parts, `The consumer threw: ${String(end.error)}`);
+    if (end.kind !== 'returned') continue;
+    const failed = new Set(end.value.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
+    for (const { messageId, receiptHandle } of records) {
+      if (failed.has(messageId)) continue;
+      await actor.step('delete the message', () => queue.delete(receiptHandle), {
+        local: !queue.isSharedAtOnce(receiptHandle),
+        lost: 'the message is not deleted',
+      });
+    }
+  }
+}
+
+async function nextMessages(
+  { scheduler, queue, options }: ConsumerParts,
+  actor: Actor,
+): Promise<SQSRecord[]> {
+  for (;;) {
+    const records = await actor.step('receive', () => queue.receive(options.batchSize ?? 1));
+    const shown = queue.messages().map(({ visibleAt }) => visibleAt);
+    if (records.length > 0 || shown.length === 0) return records;
+    await actor.clock.sleep(Math.max(1, Math.min(...shown) - scheduler.now()));
+  }
+}
+
+function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): Promise<SQSBatchResponse> {
+  const { scheduler, options, config, memory, log } = parts;
+  const report = (what: string) => violate(parts, what);
+  const table = tableOf(parts, actor);
+  const queue = scheduledQueue(actor, parts.queue);
+  const handler = observed(options.handler({ table }, actor), {
+    actor,
+    memory,
+    consumer: config.consumer,
+    messageIds: new Map(records.map(({ body, messageId }) => [eventIdOf(body), messageId])),
+    log,
+    violate: report,
+  });
+  const consume = createConsumer({
+    config,
+    table,
+    queue: options.tamperQueue?.(queue) ?? queue,
+    handlers: [handler],
+    clock: actor.clock,
+    random: actor.random,
+    telemetry: watchedTelemetry(report),
+  });
+  const clock = { now: () => scheduler.now(), sleep: async () => {} };
+  return consume({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
+}
+
+/** The event that a message of this world carries. */
+function eventIdOf(body: string): string {
+  return (JSON.parse(body) as { readonly detail: { readonly eventId: string } }).detail.eventId;
+}
