@@ -2,8 +2,9 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { newOrder, orderRow } from '../../lambdas/example/orders/order.ts';
+import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../lambdas/runtime/index.ts';
+import { createOutbox, dynamoTable, type Envelope } from '../../lambdas/runtime/index.ts';
 import { producerConfig } from '../../testing/index.ts';
 
 /** The EventBridge `source` of the orders. */

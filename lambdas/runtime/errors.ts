@@ -2,18 +2,119 @@ import { DELAY_MAX_MS } from './consume/retry-schedule.ts';
 import type { Item } from './store/table.ts';
 
 /**
- * The base of every error that Mailroom throws. Errors are told apart by `code`, never by `instanceof`: a
- * bundle may hold two copies of a class.
+ * The `code` of every error that the runtime, the constructs and the command throw. A code is stable: it is stored, logged,
+ * and part of the API.
+ */
+export type MailroomErrorCode =
+  // A call with arguments that cannot work.
+  | 'AFTER_COMMIT'
+  | 'BAD_ARGUMENT'
+  | 'BAD_CONFIG'
+  | 'BAD_CONSUMER'
+  | 'BAD_DELAY'
+  | 'BAD_EFFECT_NAME'
+  | 'BAD_EVENT_DEFINITION'
+  | 'BAD_EVENT_ID'
+  | 'BAD_ITEM'
+  | 'BAD_QUERY'
+  | 'BAD_RANGE'
+  | 'BAD_SETTINGS'
+  | 'BAD_STAGE'
+  | 'BAD_SWEEP_RANGE'
+  | 'BAD_UPDATE'
+  | 'BAD_WRITE'
+  | 'EFFECT_REPEATED'
+  | 'EFFECT_RUNNING'
+  | 'EMPTY_COMMIT'
+  | 'EVENT_TOO_LARGE'
+  | 'IDEMPOTENCY_DISABLED'
+  | 'INVALID_EVENT'
+  | 'INVALID_PAYLOAD'
+  | 'JSON_TOO_DEEP'
+  | 'NO_COMMIT'
+  | 'NOT_DECLARED'
+  | 'TRANSACTION_TOO_LARGE'
+  // A message that is not processed now.
+  | 'ALREADY_PROCESSED'
+  | 'EFFECT_MISSING'
+  | 'FENCE_LOST'
+  | 'FUNCTION_DIED'
+  | 'HANDLER_ENDED'
+  | 'LEASED'
+  | 'NO_TIME_LEFT'
+  | 'OUT_OF_TIME'
+  | 'POISON_MESSAGE'
+  | 'RETRY_LATER'
+  // A write that DynamoDB refused, and a publish without an answer.
+  | 'CONDITION_FAILED'
+  | 'PUBLISH_TIMEOUT'
+  | 'TRANSACTION_CANCELLED'
+  // An operator's command.
+  | 'AUDIT_DOES_NOT_ADD_UP'
+  | 'BAD_DIRECTORY'
+  | 'MESSAGE_LEASED'
+  | 'NO_CREATION_TIME'
+  | 'NO_DIRECTORY'
+  | 'NO_SUCH_CONSUMER'
+  | 'NO_SUCH_EVENT'
+  | 'NO_SUCH_LETTER'
+  | 'NO_SUCH_PLACE'
+  | 'NO_SUCH_STAGE'
+  | 'NOT_TOO_OLD'
+  | 'OLD_CONSUMER'
+  | 'PUT_BACK'
+  | 'STALE_ENTRY'
+  | 'UNREADABLE_ROW'
+  | 'WHICH_MAILROOM';
+
+/** Marks the errors of every copy of this module: a bundle may hold two. */
+const MAILROOM_ERROR = Symbol.for('cdk-mailroom.error');
+
+/**
+ * The base class of the errors that Mailroom throws. Recognize them with {@link isMailroomError}, not with `instanceof`: a bundle
+ * may hold two copies of a class.
  */
 export class MailroomError extends Error {
-  /** A stable, upper-case name of what went wrong, e.g. `EVENT_TOO_LARGE`. */
+  /** One of {@link MailroomErrorCode}, or the code that a handler gave its `PoisonMessage`. */
   readonly code: string;
+  /** After how many milliseconds a second try makes sense; absent where waiting does not help. */
+  readonly retryAfterMs: number | undefined;
+  readonly [MAILROOM_ERROR] = true;
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  constructor(code: string, message: string, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
     super(message, options);
     this.name = 'MailroomError';
     this.code = code;
+    this.retryAfterMs = options?.retryAfterMs;
   }
+}
+
+/** The errors that carry more than a code. */
+interface ErrorOfCode {
+  CONDITION_FAILED: ConditionFailed;
+  RETRY_LATER: RetryLater;
+  TRANSACTION_CANCELLED: TransactionCancelled;
+}
+
+/**
+ * Whether an error is one of Mailroom's, whichever copy of the package threw it; with a code, whether it is this one.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await outbox.commit({ writes, events });
+ * } catch (error) {
+ *   if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return conflict(error.reasons);
+ *   throw error;
+ * }
+ * ```
+ */
+export function isMailroomError<Code extends MailroomErrorCode>(
+  error: unknown,
+  code?: Code,
+): error is Code extends keyof ErrorOfCode ? ErrorOfCode[Code] : MailroomError {
+  const { [MAILROOM_ERROR]: ours, code: actual } = Object(error) as Partial<MailroomError>;
+  return ours === true && (code === undefined || actual === code);
 }
 
 /**

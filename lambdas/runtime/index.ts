@@ -1,15 +1,11 @@
-export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
-export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type ClientSettings, clientSettings } from './client-settings.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   type ConsumerConfig,
   type Environment,
   type ProducerConfig,
-  type RelayConfig,
   readConsumerConfig,
   readProducerConfig,
-  readRelayConfig,
 } from './config.ts';
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 export {
@@ -30,9 +26,9 @@ export {
   ConditionFailed,
   errorCode,
   FenceLost,
-  isConditionFailed,
-  isTransactionCancelled,
+  isMailroomError,
   MailroomError,
+  type MailroomErrorCode,
   PoisonMessage,
   type RetryDelay,
   RetryLater,
@@ -50,20 +46,9 @@ export {
   type ReceivedEvent,
 } from './event.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
-export type { DeadLetterWatch } from './operations/dead-letter-watch.ts';
 export type { Redact } from './redaction.ts';
-export type { RelayHandlerDeps } from './relay/relay.ts';
-export { createRelayStream } from './relay/relay-stream.ts';
-export {
-  createRelaySweep,
-  type RelaySweep,
-  type RelaySweepDeps,
-  type SweepReport,
-} from './relay/relay-sweep.ts';
-export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
-export type { OutboxRow, OutboxStatus } from './store/rows.ts';
 export type {
   ConditionCheck,
   Delete,

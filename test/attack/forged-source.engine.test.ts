@@ -3,7 +3,7 @@ import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, it } from 'vitest';
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import type { OutboxRow } from '../../lambdas/runtime/index.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { listenTo } from '../local/support/bus-listener.ts';
 import { eventually } from '../local/support/eventually.ts';
 import { mailroom } from '../local/support/mailroom.ts';

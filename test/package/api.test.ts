@@ -9,6 +9,7 @@ import { ROOT } from './tarball.ts';
 const ENTRIES = {
   constructs: 'lib/index.d.ts',
   runtime: 'lambdas/runtime/index.d.ts',
+  internals: 'lambdas/runtime/internals.d.ts',
   testing: 'testing/index.d.ts',
 } as const;
 

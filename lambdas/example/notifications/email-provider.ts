@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Clock, isConditionFailed, type Table } from '../../runtime/index.ts';
+import { type Clock, isMailroomError, type Table } from '../../runtime/index.ts';
 
 /** One e-mail to send. */
 interface Email {
@@ -36,7 +36,7 @@ export function storedEmails(deps: { readonly table: Table; readonly clock: Cloc
       try {
         await deps.table.write({ Put: { Item: row, ConditionExpression: 'attribute_not_exists(PK)' } });
       } catch (error) {
-        if (!isConditionFailed(error)) throw error;
+        if (!isMailroomError(error, 'CONDITION_FAILED')) throw error;
       }
       return { messageId };
     },

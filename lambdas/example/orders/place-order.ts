@@ -1,5 +1,5 @@
 import type { Context } from 'aws-lambda';
-import { type Clock, isTransactionCancelled, type Outbox, type Table } from '../../runtime/index.ts';
+import { type Clock, isMailroomError, type Outbox, type Table } from '../../runtime/index.ts';
 import { OrderPlaced, type OrderRequest } from '../events.ts';
 import { HttpError } from './http.ts';
 import type { OncePerKey } from './once-per-key.ts';
@@ -65,7 +65,9 @@ export function createPlaceOrder(deps: PlaceOrderDeps) {
         ],
       });
     } catch (error) {
-      const body = isTransactionCancelled(error) ? await placedBefore(key, request) : undefined;
+      const body = isMailroomError(error, 'TRANSACTION_CANCELLED')
+        ? await placedBefore(key, request)
+        : undefined;
       if (body === undefined) throw error;
       return body;
     }

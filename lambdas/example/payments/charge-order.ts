@@ -1,6 +1,6 @@
 import {
   type Handler,
-  isConditionFailed,
+  isMailroomError,
   type LeasedContext,
   leased,
   type Table,
@@ -59,7 +59,7 @@ async function begin(table: Table, invoice: Invoice): Promise<Payment> {
     await table.write(putPayment(charging));
     return charging;
   } catch (error) {
-    const found = isConditionFailed(error) ? paymentOfRow(error.item) : undefined;
+    const found = isMailroomError(error, 'CONDITION_FAILED') ? paymentOfRow(error.item) : undefined;
     if (found === undefined) throw error;
     return found;
   }

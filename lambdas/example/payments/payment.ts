@@ -1,10 +1,4 @@
-import {
-  type EventDraft,
-  type Item,
-  isTransactionCancelled,
-  type Key,
-  type Put,
-} from '../../runtime/index.ts';
+import { type EventDraft, type Item, isMailroomError, type Key, type Put } from '../../runtime/index.ts';
 import { PaymentCancelled, PaymentCaptured, PaymentDeclined, PaymentRefunded } from '../events.ts';
 
 /** What is charged, and to whom. */
@@ -75,7 +69,7 @@ export function putPayment(payment: Payment, from?: Payment['status']): { readon
 
 /** The payment as it stood when it refused a commit whose first write was {@link putPayment}; else `undefined`. */
 export function paymentThatRefused(error: unknown): Payment | undefined {
-  return isTransactionCancelled(error) ? paymentOfRow(error.reasons[0]?.item) : undefined;
+  return isMailroomError(error, 'TRANSACTION_CANCELLED') ? paymentOfRow(error.reasons[0]?.item) : undefined;
 }
 
 /** The event of a decision. */

@@ -19,9 +19,10 @@ import {
 } from '@aws-sdk/client-sqs';
 import { DeleteParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { SQSEvent } from 'aws-lambda';
+import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { encodeRulePattern } from '../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { EventDraft } from '../../../lambdas/runtime/event.ts';
-import { createOutbox, dynamoTable, type Envelope, eventBridgeBus } from '../../../lambdas/runtime/index.ts';
+import { createOutbox, dynamoTable, type Envelope } from '../../../lambdas/runtime/index.ts';
 import {
   type ConsumerEntry,
   consumerEntryName,

@@ -1,0 +1,15 @@
+// The parts of Mailroom's own functions, for tests that run the relay too. They may change in any release.
+export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
+export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
+export { type RelayConfig, readRelayConfig } from './config.ts';
+export type { DeadLetterWatch } from './operations/dead-letter-watch.ts';
+export type { RelayHandlerDeps } from './relay/relay.ts';
+export { createRelayStream } from './relay/relay-stream.ts';
+export {
+  createRelaySweep,
+  type RelaySweep,
+  type RelaySweepDeps,
+  type SweepReport,
+} from './relay/relay-sweep.ts';
+export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
+export type { OutboxRow, OutboxStatus } from './store/rows.ts';
