@@ -8,7 +8,7 @@ import { createReader, type Readings } from './readings.ts';
 import { type Progress, printReceipt, progressOf, type Receipt, receiptOf } from './receipt.ts';
 import { createShop, pause, type Resent } from './shop.ts';
 
-interface Options {
+interface DemoOptions {
   readonly orders: number;
   readonly rate: number;
   readonly port: number;
@@ -26,7 +26,7 @@ const SOLD_OUT_EVERY = 10;
 const READ_EVERY_MS = 1_000;
 
 /** The run: orders in, and everything read back once it has come to rest. */
-async function run(engine: Engine, options: Options): Promise<Receipt> {
+async function run(engine: Engine, options: DemoOptions): Promise<Receipt> {
   const outputs = await deployLocal({ endpoint: engine.endpoint, onProgress: say });
   Object.assign(process.env, localEnvironment(engine.endpoint));
   const runId = `demo-${Date.now().toString(36)}`;
@@ -80,7 +80,7 @@ async function run(engine: Engine, options: Options): Promise<Receipt> {
   return receiptOf(readings, { orders: options.orders, repeats, resent, deadLettersBefore });
 }
 
-async function demo(options: Options): Promise<void> {
+async function demo(options: DemoOptions): Promise<void> {
   const engine = await startEngine({ port: options.port, detached: options.keep, onProgress: say });
   if (options.keep && engine.startedHere) await leaveRunning(engine);
   try {

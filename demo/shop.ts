@@ -35,7 +35,7 @@ export function isSoldOut({ items }: { readonly items: readonly { readonly sku: 
 }
 
 /** How the orders are placed. */
-interface Placement {
+interface OrderPlacement {
   readonly ratePerSecond: number;
   /** Every so many orders, the first one too, the goods are sold out. @default none */
   readonly soldOutEvery?: number | undefined;
@@ -59,7 +59,7 @@ export interface Shop {
   /** Puts the run's goods into stock. */
   stockUp(): Promise<void>;
   /** Places the orders, some of them twice at once. Returns when every one is answered. */
-  placeOrders(count: number, placement: Placement): Promise<Repeat[]>;
+  placeOrders(count: number, placement: OrderPlacement): Promise<Repeat[]>;
   /** Sends some of the events' messages again, each once in the run. */
   resendSome(events: readonly WrittenEvent[]): Promise<Resent[]>;
 }

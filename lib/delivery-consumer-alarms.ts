@@ -4,10 +4,8 @@ import type { IInboxConsumer } from './consumer.ts';
 import type { AlarmPlan, AlarmSeverity } from './delivery-alarm.ts';
 import { COUNT_PERIOD, type ConsumerMetrics } from './delivery-metrics.ts';
 import { throttled, troublePeriods } from './delivery-relay-alarms.ts';
-import type { AlarmThresholds } from './delivery-thresholds.ts';
+import type { EffectiveThresholds } from './delivery-thresholds.ts';
 import { say } from './refusal.ts';
-
-type Thresholds = Required<AlarmThresholds>;
 
 /** The long window of a promise: what breaks it for an hour is no hiccup. */
 const LONG_WINDOW = Duration.hours(1);
@@ -16,7 +14,7 @@ const LONG_WINDOW = Duration.hours(1);
 export function consumerAlarms(
   consumer: IInboxConsumer,
   metrics: ConsumerMetrics,
-  thresholds: Thresholds,
+  thresholds: EffectiveThresholds,
 ): AlarmPlan[] {
   const { name } = consumer;
   return [
@@ -80,7 +78,7 @@ export function consumerAlarms(
 export function standsStill(
   { name, slo }: IInboxConsumer,
   metrics: ConsumerMetrics,
-  thresholds: Thresholds,
+  thresholds: EffectiveThresholds,
 ): AlarmPlan {
   const { waiting, deleted } = metrics;
   return {
@@ -100,7 +98,7 @@ export function standsStill(
   };
 }
 
-function hardships(name: string, metrics: ConsumerMetrics, thresholds: Thresholds): AlarmPlan[] {
+function hardships(name: string, metrics: ConsumerMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
   return [
     {
       id: 'AttemptsOverThree',

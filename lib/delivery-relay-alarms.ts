@@ -2,11 +2,9 @@ import { Duration } from 'aws-cdk-lib';
 import { type IMetric, Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import type { AlarmPlan } from './delivery-alarm.ts';
 import { type AuditMetrics, COUNT_PERIOD, type RelayMetrics } from './delivery-metrics.ts';
-import type { AlarmThresholds } from './delivery-thresholds.ts';
+import type { EffectiveThresholds } from './delivery-thresholds.ts';
 import type { OutboxAudit } from './outbox-audit.ts';
 import { say } from './refusal.ts';
-
-type Thresholds = Required<AlarmThresholds>;
 
 const HOUR = Duration.hours(1);
 
@@ -14,7 +12,7 @@ const HOUR = Duration.hours(1);
 const AUDIT_RUNS = 3;
 
 /** The alarms on what all services share, in the order of the flow. */
-export function relayAlarms(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
+export function relayAlarms(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
   return [
     ...pages(metrics, thresholds),
     ...dead(metrics),
@@ -24,7 +22,7 @@ export function relayAlarms(metrics: RelayMetrics, thresholds: Thresholds): Alar
   ];
 }
 
-function pages(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
+function pages(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
   const { oldestPending, deadLetterExpiry, deadFor } = thresholds;
   return [
     {
@@ -109,7 +107,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
   ];
 }
 
-function troubles(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
+function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
   const { streamAge, clockDifference } = thresholds;
   return [
     {
@@ -162,7 +160,7 @@ function troubles(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
   ];
 }
 
-function functions(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
+function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
   const paths = {
     Stream: { errors: metrics.streamErrors, throttles: metrics.streamThrottles },
     Sweep: { errors: metrics.sweepErrors, throttles: metrics.sweepThrottles },
@@ -196,7 +194,12 @@ function functions(metrics: RelayMetrics, thresholds: Thresholds): AlarmPlan[] {
 }
 
 /** The alarm on a function that Lambda throttles. */
-export function throttled(id: string, metric: IMetric, subject: string, thresholds: Thresholds): AlarmPlan {
+export function throttled(
+  id: string,
+  metric: IMetric,
+  subject: string,
+  thresholds: EffectiveThresholds,
+): AlarmPlan {
   return {
     id,
     anchor: 'functions-are-throttled',
@@ -211,7 +214,7 @@ export function throttled(id: string, metric: IMetric, subject: string, threshol
 
 function tableThrottles(
   { readThrottles, writeThrottles }: RelayMetrics,
-  thresholds: Thresholds,
+  thresholds: EffectiveThresholds,
 ): AlarmPlan[] {
   const metrics = { Read: readThrottles, Write: writeThrottles };
   return Object.entries(metrics).map(([kind, metric]) => ({
@@ -277,6 +280,6 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
 }
 
 /** How many periods of a counter a trouble may last. */
-export function troublePeriods({ troubleFor }: Thresholds): number {
+export function troublePeriods({ troubleFor }: EffectiveThresholds): number {
   return troubleFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
 }

@@ -33,7 +33,10 @@ export interface AlarmThresholds {
   readonly throttles?: number;
 }
 
-const DEFAULTS: Required<AlarmThresholds> = {
+/** The thresholds of the alarms, each one chosen or by default. */
+export type EffectiveThresholds = Required<AlarmThresholds>;
+
+const DEFAULTS: EffectiveThresholds = {
   oldestPending: Duration.minutes(5),
   deadLetterExpiry: Duration.hours(24),
   deadFor: Duration.hours(8),
@@ -47,7 +50,7 @@ const DEFAULTS: Required<AlarmThresholds> = {
 };
 
 /** The thresholds that hold: those that are given, and the defaults of the others. */
-export function withThresholds(given: AlarmThresholds = {}): Required<AlarmThresholds> {
+export function withThresholds(given: AlarmThresholds = {}): EffectiveThresholds {
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   return { ...DEFAULTS, ...Object.fromEntries(set) };
 }
@@ -57,7 +60,7 @@ export function withThresholds(given: AlarmThresholds = {}): Required<AlarmThres
  *
  * @returns a sentence for each fault; none when an alarm can be made of each
  */
-export function thresholdProblems(thresholds: Required<AlarmThresholds>): string[] {
+export function thresholdProblems(thresholds: EffectiveThresholds): string[] {
   const { deadFor, troubleFor, streamAge } = thresholds;
   const counts = ['attemptsOverThree', 'fenceRefused', 'failedInvocations', 'throttles'] as const;
   return [

@@ -1,5 +1,5 @@
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { type Answer, awaitAnswer, poll } from './health.ts';
+import { awaitAnswer, type EngineKind, poll } from './health.ts';
 import { dockerAnswers, startLocalStack, stopLocalStack } from './localstack.ts';
 import { endMiniStack, logFile, type MiniStackProcess, runMiniStack } from './ministack.ts';
 import { findPython } from './python-environment.ts';
@@ -135,7 +135,7 @@ async function runningEngine(
   return { endpoint, port, kind: answer, startedHere: false, stop: async () => {} };
 }
 
-async function recognise(endpoint: string, patience: EngineOptions): Promise<Answer> {
+async function recognise(endpoint: string, patience: EngineOptions): Promise<EngineKind> {
   const known = await poll(RECOGNISE_MS, async () => {
     const answer = await awaitAnswer(endpoint, patience);
     return answer === 'foreign' ? undefined : answer;

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  * What answers at an endpoint: one of the engines, something else, something that accepts connections and has not
  * answered (an engine that is starting, too), or nothing.
  */
-export type Answer = 'ministack' | 'localstack' | 'foreign' | 'silent' | 'nothing';
+export type EngineKind = 'ministack' | 'localstack' | 'foreign' | 'silent' | 'nothing';
 
 const PROBE_TIMEOUT_MS = 3_000;
 const POLL_EVERY_MS = 50;
@@ -17,7 +17,7 @@ const TELL_EVERY_MS = 10_000;
 /**
  * Asks what answers at an endpoint. An engine is known by its health page; whatever else answers is foreign.
  */
-export async function identify(endpoint: string): Promise<Answer> {
+export async function identify(endpoint: string): Promise<EngineKind> {
   const [ministack, localstack] = await Promise.all([
     healthOf(`${endpoint}/_ministack/health`),
     healthOf(`${endpoint}/_localstack/health`),
@@ -40,7 +40,7 @@ export interface Patience {
 export async function awaitAnswer(
   endpoint: string,
   { answerMs = 120_000, onProgress }: Patience,
-): Promise<Answer> {
+): Promise<EngineKind> {
   const startedAt = Date.now();
   let tellAt = 0;
   const answer = await poll(answerMs, async () => {

@@ -11,10 +11,10 @@ import type { ExpressionReader } from './expression-reader.ts';
 import { assertOperand, call, documentPath, pair } from './operand.ts';
 
 /** A condition, ready to be asked of any item; an item that does not exist is asked as `{}`. */
-export type Condition = (item: Attributes) => boolean;
+export type ParsedCondition = (item: Attributes) => boolean;
 
 /** Reads a function that is a condition by itself; `undefined` when none comes next. */
-export function readTest(reader: ExpressionReader): Condition | undefined {
+export function readTest(reader: ExpressionReader): ParsedCondition | undefined {
   const name = reader.peek();
   if (!reader.atFunction(name)) return undefined;
   switch (name) {
@@ -35,7 +35,7 @@ export function readTest(reader: ExpressionReader): Condition | undefined {
   }
 }
 
-function attributeType(reader: ExpressionReader): Condition {
+function attributeType(reader: ExpressionReader): ParsedCondition {
   const [path, type] = call(reader, () => {
     const path = documentPath(reader);
     reader.expect(',');
@@ -52,7 +52,7 @@ function attributeType(reader: ExpressionReader): Condition {
   };
 }
 
-function beginsWith(reader: ExpressionReader): Condition {
+function beginsWith(reader: ExpressionReader): ParsedCondition {
   const [text, prefix] = call(reader, () => pair(reader));
   assertOperand(reader, 'begins_with', prefix, ['S', 'B']);
   return (item) => {
@@ -63,7 +63,7 @@ function beginsWith(reader: ExpressionReader): Condition {
   };
 }
 
-function contains(reader: ExpressionReader): Condition {
+function contains(reader: ExpressionReader): ParsedCondition {
   const [container, operand] = call(reader, () => pair(reader));
   return (item) => {
     const [value, part] = [container.read(item), operand.read(item)];

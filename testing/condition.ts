@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { equal, order } from './attribute-values.ts';
-import { type Condition, readTest } from './condition-functions.ts';
+import { type ParsedCondition, readTest } from './condition-functions.ts';
 import { ExpressionReader, type Placeholders } from './expression-reader.ts';
 import { assertOperand, call, type Operand, operand } from './operand.ts';
 
@@ -24,34 +24,34 @@ const COMPARATORS: ReadonlyMap<string, Comparator> = new Map<string, Comparator>
  *
  * @throws ValidationException, worded much as DynamoDB words it, for what DynamoDB refuses
  */
-export function parseCondition(text: string, placeholders: Placeholders): Condition {
+export function parseCondition(text: string, placeholders: Placeholders): ParsedCondition {
   const reader = new ExpressionReader('ConditionExpression', text, placeholders);
   const condition = either(reader);
   reader.end();
   return condition;
 }
 
-function either(reader: ExpressionReader): Condition {
+function either(reader: ExpressionReader): ParsedCondition {
   const left = both(reader);
   if (!reader.accept('OR')) return left;
   const right = either(reader);
   return (item) => left(item) || right(item);
 }
 
-function both(reader: ExpressionReader): Condition {
+function both(reader: ExpressionReader): ParsedCondition {
   const left = not(reader);
   if (!reader.accept('AND')) return left;
   const right = both(reader);
   return (item) => left(item) && right(item);
 }
 
-function not(reader: ExpressionReader): Condition {
+function not(reader: ExpressionReader): ParsedCondition {
   if (!reader.accept('NOT')) return primary(reader);
   const inner = not(reader);
   return (item) => !inner(item);
 }
 
-function primary(reader: ExpressionReader): Condition {
+function primary(reader: ExpressionReader): ParsedCondition {
   if (!reader.accept('(')) return readTest(reader) ?? comparison(reader);
   const nested = reader.peek() === '(' && closes(reader);
   const inner = either(reader);
@@ -71,7 +71,7 @@ function closes(reader: ExpressionReader): boolean {
   return false;
 }
 
-function comparison(reader: ExpressionReader): Condition {
+function comparison(reader: ExpressionReader): ParsedCondition {
   const left = operand(reader);
   if (reader.accept('BETWEEN')) return between(reader, left);
   if (reader.accept('IN')) return oneOf(reader, left);
@@ -85,7 +85,7 @@ function comparison(reader: ExpressionReader): Condition {
   return (item) => compare(left.read(item), right.read(item));
 }
 
-function between(reader: ExpressionReader, value: Operand): Condition {
+function between(reader: ExpressionReader, value: Operand): ParsedCondition {
   const low = operand(reader);
   reader.expect('AND');
   const high = operand(reader);
@@ -110,7 +110,7 @@ function between(reader: ExpressionReader, value: Operand): Condition {
   };
 }
 
-function oneOf(reader: ExpressionReader, value: Operand): Condition {
+function oneOf(reader: ExpressionReader, value: Operand): ParsedCondition {
   const operands = call(reader, () => reader.list(() => operand(reader)), false);
   if (operands.length > IN_OPERANDS_MAX) {
     throw reader.error(

@@ -27,11 +27,11 @@ export {
   type PutCall,
 } from './memory-bus.ts';
 export {
-  type Delivery,
   type MemoryMessage,
   type MemoryQueue,
   type MemoryQueueOptions,
   memoryQueue,
+  type QueueDelivery,
   type QueueHandler,
 } from './memory-queue.ts';
 export type { KeyNames } from './memory-store.ts';

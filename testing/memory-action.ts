@@ -3,10 +3,10 @@ import { ITEM_BYTES_MAX, type TransactAction } from '../lambdas/runtime/store/ta
 import { soleAction } from '../lambdas/runtime/store/table-checks.ts';
 import type { Attributes } from './attribute-values.ts';
 import { parseCondition } from './condition.ts';
-import type { Condition } from './condition-functions.ts';
+import type { ParsedCondition } from './condition-functions.ts';
 import { Placeholders } from './expression-reader.ts';
 import { type Store, toAttributes, toItem } from './memory-store.ts';
-import { parseUpdate, type Update } from './update.ts';
+import { type ParsedUpdate, parseUpdate } from './update.ts';
 import { ValidationException } from './validation-exception.ts';
 
 /** One write or check, read and found well-formed, but not yet held against the item. */
@@ -19,13 +19,13 @@ export interface Prepared {
   readonly fault: ValidationException | undefined;
   /** What it adds to the size of a transaction. */
   readonly bytes: number;
-  readonly condition: Condition;
+  readonly condition: ParsedCondition;
   /** The item after the write: `undefined` when it is deleted. */
   after(before: Attributes | undefined): Attributes | undefined;
 }
 
 /** What a prepared action comes to, held against the item. */
-export type Outcome =
+export type ActionOutcome =
   | {
       readonly refused: false;
       readonly before: Attributes | undefined;
@@ -81,7 +81,7 @@ export function prepare(action: TransactAction, storeOf: (tableName: string | un
  *
  * @throws ValidationException when it does not fit the table or the item
  */
-export function judge({ store, key, fault, condition, after }: Prepared): Outcome {
+export function judge({ store, key, fault, condition, after }: Prepared): ActionOutcome {
   if (fault) throw fault;
   const before = store.get(key);
   if (!condition(before ?? {})) return { refused: true, before };
@@ -95,13 +95,13 @@ export function assertItemBytes(item: Attributes, message: string): number {
   return bytes;
 }
 
-function updated(update: Update, before: Attributes): Attributes {
+function updated(update: ParsedUpdate, before: Attributes): Attributes {
   const after = update.apply(before);
   assertItemBytes(after, 'Item size to update has exceeded the maximum allowed size');
   return after;
 }
 
-function keyUpdate(store: Store, update: Update): ValidationException | undefined {
+function keyUpdate(store: Store, update: ParsedUpdate): ValidationException | undefined {
   const name = update.names.find((name) => store.keyNames.includes(name));
   if (name === undefined) return undefined;
   return new ValidationException(

@@ -41,7 +41,7 @@ export interface MemoryMessage {
 }
 
 /** What became of one {@link MemoryQueue.deliver}. */
-export interface Delivery {
+export interface QueueDelivery {
   /** How many messages the handler was given. */
   readonly received: number;
   /** The ids of the messages that stayed in the queue. */
@@ -67,7 +67,7 @@ export interface MemoryQueue extends Queue {
    *
    * @param context - @default a context with 30 s left on the queue's clock
    */
-  deliver(handler: QueueHandler, batchSize?: number, context?: Context): Promise<Delivery>;
+  deliver(handler: QueueHandler, batchSize?: number, context?: Context): Promise<QueueDelivery>;
   /** The messages that wait or are in flight. */
   messages(): MemoryMessage[];
   /** The messages in the dead-letter queue. */

@@ -15,7 +15,7 @@ import type {
 } from '../lambdas/runtime/store/table.ts';
 import { assertEachUpdates, checkedAction, checkedActions } from '../lambdas/runtime/store/table-checks.ts';
 import { type Attributes, byteOrder, equal } from './attribute-values.ts';
-import { assertItemBytes, judge, type Outcome, prepare } from './memory-action.ts';
+import { type ActionOutcome, assertItemBytes, judge, prepare } from './memory-action.ts';
 import { createStore, type KeyNames, type Store, toAttributes, toItem } from './memory-store.ts';
 import { createStream } from './memory-stream.ts';
 import { fingerprint, judgeOne, prepareAll } from './memory-transaction.ts';
@@ -124,7 +124,7 @@ function storeOf({ store, stores }: Memory, tableName?: string): Store {
   );
 }
 
-function apply(memory: Memory, to: Store, key: Attributes, outcome: Outcome): void {
+function apply(memory: Memory, to: Store, key: Attributes, outcome: ActionOutcome): void {
   if (outcome.refused || outcome.before === outcome.after) return;
   const { before, after } = outcome;
   if (after) to.put(after);

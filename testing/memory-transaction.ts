@@ -4,7 +4,7 @@ import {
   TRANSACTION_BYTES_MAX,
   type TransactAction,
 } from '../lambdas/runtime/store/table.ts';
-import { judge, type Outcome, type Prepared, prepare } from './memory-action.ts';
+import { type ActionOutcome, judge, type Prepared, prepare } from './memory-action.ts';
 import { type Store, toItem } from './memory-store.ts';
 import { ValidationException } from './validation-exception.ts';
 
@@ -40,7 +40,7 @@ export function prepareAll(
 /** Holds one action against its item: why it cancels the transaction (`None`: it does not), and what it comes to. */
 export function judgeOne(action: Prepared): {
   readonly reason: CancellationReason;
-  readonly outcome?: Outcome;
+  readonly outcome?: ActionOutcome;
 } {
   try {
     const outcome = judge(action);

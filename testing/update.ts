@@ -5,7 +5,7 @@ import { ExpressionReader, type Placeholders } from './expression-reader.ts';
 import { ValidationException } from './validation-exception.ts';
 
 /** A read update expression. */
-export interface Update {
+export interface ParsedUpdate {
   /** The attributes (the first steps of the paths) that it touches. */
   readonly names: readonly string[];
   /**
@@ -16,10 +16,10 @@ export interface Update {
   apply(item: Attributes): Attributes;
 }
 
-type Value = (item: Attributes) => AttributeValue;
+type ValueOf = (item: Attributes) => AttributeValue;
 
 /** One change: where, and what to do there. `before` is the item as it was, which every change sees. */
-interface Change {
+interface UpdateChange {
   readonly path: Path;
   make(after: Attributes, before: Attributes): void;
 }
@@ -31,9 +31,9 @@ const WRONG_TYPE = 'An operand in the update expression has an incorrect data ty
  *
  * @throws ValidationException, worded much as DynamoDB words it, for what DynamoDB refuses
  */
-export function parseUpdate(text: string, placeholders: Placeholders): Update {
+export function parseUpdate(text: string, placeholders: Placeholders): ParsedUpdate {
   const reader = new ExpressionReader('UpdateExpression', text, placeholders);
-  const sections = new Map<string, Change[]>();
+  const sections = new Map<string, UpdateChange[]>();
   while (reader.peek() !== '') {
     const section = reader.take().toUpperCase();
     const read = SECTIONS[section];
@@ -60,7 +60,7 @@ export function parseUpdate(text: string, placeholders: Placeholders): Update {
   };
 }
 
-const SECTIONS: Readonly<Record<string, (reader: ExpressionReader) => Change>> = {
+const SECTIONS: Readonly<Record<string, (reader: ExpressionReader) => UpdateChange>> = {
   SET: (reader) => {
     const path = reader.path();
     reader.expect('=');
@@ -96,13 +96,13 @@ const SECTIONS: Readonly<Record<string, (reader: ExpressionReader) => Change>> =
 };
 
 /** Elements leave a list from its end on, so that the indexes of the others keep their meaning. */
-function lastIndexFirst(a: Change, b: Change): number {
+function lastIndexFirst(a: UpdateChange, b: UpdateChange): number {
   const depth = a.path.findIndex((step, index) => step !== b.path[index]);
   const [one, two] = [a.path[depth], b.path[depth]];
   return typeof one === 'number' && typeof two === 'number' ? two - one : 0;
 }
 
-function sum(reader: ExpressionReader): Value {
+function sum(reader: ExpressionReader): ValueOf {
   const left = operand(reader);
   const sign = reader.peek();
   if (sign !== '+' && sign !== '-') return left;
@@ -115,7 +115,7 @@ function sum(reader: ExpressionReader): Value {
   };
 }
 
-function operand(reader: ExpressionReader): Value {
+function operand(reader: ExpressionReader): ValueOf {
   if (reader.accept('(')) {
     const inner = sum(reader);
     reader.expect(')');
@@ -137,7 +137,7 @@ function operand(reader: ExpressionReader): Value {
   };
 }
 
-function ifNotExists(reader: ExpressionReader): Value {
+function ifNotExists(reader: ExpressionReader): ValueOf {
   reader.take();
   reader.expect('(');
   const path = reader.path();
@@ -147,7 +147,7 @@ function ifNotExists(reader: ExpressionReader): Value {
   return (item) => valueAt(item, path) ?? otherwise(item);
 }
 
-function listAppend(reader: ExpressionReader): Value {
+function listAppend(reader: ExpressionReader): ValueOf {
   reader.take();
   reader.expect('(');
   const first = operand(reader);

@@ -1,6 +1,6 @@
 import type { Attributes } from '../../testing/attribute-values.ts';
 import { parseCondition } from '../../testing/condition.ts';
-import type { Condition } from '../../testing/condition-functions.ts';
+import type { ParsedCondition as Condition } from '../../testing/condition-functions.ts';
 import { ExpressionReader, Placeholders } from '../../testing/expression-reader.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';
 import { readUnits } from './billing.ts';

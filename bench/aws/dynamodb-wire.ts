@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 import type { TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { Attributes } from '../../testing/attribute-values.ts';
-import { judge, type Outcome, type Prepared, prepare } from '../../testing/memory-action.ts';
+import { judge, type ActionOutcome as Outcome, type Prepared, prepare } from '../../testing/memory-action.ts';
 import { type Store, toAttributes } from '../../testing/memory-store.ts';
 import { judgeOne, prepareAll } from '../../testing/memory-transaction.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';

@@ -1,7 +1,7 @@
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Attributes } from '../../testing/attribute-values.ts';
 import { Placeholders } from '../../testing/expression-reader.ts';
-import type { Outcome, Prepared } from '../../testing/memory-action.ts';
+import type { ActionOutcome as Outcome, Prepared } from '../../testing/memory-action.ts';
 import { toItem } from '../../testing/memory-store.ts';
 import { parseUpdate } from '../../testing/update.ts';
 import { writeUnits } from './billing.ts';

@@ -30,7 +30,7 @@ export interface Stage {
 /** The stages that there are. */
 export type StageName = 'local' | 'dev' | 'prod';
 
-type Env = Readonly<Record<string, string | undefined>>;
+type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
 /**
  * The account and region of a local AWS. Fixed, so that the local stage, whose API asks nobody who they are, cannot be
@@ -50,7 +50,7 @@ const LOCAL_ENV: Environment = { account: '000000000000', region: 'us-east-1' };
  * const stage = readStage(app.node.tryGetContext('stage'), process.env);
  * ```
  */
-export function readStage(name: string | undefined, env: Env): Stage {
+export function readStage(name: string | undefined, env: EnvironmentVariables): Stage {
   const chosen = name ?? (env.AWS_ENDPOINT_URL ? 'local' : 'dev');
   const { CDK_DEFAULT_ACCOUNT: account, CDK_DEFAULT_REGION: region } = env;
   switch (chosen) {

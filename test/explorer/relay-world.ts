@@ -21,7 +21,7 @@ import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import { digest } from '../../testing/explorer/digest.ts';
-import type { Stage } from '../../testing/explorer/exploration.ts';
+import type { ExploredWorld } from '../../testing/explorer/exploration.ts';
 import { createPastItems } from '../../testing/explorer/past-items.ts';
 import { scheduledBus, scheduledTable } from '../../testing/explorer/ports.ts';
 import { watchedTable } from '../../testing/explorer/watched-table.ts';
@@ -79,7 +79,7 @@ export interface Tamper {
 }
 
 /** A relay with its table and its bus under a scheduler. */
-export interface RelayWorld extends Stage {
+export interface RelayWorld extends ExploredWorld {
   /** The stream's mapping: hands the records to the relay, again when they failed. */
   stream(actor: Actor, deliveriesMax: number): Promise<void>;
   /** The schedule's rule: one pass of the sweep. */

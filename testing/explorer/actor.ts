@@ -1,6 +1,6 @@
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 import type { RandomBytes } from '../../lambdas/runtime/store/event-id.ts';
-import type { Call } from './call-outcomes.ts';
+import type { ScheduledCall } from './call-outcomes.ts';
 import type { Guide } from './search.ts';
 
 /** One of those who act at the same time: a function, or an operator. */
@@ -13,7 +13,7 @@ export interface Actor {
   /** Its own random bytes: the first says whose they are. */
   readonly random: RandomBytes;
   /** A call to a port: the scheduler decides when it happens, and how it ends. */
-  call<T>(call: Call<T>): Promise<T>;
+  call<T>(call: ScheduledCall<T>): Promise<T>;
   /** What the world does around a function. It does not crash. */
   step<T>(label: string, perform: () => Promise<T> | T, how?: StepKind): Promise<T>;
   /** Counts the invocations; 0 while there is none. */

@@ -1,5 +1,5 @@
 /** One call to a port, before it is known how it ends. */
-export interface Call<T> {
+export interface ScheduledCall<T> {
   /** As it stands in a timeline. */
   readonly label: string;
   /** Makes the effect and gives the answer. */
@@ -28,7 +28,7 @@ export interface CallFault<T> {
 }
 
 /** How a call ends. */
-export interface Outcome {
+export interface CallOutcome {
   /** Empty for the ordinary end. */
   readonly label: string;
   readonly fault: boolean;
@@ -48,7 +48,7 @@ export interface Outcome {
   readonly error?: (() => Error) | undefined;
 }
 
-const ORDINARY: Outcome = { label: '', fault: false, effect: true };
+const ORDINARY: CallOutcome = { label: '', fault: false, effect: true };
 
 /** How far a clock that is put right steps back, milliseconds: as much as clocks may differ. */
 const STEP_BACK_MS = 1_900;
@@ -60,9 +60,13 @@ const RESENDS_MAX = 1;
  * Every way in which a call can end: as it should, with the crash of its function before or after the effect, with
  * an answer that is lost, with an effect that comes late, or with a failure that its port knows of.
  */
-export function outcomesOf(call: Call<unknown>, insideInvocation: boolean, resent: number): Outcome[] {
-  const outcomes: Outcome[] = [ORDINARY];
-  const fault = (label: string, how: Omit<Outcome, 'label' | 'fault'>) =>
+export function outcomesOf(
+  call: ScheduledCall<unknown>,
+  insideInvocation: boolean,
+  resent: number,
+): CallOutcome[] {
+  const outcomes: CallOutcome[] = [ORDINARY];
+  const fault = (label: string, how: Omit<CallOutcome, 'label' | 'fault'>) =>
     outcomes.push({ label, fault: true, ...how });
 
   if (call.crashes ?? insideInvocation) {

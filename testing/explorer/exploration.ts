@@ -8,11 +8,11 @@ export interface Scenario {
   /** How much may go wrong in one schedule. */
   readonly budget: Budget;
   /** Sets the system up anew and begins everything that acts in it. */
-  begin(scheduler: Scheduler): Promise<Stage>;
+  begin(scheduler: Scheduler): Promise<ExploredWorld>;
 }
 
 /** A system that was set up. */
-export interface Stage extends World {
+export interface ExploredWorld extends World {
   /** Begins what brings the system to rest when all is over: no more faults, and as much time as it takes. */
   settle(scheduler: Scheduler): void;
   /** What is wrong when the system is at rest. */
@@ -54,7 +54,7 @@ const START = Date.UTC(2026, 0, 15, 12, 0, 20);
 
 const NOTHING: Budget = { faults: 0, stalls: 0 };
 
-interface Run {
+interface ScheduleRun {
   readonly scheduler: Scheduler;
   readonly what: string | undefined;
 }
@@ -90,7 +90,7 @@ export async function replaySchedule(
   return { what, timeline: scheduler.timeline };
 }
 
-async function runSchedule(scenario: Scenario, guide: Guide): Promise<Run> {
+async function runSchedule(scenario: Scenario, guide: Guide): Promise<ScheduleRun> {
   const scheduler = createScheduler(START);
   const stage = await scenario.begin(scheduler);
   const end = await scheduler.run(stage, guide, scenario.budget);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { TimelineStep } from './actor.ts';
-import type { Call } from './call-outcomes.ts';
+import type { ScheduledCall } from './call-outcomes.ts';
 import { createVirtualTime, type VirtualTime } from './virtual-time.ts';
 
 /** Everything that is under way in one schedule, and what has happened so far. */
@@ -26,7 +26,7 @@ export interface Schedule {
 export interface Pending {
   readonly actor: ActorState;
   readonly invocation: InvocationState | undefined;
-  readonly call: Call<unknown>;
+  readonly call: ScheduledCall<unknown>;
   /** The caller's history when it was made: two calls with the same history are the same. */
   readonly history: string;
   readonly number: number;

@@ -1,5 +1,5 @@
 import type { Actor, Invocation } from './actor.ts';
-import type { Call } from './call-outcomes.ts';
+import type { ScheduledCall } from './call-outcomes.ts';
 import { digest } from './digest.ts';
 import type { ActorState, InvocationState, Schedule } from './schedule.ts';
 
@@ -16,13 +16,13 @@ export function addActor(schedule: Schedule, name: string): Actor {
     invocation: undefined,
   };
   schedule.actors.push(state);
-  const call = <T>(made: Call<T>, invocation: InvocationState | undefined): Promise<T> =>
+  const call = <T>(made: ScheduledCall<T>, invocation: InvocationState | undefined): Promise<T> =>
     new Promise<T>((resolve, reject) => {
       state.calls += 1;
       schedule.pendings.push({
         actor: state,
         invocation,
-        call: made as Call<unknown>,
+        call: made as ScheduledCall<unknown>,
         history: state.history,
         number: state.calls,
         resends: 0,

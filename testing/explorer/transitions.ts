@@ -1,5 +1,5 @@
 import type { Budget, World } from './actor.ts';
-import { type Outcome, outcomesOf } from './call-outcomes.ts';
+import { type CallOutcome, outcomesOf } from './call-outcomes.ts';
 import { digest } from './digest.ts';
 import { callKey, type Pending, type Schedule } from './schedule.ts';
 
@@ -55,7 +55,7 @@ export function transitions(schedule: Schedule, world: World, left: Budget): Tra
 }
 
 /** One way in which one call can end. */
-function transition(schedule: Schedule, pending: Pending, outcome: Outcome): Transition {
+function transition(schedule: Schedule, pending: Pending, outcome: CallOutcome): Transition {
   const { actor: state, call } = pending;
   const label = outcome.label === '' ? call.label : `${call.label} -> ${outcome.label}`;
   return {

@@ -21,7 +21,7 @@ export interface TimeListener<O> {
   nextStop(before: number): { readonly at: number; stop(): void } | undefined;
 }
 
-interface Sleeper<O> {
+interface SleepingActor<O> {
   readonly owner: O;
   readonly until: number;
   readonly wake: () => void;
@@ -31,7 +31,7 @@ interface Sleeper<O> {
 export function createVirtualTime<O>(start: number, listener: TimeListener<O>): VirtualTime<O> {
   let now = start;
   let turns = 0; // sleeps of no length under way
-  const sleepers = new Set<Sleeper<O>>();
+  const sleepers = new Set<SleepingActor<O>>();
 
   const quiet = async () => {
     do await turn();
@@ -58,7 +58,7 @@ export function createVirtualTime<O>(start: number, listener: TimeListener<O>): 
           signal?.removeEventListener('abort', wake);
           resolve();
         };
-        const sleeper: Sleeper<O> = { owner, until: now + ms, wake };
+        const sleeper: SleepingActor<O> = { owner, until: now + ms, wake };
         sleepers.add(sleeper);
         signal?.addEventListener('abort', wake, { once: true });
       });

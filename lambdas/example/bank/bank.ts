@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type BankRequest, bankRequest } from './bank-request.ts';
-import type { Ledger, LedgerOutcome } from './ledger.ts';
+import type { BankLedger, LedgerOutcome } from './ledger.ts';
 import { type Misbehaviour, misbehaviour } from './misbehaviour.ts';
 
 /** What the bank answers. */
@@ -16,7 +16,7 @@ export interface BankAnswer {
 
 /** What {@link createBank} needs. */
 export interface BankDeps {
-  readonly ledger: Ledger;
+  readonly ledger: BankLedger;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
 }

@@ -9,14 +9,14 @@ import {
 import type { BankRequest, ChargeRequest, RefundRequest } from './bank-request.ts';
 
 /** A charge that is about to be made. */
-interface Charge extends ChargeRequest {
+interface BankCharge extends ChargeRequest {
   readonly chargeId: string;
   /** Epoch milliseconds. */
   readonly chargedAt: number;
 }
 
 /** A refund that is about to be made. */
-interface Refund extends RefundRequest {
+interface BankRefund extends RefundRequest {
   readonly refundId: string;
   /** Epoch milliseconds. */
   readonly refundedAt: number;
@@ -34,7 +34,7 @@ export type LedgerOutcome =
   | { readonly kind: 'more-than-captured' };
 
 /** The bank's memory of every request that it got, of every charge that it made and of every refund. */
-export interface Ledger {
+export interface BankLedger {
   /** Notes a request as it comes in. @returns which request of its order it is, from 1 */
   received(request: BankRequest, at: number): Promise<number>;
   /** Notes how a request ended. */
@@ -44,11 +44,11 @@ export interface Ledger {
     outcome: LedgerOutcome['kind'] | 'declined' | 'failed',
   ): Promise<void>;
   /** Charges, whatever the key. */
-  charge(charge: Charge): Promise<LedgerOutcome>;
+  charge(charge: BankCharge): Promise<LedgerOutcome>;
   /** Charges unless the key was used before. */
-  chargeOncePerKey(charge: Charge): Promise<LedgerOutcome>;
+  chargeOncePerKey(charge: BankCharge): Promise<LedgerOutcome>;
   /** Gives back what is left of a charge, or a part of it, unless the key was used before. */
-  refundOncePerKey(refund: Refund): Promise<LedgerOutcome>;
+  refundOncePerKey(refund: BankRefund): Promise<LedgerOutcome>;
 }
 
 type TransactItems = NonNullable<TransactWriteCommandInput['TransactItems']>;
@@ -69,7 +69,7 @@ interface LedgerDeps {
  * | used key | `KEY#<idempotencyKey>` | `KEY` |
  * | requests so far | `COUNTER#<orderId>` | `COUNTER` |
  */
-export function dynamoLedger(deps: LedgerDeps): Ledger {
+export function dynamoLedger(deps: LedgerDeps): BankLedger {
   const { documents, tableName: TableName } = deps;
 
   return {
@@ -173,7 +173,7 @@ function requestKey(orderId: string, number: number) {
   return { PK: `REQUEST#${orderId}`, SK: String(number).padStart(6, '0') };
 }
 
-function chargeRow(charge: Charge) {
+function chargeRow(charge: BankCharge) {
   const { orderId, chargeId, amountCents } = charge;
   return { PK: `CHARGE#${orderId}`, SK: chargeId, ...charge, leftCents: amountCents };
 }

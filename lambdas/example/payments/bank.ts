@@ -49,14 +49,14 @@ export class BankError extends Error {
  * the bank gets is one that payments knows of
  */
 export function lambdaBank(deps: { readonly client: LambdaClient; readonly functionName: string }): Bank {
-  async function ask(request: object, signal: AbortSignal): Promise<Answer> {
+  async function ask(request: object, signal: AbortSignal): Promise<BankResponse> {
     const { FunctionError, Payload } = await deps.client.send(
       new InvokeCommand({ FunctionName: deps.functionName, Payload: JSON.stringify(request) }),
       { abortSignal: signal },
     );
     const text = Payload === undefined ? '' : Buffer.from(Payload).toString('utf8');
     if (FunctionError !== undefined) throw new BankError(`The bank failed: ${text.slice(0, 200)}`);
-    return JSON.parse(text) as Answer;
+    return JSON.parse(text) as BankResponse;
   }
 
   return {
@@ -76,18 +76,18 @@ export function lambdaBank(deps: { readonly client: LambdaClient; readonly funct
   };
 }
 
-interface Answer {
+interface BankResponse {
   readonly statusCode: number;
   readonly body?: { readonly chargeId?: string; readonly refundId?: string; readonly message?: string };
 }
 
 /** A request that the bank will never accept is poison; anything else is worth another try. */
-function undecided(answer: Answer): Error {
+function undecided(answer: BankResponse): Error {
   const message = messageOf(answer);
   if (answer.statusCode === 400) return new PoisonMessage(`The bank refused the request: ${message}`);
   return new BankError(`The bank answered ${answer.statusCode}: ${message}`);
 }
 
-function messageOf({ body }: Answer): string {
+function messageOf({ body }: BankResponse): string {
   return body?.message ?? 'no reason given';
 }
