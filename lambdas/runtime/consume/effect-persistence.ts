@@ -6,7 +6,8 @@ import { BasePersistenceLayer, IdempotencyRecord } from '@aws-lambda-powertools/
 import { CLOCK_SKEW_MS, type Clock } from '../clock.ts';
 import { errorCode, FenceLost, isConditionFailed, isTransactionCancelled, MailroomError } from '../errors.ts';
 import type { RandomBytes } from '../store/event-id.ts';
-import { type Claim, heldBy } from '../store/inbox-conditions.ts';
+import type { Claim } from '../store/inbox.ts';
+import { heldBy } from '../store/inbox-conditions.ts';
 import { backoffMs, transactWithRetry } from '../store/retry.ts';
 import { asRow, type EffectRow, effectKey, inboxKey, SCHEMA } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';

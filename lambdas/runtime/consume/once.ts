@@ -1,7 +1,7 @@
 import { IdempotencyConfig, makeIdempotent } from '@aws-lambda-powertools/idempotency';
 import type { Context } from 'aws-lambda';
 import { errorCode, MailroomError, PoisonMessage } from '../errors.ts';
-import type { Claim } from '../store/inbox-conditions.ts';
+import type { Claim } from '../store/inbox.ts';
 import { asRow, type EffectRow, effectKey, expiresAt, SCHEMA } from '../store/rows.ts';
 import { type Item, UPDATE_EACH_MAX } from '../store/table.ts';
 import { type EffectDeps, EffectPersistence } from './effect-persistence.ts';
@@ -19,8 +19,6 @@ export interface Effects {
   once<T>(name: string, effect: (idempotencyKey: string) => Promise<T>): Promise<JsonOf<T>>;
   /** Resolves when none of them is running any more. */
   idle(): Promise<void>;
-  /** Whether one of them is running. */
-  running(): boolean;
   /**
    * Only after the message is PROCESSED: lets TTL delete the effects' rows, and reports those of earlier attempts that
    * this one never asked for.
@@ -89,8 +87,6 @@ export function createEffects(deps: EffectDeps, claim: Claim): Effects {
         throw causeOf(error);
       }
     },
-
-    running: () => running.size > 0,
 
     idle: async () => {
       while (running.size > 0) await Promise.allSettled(running.values());
