@@ -109,7 +109,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     budget: { faults: 1, stalls: 0 },
     tamper: table({
       update: (update) =>
-        setsStatus(update, 'status') && update.ConditionExpression?.includes('#run = :run')
+        update.ConditionExpression?.includes('#run = :run')
           ? withCondition(update, '#status = :IN_PROGRESS AND fence = :fence')
           : update,
     }),

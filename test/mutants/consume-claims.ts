@@ -108,7 +108,7 @@ export const consumeClaimMutants: readonly Mutant[] = [
       {
         rule: 'a message that was taken over says that its function died',
         from: '...(row.outOfTime ? {} : cause)',
-        to: '',
+        to: '...{}',
       },
       {
         rule: 'the mark of a handler that ran out of time ends with the claim that it belongs to',

@@ -71,8 +71,8 @@ export const consumeHandlerMutants: readonly Mutant[] = [
       },
       {
         rule: 'a handler that waits for the table to start an effect when its time is up has been robbed of it',
-        from: 'run.waiting += 1; try { return await run.effects.once(name, watched);',
-        to: 'try { return await run.effects.once(name, watched);',
+        from: 'run.waiting += 1; try { return await runOnce(run.effects, name, watched);',
+        to: 'try { return await runOnce(run.effects, name, watched);',
       },
       {
         rule: 'a handler that waits for the table to store a result when its time is up has been robbed of it',
@@ -98,13 +98,13 @@ export const consumeHandlerMutants: readonly Mutant[] = [
     [
       {
         rule: 'a batch is not answered while an effect is running',
-        from: 'await effects.idle(); return',
+        from: 'await effectsIdle(effects); return',
         to: 'return',
       },
       {
         rule: 'a handler that runs out of time says so on its row',
-        from: 'await sayOutOfTime(run, robbed); await effects',
-        to: 'await effects',
+        from: 'await sayOutOfTime(run, robbed);',
+        to: '',
       },
       {
         rule: 'a handler that began late was robbed of its time',

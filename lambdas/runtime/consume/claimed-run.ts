@@ -1,7 +1,7 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
 import { isAlreadyProcessed, isPoison, isRetryLater } from '../errors.ts';
 import type { Envelope } from '../event.ts';
-import type { Claim, Refusal } from '../store/inbox.ts';
+import type { Claim, InboxRefusal } from '../store/inbox.ts';
 import { claimMessage } from '../store/inbox-claim.ts';
 import { completeMessage } from '../store/inbox-completion.ts';
 import { ALONE_FROM } from '../store/inbox-conditions.ts';
@@ -28,7 +28,7 @@ import {
   retryAfterMs,
   untilMs,
 } from './message-outcome.ts';
-import { createEffects, type Effects } from './once.ts';
+import { type Effects, effectsOf, expireEffects } from './once.ts';
 import { isOutage } from './outage.ts';
 
 /** A message that is claimed more often than this is one that somebody should look at before its attempts are spent. */
@@ -38,7 +38,7 @@ const ATTEMPTS_UNNOTICED = 3;
 const SETTLE_MAX_MS = 20_000;
 
 /** A message that is ours. */
-interface Claimed {
+interface ClaimedMessage {
   readonly ctx: ConsumerContext;
   readonly delivery: Delivery;
   readonly claim: Claim;
@@ -74,8 +74,8 @@ export async function claimAndRun(
   }
   const event = await readClaimed(handler, envelope);
   if ('problem' in event) return reject(claimed, event.problem);
-  const effects = createEffects({ ...ctx, ...config }, claim);
-  return settle(claimed, effects, await runLeased(ctx, handler, event, claim, effects, delivery));
+  const effects = effectsOf(ctx, claim);
+  return settle(claimed, effects, await runLeased(effects, handler, event, delivery));
 }
 
 /** Today's version of the event, read under the claim: a schema that kills its process leaves a claim without a result. */
@@ -90,7 +90,7 @@ async function readClaimed(
   }
 }
 
-function settle(claimed: Claimed, effects: Effects, run: LeasedRun): Promise<MessageOutcome> {
+function settle(claimed: ClaimedMessage, effects: Effects, run: LeasedRun): Promise<MessageOutcome> {
   switch (run.kind) {
     case 'committed':
       return processed(claimed, effects);
@@ -109,7 +109,7 @@ function settle(claimed: Claimed, effects: Effects, run: LeasedRun): Promise<Mes
   }
 }
 
-async function threw(claimed: Claimed, effects: Effects, error: unknown): Promise<MessageOutcome> {
+async function threw(claimed: ClaimedMessage, effects: Effects, error: unknown): Promise<MessageOutcome> {
   const { ctx, claim } = claimed;
   if (isAlreadyProcessed(error)) return complete(claimed, effects, undefined, false);
   if (isPoison(error)) return reject(claimed, error);
@@ -121,7 +121,7 @@ async function threw(claimed: Claimed, effects: Effects, error: unknown): Promis
 }
 
 /** It ended because the time was up: tried again like any failure, but counted only if it ran alone. */
-async function cutOff(claimed: Claimed, error: unknown): Promise<MessageOutcome> {
+async function cutOff(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { ctx, claim } = claimed;
   if (claim.unfinished >= ALONE_FROM && claim.attempt >= ctx.config.maxAttempts)
     return reject(claimed, attemptsSpent(claim.attempt, error));
@@ -131,7 +131,7 @@ async function cutOff(claimed: Claimed, error: unknown): Promise<MessageOutcome>
 }
 
 /** The table could not be reached while the handler ran. Where that cannot be written either, the next claim takes over. */
-async function interrupted(claimed: Claimed, error: unknown): Promise<MessageOutcome> {
+async function interrupted(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { ctx, claim } = claimed;
   const outcome = reportOutage(ctx, claimed.delivery, error);
   const write = (retryAt: number) => releaseMessage(ctx.inbox, claim, retryAt, error);
@@ -140,9 +140,9 @@ async function interrupted(claimed: Claimed, error: unknown): Promise<MessageOut
 
 /** Sets the message FAILED, and lists it. */
 async function setFailed(
-  claimed: Claimed,
+  claimed: ClaimedMessage,
   afterMs: number,
-  write: (retryAt: number) => Promise<Refusal | undefined>,
+  write: (retryAt: number) => Promise<InboxRefusal | undefined>,
   outcome: () => MessageOutcome,
 ): Promise<MessageOutcome> {
   const { ctx, claim } = claimed;
@@ -154,7 +154,7 @@ async function setFailed(
 }
 
 /** An effect may still be running elsewhere: the message waits until that must be over. */
-async function release(claimed: Claimed, until: number, error: unknown): Promise<MessageOutcome> {
+async function release(claimed: ClaimedMessage, until: number, error: unknown): Promise<MessageOutcome> {
   const { ctx, claim } = claimed;
   const afterMs = untilMs(ctx, until);
   const lost = await writeEnd(claimed, () => releaseMessage(ctx.inbox, claim, ctx.clock.now() + afterMs));
@@ -164,7 +164,7 @@ async function release(claimed: Claimed, until: number, error: unknown): Promise
 }
 
 /** The handler still runs: its lease stays, and nobody tries before the function is stopped for certain. */
-async function leftRunning(claimed: Claimed, robbed: boolean): Promise<MessageOutcome> {
+async function leftRunning(claimed: ClaimedMessage, robbed: boolean): Promise<MessageOutcome> {
   const { ctx, delivery, claim } = claimed;
   const error = outOfTime();
   const stoppedMs = untilMs(ctx, claim.endsBy + CLOCK_SKEW_MS);
@@ -174,12 +174,12 @@ async function leftRunning(claimed: Claimed, robbed: boolean): Promise<MessageOu
 }
 
 /** Attempts that are not counted spread over the same schedule, or a hanging provider would spend them in minutes. */
-function unfinishedAfterMs({ ctx, claim: { attempt, unfinished } }: Claimed): number {
+function unfinishedAfterMs({ ctx, claim: { attempt, unfinished } }: ClaimedMessage): number {
   return retryAfterMs(ctx, attempt + Math.min(unfinished, ALONE_FROM));
 }
 
 async function complete(
-  claimed: Claimed,
+  claimed: ClaimedMessage,
   effects: Effects,
   result: unknown,
   wholeRun = true,
@@ -190,19 +190,21 @@ async function complete(
 }
 
 /** The work is done. Its effects' rows may expire from now on; where that cannot be written, they stay. */
-async function processed(claimed: Claimed, effects: Effects, wholeRun = true): Promise<MessageOutcome> {
+async function processed(
+  claimed: ClaimedMessage,
+  effects: Effects,
+  wholeRun = true,
+): Promise<MessageOutcome> {
   const { ctx, delivery } = claimed;
-  await effects
-    .expire(wholeRun)
-    .catch((error: unknown) =>
-      logFailure(ctx, 'The effects of a processed message keep their rows', delivery, error),
-    );
+  await expireEffects(effects, wholeRun).catch((error: unknown) =>
+    logFailure(ctx, 'The effects of a processed message keep their rows', delivery, error),
+  );
   const outcome = reportProcessed(ctx, delivery);
   await removeHint(claimed);
   return outcome;
 }
 
-async function reject(claimed: Claimed, error: unknown): Promise<MessageOutcome> {
+async function reject(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { ctx, delivery, claim } = claimed;
   const lost = await writeEnd(claimed, () => rejectMessage(ctx.inbox, claim, error));
   if (lost !== undefined) return lost;
@@ -211,7 +213,7 @@ async function reject(claimed: Claimed, error: unknown): Promise<MessageOutcome>
 }
 
 /** Takes back the hint that it failed, where there may be one. */
-async function removeHint({ ctx, claim }: Claimed): Promise<void> {
+async function removeHint({ ctx, claim }: ClaimedMessage): Promise<void> {
   const failedBefore = claim.attempt > 1 || claim.lastError !== undefined;
   if (failedBefore) await removeFailedHint(ctx, claim.message.eventId, claim.endsBy);
 }
@@ -222,15 +224,15 @@ async function removeHint({ ctx, claim }: Claimed): Promise<void> {
  * @returns what becomes of the message where it is not ours any more
  */
 async function writeEnd(
-  claimed: Claimed,
-  write: () => Promise<Refusal | undefined>,
+  claimed: ClaimedMessage,
+  write: () => Promise<InboxRefusal | undefined>,
 ): Promise<MessageOutcome | undefined> {
   const refusal = await whileReachable(claimed, write);
   return refusal && fenceRefused(claimed.ctx, claimed.delivery, refusal);
 }
 
 /** Writes again and again while the table cannot be reached and there is time. What is never written looks like a function that died. */
-async function whileReachable<T>({ ctx, claim }: Claimed, write: () => Promise<T>): Promise<T> {
+async function whileReachable<T>({ ctx, claim }: ClaimedMessage, write: () => Promise<T>): Promise<T> {
   const { clock, random } = ctx;
   const lastTryAt = Math.min(clock.now() + SETTLE_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS);
   for (let attempt = 1; ; attempt += 1) {

@@ -2,16 +2,16 @@ import { isErrorWithCode, isTransactionCancelled, MailroomError } from '../error
 import type { Envelope } from '../event.ts';
 import type { Claim } from '../store/inbox.ts';
 import { commitMessage } from '../store/inbox-completion.ts';
+import type { EffectInProgress } from '../store/inbox-effect.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
 import type { Commit } from '../write/outbox.ts';
 import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
 import type { ConsumerContext } from './consumer-context.ts';
-import type { EffectInProgress } from './effect-persistence.ts';
 import type { LeasedContext } from './handler.ts';
 import type { JsonOf } from './json-of.ts';
 import { Listened } from './listened.ts';
-import type { Effects } from './once.ts';
+import { type Effects, runOnce } from './once.ts';
 import { isOutage, isOutageOf } from './outage.ts';
 
 /** One run of a leased handler, with what it has done so far that decides about its message. */
@@ -42,11 +42,14 @@ export interface HandlerRun {
 }
 
 /** Begins a run of a leased handler. */
-export function handlerRun(
-  given: Pick<HandlerRun, 'ctx' | 'event' | 'claim' | 'effects' | 'signal'>,
-): HandlerRun {
+export function handlerRun(effects: Effects, event: Envelope, signal: AbortSignal): HandlerRun {
+  const { ctx, claim } = effects;
   return {
-    ...given,
+    ctx,
+    event,
+    claim,
+    effects,
+    signal,
     commit: { kind: 'none' },
     blocked: undefined,
     outage: undefined,
@@ -102,7 +105,7 @@ async function once<T>(
   };
   run.waiting += 1;
   try {
-    return await run.effects.once(name, watched);
+    return await runOnce(run.effects, name, watched);
   } catch (error) {
     if (isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) run.blocked = error as EffectInProgress;
     else if (thrown?.error !== error && isOutage(error)) run.outage = { error };

@@ -1,14 +1,12 @@
 import { withDeadline } from '../deadline.ts';
 import { isAlreadyProcessed, isErrorWithCode, isPoison, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
-import type { Claim } from '../store/inbox.ts';
+import type { EffectInProgress } from '../store/inbox-effect.ts';
 import { markOutOfTime, renewLease } from '../store/inbox-lease.ts';
-import type { ConsumerContext } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
-import type { EffectInProgress } from './effect-persistence.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type HandlerRun, handlerRun, leasedContext, logUnheard } from './leased-context.ts';
-import type { Effects } from './once.ts';
+import { type Effects, effectsIdle } from './once.ts';
 
 /** How a leased handler ended. */
 export type LeasedRun =
@@ -52,22 +50,20 @@ export function outOfTime(cause?: unknown): MailroomError {
  * not while an effect is running: an answered function is frozen and thawed, and the effect would go on later,
  * when its message is somebody else's. It is stopped with its function instead.
  *
- * @param claim - the claim under which it runs
- * @param effects - the side effects of that claim
+ * @param effects - the side effects of the claim under which it runs
  * @param delivery - the receive that is worked on
  */
 export async function runLeased(
-  ctx: ConsumerContext,
+  effects: Effects,
   handler: LeasedHandler,
   event: Envelope,
-  claim: Claim,
-  effects: Effects,
   delivery: Pick<Delivery, 'receiptHandle' | 'beganAt'>,
 ): Promise<LeasedRun> {
-  const { clock } = ctx;
+  const { claim } = effects;
+  const { clock } = effects.ctx;
   const over = new AbortController();
   const stop = new AbortController();
-  const run = handlerRun({ ctx, event, claim, effects, signal: stop.signal });
+  const run = handlerRun(effects, event, stop.signal);
   // A slow claim is an outage too: a handler that begins late did not have the time it is entitled to.
   const late = clock.now() - delivery.beganAt > LATE_MS;
 
@@ -79,7 +75,7 @@ export async function runLeased(
     run.cutOff = { robbed };
     stop.abort(outOfTime());
     await sayOutOfTime(run, robbed);
-    await effects.idle();
+    await effectsIdle(effects);
     return { kind: 'out-of-time', robbed };
   });
   over.abort();

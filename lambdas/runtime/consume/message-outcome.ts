@@ -7,7 +7,7 @@ import {
   MailroomError,
 } from '../errors.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
-import type { Refusal } from '../store/inbox.ts';
+import type { InboxRefusal } from '../store/inbox.ts';
 import { TOO_OLD } from '../store/inbox-conditions.ts';
 import { rejectUnclaimed } from '../store/inbox-rejection.ts';
 import { fraction } from '../store/retry.ts';
@@ -118,7 +118,7 @@ async function rejectAsPoison(
 export async function refused(
   ctx: ConsumerContext,
   delivery: Delivery,
-  refusal: Refusal,
+  refusal: InboxRefusal,
 ): Promise<MessageOutcome> {
   switch (refusal.status) {
     case 'processed':
@@ -152,7 +152,7 @@ export async function refused(
 export function fenceRefused(
   ctx: ConsumerContext,
   delivery: Delivery,
-  refusal: Refusal,
+  refusal: InboxRefusal,
 ): Promise<MessageOutcome> {
   ctx.telemetry.count('FenceRefused');
   ctx.telemetry.log.warn(

@@ -1,4 +1,4 @@
-import type { InboxContext, Message, Refusal } from './inbox.ts';
+import type { InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
 import { forgottenBecause } from './inbox-history.ts';
 import { inboxState } from './inbox-state.ts';
@@ -9,7 +9,7 @@ import type { Item } from './table.ts';
  * What a row means for a message that was received: refused, or open to a claim, to one that takes it over from a worker whose
  * lease has passed, or to one that readmits a rejected message.
  */
-export type Admission = Refusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
+export type Admission = InboxRefusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
 
 /** Judges a row for a message that is not ours. The order matters: a row that is final answers first. */
 export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
@@ -41,7 +41,7 @@ export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow
  *
  * @param item - the row as the refusal returned it
  */
-export function refusalOf(inbox: InboxContext, message: Message, item: Item | undefined): Refusal {
+export function refusalOf(inbox: InboxContext, message: Message, item: Item | undefined): InboxRefusal {
   const row = rowOf(item);
   const admission = admissionOf(inbox, message, row);
   if (isRefusal(admission)) return admission;
@@ -50,7 +50,7 @@ export function refusalOf(inbox: InboxContext, message: Message, item: Item | un
   return { status: 'leased', until: now, endsBy: now };
 }
 
-function isRefusal(admission: Admission): admission is Refusal {
+function isRefusal(admission: Admission): admission is InboxRefusal {
   return admission.status !== 'open' && admission.status !== 'abandoned' && admission.status !== 'readmit';
 }
 

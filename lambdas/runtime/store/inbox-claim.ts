@@ -1,10 +1,10 @@
 import { fingerprint, MailroomError } from '../errors.ts';
 import { mintToken } from './event-id.ts';
-import type { Claim, InboxContext, Message, Refusal } from './inbox.ts';
+import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';
 import { ALONE_FROM, abandoned, claimable, readmissible } from './inbox-conditions.ts';
-import { transactRow, type Written, writeRow } from './inbox-writes.ts';
-import type { RowChange } from './row-update.ts';
+import { transactRow, writeRow } from './inbox-writes.ts';
+import type { RowChange, Written } from './row-update.ts';
 import { asRow, type InboxRow, inboxKey, rejectedKey, SCHEMA } from './rows.ts';
 import type { Item } from './table.ts';
 
@@ -22,7 +22,7 @@ export interface ClaimOptions {
 }
 
 /** What the inbox says to a claim. */
-export type ClaimResult = { readonly status: 'claimed'; readonly claim: Claim } | Refusal;
+export type ClaimResult = { readonly status: 'claimed'; readonly claim: Claim } | InboxRefusal;
 
 /** A claim that is being tried. */
 interface Wanted extends ClaimOptions {

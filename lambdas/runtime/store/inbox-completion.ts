@@ -1,6 +1,6 @@
 import { isTransactionCancelled, TransactionCancelled } from '../errors.ts';
 import { mintToken } from './event-id.ts';
-import type { Claim, InboxContext, Message, Refusal } from './inbox.ts';
+import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
 import { fenceLost, transactRow, writeUnderFence } from './inbox-writes.ts';
@@ -27,7 +27,7 @@ export function completeMessage(
   inbox: InboxContext,
   claim: Claim,
   result: unknown,
-): Promise<Refusal | undefined> {
+): Promise<InboxRefusal | undefined> {
   const change = { set: { ...processed(inbox), result: resultJson(result) }, remove: FINAL_REMOVES };
   return writeUnderFence(inbox, claim, change, (row) => row.status === 'PROCESSED');
 }
@@ -72,7 +72,7 @@ export async function commitUnclaimed(
   message: Message,
   writes: readonly TransactAction[],
   attempt: number,
-): Promise<Refusal | { readonly status: 'open' } | undefined> {
+): Promise<InboxRefusal | { readonly status: 'open' } | undefined> {
   const change: RowChange = {
     set: {
       ...processed(inbox),

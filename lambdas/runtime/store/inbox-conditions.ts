@@ -1,6 +1,6 @@
 import type { Claim, InboxContext, Message } from './inbox.ts';
 import { forgottenBecause } from './inbox-history.ts';
-import type { Condition } from './row-update.ts';
+import type { RowCondition } from './row-update.ts';
 import type { InboxRow } from './rows.ts';
 import type { Item, Key, TransactAction } from './table.ts';
 
@@ -23,7 +23,7 @@ const NOT_REJECTED = 'NOT contains(rejectedIds, :messageId)';
  * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed and need not run
  * alone; and it was not rejected under this very SQS message id.
  */
-export function claimable(inbox: InboxContext, message: Message, alone: boolean): Condition {
+export function claimable(inbox: InboxContext, message: Message, alone: boolean): RowCondition {
   // AND binds more tightly than OR. In parentheses of its own it would be refused where it stands alone: `((…))`.
   const failed = alone ? '#status = :FAILED' : '#status = :FAILED AND NOT unfinished >= :aloneFrom';
   return {
@@ -37,7 +37,7 @@ export function claimable(inbox: InboxContext, message: Message, alone: boolean)
 }
 
 /** A row whose worker's lease has passed, in this very state. One without a lease is free at once. */
-export function abandoned({ clock }: InboxContext, message: Message, row: InboxRow): Condition {
+export function abandoned({ clock }: InboxContext, message: Message, row: InboxRow): RowCondition {
   return {
     condition: `${LEASE_PASSED} AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
     values: {
@@ -50,7 +50,7 @@ export function abandoned({ clock }: InboxContext, message: Message, row: InboxR
 }
 
 /** Whatever nobody holds: for a rejection that needs no claim. */
-export function rejectable(inbox: InboxContext, message: Message): Condition {
+export function rejectable(inbox: InboxContext, message: Message): RowCondition {
   return {
     condition: `(${[...unknown(inbox, message), '#status = :FAILED', `(${LEASE_PASSED})`].join(' OR ')}) AND ${NOT_REJECTED}`,
     values: {
@@ -63,7 +63,7 @@ export function rejectable(inbox: InboxContext, message: Message): Condition {
 }
 
 /** A REJECTED row that a redrive may open again: this very state, under another message id. */
-export function readmissible(message: Message, row: InboxRow): Condition {
+export function readmissible(message: Message, row: InboxRow): RowCondition {
   return {
     condition: `#status = :REJECTED AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
     values: { ':REJECTED': 'REJECTED', ':messageId': message.messageId, ...fenceOf(row) },
@@ -71,7 +71,7 @@ export function readmissible(message: Message, row: InboxRow): Condition {
 }
 
 /** The condition of every transition under a claim: it is still ours. */
-export function mine(claim: Claim): Condition {
+export function mine(claim: Claim): RowCondition {
   return {
     condition: '#status = :heldStatus AND fence = :heldFence',
     values: { ':heldStatus': 'PROCESSING', ':heldFence': claim.fence },

@@ -2,7 +2,7 @@ import type { InboxAccess } from './inbox.ts';
 import { FINAL_REMOVES } from './inbox-completion.ts';
 import { TOO_OLD } from './inbox-conditions.ts';
 import { transactRow } from './inbox-writes.ts';
-import type { Condition, RowChange } from './row-update.ts';
+import type { RowChange, RowCondition } from './row-update.ts';
 import { expiresAt, type InboxRow, rejectedKey, SCHEMA } from './rows.ts';
 
 /** What an operator decides about a message. */
@@ -29,7 +29,7 @@ export interface FinalDecision extends Decided {
 export async function decideMessage(
   inbox: InboxAccess,
   decision: FinalDecision,
-  condition: Condition,
+  condition: RowCondition,
 ): Promise<boolean> {
   const { eventId, status, fence, by, reason, inboxRetentionDays } = decision;
   const now = inbox.clock.now();
@@ -54,7 +54,7 @@ export async function decideMessage(
 }
 
 /** Whoever holds it, unless it is final, or a newer version wrote it. */
-export const NOT_FINAL: Condition = {
+export const NOT_FINAL: RowCondition = {
   condition:
     'attribute_not_exists(PK) OR ' +
     '((attribute_not_exists(#schema) OR #schema <= :schema) AND NOT (#status IN (:PROCESSED, :DISCARDED)))',
@@ -62,7 +62,7 @@ export const NOT_FINAL: Condition = {
 };
 
 /** The row is still the one that was seen. */
-export function asSeen(row: InboxRow | undefined): Condition {
+export function asSeen(row: InboxRow | undefined): RowCondition {
   if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };
   const { status, fence, leaseUntil } = row;
   return {

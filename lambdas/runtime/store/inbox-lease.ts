@@ -1,4 +1,4 @@
-import type { Claim, InboxContext, Refusal } from './inbox.ts';
+import type { Claim, InboxContext, InboxRefusal } from './inbox.ts';
 import { ALONE_FROM } from './inbox-conditions.ts';
 import { fenceLost, rowCause, writeUnderFence } from './inbox-writes.ts';
 import type { InboxRow } from './rows.ts';
@@ -26,7 +26,7 @@ export function failMessage(
   claim: Claim,
   error: unknown,
   retryAt: number,
-): Promise<Refusal | undefined> {
+): Promise<InboxRefusal | undefined> {
   const change = {
     set: { status: 'FAILED', retryAt, ...rowCause(inbox, error) },
     remove: ['leaseUntil', 'endsBy', 'unfinished', 'outOfTime'],
@@ -44,7 +44,7 @@ export function releaseMessage(
   claim: Claim,
   retryAt: number,
   cause?: unknown,
-): Promise<Refusal | undefined> {
+): Promise<InboxRefusal | undefined> {
   const change = {
     set: { status: 'FAILED', retryAt, ...(cause === undefined ? {} : rowCause(inbox, cause)) },
     computed: { attempts: 'attempts - :one' },
@@ -64,7 +64,7 @@ export function cutOffMessage(
   claim: Claim,
   error: unknown,
   retryAt: number,
-): Promise<Refusal | undefined> {
+): Promise<InboxRefusal | undefined> {
   const unfinished = claim.unfinished + 1;
   const change = {
     set: { status: 'FAILED', retryAt, unfinished, ...rowCause(inbox, error) },
@@ -85,7 +85,7 @@ export function markOutOfTime(
   claim: Claim,
   error: unknown,
   robbed: boolean,
-): Promise<Refusal | undefined> {
+): Promise<InboxRefusal | undefined> {
   const change = {
     set: { outOfTime: true, ...rowCause(inbox, error) },
     remove: robbed ? ['unfinished'] : [],

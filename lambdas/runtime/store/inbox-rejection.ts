@@ -1,10 +1,10 @@
 import { errorCode } from '../errors.ts';
 import { mintToken } from './event-id.ts';
-import type { Claim, InboxContext, Message, Refusal } from './inbox.ts';
+import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
-import { rowCause, transactRow, type Written } from './inbox-writes.ts';
-import type { Condition, RowChange } from './row-update.ts';
+import { rowCause, transactRow } from './inbox-writes.ts';
+import type { RowChange, RowCondition, Written } from './row-update.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from './rows.ts';
 
 /** The message can never succeed: PROCESSING -> REJECTED. Refused: what the row says instead. */
@@ -12,7 +12,7 @@ export async function rejectMessage(
   inbox: InboxContext,
   claim: Claim,
   error: unknown,
-): Promise<Refusal | undefined> {
+): Promise<InboxRefusal | undefined> {
   const { ok, item } = await rejection(inbox, claim.message, error)(mine(claim));
   if (ok) return undefined;
   const refusal = refusalOf(inbox, claim.message, item);
@@ -27,7 +27,7 @@ export async function rejectUnclaimed(
   inbox: InboxContext,
   message: Message,
   error: unknown,
-): Promise<Refusal> {
+): Promise<InboxRefusal> {
   const reason = errorCode(error);
   const reject = rejection(inbox, message, error, mintToken(inbox.random));
   const { condition, values } = rejectable(inbox, message);
@@ -54,7 +54,7 @@ function rejection(
   message: Message,
   error: unknown,
   fence?: string,
-): (condition: Condition) => Promise<Written> {
+): (condition: RowCondition) => Promise<Written> {
   const rejectedAt = inbox.clock.now();
   const cause = { rejectedAt, reason: errorCode(error), ...rowCause(inbox, error) };
   const change: RowChange = {

@@ -1,34 +1,27 @@
-import { FenceLost, isConditionFailed, isTransactionCancelled } from '../errors.ts';
+import { FenceLost, isTransactionCancelled } from '../errors.ts';
 import { storedCause } from '../redaction.ts';
-import type { Claim, InboxAccess, InboxContext, Refusal } from './inbox.ts';
+import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
 import { transactWithRetry } from './retry.ts';
-import { type Condition, conditionalUpdate, type RowChange } from './row-update.ts';
+import {
+  conditionalUpdate,
+  conditionalWrite,
+  type RowChange,
+  type RowCondition,
+  type Written,
+} from './row-update.ts';
 import { type InboxRow, inboxKey } from './rows.ts';
-import type { Item, TransactAction } from './table.ts';
-
-/** What became of a conditional write of an inbox row. */
-export interface Written {
-  readonly ok: boolean;
-  /** The row as it stands now, or as it refused the write. Absent where there is none, and after a transaction that was made. */
-  readonly item?: Item | undefined;
-}
+import type { TransactAction } from './table.ts';
 
 /** Writes an inbox row alone. */
-export async function writeRow(
+export function writeRow(
   { table, consumer }: InboxAccess,
   eventId: string,
   change: RowChange,
-  condition: Condition,
+  condition: RowCondition,
 ): Promise<Written> {
-  const key = inboxKey(consumer, eventId);
-  try {
-    return { ok: true, item: await table.write({ Update: conditionalUpdate(key, change, condition) }) };
-  } catch (error) {
-    if (isConditionFailed(error)) return { ok: false, item: error.item };
-    throw error;
-  }
+  return conditionalWrite(table, inboxKey(consumer, eventId), change, condition);
 }
 
 /**
@@ -41,7 +34,7 @@ export async function transactRow(
   inbox: InboxAccess,
   eventId: string,
   change: RowChange,
-  condition: Condition,
+  condition: RowCondition,
   others: readonly TransactAction[],
 ): Promise<Written> {
   const own = conditionalUpdate(inboxKey(inbox.consumer, eventId), change, condition);
@@ -66,7 +59,7 @@ export async function writeUnderFence(
   claim: Claim,
   change: RowChange,
   became: (row: InboxRow) => boolean,
-): Promise<Refusal | undefined> {
+): Promise<InboxRefusal | undefined> {
   const { ok, item } = await writeRow(inbox, claim.message.eventId, change, mine(claim));
   if (ok) return undefined;
   const row = rowOf(item);
@@ -75,7 +68,7 @@ export async function writeUnderFence(
 }
 
 /** The error of a worker that wants to write under a claim that is its own no more. */
-export function fenceLost(claim: Claim, refusal: Refusal): FenceLost {
+export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
   return new FenceLost(
     `Message ${claim.message.eventId} is not this worker's any more (it is ${refusal.status}); whatever it writes under its old claim is refused`,
   );

@@ -70,7 +70,7 @@ export interface Claim {
 }
 
 /** Why a message is not ours: what the inbox says to a claim, and to every other transition, that it refuses. */
-export type Refusal =
+export type InboxRefusal =
   /** Somebody else holds it. */
   | { readonly status: 'leased'; readonly until: number; readonly endsBy: number }
   /** Its last claims ended without a result: it may have killed its process, so it runs only when it is alone. */

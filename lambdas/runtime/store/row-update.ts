@@ -1,4 +1,5 @@
-import type { Item, Key, Update } from './table.ts';
+import { isConditionFailed } from '../errors.ts';
+import type { Item, Key, Table, Update } from './table.ts';
 
 /** What a transition changes on a row. */
 export interface RowChange {
@@ -15,13 +16,13 @@ export interface RowChange {
 }
 
 /** A condition on a row, and the values in it. Names that DynamoDB reserves are written as `#status`. */
-export interface Condition {
+export interface RowCondition {
   readonly condition: string;
   readonly values: Item;
 }
 
 /** The attributes whose names DynamoDB reserves. */
-const RESERVED = /^(status|schema|type|result)$/;
+const RESERVED = /^(status|schema|type|result|run)$/;
 
 /**
  * One conditional update of a row, whose refusal returns the row as it stood. A status is set as `#status = :FAILED`, so that a
@@ -32,7 +33,7 @@ const RESERVED = /^(status|schema|type|result)$/;
  * conditionalUpdate(inboxKey(consumer, eventId), { set: { leaseUntil }, remove: ['retryAt'] }, mine(claim));
  * ```
  */
-export function conditionalUpdate(key: Key, change: RowChange, { condition, values }: Condition): Update {
+export function conditionalUpdate(key: Key, change: RowChange, { condition, values }: RowCondition): Update {
   const set = Object.entries(change.set).filter(([, value]) => value !== undefined);
   const added = Object.entries(change.add ?? {});
   const clauses = [
@@ -63,6 +64,28 @@ export function conditionalUpdate(key: Key, change: RowChange, { condition, valu
     },
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
   };
+}
+
+/** What became of a conditional write of a row. */
+export interface Written {
+  readonly ok: boolean;
+  /** The row as it stands now, or as it refused the write. Absent where there is none, and after a transaction that was made. */
+  readonly item?: Item | undefined;
+}
+
+/** Writes a row alone, by {@link conditionalUpdate}. */
+export async function conditionalWrite(
+  table: Table,
+  key: Key,
+  change: RowChange,
+  condition: RowCondition,
+): Promise<Written> {
+  try {
+    return { ok: true, item: await table.write({ Update: conditionalUpdate(key, change, condition) }) };
+  } catch (error) {
+    if (isConditionFailed(error)) return { ok: false, item: error.item };
+    throw error;
+  }
 }
 
 function clause(verb: string, parts: readonly string[]): string[] {
