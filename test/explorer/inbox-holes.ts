@@ -109,7 +109,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     budget: { faults: 1, stalls: 0 },
     tamper: table({
       update: (update) =>
-        setsStatus(update, 'status') && update.ConditionExpression?.includes('#run = :run')
+        update.ConditionExpression?.includes('#run = :run')
           ? withCondition(update, '#status = :IN_PROGRESS AND fence = :fence')
           : update,
     }),
@@ -208,9 +208,14 @@ function claimsWhatIsHeld(update: Update): Update {
     : update;
 }
 
+/** Whether an operator takes the message: the update says who did. */
+function isDecision({ UpdateExpression = '' }: Update): boolean {
+  return /(resolved|discarded)By = /.test(UpdateExpression);
+}
+
 /** An operator's decision under another condition. */
 function settlesIf(condition: string): (update: Update) => Update {
-  return (update) => (setsStatus(update, 'final') ? withCondition(update, condition) : update);
+  return (update) => (isDecision(update) ? withCondition(update, condition) : update);
 }
 
 /** An operator's decision is the row's alone. */
@@ -219,7 +224,7 @@ function pointersStay(real: Table): Table {
     ...real,
     transact: (actions, token) => {
       const [first] = actions;
-      const decides = first?.Update !== undefined && setsStatus(first.Update, 'final');
+      const decides = first?.Update !== undefined && isDecision(first.Update);
       return real.transact(decides ? [first] : actions, token);
     },
   };

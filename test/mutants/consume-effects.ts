@@ -3,7 +3,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 /** The side effects of a message. */
 export const consumeEffectMutants: readonly Mutant[] = [
   ...mutantsOf(
-    'consume/effect-persistence.ts',
+    'store/inbox-effect.ts',
     unit(
       'consumer-effects',
       'consumer-effect-calls',
@@ -24,48 +24,43 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
       {
         rule: 'an effect that may still be running elsewhere is not run',
-        from: 'OR #endsBy < :stopped',
-        to: 'OR #endsBy < :stopped OR attribute_exists(PK)',
+        from: 'OR endsBy < :stopped',
+        to: 'OR endsBy < :stopped OR attribute_exists(PK)',
       },
       {
         rule: 'an effect whose function is stopped is run again',
-        from: 'OR #endsBy < :stopped',
-        to: 'OR (#endsBy < :stopped AND attribute_not_exists(PK))',
+        from: 'OR endsBy < :stopped',
+        to: 'OR (endsBy < :stopped AND attribute_not_exists(PK))',
       },
       {
         rule: 'a function is stopped for certain a clock margin after its end',
-        from: "':stopped': now - CLOCK_SKEW_MS",
-        to: "':stopped': now",
+        from: "':stopped': startedAt - CLOCK_SKEW_MS",
+        to: "':stopped': startedAt",
       },
       {
         rule: 'a message waits for an effect until its function is stopped by every clock',
-        from: 'existing.endsBy + CLOCK_SKEW_MS',
-        to: 'existing.endsBy',
+        from: 'row.endsBy + CLOCK_SKEW_MS',
+        to: 'row.endsBy',
       },
       {
         rule: 'an effect that its handler tries again starts at once',
-        from: '(#fence = :fence AND #run <= :run)',
-        to: '(#fence = :fence AND #run <= :run AND attribute_not_exists(PK))',
+        from: '(fence = :fence AND #run <= :run)',
+        to: '(fence = :fence AND #run <= :run AND attribute_not_exists(PK))',
       },
       {
         rule: 'a start that lands late does not take the place of a later call',
-        from: '(#fence = :fence AND #run <= :run)',
-        to: '(#fence = :fence AND (#run <= :run OR attribute_exists(PK)))',
+        from: '(fence = :fence AND #run <= :run)',
+        to: '(fence = :fence AND (#run <= :run OR attribute_exists(PK)))',
       },
       {
         rule: 'an effect of another claim that may still run is no earlier call of ours',
-        from: '(#fence = :fence AND #run <= :run)',
-        to: '((#fence = :fence OR attribute_exists(PK)) AND #run <= :run)',
+        from: '(fence = :fence AND #run <= :run)',
+        to: '((fence = :fence OR attribute_exists(PK)) AND #run <= :run)',
       },
       {
         rule: 'an effect does not expire while it runs',
-        from: ' REMOVE expiresAt',
+        from: "remove: ['expiresAt'],",
         to: '',
-      },
-      {
-        rule: 'a result that could not be stored is stored again',
-        from: 'attempt >= STORE_TRIES',
-        to: 'attempt >= 1',
       },
       {
         rule: 'an effect is finished only under the fencing token of its claim',
@@ -89,23 +84,22 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
       {
         rule: 'a result whose answer was lost is recognised by its fencing token',
-        from: 'row?.fence === this.#claim.fence && row.run === this.#run',
-        to: 'row?.run === this.#run',
+        from: 'row?.fence === fence && row.run === call.run',
+        to: 'row?.run === call.run',
       },
       {
         rule: 'a result whose answer was lost is recognised by its call',
-        from: 'row?.fence === this.#claim.fence && row.run === this.#run',
-        to: 'row?.fence === this.#claim.fence',
-      },
-      {
-        rule: 'the result of an effect is read strongly consistently',
-        from: 'get(this.#key, { consistent: true })',
-        to: 'get(this.#key)',
-        equivalent: 'Powertools reads it only where a refusal names no record, and each of ours names one.',
+        from: 'row?.fence === fence && row.run === call.run',
+        to: 'row?.fence === fence',
       },
     ],
   ),
-  ...mutantsOf('consume/once.ts', unit('consumer-effects'), [
+  ...mutantsOf('consume/once.ts', unit('consumer-effects', 'consumer-stored-effects'), [
+    {
+      rule: 'a result that could not be stored is stored again',
+      from: 'attempt >= STORE_TRIES',
+      to: 'attempt >= 1',
+    },
     {
       rule: 'an effect is not begun twice at once',
       from: 'if (running.has(name))',
@@ -118,19 +112,19 @@ export const consumeEffectMutants: readonly Mutant[] = [
     },
     {
       rule: 'each call of an effect has a number of its own',
-      from: 'runs += 1;',
-      to: 'runs = 1;',
+      from: 'effects.runs += 1;',
+      to: 'effects.runs = 1;',
       killers: unit('consumer-effect-calls', 'consumer-effects'),
     },
     {
       rule: 'each effect has an idempotency key of its own',
-      from: 'await effect(key)',
-      to: 'await effect(consumer)',
+      from: '${ctx.config.consumer}:${call.claim.message.eventId}:${call.name}',
+      to: '${ctx.config.consumer}',
     },
     {
       rule: 'the effects of earlier attempts expire with their message',
-      from: 'stored?.map(({ name }) => name) ?? [...used]',
-      to: '[...used]',
+      from: 'stored?.map(({ name }) => name) ?? [...asked]',
+      to: '[...asked]',
     },
     {
       rule: 'the effects of a claim that was taken over expire with their message',

@@ -16,37 +16,37 @@ export const consumeHandlerMutants: readonly Mutant[] = [
     [
       {
         rule: 'a message is committed once',
-        from: "if (state.commit.kind !== 'none') throw afterCommit('ctx.commit');",
+        from: "if (run.commit.kind !== 'none') throw afterCommit('ctx.commit');",
         to: '',
       },
       {
         rule: 'a commit that is under way stops a second one',
-        from: "state.commit = { kind: 'running' };",
+        from: "run.commit = { kind: 'running' };",
         to: '',
       },
       {
         rule: 'no effect is run after the commit',
-        from: "if (state.commit.kind !== 'none') throw afterCommit(`ctx.once",
+        from: "if (run.commit.kind !== 'none') throw afterCommit(`ctx.once",
         to: 'if (false) throw afterCommit(`ctx.once',
       },
       {
         rule: 'nothing is committed while an effect may be running elsewhere',
-        from: 'if (state.blocked !== undefined) throw state.blocked;',
+        from: 'if (run.blocked !== undefined) throw run.blocked;',
         to: '',
       },
       {
         rule: 'only a refusal says that nothing was committed',
-        from: "state.commit = refused ? { kind: 'none' }",
-        to: "state.commit = true ? { kind: 'none' }",
+        from: "run.commit = refused ? { kind: 'none' }",
+        to: "run.commit = true ? { kind: 'none' }",
       },
       {
         rule: 'what a handler left behind begins nothing more',
-        from: 'if (!state.ended) return;',
+        from: 'if (!ended) return;',
         to: 'return;',
       },
       {
         rule: 'an outage in an effect counts no attempt',
-        from: 'else if (thrown?.error !== error && isOutage(error)) state.outage = { error };',
+        from: 'else if (thrown?.error !== error && isOutage(error)) run.outage = { error };',
         to: '',
       },
       {
@@ -56,28 +56,28 @@ export const consumeHandlerMutants: readonly Mutant[] = [
       },
       {
         rule: 'an outage in a commit counts no attempt',
-        from: 'if (sent && isOutageOf(actions, config.tableName, error)) state.outage = { error };',
+        from: 'if (sent && isOutageOf(actions, config.tableName, error)) run.outage = { error };',
         to: '',
       },
       {
         rule: 'a handler that waits for the table in a commit when its time is up has been robbed of it',
-        from: 'sent = true; state.waiting += 1;',
+        from: 'sent = true; run.waiting += 1;',
         to: 'sent = true;',
       },
       {
         rule: 'a handler waits for its provider, and not for the table, while its effect runs',
-        from: 'const watched = async (idempotencyKey: string) => { state.waiting -= 1;',
+        from: 'const watched = async (idempotencyKey: string) => { run.waiting -= 1;',
         to: 'const watched = async (idempotencyKey: string) => {',
       },
       {
         rule: 'a handler that waits for the table to start an effect when its time is up has been robbed of it',
-        from: 'state.waiting += 1; try { return await effects.once(name, watched);',
-        to: 'try { return await effects.once(name, watched);',
+        from: 'run.waiting += 1; try { return await runOnce(run.effects, name, watched);',
+        to: 'try { return await runOnce(run.effects, name, watched);',
       },
       {
         rule: 'a handler that waits for the table to store a result when its time is up has been robbed of it',
-        from: 'finally { state.waiting += 1; }',
-        to: 'finally { state.waiting += 0; }',
+        from: 'finally { run.waiting += 1; }',
+        to: 'finally { run.waiting += 0; }',
       },
     ],
   ),
@@ -98,52 +98,52 @@ export const consumeHandlerMutants: readonly Mutant[] = [
     [
       {
         rule: 'a batch is not answered while an effect is running',
-        from: 'await effects.idle(); return',
+        from: 'await effectsIdle(effects); return',
         to: 'return',
       },
       {
         rule: 'a handler that runs out of time says so on its row',
-        from: 'await markOutOfTime(); await effects',
-        to: 'await effects',
+        from: 'await sayOutOfTime(run, robbed);',
+        to: '',
       },
       {
         rule: 'a handler that began late was robbed of its time',
-        from: 'robbed = late || state.waiting > 0;',
-        to: 'robbed = state.waiting > 0;',
+        from: 'robbed = late || run.waiting > 0;',
+        to: 'robbed = run.waiting > 0;',
       },
       {
         rule: 'a handler that waits for the table when its time is up was robbed of its time',
-        from: 'robbed = late || state.waiting > 0;',
+        from: 'robbed = late || run.waiting > 0;',
         to: 'robbed = late;',
       },
       {
         rule: 'a handler that failed in an outage counts no attempt',
-        from: "if (state.outage !== undefined) return { kind: 'outage', error: state.outage.error };",
+        from: "if (outage !== undefined) return { kind: 'outage', error: outage.error };",
         to: '',
       },
       {
         rule: 'a handler that was robbed of its time and cut off counts no attempt',
-        from: "if (robbed) return { kind: 'outage', error: outOfTime(verdict.error) };",
-        to: '',
+        from: "cutOff.robbed ? 'outage' : 'cut-off'",
+        to: "'cut-off'",
       },
       {
         rule: 'a handler that ended because its time was up is counted by another rule than one that failed',
-        from: "cutOff ? { kind: 'cut-off', error: outOfTime(verdict.error) } : verdict",
-        to: 'verdict',
+        from: "cutOff.robbed ? 'outage' : 'cut-off'",
+        to: "cutOff.robbed ? 'outage' : 'threw'",
       },
       {
         rule: 'an outage does not save what its handler calls poison',
-        from: "verdict.kind !== 'threw' || isPoison(verdict.error) || isAlreadyProcessed(verdict.error)",
-        to: "verdict.kind !== 'threw' || isAlreadyProcessed(verdict.error)",
+        from: "end.kind !== 'threw' || isPoison(end.error) || isAlreadyProcessed(end.error)",
+        to: "end.kind !== 'threw' || isAlreadyProcessed(end.error)",
       },
       {
         rule: 'an outage does not undo what its handler calls processed',
-        from: "verdict.kind !== 'threw' || isPoison(verdict.error) || isAlreadyProcessed(verdict.error)",
-        to: "verdict.kind !== 'threw' || isPoison(verdict.error)",
+        from: "end.kind !== 'threw' || isPoison(end.error) || isAlreadyProcessed(end.error)",
+        to: "end.kind !== 'threw' || isPoison(end.error)",
       },
       {
         rule: 'the mark of a handler that ran out of time does not hold up the answer',
-        from: 'await Promise.race([marked, clock.sleep(MARK_MAX_MS, over.signal)]);',
+        from: 'await withDeadline(ctx.clock, MARK_MAX_MS, marked, () => {});',
         to: 'await marked;',
       },
       {
@@ -153,12 +153,12 @@ export const consumeHandlerMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message whose effect may be running elsewhere waits, whatever its handler makes of that',
-        from: "if (state.blocked !== undefined) return { kind: 'blocked', error: state.blocked };",
+        from: "if (blocked !== undefined) return { kind: 'blocked', error: blocked };",
         to: '',
       },
       {
         rule: 'a message is not settled without a commit whose outcome is unknown',
-        from: "state.commit.kind === 'unknown' && end.kind",
+        from: "commit.kind === 'unknown' && end.kind",
         to: 'false && end.kind',
       },
       {
@@ -168,17 +168,17 @@ export const consumeHandlerMutants: readonly Mutant[] = [
       },
       {
         rule: 'a heartbeat renews the lease',
-        from: 'await inbox.renew(claim);',
+        from: 'await renewLease(inbox, claim);',
         to: '',
       },
       {
         rule: 'a heartbeat hides the message',
-        from: 'await queue.changeVisibility(delivery.receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));',
+        from: 'await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));',
         to: '',
       },
       {
         rule: 'a worker that has lost its message is told to stop',
-        from: "if (state.commit.kind === 'none') stop.abort(error);",
+        from: "if (run.commit.kind === 'none') stop.abort(error);",
         to: '',
       },
       {

@@ -28,7 +28,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
       },
       {
         rule: 'poison is rejected also without a claim',
-        from: 'if (isPoison(error)) return rejectUnclaimed(delivery, error);',
+        from: 'if (isPoison(error)) return rejectAsPoison(ctx, delivery, error);',
         to: '',
       },
       {
@@ -45,13 +45,13 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message that is too old is rejected',
-        from: 'return rejectUnclaimed(delivery, poison(TOO_OLD, refusal.why));',
+        from: 'return rejectAsPoison(ctx, delivery, poison(TOO_OLD, refusal.why));',
         to: 'return again(0, poison(TOO_OLD, refusal.why));',
       },
       {
         rule: 'a row whose status is unknown makes its message wait as in an outage',
-        from: "case 'unreadable': return outage(",
-        to: "case 'unreadable': return rejectUnclaimed(",
+        from: "case 'unreadable': return reportOutage(",
+        to: "case 'unreadable': return rejectAsPoison(",
         killers: unit('consumer-crowd'),
       },
     ],
@@ -62,8 +62,8 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
     [
       {
         rule: 'a batch is not kept waiting by a transactional handler',
-        from: 'remainingMs - RESPONSE_MARGIN_MS',
-        to: 'remainingMs + RESPONSE_MARGIN_MS',
+        from: 'given.remainingMs() - RESPONSE_MARGIN_MS',
+        to: 'given.remainingMs() + RESPONSE_MARGIN_MS',
       },
       {
         rule: 'a transactional handler is run again on fresh reads only for conditions and conflicts',
@@ -77,12 +77,12 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
       },
       {
         rule: 'an outage in a run without a claim is one',
-        from: 'if (isOutageOf(actions, config.tableName, error)) return outcomes.outage(delivery, error);',
+        from: 'if (isOutageOf(actions, ctx.config.tableName, error)) return reportOutage(ctx, delivery, error);',
         to: '',
       },
       {
         rule: 'a handler is not run again when there is no time for it',
-        from: '&& deps.remainingMs() > TRY_MIN_MS',
+        from: '&& remainingMs() > TRY_MIN_MS',
         to: '',
       },
       {

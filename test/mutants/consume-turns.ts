@@ -21,13 +21,13 @@ export const consumeTurnMutants: readonly Mutant[] = [
       },
       {
         rule: 'a transactional message that comes again is claimed first',
-        from: 'delivery.receives > 1 || inbox.tooOld(delivery.message)',
-        to: 'inbox.tooOld(delivery.message)',
+        from: 'receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined',
+        to: 'forgottenBecause(inbox, message.eventId) !== undefined',
       },
       {
         rule: 'a transactional message that is too old is claimed first',
-        from: 'delivery.receives > 1 || inbox.tooOld(delivery.message)',
-        to: 'delivery.receives > 1',
+        from: 'receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined',
+        to: 'receives > 1',
       },
       {
         rule: 'a message is claimed as one that runs alone only when it does',
@@ -41,12 +41,12 @@ export const consumeTurnMutants: readonly Mutant[] = [
       },
       {
         rule: 'whoever must leave leaves before a message that may kill the process starts',
-        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome)));',
-        to: 'void Promise.resolve().then(() => Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome))));',
+        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome)));',
+        to: 'void Promise.resolve().then(() => Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome))));',
       },
       {
         rule: 'what makes room is shown again',
-        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome)));',
+        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome)));',
         to: '',
       },
       {
@@ -56,13 +56,13 @@ export const consumeTurnMutants: readonly Mutant[] = [
       },
       {
         rule: 'no message is judged before it is known how long the inbox has kept its rows',
-        from: 'await inbox.open();',
-        to: 'void inbox.open().catch(() => {});',
+        from: 'await openInbox(inbox);',
+        to: 'void openInbox(inbox).catch(() => {});',
       },
       {
         rule: 'a call of our own that fails is an outage',
-        from: 'return outcomes.outage(delivery, error);',
-        to: 'return await outcomes.failedUnclaimed(delivery, error);',
+        from: 'return reportOutage(ctx, delivery, error);',
+        to: 'return await failUnclaimed(ctx, delivery, error);',
         killers: unit('consumer-outages', 'consumer-crowd'),
       },
       {
@@ -75,7 +75,7 @@ export const consumeTurnMutants: readonly Mutant[] = [
   ...mutantsOf('consume/batch-turn.ts', unit('batch-turn'), [
     {
       rule: 'a message of a batch that must run alone is known before any of them runs',
-      from: 'known && (await inbox.isSuspect(delivery.message)) ? suspects : others',
+      from: 'known && (await isSuspect(ctx.inbox, delivery.message)) ? suspects : others',
       to: 'others',
     },
     {
@@ -90,7 +90,7 @@ export const consumeTurnMutants: readonly Mutant[] = [
     },
     {
       rule: 'a message of which nobody knows whether it must run alone waits as in an outage',
-      from: 'later.push({ delivery, outcome: outcomes.outage(delivery, error) });',
+      from: 'later.push({ delivery, outcome: reportOutage(ctx, delivery, error) });',
       to: 'others.push(delivery); void error;',
     },
     {

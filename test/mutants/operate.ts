@@ -72,7 +72,7 @@ export const operateMutants: readonly Mutant[] = [
       to: 'return false;',
     },
   ]),
-  ...mutantsOf('operations/message-operations.ts', unit('message-operations'), [
+  ...mutantsOf('store/inbox-decision.ts', unit('message-operations'), [
     {
       rule: 'a message is resolved only as it was seen: its status',
       from: "'#status = :seenStatus'",
@@ -100,29 +100,31 @@ export const operateMutants: readonly Mutant[] = [
     },
     {
       rule: 'a decision takes a fencing token of its own',
-      from: 'fence = :fence,',
-      to: 'fence = if_not_exists(fence, :fence),',
+      from: 'fence, expiresAt: expiresAt(',
+      to: 'expiresAt: expiresAt(',
     },
     {
       rule: 'the pointer of a rejected message goes when it is resolved or discarded',
-      from: '{ Delete: { Key: { ...rejectedKey(consumer, eventId) } } },',
+      from: '{ Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) } } },',
       to: '',
     },
     {
       rule: 'only a message that is too old is allowed to run',
-      from: '#status = :REJECTED AND #reason = :TOO_OLD',
-      to: '#status = :REJECTED AND (attribute_exists(PK) OR #reason = :TOO_OLD)',
+      from: '#status = :REJECTED AND reason = :TOO_OLD',
+      to: '#status = :REJECTED AND (attribute_exists(PK) OR reason = :TOO_OLD)',
     },
     {
       rule: 'only a rejected message is allowed to run',
-      from: '#status = :REJECTED AND #reason = :TOO_OLD',
-      to: '(attribute_exists(PK) OR #status = :REJECTED) AND #reason = :TOO_OLD',
+      from: '#status = :REJECTED AND reason = :TOO_OLD',
+      to: '(attribute_exists(PK) OR #status = :REJECTED) AND reason = :TOO_OLD',
       equivalent: 'Only a rejected row has a reason: each transition out of REJECTED removes it.',
     },
+  ]),
+  ...mutantsOf('operations/message-operations.ts', unit('message-operations'), [
     {
       rule: 'why a message was not allowed is read strongly consistently',
-      from: 'await deps.table.get(key, { consistent: true })',
-      to: 'await deps.table.get(key)',
+      from: 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));',
+      to: 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId)));',
     },
   ]),
   ...mutantsOf('operations/directory.ts', unit('audit'), [

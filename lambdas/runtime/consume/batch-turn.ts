@@ -1,12 +1,13 @@
 import { isEventId } from '../store/event-id.ts';
-import type { Inbox } from '../store/inbox.ts';
+import { isSuspect } from '../store/inbox-claim.ts';
+import type { ConsumerContext } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
-import { type Outcome, type Outcomes, putBack } from './message-outcome.ts';
+import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from './message-outcome.ts';
 
 /** A message of a batch that is shown again without being tried. */
 interface Later {
   readonly delivery: Delivery;
-  readonly outcome: Outcome & { kind: 'again' };
+  readonly outcome: ShownAgain;
 }
 
 /** Which messages of a batch run now, and which are put back. */
@@ -22,11 +23,7 @@ export interface BatchTurn {
  *
  * Only a message that was received before can be a suspect, so an ordinary batch costs no call.
  */
-export async function batchTurn(
-  inbox: Pick<Inbox, 'isSuspect'>,
-  outcomes: Outcomes,
-  deliveries: readonly Delivery[],
-): Promise<BatchTurn> {
+export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Delivery[]): Promise<BatchTurn> {
   if (deliveries.length <= 1) return { now: deliveries, later: [] };
   const suspects: Delivery[] = [];
   const others: Delivery[] = [];
@@ -35,17 +32,17 @@ export async function batchTurn(
     deliveries.map(async (delivery) => {
       try {
         const known = delivery.receives > 1 && isEventId(delivery.message.eventId);
-        const list = known && (await inbox.isSuspect(delivery.message)) ? suspects : others;
+        const list = known && (await isSuspect(ctx.inbox, delivery.message)) ? suspects : others;
         list.push(delivery);
       } catch (error) {
-        later.push({ delivery, outcome: outcomes.outage(delivery, error) });
+        later.push({ delivery, outcome: reportOutage(ctx, delivery, error) });
       }
     }),
   );
   // The one that has waited longest: with another choice, the wait of each would have no bound.
   const [suspect, ...otherSuspects] = suspects.sort((a, b) => b.receives - a.receives);
   if (suspect === undefined) return { now: others, later };
-  const wait = (delivery: Delivery): Later => ({ delivery, outcome: outcomes.suspect(delivery) });
+  const wait = (delivery: Delivery): Later => ({ delivery, outcome: waitToRunAlone(ctx, delivery) });
   if (others.length > 0 && suspect.receives % 2 === 0)
     return { now: others, later: [...later, ...suspects.map(wait)] };
   const makeRoom = others.map((delivery): Later => ({ delivery, outcome: putBack() }));

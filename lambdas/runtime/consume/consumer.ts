@@ -5,19 +5,26 @@ import { MailroomError } from '../errors.ts';
 import { type Redact, redactingTelemetry } from '../redaction.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { createInbox } from '../store/inbox.ts';
+import { forgottenBecause, openInbox } from '../store/inbox-history.ts';
 import type { Table } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { createOutbox } from '../write/outbox.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
-import { createClaimedRun } from './claimed-run.ts';
+import { claimAndRun } from './claimed-run.ts';
+import type { ConsumerContext } from './consumer-context.ts';
 import { type Delivery, hasMessageId, readDelivery } from './delivery.ts';
-import { createFailedHints } from './failed-hints.ts';
 import type { Handler } from './handler.ts';
 import { type Handlers, handlerOf, refText } from './message.ts';
-import { createOutcomes, type Outcome } from './message-outcome.ts';
+import {
+  failUnclaimed,
+  type MessageOutcome,
+  reportOutage,
+  type ShownAgain,
+  tooLate,
+} from './message-outcome.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
-import { asLeased, createUnclaimedRun } from './transactional-run.ts';
+import { asLeased, runUnclaimed } from './transactional-run.ts';
 
 /** What a consumer's handler is made of. */
 export interface ConsumerDeps {
@@ -75,16 +82,11 @@ const START_MIN_MS = 2_000;
  * ```
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
-  const { config, table, queue, clock = systemClock, random = systemRandomBytes } = deps;
-  const { redact } = deps;
+  const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = redactingTelemetry(deps.telemetry ?? powertoolsTelemetry(config), redact);
   const inbox = createInbox({ ...config, table, clock, random, redact });
   const outbox = createOutbox({ config, table, clock, random, telemetry });
-  const hints = createFailedHints({ ...config, table, clock, telemetry });
-  const outcomes = createOutcomes({ config, clock, random, telemetry, inbox, hints });
-  const parts = { config, table, queue, clock, random, telemetry, inbox, outbox, hints, outcomes };
-  const claimAndRun = createClaimedRun(parts);
-  const runUnclaimed = createUnclaimedRun(parts);
+  const ctx = { config, table, queue, clock, random, telemetry, inbox, outbox };
   const handlers = handlersByEvent(deps.handlers);
 
   return async (event, context) => {
@@ -95,10 +97,10 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     const endsBy = beganAt + context.getRemainingTimeInMillis();
     telemetry.count('MessagesReceived', records.length);
     const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }));
-    const { now, later } = await batchTurn(inbox, outcomes, deliveries);
+    const { now, later } = await batchTurn(ctx, deliveries);
     // What runs may kill the process: the others leave first, for another invocation.
-    await Promise.all(later.map(({ delivery, outcome }) => hide(delivery, outcome)));
-    const ends = await Promise.all(now.map((delivery) => work(delivery, now.length === 1)));
+    await Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome)));
+    const ends = await Promise.all(now.map((delivery) => work(ctx, handlers, delivery, now.length === 1)));
     telemetry.flush();
     // A message that comes twice in a batch is named once.
     const failed = new Set([
@@ -107,53 +109,69 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     ]);
     return { batchItemFailures: [...failed].map((itemIdentifier) => ({ itemIdentifier })) };
   };
+}
 
-  async function work(delivery: Delivery, alone: boolean): Promise<Outcome> {
-    const outcome = await receive(delivery, alone);
-    if (outcome.kind === 'again') await hide(delivery, outcome);
-    return outcome;
+async function work(
+  ctx: ConsumerContext,
+  handlers: Handlers,
+  delivery: Delivery,
+  alone: boolean,
+): Promise<MessageOutcome> {
+  const outcome = await receive(ctx, handlers, delivery, alone);
+  if (outcome.kind === 'again') await hide(ctx, delivery, outcome);
+  return outcome;
+}
+
+/** Everything that happens to one message. It never throws: what fails, fails alone. */
+async function receive(
+  ctx: ConsumerContext,
+  handlers: Handlers,
+  delivery: Delivery,
+  alone: boolean,
+): Promise<MessageOutcome> {
+  const { clock, inbox } = ctx;
+  const { message, receives, endsBy } = delivery;
+  if (endsBy - clock.now() < START_MIN_MS) return tooLate(ctx, delivery);
+  try {
+    await openInbox(inbox);
+    const read = readHandler(ctx, handlers, delivery);
+    if ('problem' in read) return await failUnclaimed(ctx, delivery, read.problem);
+    const { handler, envelope } = read;
+    if (handler.kind === 'leased') return await claimAndRun(ctx, handler, envelope, delivery, alone);
+    // A message that comes again may be one that kills its process: then its attempts must be counted.
+    const claimFirst = receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined;
+    const outcome = claimFirst ? undefined : await runUnclaimed(ctx, handler, envelope, delivery);
+    if (outcome !== undefined) return outcome;
+    // Its first run was, or would have been, without a claim: it is not counted.
+    return await claimAndRun(ctx, asLeased(ctx, handler), envelope, delivery, alone, 1);
+  } catch (error) {
+    return reportOutage(ctx, delivery, error); // handlers are caught where they are run: this was a call of our own
   }
+}
 
-  /** Everything that happens to one message. It never throws: what fails, fails alone. */
-  async function receive(delivery: Delivery, alone: boolean): Promise<Outcome> {
-    if (delivery.endsBy - clock.now() < START_MIN_MS) return outcomes.tooLate(delivery);
-    try {
-      await inbox.open();
-      const read = readHandler(delivery);
-      if ('problem' in read) return await outcomes.failedUnclaimed(delivery, read.problem);
-      const { handler, envelope } = read;
-      if (handler.kind === 'leased') return await claimAndRun(handler, envelope, delivery, alone);
-      // A message that comes again may be one that kills its process: then its attempts must be counted.
-      const claimFirst = delivery.receives > 1 || inbox.tooOld(delivery.message);
-      const outcome = claimFirst ? undefined : await runUnclaimed(handler, envelope, delivery);
-      if (outcome !== undefined) return outcome;
-      // Its first run was, or would have been, without a claim: it is not counted.
-      return await claimAndRun(asLeased(handler, { clock, random }), envelope, delivery, alone, 1);
-    } catch (error) {
-      return outcomes.outage(delivery, error); // handlers are caught where they are run: this was a call of our own
-    }
+function readHandler({ config }: ConsumerContext, handlers: Handlers, { content }: Delivery) {
+  if ('problem' in content) return content;
+  try {
+    return { envelope: content.envelope, handler: handlerOf(handlers, config.consumer, content) };
+  } catch (problem) {
+    return { problem };
   }
+}
 
-  function readHandler({ content }: Delivery) {
-    if ('problem' in content) return content;
-    try {
-      return { envelope: content.envelope, handler: handlerOf(handlers, config.consumer, content) };
-    } catch (problem) {
-      return { problem };
-    }
-  }
-
-  /** Says when SQS shows the message again; where that fails, the queue's visibility timeout says it. */
-  async function hide({ message, receiptHandle }: Delivery, { afterMs }: { afterMs: number }): Promise<void> {
-    const seconds = Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)));
-    try {
-      await queue.changeVisibility(receiptHandle, seconds);
-    } catch (error) {
-      telemetry.log.warn('The visibility of a message could not be changed', {
-        messageId: message.messageId,
-        error: error as Error,
-      });
-    }
+/** Says when SQS shows the message again; where that fails, the queue's visibility timeout says it. */
+async function hide(
+  { queue, telemetry }: ConsumerContext,
+  { message, receiptHandle }: Delivery,
+  { afterMs }: ShownAgain,
+): Promise<void> {
+  const seconds = Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)));
+  try {
+    await queue.changeVisibility(receiptHandle, seconds);
+  } catch (error) {
+    telemetry.log.warn('The visibility of a message could not be changed', {
+      messageId: message.messageId,
+      error: error as Error,
+    });
   }
 }
 

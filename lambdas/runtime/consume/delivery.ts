@@ -1,5 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
-import type { Message } from '../store/inbox-conditions.ts';
+import type { Message } from '../store/inbox.ts';
 import { type DeliveredEvent, readDelivered } from './message.ts';
 
 /** One receive of a message. */

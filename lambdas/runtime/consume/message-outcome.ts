@@ -1,5 +1,3 @@
-import type { Clock } from '../clock.ts';
-import type { ConsumerConfig } from '../config.ts';
 import {
   errorCode,
   errorMessage,
@@ -8,200 +6,203 @@ import {
   isRetryLater,
   MailroomError,
 } from '../errors.ts';
-import { eventIdTime, isEventId, type RandomBytes } from '../store/event-id.ts';
-import type { Inbox } from '../store/inbox.ts';
-import { type Refusal, TOO_OLD } from '../store/inbox-conditions.ts';
+import { eventIdTime, isEventId } from '../store/event-id.ts';
+import type { InboxRefusal } from '../store/inbox.ts';
+import { TOO_OLD } from '../store/inbox-conditions.ts';
+import { rejectUnclaimed } from '../store/inbox-rejection.ts';
 import { fraction } from '../store/retry.ts';
-import type { Telemetry } from '../telemetry.ts';
+import type { ConsumerContext } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
-import type { FailedHints } from './failed-hints.ts';
+import { removeFailedHint } from './failed-hints.ts';
 import { poison } from './message.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
 
 /** What becomes of a message in this invocation. */
-export type Outcome =
-  | { readonly kind: 'done' }
-  /** Failed for SQS: shown again after `afterMs`, or moved to the DLQ when its receives are spent. */
-  | { readonly kind: 'again'; readonly afterMs: number; readonly error: unknown };
+export type MessageOutcome = { readonly kind: 'done' } | ShownAgain;
+
+/** Failed for SQS: shown again after `afterMs`, or moved to the DLQ when its receives are spent. */
+export interface ShownAgain {
+  readonly kind: 'again';
+  readonly afterMs: number;
+  readonly error: unknown;
+}
 
 /** An outcome for SQS: failed, and shown again after `afterMs`. */
-export function again(afterMs: number, error: unknown): Outcome & { kind: 'again' } {
+export function again(afterMs: number, error: unknown): ShownAgain {
   return { kind: 'again', afterMs, error };
 }
 
-/** What the outcomes of one consumer need. */
-export interface OutcomeDeps {
-  readonly config: ConsumerConfig;
-  readonly clock: Clock;
-  readonly random: RandomBytes;
-  readonly telemetry: Telemetry;
-  readonly inbox: Inbox;
-  readonly hints: FailedHints;
+/** Its row says PROCESSED by us. */
+export function reportProcessed(
+  { telemetry, clock }: ConsumerContext,
+  { message }: Delivery,
+): MessageOutcome {
+  telemetry.count('MessagesProcessed');
+  if (isEventId(message.eventId))
+    telemetry.duration('ProcessLatency', clock.now() - eventIdTime(message.eventId));
+  return { kind: 'done' };
 }
 
-/** The outcomes of a message, each with its metric and its log line. */
-export interface Outcomes {
-  /** Its row says PROCESSED by us. */
-  processed(delivery: Delivery): Outcome;
-  /** Its row says REJECTED. It goes by SQS's own route: failed and shown at once, until its receives are spent. */
-  rejected(delivery: Delivery, error: unknown): Outcome;
-  /** It failed, and is shown again after `afterMs`. */
-  comeAgain(delivery: Delivery, afterMs: number, error: unknown): Outcome;
-  /** It failed outside any claim. @throws what the table throws when it cannot be rejected */
-  failedUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome>;
-  /** Mailroom could not reach its table: no attempt counts, and it is shown again once the outage may be over. */
-  outage(delivery: Delivery, error: unknown): Outcome & { kind: 'again' };
-  /** It must run alone and cannot now: shown again at a time that others of its kind do not share. */
-  suspect(delivery: Delivery): Outcome & { kind: 'again' };
-  /** The function has too little time left to begin with it. */
-  tooLate(delivery: Delivery): Outcome & { kind: 'again' };
-  /** It is not ours to work on. */
-  refused(delivery: Delivery, refusal: Refusal): Promise<Outcome>;
-  /** It is not ours any more, and what we wanted to write was refused. */
-  fenceRefused(delivery: Delivery, refusal: Refusal): Promise<Outcome>;
-  /**
-   * The delay before a failed message is shown again: the handler's own where it asked for one. In whole seconds as SQS counts,
-   * so that its row can say when that is.
-   */
-  retryAfterMs(attempt: number, error?: unknown): number;
-  /** Milliseconds until one second after a time, for a message that waits for it. */
-  untilMs(time: number): number;
-  /** Says in the log what failed with this message. */
-  logFailure(what: string, delivery: Delivery, error: unknown): void;
+/** Its row says REJECTED. It goes by SQS's own route: failed and shown at once, until its receives are spent. */
+export function reportRejected(ctx: ConsumerContext, delivery: Delivery, error: unknown): ShownAgain {
+  ctx.telemetry.count('MessagesRejected');
+  logFailure(ctx, 'A message was rejected; it goes to the dead-letter queue', delivery, error);
+  return again(0, error); // the row stops the handler from running again
 }
 
-/** Makes the outcomes of one consumer. */
-export function createOutcomes(deps: OutcomeDeps): Outcomes {
-  const { config, clock, random, telemetry, inbox, hints } = deps;
-
-  function processed({ message }: Delivery): Outcome {
-    telemetry.count('MessagesProcessed');
-    if (isEventId(message.eventId))
-      telemetry.duration('ProcessLatency', clock.now() - eventIdTime(message.eventId));
-    return { kind: 'done' };
-  }
-
-  function rejected(delivery: Delivery, error: unknown): Outcome {
-    telemetry.count('MessagesRejected');
-    logFailure('A message was rejected; it goes to the dead-letter queue', delivery, error);
-    return again(0, error); // the row stops the handler from running again
-  }
-
-  function comeAgain(delivery: Delivery, afterMs: number, error: unknown): Outcome {
-    telemetry.count('MessagesFailed');
-    logFailure('A message failed; it comes again', delivery, error);
-    return again(afterMs, error);
-  }
-
-  async function failedUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome> {
-    if (isPoison(error)) return rejectUnclaimed(delivery, error);
-    return comeAgain(delivery, retryAfterMs(delivery.receives, error), error);
-  }
-
-  function outage(delivery: Delivery, error: unknown) {
-    telemetry.count('TableFailures');
-    logFailure('Mailroom could not reach its table; no attempt of the message is counted', delivery, error);
-    return again(wholeSeconds(outageDelayMs(delivery.receives, fraction(random))), error);
-  }
-
-  async function rejectUnclaimed(delivery: Delivery, error: unknown): Promise<Outcome> {
-    const refusal = await inbox.rejectUnclaimed(delivery.message, error);
-    if (refusal.status !== 'rejected') return refused(delivery, refusal);
-    // Nobody claimed it, so nobody knows whether it had failed; at its first receive it cannot have.
-    if (delivery.receives > 1) await hints.remove(delivery.message.eventId, delivery.endsBy);
-    return rejected(delivery, error);
-  }
-
-  function suspect({ receives }: Delivery) {
-    return again(wholeSeconds(suspectDelayMs(receives, fraction(random))), madeRoom());
-  }
-
-  function tooLate({ receives }: Delivery) {
-    return again(
-      wholeSeconds(outageDelayMs(receives, fraction(random))),
-      new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
-    );
-  }
-
-  async function refused(delivery: Delivery, refusal: Refusal): Promise<Outcome> {
-    switch (refusal.status) {
-      case 'processed':
-        telemetry.count('MessagesDuplicate');
-        return { kind: 'done' };
-      case 'rejected':
-        return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
-      case 'suspect':
-        return suspect(delivery);
-      case 'unreadable':
-        return outage(
-          delivery,
-          new MailroomError(
-            'UNREADABLE_ROW',
-            'The inbox row has a status that this version of Mailroom does not know; it is left alone',
-          ),
-        );
-      case 'leased': {
-        telemetry.count('MessagesLeased');
-        // Once for the rest of the lease; when it is held still, its worker is alive: until the worker is stopped.
-        const until = delivery.receives > 1 ? refusal.endsBy : refusal.until;
-        return again(untilMs(until), new MailroomError('LEASED', 'Another worker holds the message'));
-      }
-      case 'too-old':
-        return rejectUnclaimed(delivery, poison(TOO_OLD, refusal.why));
-    }
-  }
-
-  function fenceRefused(delivery: Delivery, refusal: Refusal): Promise<Outcome> {
-    telemetry.count('FenceRefused');
-    telemetry.log.warn(
-      'A worker finished a message that is not its own any more; nothing of it was written',
-      {
-        eventId: delivery.message.eventId,
-        status: refusal.status,
-      },
-    );
-    return refused(delivery, refusal);
-  }
-
-  function retryAfterMs(attempt: number, error?: unknown): number {
-    if (isRetryLater(error)) return wholeSeconds(error.afterMs);
-    return wholeSeconds(retryDelayMs(attempt, config, fraction(random)));
-  }
-
-  function untilMs(time: number): number {
-    return wholeSeconds(Math.max(0, time - clock.now())) + 1_000;
-  }
-
-  function logFailure(what: string, { message, receives }: Delivery, error: unknown): void {
-    telemetry.log.error(what, {
-      consumer: config.consumer,
-      eventId: message.eventId,
-      eventType: message.type,
-      messageId: message.messageId,
-      receives,
-      error: error as Error,
-    });
-  }
-
-  return {
-    processed,
-    rejected,
-    comeAgain,
-    failedUnclaimed,
-    outage,
-    suspect,
-    tooLate,
-    refused,
-    fenceRefused,
-    retryAfterMs,
-    untilMs,
-    logFailure,
-  };
+/** It failed, and is shown again after `afterMs`. */
+export function reportFailed(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+  afterMs: number,
+  error: unknown,
+): ShownAgain {
+  ctx.telemetry.count('MessagesFailed');
+  logFailure(ctx, 'A message failed; it comes again', delivery, error);
+  return again(afterMs, error);
 }
 
-/** A message that makes room for one that must run alone: shown again at once, for another invocation. */
-export function putBack(): Outcome & { kind: 'again' } {
+/** Mailroom could not reach its table: no attempt counts, and it is shown again once the outage may be over. */
+export function reportOutage(ctx: ConsumerContext, delivery: Delivery, error: unknown): ShownAgain {
+  ctx.telemetry.count('TableFailures');
+  logFailure(
+    ctx,
+    'Mailroom could not reach its table; no attempt of the message is counted',
+    delivery,
+    error,
+  );
+  return again(wholeSeconds(outageDelayMs(delivery.receives, fraction(ctx.random))), error);
+}
+
+/** The function has too little time left to begin with it. */
+export function tooLate({ random }: ConsumerContext, { receives }: Delivery): ShownAgain {
+  return again(
+    wholeSeconds(outageDelayMs(receives, fraction(random))),
+    new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
+  );
+}
+
+/** It must run alone and cannot now: shown again at a time that others of its kind do not share. */
+export function waitToRunAlone({ random }: ConsumerContext, { receives }: Delivery): ShownAgain {
+  return again(wholeSeconds(suspectDelayMs(receives, fraction(random))), madeRoom());
+}
+
+/** It makes room for one that must run alone: shown again at once, for another invocation. */
+export function putBack(): ShownAgain {
   return again(0, madeRoom());
+}
+
+/** Fails a message outside any claim. @throws what the table throws when it cannot be rejected */
+export async function failUnclaimed(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+  error: unknown,
+): Promise<MessageOutcome> {
+  if (isPoison(error)) return rejectAsPoison(ctx, delivery, error);
+  return reportFailed(ctx, delivery, retryAfterMs(ctx, delivery.receives, error), error);
+}
+
+async function rejectAsPoison(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+  error: unknown,
+): Promise<MessageOutcome> {
+  const refusal = await rejectUnclaimed(ctx.inbox, delivery.message, error);
+  if (refusal.status !== 'rejected') return refused(ctx, delivery, refusal);
+  // Nobody claimed it, so nobody knows whether it had failed; at its first receive it cannot have.
+  if (delivery.receives > 1) await removeFailedHint(ctx, delivery.message.eventId, delivery.endsBy);
+  return reportRejected(ctx, delivery, error);
+}
+
+/** It is not ours to work on. */
+export async function refused(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+  refusal: InboxRefusal,
+): Promise<MessageOutcome> {
+  switch (refusal.status) {
+    case 'processed':
+      ctx.telemetry.count('MessagesDuplicate');
+      return { kind: 'done' };
+    case 'rejected':
+      return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
+    case 'suspect':
+      return waitToRunAlone(ctx, delivery);
+    case 'unreadable':
+      return reportOutage(
+        ctx,
+        delivery,
+        new MailroomError(
+          'UNREADABLE_ROW',
+          'The inbox row has a status that this version of Mailroom does not know; it is left alone',
+        ),
+      );
+    case 'leased': {
+      ctx.telemetry.count('MessagesLeased');
+      // Once for the rest of the lease; when it is held still, its worker is alive: until the worker is stopped.
+      const until = delivery.receives > 1 ? refusal.endsBy : refusal.until;
+      return again(untilMs(ctx, until), new MailroomError('LEASED', 'Another worker holds the message'));
+    }
+    case 'too-old':
+      return rejectAsPoison(ctx, delivery, poison(TOO_OLD, refusal.why));
+  }
+}
+
+/** It is not ours any more, and what we wanted to write was refused. */
+export function fenceRefused(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+  refusal: InboxRefusal,
+): Promise<MessageOutcome> {
+  ctx.telemetry.count('FenceRefused');
+  ctx.telemetry.log.warn(
+    'A worker finished a message that is not its own any more; nothing of it was written',
+    {
+      eventId: delivery.message.eventId,
+      status: refusal.status,
+    },
+  );
+  return refused(ctx, delivery, refusal);
+}
+
+/**
+ * The delay before a failed message is shown again: the handler's own where it asked for one. In whole seconds as SQS counts,
+ * so that its row can say when that is.
+ */
+export function retryAfterMs({ config, random }: ConsumerContext, attempt: number, error?: unknown): number {
+  if (isRetryLater(error)) return wholeSeconds(error.afterMs);
+  return wholeSeconds(retryDelayMs(attempt, config, fraction(random)));
+}
+
+/** Milliseconds until one second after a time, for a message that waits for it. */
+export function untilMs({ clock }: ConsumerContext, time: number): number {
+  return wholeSeconds(Math.max(0, time - clock.now())) + 1_000;
+}
+
+/** Says in the log what failed with this message. */
+export function logFailure(
+  { config, telemetry }: ConsumerContext,
+  what: string,
+  { message, receives }: Delivery,
+  error: unknown,
+): void {
+  telemetry.log.error(what, {
+    consumer: config.consumer,
+    eventId: message.eventId,
+    eventType: message.type,
+    messageId: message.messageId,
+    receives,
+    error: error as Error,
+  });
+}
+
+/** The poison of a message that has failed too often. */
+export function attemptsSpent(attempts: number, error: unknown): MailroomError {
+  // Whole: a redaction must see what it looks for in one piece.
+  const last = isErrorWithCode(error, 'UNKNOWN')
+    ? errorMessage(error, Number.POSITIVE_INFINITY)
+    : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
+  return poison('ATTEMPTS_SPENT', `Rejected after ${attempts} attempts. ${last}`);
 }
 
 function madeRoom(): MailroomError {
@@ -213,13 +214,4 @@ function madeRoom(): MailroomError {
 
 function wholeSeconds(ms: number): number {
   return Math.ceil(ms / 1_000) * 1_000;
-}
-
-/** The poison of a message that has failed too often. */
-export function attemptsSpent(attempts: number, error: unknown): MailroomError {
-  // Whole: a redaction must see what it looks for in one piece.
-  const last = isErrorWithCode(error, 'UNKNOWN')
-    ? errorMessage(error, Number.POSITIVE_INFINITY)
-    : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
-  return poison('ATTEMPTS_SPENT', `Rejected after ${attempts} attempts. ${last}`);
 }

@@ -1,29 +1,30 @@
-import type { Clock } from '../clock.ts';
-import type { ConsumerConfig } from '../config.ts';
+import { withDeadline } from '../deadline.ts';
 import { isAlreadyProcessed, isTransactionCancelled, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
-import type { RandomBytes } from '../store/event-id.ts';
-import type { Inbox } from '../store/inbox.ts';
+import { commitUnclaimed } from '../store/inbox-completion.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { TransactAction } from '../store/table.ts';
-import type { Telemetry } from '../telemetry.ts';
-import type { Commit, Outbox } from '../write/outbox.ts';
+import type { Commit } from '../write/outbox.ts';
 import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
+import type { ConsumerContext } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { readEvent } from './message.ts';
-import type { Outcome, Outcomes } from './message-outcome.ts';
+import {
+  failUnclaimed,
+  type MessageOutcome,
+  refused,
+  reportOutage,
+  reportProcessed,
+} from './message-outcome.ts';
 import { isOutageOf } from './outage.ts';
 
-/** What running transactional handlers without a claim needs. */
-export interface UnclaimedRunDeps extends FreshReadDeps {
-  readonly config: Pick<ConsumerConfig, 'tableName'>;
-  readonly telemetry: Telemetry;
-  readonly inbox: Inbox;
-  readonly outbox: Outbox;
-  readonly outcomes: Outcomes;
-}
+/** How often a transactional handler is run at once while its conditions are refused. */
+const CONDITION_TRIES = 4;
+
+/** With less time than this left, it is not run at once again. */
+const TRY_MIN_MS = 2_000;
 
 /**
  * Runs a transactional handler without a claim. It only reads and returns; its writes and the inbox row are one
@@ -32,93 +33,73 @@ export interface UnclaimedRunDeps extends FreshReadDeps {
  * @returns `undefined` when there is one, and the message has to be claimed
  * @throws what the table throws when its message cannot be rejected
  */
-export type UnclaimedRun = (
+export async function runUnclaimed(
+  ctx: ConsumerContext,
   handler: TransactionalHandler,
   envelope: Envelope,
   delivery: Delivery,
-) => Promise<Outcome | undefined>;
-
-/** How often a transactional handler is run at once while its conditions are refused. */
-const CONDITION_TRIES = 4;
-
-/** With less time than this left, it is not run at once again. */
-const TRY_MIN_MS = 2_000;
-
-/** What running a handler again on fresh reads needs. */
-interface FreshReadDeps {
-  readonly clock: Clock;
-  readonly random: RandomBytes;
+): Promise<MessageOutcome | undefined> {
+  const { receives, endsBy } = delivery;
+  const remainingMs = () => Math.max(0, endsBy - ctx.clock.now());
+  try {
+    const event = await readEvent(handler.definition, envelope);
+    const given = { attempt: receives, remainingMs };
+    return await onFreshReads(ctx, remainingMs, async () =>
+      commit(ctx, delivery, await actionsOf(ctx, handler, event, given)),
+    );
+  } catch (error) {
+    if (isAlreadyProcessed(error)) return commit(ctx, delivery, []);
+    return failUnclaimed(ctx, delivery, error);
+  }
 }
 
-/** Makes the unclaimed run of one consumer. */
-export function createUnclaimedRun(deps: UnclaimedRunDeps): UnclaimedRun {
-  const { config, clock, random, telemetry, inbox, outbox, outcomes } = deps;
-
-  return async (handler, envelope, delivery) => {
-    const { message, receives, endsBy } = delivery;
-    const commit = async (actions: readonly TransactAction[]) => {
-      try {
-        const refusal = await inbox.commitUnclaimed(message, actions, receives);
-        if (refusal === undefined) {
-          telemetry.count('EventsCommitted', eventCount(actions));
-          return outcomes.processed(delivery);
-        }
-        return refusal.status === 'open' ? undefined : await outcomes.refused(delivery, refusal);
-      } catch (error) {
-        if (isOutageOf(actions, config.tableName, error)) return outcomes.outage(delivery, error);
-        throw error;
-      }
-    };
-    const remainingMs = () => Math.max(0, endsBy - clock.now());
-    try {
-      const event = await readEvent(handler.definition, envelope);
-      return await onFreshReads({ clock, random, remainingMs }, async () =>
-        commit(await actionsOf(handler, event, { attempt: receives, remainingMs })),
-      );
-    } catch (error) {
-      if (isAlreadyProcessed(error)) return commit([]);
-      return outcomes.failedUnclaimed(delivery, error);
+async function commit(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+  actions: readonly TransactAction[],
+): Promise<MessageOutcome | undefined> {
+  try {
+    const refusal = await commitUnclaimed(ctx.inbox, delivery.message, actions, delivery.receives);
+    if (refusal === undefined) {
+      ctx.telemetry.count('EventsCommitted', eventCount(actions));
+      return reportProcessed(ctx, delivery);
     }
-  };
-
-  async function actionsOf(
-    handler: TransactionalHandler,
-    event: Envelope,
-    ctx: TransactionalContext,
-  ): Promise<TransactAction[]> {
-    const { writes = [], events = [] } = await inTime(ctx.remainingMs(), commitOf(handler, event, ctx));
-    const actions = [...writes, ...(await outbox.entries(events, event))];
-    // The inbox row, and the pointer of a rejected message that is let in again.
-    checkTransaction(actions, clock.now(), 2);
-    return actions;
+    return refusal.status === 'open' ? undefined : await refused(ctx, delivery, refusal);
+  } catch (error) {
+    if (isOutageOf(actions, ctx.config.tableName, error)) return reportOutage(ctx, delivery, error);
+    throw error;
   }
+}
 
-  /** Gives up waiting when the function's time is nearly up: the batch must be answered. */
-  async function inTime<T>(remainingMs: number, work: Promise<T>): Promise<T> {
-    const over = new AbortController();
-    const timeIsUp = clock.sleep(remainingMs - RESPONSE_MARGIN_MS, over.signal).then((): never => {
-      throw outOfTime();
-    });
-    timeIsUp.catch(() => {}); // also when the work has won
-    try {
-      return await Promise.race([work, timeIsUp]);
-    } finally {
-      over.abort();
-    }
-  }
+/** What the handler wants to be written. It is not waited for when the function's time is nearly up: the batch must be answered. */
+async function actionsOf(
+  { clock, outbox }: ConsumerContext,
+  handler: TransactionalHandler,
+  event: Envelope,
+  given: TransactionalContext,
+): Promise<TransactAction[]> {
+  const waitMs = given.remainingMs() - RESPONSE_MARGIN_MS;
+  const wanted = await withDeadline(clock, waitMs, commitOf(handler, event, given), (): never => {
+    throw outOfTime();
+  });
+  const { writes = [], events = [] } = wanted;
+  const actions = [...writes, ...(await outbox.entries(events, event))];
+  // The inbox row, and the pointer of a rejected message that is let in again.
+  checkTransaction(actions, clock.now(), 2);
+  return actions;
 }
 
 /**
  * The handler as one that works under a claim. So it is run when its message comes again: a message that kills its
  * process leaves no trace without a claim, would never count an attempt, and would take its batch along.
  */
-export function asLeased(handler: TransactionalHandler, deps: FreshReadDeps): LeasedHandler {
+export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): LeasedHandler {
   return {
     kind: 'leased',
     definition: handler.definition,
-    handle: async (event: Envelope, ctx) => {
-      await onFreshReads({ ...deps, remainingMs: ctx.remainingMs }, async () =>
-        ctx.commit(await commitOf(handler, event, ctx)),
+    handle: async (event: Envelope, given) => {
+      await onFreshReads(ctx, given.remainingMs, async () =>
+        given.commit(await commitOf(handler, event, given)),
       );
     },
   };
@@ -131,16 +112,17 @@ export function asLeased(handler: TransactionalHandler, deps: FreshReadDeps): Le
  * @throws what the last try threw
  */
 async function onFreshReads<T>(
-  deps: FreshReadDeps & { readonly remainingMs: () => number },
+  { clock, random }: ConsumerContext,
+  remainingMs: () => number,
   work: () => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      const again = isConditionRefused(error) && attempt < CONDITION_TRIES && deps.remainingMs() > TRY_MIN_MS;
+      const again = isConditionRefused(error) && attempt < CONDITION_TRIES && remainingMs() > TRY_MIN_MS;
       if (!again) throw error;
-      await deps.clock.sleep(backoffMs(attempt, 20, 500, deps.random));
+      await clock.sleep(backoffMs(attempt, 20, 500, random));
     }
   }
 }
@@ -149,14 +131,14 @@ async function onFreshReads<T>(
 async function commitOf(
   handler: TransactionalHandler,
   event: Envelope,
-  ctx: TransactionalContext,
+  given: TransactionalContext,
 ): Promise<Commit> {
-  const commit: unknown = await handler.handle(event as never, ctx);
-  const isList = Array.isArray(commit);
-  if (typeof commit === 'object' && commit !== null && !isList) return commit;
+  const wanted: unknown = await handler.handle(event as never, given);
+  const isList = Array.isArray(wanted);
+  if (typeof wanted === 'object' && wanted !== null && !isList) return wanted;
   throw new MailroomError(
     'NO_COMMIT',
-    `The handler of ${event.type} returned ${isList ? 'a list' : typeof commit}; it must return { writes, events }, or {} to write nothing`,
+    `The handler of ${event.type} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing`,
   );
 }
 

@@ -1,12 +1,18 @@
-import { systemClock } from '../clock.ts';
+import { CLOCK_SKEW_MS, systemClock } from '../clock.ts';
 import { MailroomError } from '../errors.ts';
 import { eventIdTime, mintToken, systemRandomBytes } from '../store/event-id.ts';
 import { TOO_OLD } from '../store/inbox-conditions.ts';
+import {
+  allowMessage,
+  asSeen,
+  decideMessage,
+  type FinalDecision,
+  NOT_FINAL,
+} from '../store/inbox-decision.ts';
 import { inboxState } from '../store/inbox-state.ts';
-import { expiresAt, type InboxRow, inboxKey, rejectedKey, SCHEMA } from '../store/rows.ts';
+import { type InboxRow, inboxKey } from '../store/rows.ts';
 import { isUnreadable, readable, readInboxRow } from '../store/stored-rows.ts';
-import type { Item, TransactAction } from '../store/table.ts';
-import { happens, type Note, type OperationDeps } from './operations.ts';
+import type { Note, OperationDeps } from './operations.ts';
 
 /** Says which message is meant, who decided about it, and why. */
 export interface MessageNote extends Note {
@@ -50,11 +56,7 @@ export type Decision =
  */
 export async function resolveMessage(deps: OperationDeps, resolution: Resolution): Promise<Decision> {
   if (!resolution.eventId.startsWith('unreadable-')) eventIdTime(resolution.eventId); // refuses what is none
-  return decide(deps, resolution, {
-    status: 'PROCESSED',
-    set: 'processedAt = :now, resolvedBy = :by, resolvedReason = :reason',
-    decided: { status: 'resolved' },
-  });
+  return decide(deps, resolution, 'PROCESSED');
 }
 
 /**
@@ -68,24 +70,7 @@ export async function discardMessage(
   deps: OperationDeps,
   discard: Omit<Resolution, 'force'>,
 ): Promise<Decision> {
-  return decide(deps, discard, {
-    status: 'DISCARDED',
-    set: 'discardedAt = :now, discardedBy = :by, discardedReason = :reason',
-    decided: { status: 'discarded' },
-  });
-}
-
-/** A final status, what is stored with it, and the decision that it stands for. */
-interface FinalStatus {
-  readonly status: 'PROCESSED' | 'DISCARDED';
-  readonly set: string;
-  readonly decided: Decision;
-}
-
-/** A condition on the inbox row, and the values in it. */
-interface Condition {
-  readonly condition: string;
-  readonly values: Item;
+  return decide(deps, discard, 'DISCARDED');
 }
 
 /** How often a message is looked at whose row changes between the look and the write. */
@@ -107,20 +92,24 @@ const LEASE_MAX_MS = 15 * 60_000;
  * 2. At the write the row is the one that was seen: its status, its fence and its lease. A claim, a takeover or a renewal in
  *    between wins, and the message is looked at again. A lease that was over at the look is over at the write.
  */
-async function decide(deps: OperationDeps, resolution: Resolution, final: FinalStatus): Promise<Decision> {
+async function decide(
+  deps: OperationDeps,
+  { force = false, ...resolution }: Resolution,
+  status: FinalDecision['status'],
+): Promise<Decision> {
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
-  const fence = mintToken(random);
-  const end = (condition: Condition) =>
-    happens(deps, ending(resolution, final, fence, condition, clock.now()));
-  if (resolution.force === true && (await end(NOT_FINAL))) return final.decided;
+  const { consumer, eventId } = resolution;
+  const inbox = { table, clock, random, consumer };
+  const decision = { ...resolution, status, fence: mintToken(random) };
+  const decided = { status: status === 'PROCESSED' ? 'resolved' : 'discarded' } as const;
+  if (force && (await decideMessage(inbox, decision, NOT_FINAL))) return decided;
   for (let looks = 0; looks < LOOKS; looks += 1) {
-    const key = inboxKey(resolution.consumer, resolution.eventId);
-    const row = readInboxRow(await table.get(key, { consistent: true }));
-    const state = inboxState(row, await judgedAt(deps, readable(row)));
+    const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
+    const state = inboxState(row, await judgedAt(deps, readable(row)), CLOCK_SKEW_MS);
     if (state.is === 'unreadable') return { status: 'unreadable', problem: state.problem };
     if (state.is === 'leased') return { status: 'leased', until: state.until };
     if (state.is === 'processed' || state.is === 'discarded') return { status: state.is };
-    if (await end(asSeen(readable(row)))) return final.decided;
+    if (await decideMessage(inbox, decision, asSeen(readable(row)))) return decided;
   }
   return { status: 'leased', until: clock.now() }; // it changes hands all the time
 }
@@ -138,67 +127,6 @@ async function judgedAt(deps: OperationDeps, row: InboxRow | undefined): Promise
   return Number.POSITIVE_INFINITY;
 }
 
-/** Whoever holds it, unless it is final, or a newer version wrote it. */
-const NOT_FINAL: Condition = {
-  condition:
-    'attribute_not_exists(PK) OR ' +
-    '((attribute_not_exists(#schema) OR #schema <= :schema) AND NOT (#status IN (:PROCESSED, :DISCARDED)))',
-  values: { ':PROCESSED': 'PROCESSED', ':DISCARDED': 'DISCARDED' },
-};
-
-/** The row is still the one that was seen. */
-function asSeen(row: InboxRow | undefined): Condition {
-  if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };
-  const { status, fence, leaseUntil } = row;
-  return {
-    condition: [
-      '#status = :seenStatus',
-      fence === '' ? 'attribute_not_exists(fence)' : 'fence = :seenFence',
-      leaseUntil === undefined ? 'attribute_not_exists(leaseUntil)' : 'leaseUntil = :seenLeaseUntil',
-    ].join(' AND '),
-    values: {
-      ':seenStatus': status,
-      ...(fence === '' ? {} : { ':seenFence': fence }),
-      ...(leaseUntil === undefined ? {} : { ':seenLeaseUntil': leaseUntil }),
-    },
-  };
-}
-
-/** The transaction that sets a final status, with a fence of its own, and takes the REJECTED pointer out. */
-function ending(
-  { consumer, eventId, by, reason, inboxRetentionDays }: Resolution,
-  final: FinalStatus,
-  fence: string,
-  { condition, values }: Condition,
-  now: number,
-): TransactAction[] {
-  return [
-    {
-      Update: {
-        Key: { ...inboxKey(consumer, eventId) },
-        UpdateExpression:
-          `SET #status = :final, #schema = :schema, fence = :fence, expiresAt = :expiresAt, ${final.set}, ` +
-          'attempts = if_not_exists(attempts, :none) ' +
-          'REMOVE leaseUntil, endsBy, retryAt, reason, rejectedAt, unfinished, outOfTime',
-        ConditionExpression: condition,
-        ExpressionAttributeNames: { '#status': 'status', '#schema': 'schema' },
-        ExpressionAttributeValues: {
-          ...values,
-          ':final': final.status,
-          ':schema': SCHEMA,
-          ':fence': fence,
-          ':now': now,
-          ':expiresAt': expiresAt(now, inboxRetentionDays),
-          ':none': 0,
-          ':by': by,
-          ':reason': reason,
-        },
-      },
-    },
-    { Delete: { Key: { ...rejectedKey(consumer, eventId) } } },
-  ];
-}
-
 /**
  * Lets a message run that was rejected because its event is older than the inbox retention: its row may have expired, so
  * only somebody who knows that it was not processed can say so. It runs when it is redriven.
@@ -206,29 +134,10 @@ function ending(
  * @throws `NOT_TOO_OLD` when it was not rejected for that: nothing was changed
  */
 export async function allowTooOld(deps: OperationDeps, note: MessageNote): Promise<void> {
-  const { clock = systemClock } = deps;
-  const { consumer, eventId, by, reason } = note;
-  const key = inboxKey(consumer, eventId);
-  const happened = await happens(deps, [
-    {
-      Update: {
-        Key: { ...key },
-        UpdateExpression: 'SET runAnyway = :true, allowedBy = :by, allowedAt = :now, allowedReason = :reason',
-        ConditionExpression: '#status = :REJECTED AND #reason = :TOO_OLD',
-        ExpressionAttributeNames: { '#status': 'status', '#reason': 'reason' },
-        ExpressionAttributeValues: {
-          ':true': true,
-          ':REJECTED': 'REJECTED',
-          ':TOO_OLD': TOO_OLD,
-          ':by': by,
-          ':now': clock.now(),
-          ':reason': reason,
-        },
-      },
-    },
-  ]);
-  if (happened) return;
-  const row = readInboxRow(await deps.table.get(key, { consistent: true }));
+  const { table, clock = systemClock, random = systemRandomBytes } = deps;
+  const { consumer, eventId } = note;
+  if (await allowMessage({ table, clock, random, consumer }, note)) return;
+  const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
   const found =
     row === undefined
       ? 'has no row'

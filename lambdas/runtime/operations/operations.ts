@@ -189,7 +189,7 @@ export async function markResent(deps: OperationDeps, eventId: string): Promise<
 }
 
 /** Makes a transaction whose first action carries the condition. Returns whether it happened. */
-export async function happens(deps: OperationDeps, actions: readonly TransactAction[]): Promise<boolean> {
+async function happens(deps: OperationDeps, actions: readonly TransactAction[]): Promise<boolean> {
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
   try {
     await transactWithRetry({ table, clock, random }, actions);

@@ -1,171 +1,153 @@
-import { type CancellationReason, fingerprint, isConditionFailed, MailroomError } from '../errors.ts';
+import { fingerprint, MailroomError } from '../errors.ts';
 import { mintToken } from './event-id.ts';
-import type { Inbox } from './inbox.ts';
-import {
-  ALONE_FROM,
-  type Condition,
-  type Conditions,
-  isOurs,
-  type Message,
-  mustRunAlone,
-  rowOf,
-  unfinishedOf,
-  type Verdict,
-} from './inbox-conditions.ts';
-import type { InboxDeps, InboxRows, RowUpdate } from './inbox-row.ts';
-import { asRow, type InboxRow, SCHEMA } from './rows.ts';
+import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
+import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';
+import { ALONE_FROM, abandoned, claimable, readmissible } from './inbox-conditions.ts';
+import { transactRow, writeRow } from './inbox-writes.ts';
+import type { RowChange, Written } from './row-update.ts';
+import { asRow, type InboxRow, inboxKey, rejectedKey, SCHEMA } from './rows.ts';
 import type { Item } from './table.ts';
 
-/** Makes the claim: no row, FAILED, PROCESSING under a lease that has passed, or REJECTED and redriven -> PROCESSING. */
-export function createClaiming(
-  deps: InboxDeps,
-  rows: InboxRows,
-  { claimable, abandoned, readmissible, judge, refusalOf }: Conditions,
-): Pick<Inbox, 'claim' | 'isSuspect'> {
-  const { table, clock, random, consumer } = deps;
-
-  const claim: Inbox['claim'] = async (message, { endsBy, firstReceive, alone }) => {
-    const fence = mintToken(random);
-    const now = clock.now();
-    const leaseUntil = Math.min(now + deps.leaseMs, endsBy);
-    const granted = (item: Item, takenOver = false): Verdict => ({
-      status: 'claimed',
-      claim: {
-        message,
-        attempt: attemptsOf(item),
-        fence,
-        leaseUntil,
-        endsBy,
-        takenOver,
-        unfinished: unfinishedOf(asRow(item)),
-        lastError: item.lastError as string | undefined,
-      },
-    });
-    const held: RowUpdate = {
-      UpdateExpression:
-        'SET #status = :PROCESSING, #schema = :schema, fence = :fence, leaseUntil = :leaseUntil, endsBy = :endsBy, ' +
-        'claimedAt = :claimedAt, #type = :type',
-      ExpressionAttributeNames: { '#status': 'status', '#schema': 'schema', '#type': 'type' },
-      ExpressionAttributeValues: {
-        ':PROCESSING': 'PROCESSING',
-        ':schema': SCHEMA,
-        ':fence': fence,
-        ':leaseUntil': leaseUntil,
-        ':endsBy': endsBy,
-        ':claimedAt': now,
-        ':type': message.type ?? 'unknown',
-      },
-    };
-
-    const refusedBy = await write(
-      message,
-      firstReceive
-        ? and(held, ', attempts = :one REMOVE retryAt, unfinished', { ':one': 1 })
-        : and(held, ', attempts = if_not_exists(attempts, :zero) + :one REMOVE retryAt', {
-            ':one': 1,
-            ':zero': 0,
-          }),
-      claimable(message, alone || firstReceive),
-    );
-    if (refusedBy.written !== undefined) return granted(refusedBy.written);
-    const row = rowOf(refusedBy.item);
-    if (isOurs(row, fence)) return granted(refusedBy.item ?? {}); // the answer to our claim was lost
-    const meaning = row === undefined ? undefined : judge(message, row).status;
-    if (row !== undefined && meaning === 'abandoned') {
-      if (!firstReceive && !alone && mustRunAlone(row)) return { status: 'suspect' };
-      const taken = await write(message, takeover(held, row, firstReceive), abandoned(message, row));
-      if (taken.written !== undefined) return granted(taken.written, true);
-      if (isOurs(rowOf(taken.item), fence)) return granted(taken.item ?? {}, true);
-      return refusalOf(message, taken.item);
-    }
-    if (row !== undefined && meaning === 'readmit') {
-      const refused = await readmit(message, row, and(held, READMITTED, { ':one': 1 }));
-      if (refused === undefined) return granted({ attempts: 1, lastError: row.lastError });
-      if (isOurs(rowOf(refused.item), fence)) return granted(refused.item ?? {});
-      return refusalOf(message, refused.item);
-    }
-    return refusalOf(message, refusedBy.item);
-  };
-
+/** How a message is claimed. */
+export interface ClaimOptions {
+  /** Whether no other message runs in this invocation: one whose last claims ended without a result is `suspect` otherwise. */
+  readonly alone: boolean;
+  /** When the function is stopped, epoch milliseconds. */
+  readonly endsBy: number;
   /**
-   * Of a claim that ended without a result, only one that ran alone counts as an attempt: its message had the process and all
-   * the time of the function to itself. The attempt of any other is made again under the same number.
+   * Whether this is the first run of this message that counts: its attempts begin at 1, also where a dead letter that comes back
+   * was never rejected.
    */
-  function takeover(held: RowUpdate, row: InboxRow, firstReceive: boolean): RowUpdate {
-    const unfinished = unfinishedOf(row);
-    const counted = unfinished >= ALONE_FROM ? 1 : 0;
-    const died = new MailroomError('FUNCTION_DIED', FUNCTION_DIED);
-    return and(
-      held,
-      `, attempts = :attempts, unfinished = :unfinished${row.outOfTime ? '' : ', lastError = :lastError, fingerprint = :fingerprint'}` +
-        ' REMOVE outOfTime, retryAt',
-      {
-        ':attempts': firstReceive ? 1 : Math.max(1, attemptsOf({ ...row })) + counted,
-        ':unfinished': firstReceive ? 1 : unfinished + 1,
-        ...(row.outOfTime
-          ? {}
-          : { ':lastError': died.message, ':fingerprint': `${consumer} ${fingerprint(died)}` }),
-      },
-    );
-  }
+  readonly firstReceive: boolean;
+}
 
-  async function write(message: Message, update: RowUpdate, { condition, values }: Condition) {
-    try {
-      const written = await table.write({
-        Update: {
-          ...update,
-          Key: { ...rows.keyOf(message) },
-          ConditionExpression: condition,
-          ExpressionAttributeValues: { ...update.ExpressionAttributeValues, ...values },
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        },
-      });
-      return { written: written ?? {} };
-    } catch (error) {
-      if (isConditionFailed(error)) return { item: error.item };
-      throw error;
-    }
-  }
+/** What the inbox says to a claim. */
+export type ClaimResult = { readonly status: 'claimed'; readonly claim: Claim } | InboxRefusal;
 
-  /** REJECTED -> PROCESSING, and the pointer out, in one transaction. Returns the reason of a refusal. */
-  async function readmit(
-    message: Message,
-    row: InboxRow,
-    update: RowUpdate,
-  ): Promise<CancellationReason | undefined> {
-    const { condition, values } = readmissible(message, row);
-    return rows.transact(message, { ...update, ConditionExpression: condition }, values, [
-      { Delete: { Key: { ...rows.pointerKeyOf(message) } } },
-    ]);
-  }
+/** A claim that is being tried. */
+interface Wanted extends ClaimOptions {
+  readonly message: Message;
+  readonly fence: string;
+  readonly leaseUntil: number;
+  readonly claimedAt: number;
+}
 
-  const isSuspect: Inbox['isSuspect'] = async (message) => {
-    const row = rowOf(await table.get(rows.keyOf(message), { consistent: true }));
-    if (row === undefined || !mustRunAlone(row)) return false;
-    const { status } = judge(message, row);
-    return status === 'open' || status === 'abandoned';
+/** No row, FAILED, PROCESSING under a lease that has passed, or REJECTED and redriven -> PROCESSING. */
+export async function claimMessage(
+  inbox: InboxContext,
+  message: Message,
+  options: ClaimOptions,
+): Promise<ClaimResult> {
+  const { alone, endsBy, firstReceive } = options;
+  const claimedAt = inbox.clock.now();
+  const leaseUntil = Math.min(claimedAt + inbox.leaseMs, endsBy);
+  const wanted = { ...options, message, fence: mintToken(inbox.random), leaseUntil, claimedAt };
+  const change: RowChange = firstReceive
+    ? {
+        set: held(wanted),
+        computed: { attempts: ':one' },
+        values: { ':one': 1 },
+        remove: ['retryAt', 'unfinished'],
+      }
+    : {
+        set: held(wanted),
+        computed: { attempts: 'if_not_exists(attempts, :zero) + :one' },
+        values: { ':zero': 0, ':one': 1 },
+        remove: ['retryAt'],
+      };
+  const claimed = await writeRow(
+    inbox,
+    message.eventId,
+    change,
+    claimable(inbox, message, alone || firstReceive),
+  );
+  if (isGranted(claimed, wanted)) return granted(wanted, claimed.item);
+  const row = rowOf(claimed.item);
+  if (row === undefined) return refusalOf(inbox, message, undefined);
+  const { status } = admissionOf(inbox, message, row);
+  if (status === 'abandoned') return takeOver(inbox, wanted, row);
+  if (status === 'readmit') return readmit(inbox, wanted, row);
+  return refusalOf(inbox, message, claimed.item);
+}
+
+/**
+ * PROCESSING under a lease that has passed -> PROCESSING. Of a claim that ended without a result, only one that ran alone counts
+ * as an attempt: its message had the process and all the time of the function to itself. The attempt of any other is made again
+ * under the same number.
+ */
+async function takeOver(inbox: InboxContext, wanted: Wanted, row: InboxRow): Promise<ClaimResult> {
+  const { message, firstReceive, alone } = wanted;
+  if (!firstReceive && !alone && mustRunAlone(row)) return { status: 'suspect' };
+  const { unfinished = 0 } = row;
+  const counted = unfinished >= ALONE_FROM ? 1 : 0;
+  const died = new MailroomError('FUNCTION_DIED', FUNCTION_DIED);
+  const cause = { lastError: died.message, fingerprint: `${inbox.consumer} ${fingerprint(died)}` };
+  const change: RowChange = {
+    set: {
+      ...held(wanted),
+      attempts: firstReceive ? 1 : Math.max(1, attemptsOf(row)) + counted,
+      unfinished: firstReceive ? 1 : unfinished + 1,
+      ...(row.outOfTime ? {} : cause),
+    },
+    remove: ['outOfTime', 'retryAt'],
   };
+  const taken = await writeRow(inbox, message.eventId, change, abandoned(inbox, message, row));
+  if (isGranted(taken, wanted)) return granted(wanted, taken.item, true);
+  return refusalOf(inbox, message, taken.item);
+}
 
-  return { claim, isSuspect };
+/** REJECTED and redriven -> PROCESSING, with all of its attempts again, and the pointer out, in one transaction. */
+async function readmit(inbox: InboxContext, wanted: Wanted, row: InboxRow): Promise<ClaimResult> {
+  const { message } = wanted;
+  const change: RowChange = {
+    set: held(wanted),
+    computed: { attempts: ':one' },
+    values: { ':one': 1 },
+    remove: ['reason', 'rejectedAt', 'unfinished', 'outOfTime'],
+  };
+  const readmitted = await transactRow(inbox, message.eventId, change, readmissible(message, row), [
+    { Delete: { Key: { ...rejectedKey(inbox.consumer, message.eventId) } } },
+  ]);
+  if (isGranted(readmitted, wanted)) return granted(wanted, { attempts: 1, lastError: row.lastError });
+  return refusalOf(inbox, message, readmitted.item);
+}
+
+/** Whether nobody holds the message and it must run alone, because its last claims ended without a result. */
+export async function isSuspect(inbox: InboxContext, message: Message): Promise<boolean> {
+  const key = inboxKey(inbox.consumer, message.eventId);
+  const row = rowOf(await inbox.table.get(key, { consistent: true }));
+  if (row === undefined || !mustRunAlone(row)) return false;
+  const { status } = admissionOf(inbox, message, row);
+  return status === 'open' || status === 'abandoned';
 }
 
 /** Why a claim ended without a result, where its worker could not say it. */
 const FUNCTION_DIED =
   'The function ended before its handler did: it crashed, ran out of memory, or was stopped at its timeout';
 
-/** What a redriven message leaves behind. */
-const READMITTED = ', attempts = :one REMOVE reason, rejectedAt, unfinished, outOfTime';
+/** What every claim sets. */
+function held({ message, fence, leaseUntil, endsBy, claimedAt }: Wanted) {
+  const type = message.type ?? 'unknown';
+  return { status: 'PROCESSING', schema: SCHEMA, fence, leaseUntil, endsBy, claimedAt, type };
+}
 
-/** The same update, and more. */
-function and(update: RowUpdate, more: string, values: Item): RowUpdate {
+/** Whether the claim is ours: it was written now, or before by a try whose answer was lost. */
+function isGranted({ ok, item }: Written, { fence }: Wanted): boolean {
+  return ok || isOurs(rowOf(item), fence);
+}
+
+function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
+  const { message, fence, leaseUntil, endsBy } = wanted;
+  const row = asRow<InboxRow>(item);
+  const { unfinished = 0, lastError } = row;
+  const attempt = attemptsOf(row);
   return {
-    ...update,
-    UpdateExpression: `${update.UpdateExpression}${more}`,
-    ExpressionAttributeValues: { ...update.ExpressionAttributeValues, ...values },
+    status: 'claimed',
+    claim: { message, attempt, fence, leaseUntil, endsBy, takenOver, unfinished, lastError },
   };
 }
 
 /** A row's attempts; 0 where they cannot be read. */
-function attemptsOf({ attempts }: Item): number {
-  return Number.isSafeInteger(attempts) ? Number(attempts) : 0;
+function attemptsOf({ attempts }: InboxRow): number {
+  return Number.isSafeInteger(attempts) ? attempts : 0;
 }

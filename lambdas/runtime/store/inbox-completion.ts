@@ -1,100 +1,103 @@
 import { isTransactionCancelled, TransactionCancelled } from '../errors.ts';
 import { mintToken } from './event-id.ts';
-import type { Inbox } from './inbox.ts';
-import { type Conditions, isOurs, MINE, mine, rowOf } from './inbox-conditions.ts';
-import { fenceLost, type InboxDeps, type InboxRows } from './inbox-row.ts';
-import { expiresAt, SCHEMA } from './rows.ts';
-import type { Item } from './table.ts';
+import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
+import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
+import { mine } from './inbox-conditions.ts';
+import { fenceLost, transactRow, writeUnderFence } from './inbox-writes.ts';
+import type { RowChange } from './row-update.ts';
+import { expiresAt, inboxKey, SCHEMA } from './rows.ts';
+import type { Item, TransactAction } from './table.ts';
 
 /** Results longer than this are not kept on the row: it would cost more than it is worth. */
 const RESULT_MAX_CHARS = 4_096;
 
-/** Makes the three ways to PROCESSED: alone, with the handler's writes, and with these but without a claim. */
-export function createCompletion(
-  deps: InboxDeps,
-  rows: InboxRows,
-  { judge, refusalOf }: Conditions,
-): Pick<Inbox, 'complete' | 'commit' | 'commitUnclaimed'> {
-  const { table, clock, random } = deps;
+/** What a row has no more once its message is final. */
+export const FINAL_REMOVES = [
+  'leaseUntil',
+  'endsBy',
+  'retryAt',
+  'reason',
+  'rejectedAt',
+  'unfinished',
+  'outOfTime',
+] as const;
 
-  const complete: Inbox['complete'] = (current, result) => {
-    const done = processed(clock.now());
-    const json = resultJson(result);
-    return rows.underFence(
-      current,
-      `SET ${done.set}${json === undefined ? '' : ', #result = :result'} REMOVE ${done.remove}`,
-      { ...done.values, ...(json === undefined ? {} : { ':result': json }) },
-      (row) => row.status === 'PROCESSED',
-      { ...done.names, ...(json === undefined ? {} : { '#result': 'result' }) },
-    );
-  };
+/** The work is done: PROCESSED. Refused: what the row says instead. */
+export function completeMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  result: unknown,
+): Promise<InboxRefusal | undefined> {
+  const change = { set: { ...processed(inbox), result: resultJson(result) }, remove: FINAL_REMOVES };
+  return writeUnderFence(inbox, claim, change, (row) => row.status === 'PROCESSED');
+}
 
-  const commit: Inbox['commit'] = async (current, writes) => {
-    const done = processed(clock.now());
-    const commitId = mintToken(random);
-    const update = {
-      UpdateExpression: `SET ${done.set}, commitId = :commitId REMOVE ${done.remove}`,
-      ConditionExpression: MINE,
-      ExpressionAttributeNames: done.names,
-      ExpressionAttributeValues: { ...done.values, ':commitId': commitId },
-    };
-    let item: Item | undefined;
-    try {
-      const refused = await rows.transact(current.message, update, mine(current), writes);
-      if (refused === undefined) return;
-      item = refused.item;
-    } catch (error) {
-      if (isTransactionCancelled(error)) throw withoutInboxRow(error, writes.length);
-      // No answer: only the row can tell whether it happened.
-      item = await table.get(rows.keyOf(current.message), { consistent: true });
-      if (isOurs(rowOf(item), current.fence)) throw error;
-    }
-    const row = rowOf(item);
-    if (row?.status === 'PROCESSED' && row.fence === current.fence && row.commitId === commitId) return; // it was us
-    throw fenceLost(current, refusalOf(current.message, item));
-  };
-
-  const commitUnclaimed: Inbox['commitUnclaimed'] = async (message, writes, attempt) => {
-    const done = processed(clock.now());
-    const update = {
-      UpdateExpression: `SET ${done.set}, #schema = :schema, #type = :type, fence = :fence, attempts = :attempts`,
-      ConditionExpression: 'attribute_not_exists(PK)',
-      ExpressionAttributeNames: { ...done.names, '#schema': 'schema', '#type': 'type' },
-      ExpressionAttributeValues: {
-        ...done.values,
-        ':schema': SCHEMA,
-        ':type': message.type ?? 'unknown',
-        ':fence': mintToken(random),
-        ':attempts': attempt,
-      },
-    };
-    try {
-      const refused = await rows.transact(message, update, {}, writes);
-      if (refused === undefined) return undefined;
-      const { status } = judge(message, rowOf(refused.item));
-      const final = status === 'processed' || status === 'rejected' || status === 'leased';
-      return final ? refusalOf(message, refused.item) : { status: 'open' };
-    } catch (error) {
-      if (isTransactionCancelled(error)) throw withoutInboxRow(error, writes.length);
-      throw error;
-    }
-  };
-
-  /** What each of them changes on the row. */
-  function processed(now: number) {
-    return {
-      set: '#status = :PROCESSED, processedAt = :processedAt, #expiresAt = :expiresAt',
-      remove: 'leaseUntil, endsBy, retryAt, reason, rejectedAt, unfinished, outOfTime',
-      names: { '#status': 'status', '#expiresAt': 'expiresAt' },
-      values: {
-        ':PROCESSED': 'PROCESSED',
-        ':processedAt': now,
-        ':expiresAt': expiresAt(now, deps.inboxRetentionDays),
-      },
-    };
+/**
+ * Domain writes, events and PROCESSED in one transaction, under the claim's fence.
+ *
+ * @throws `FENCE_LOST` when the message is not ours any more, `TRANSACTION_CANCELLED` when one of `writes` was refused
+ */
+export async function commitMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  writes: readonly TransactAction[],
+): Promise<void> {
+  const { message, fence } = claim;
+  const commitId = mintToken(inbox.random);
+  const change = { set: { ...processed(inbox), commitId }, remove: FINAL_REMOVES };
+  let item: Item | undefined;
+  try {
+    const written = await transactRow(inbox, message.eventId, change, mine(claim), writes);
+    if (written.ok) return;
+    item = written.item;
+  } catch (error) {
+    if (isTransactionCancelled(error)) throw withoutInboxRow(error, writes.length);
+    // No answer: only the row can tell whether it happened.
+    item = await inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true });
+    if (isOurs(rowOf(item), fence)) throw error;
   }
+  const row = rowOf(item);
+  if (row?.status === 'PROCESSED' && row.fence === fence && row.commitId === commitId) return; // it was us
+  throw fenceLost(claim, refusalOf(inbox, message, item));
+}
 
-  return { complete, commit, commitUnclaimed };
+/**
+ * The same without a claim, for a message of which there is no row. Refused: what the row says instead; `open` when
+ * the message has to be claimed first.
+ *
+ * @throws `TRANSACTION_CANCELLED` when one of `writes` was refused
+ */
+export async function commitUnclaimed(
+  inbox: InboxContext,
+  message: Message,
+  writes: readonly TransactAction[],
+  attempt: number,
+): Promise<InboxRefusal | { readonly status: 'open' } | undefined> {
+  const change: RowChange = {
+    set: {
+      ...processed(inbox),
+      schema: SCHEMA,
+      type: message.type ?? 'unknown',
+      fence: mintToken(inbox.random),
+      attempts: attempt,
+    },
+  };
+  const noRow = { condition: 'attribute_not_exists(PK)', values: {} };
+  try {
+    const written = await transactRow(inbox, message.eventId, change, noRow, writes);
+    if (written.ok) return undefined;
+    const { status } = admissionOf(inbox, message, rowOf(written.item));
+    const final = status === 'processed' || status === 'rejected' || status === 'leased';
+    return final ? refusalOf(inbox, message, written.item) : { status: 'open' };
+  } catch (error) {
+    if (isTransactionCancelled(error)) throw withoutInboxRow(error, writes.length);
+    throw error;
+  }
+}
+
+function processed({ clock, inboxRetentionDays }: InboxContext) {
+  const now = clock.now();
+  return { status: 'PROCESSED', processedAt: now, expiresAt: expiresAt(now, inboxRetentionDays) };
 }
 
 /** The same cancellation as the handler's own transaction would have met it: with the reasons of its writes only. */

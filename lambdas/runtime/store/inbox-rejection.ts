@@ -1,109 +1,76 @@
 import { errorCode } from '../errors.ts';
-import { storedCause } from '../redaction.ts';
 import { mintToken } from './event-id.ts';
-import type { Inbox } from './inbox.ts';
-import { type Conditions, type Message, MINE, mine, rowOf, TOO_OLD } from './inbox-conditions.ts';
-import type { InboxDeps, InboxRows } from './inbox-row.ts';
-import { type RejectedPointer, SCHEMA } from './rows.ts';
-import type { Item, TransactAction } from './table.ts';
+import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
+import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
+import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
+import { rowCause, transactRow } from './inbox-writes.ts';
+import type { RowChange, RowCondition, Written } from './row-update.ts';
+import { type RejectedPointer, rejectedKey, SCHEMA } from './rows.ts';
 
-/** Makes the rejection of a message: whatever it is -> REJECTED, and the pointer that lists it in, in one transaction. */
-export function createRejection(
-  { clock, random, consumer, redact }: InboxDeps,
-  rows: InboxRows,
-  { rejectable, readmissible, judge, refusalOf }: Conditions,
-): Pick<Inbox, 'reject' | 'rejectUnclaimed'> {
-  function rejection(message: Message, error: unknown, now: number) {
-    const reason = errorCode(error);
-    const { lastError, fingerprint } = storedCause(error, redact);
-    const cause = { lastError, fingerprint: `${consumer} ${fingerprint}` };
-    const pointer: RejectedPointer = {
-      ...rows.pointerKeyOf(message),
-      schema: SCHEMA,
-      rejectedAt: now,
-      reason,
-      ...cause,
-      ...(message.sentAt === undefined ? {} : { sentAt: message.sentAt }),
-    };
-    return {
-      update: {
-        UpdateExpression:
-          'SET #status = :REJECTED, #schema = :schema, #type = :type, reason = :reason, rejectedAt = :rejectedAt, ' +
-          'lastError = :lastError, fingerprint = :fingerprint ADD rejectedIds :rejectedId REMOVE leaseUntil, endsBy, retryAt, unfinished, outOfTime',
-        ExpressionAttributeNames: { '#status': 'status', '#schema': 'schema', '#type': 'type' },
-        ExpressionAttributeValues: {
-          ':REJECTED': 'REJECTED',
-          ':schema': SCHEMA,
-          ':type': message.type ?? 'unknown',
-          ':reason': reason,
-          ':rejectedAt': now,
-          ':lastError': cause.lastError,
-          ':fingerprint': cause.fingerprint,
-          ':rejectedId': new Set([message.messageId]),
-        },
-      },
-      pointer: { Put: { Item: { ...pointer } } } satisfies TransactAction,
-    };
-  }
+/** The message can never succeed: PROCESSING -> REJECTED. Refused: what the row says instead. */
+export async function rejectMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  error: unknown,
+): Promise<InboxRefusal | undefined> {
+  const { ok, item } = await rejection(inbox, claim.message, error)(mine(claim));
+  if (ok) return undefined;
+  const refusal = refusalOf(inbox, claim.message, item);
+  return refusal.status === 'rejected' ? undefined : refusal;
+}
 
-  const reject: Inbox['reject'] = async (current, error) => {
-    const { update, pointer } = rejection(current.message, error, clock.now());
-    const refused = await rows.transact(
-      current.message,
-      { ...update, ConditionExpression: MINE },
-      mine(current),
-      [pointer],
-    );
-    if (refused === undefined) return undefined;
-    const refusal = refusalOf(current.message, refused.item);
-    return refusal.status === 'rejected' ? undefined : refusal;
+/**
+ * Rejects a message that nobody claimed, on the claim's own condition. Where it is too old to know whether it was
+ * processed, only the reason `EVENT_TOO_OLD` makes a row: any other could be mended, and let it run again.
+ */
+export async function rejectUnclaimed(
+  inbox: InboxContext,
+  message: Message,
+  error: unknown,
+): Promise<InboxRefusal> {
+  const reason = errorCode(error);
+  const reject = rejection(inbox, message, error, mintToken(inbox.random));
+  const { condition, values } = rejectable(inbox, message);
+  const first = await reject({
+    condition: reason === TOO_OLD ? `attribute_not_exists(PK) OR (${condition})` : condition,
+    values,
+  });
+  if (first.ok) return { status: 'rejected', reason };
+  const row = rowOf(first.item);
+  if (row === undefined || admissionOf(inbox, message, row).status !== 'readmit')
+    return refusalOf(inbox, message, first.item);
+  // Rejected before under another message id: it stays REJECTED and keeps its pointer.
+  const again = await reject(readmissible(message, row));
+  return again.ok ? { status: 'rejected', reason } : refusalOf(inbox, message, again.item);
+}
+
+/**
+ * Whatever it is -> REJECTED, and the pointer that lists it in, in one transaction.
+ *
+ * @param fence - set where no claim has left one @default the claim's stays
+ */
+function rejection(
+  inbox: InboxContext,
+  message: Message,
+  error: unknown,
+  fence?: string,
+): (condition: RowCondition) => Promise<Written> {
+  const rejectedAt = inbox.clock.now();
+  const cause = { rejectedAt, reason: errorCode(error), ...rowCause(inbox, error) };
+  const change: RowChange = {
+    set: { status: 'REJECTED', schema: SCHEMA, type: message.type ?? 'unknown', fence, ...cause },
+    ...(fence === undefined
+      ? {}
+      : { computed: { attempts: 'if_not_exists(attempts, :zero)' }, values: { ':zero': 0 } }),
+    add: { rejectedIds: new Set([message.messageId]) },
+    remove: ['leaseUntil', 'endsBy', 'retryAt', 'unfinished', 'outOfTime'],
   };
-
-  const rejectUnclaimed: Inbox['rejectUnclaimed'] = async (message, error) => {
-    const now = clock.now();
-    const { update, pointer } = rejection(message, error, now);
-    const reason = errorCode(error);
-    const rejected = { status: 'rejected', reason } as const;
-    const { condition, values } = rejectable(message);
-    const fenced = withFence(update);
-    const refused = await rows.transact(
-      message,
-      {
-        ...fenced,
-        ConditionExpression: reason === TOO_OLD ? `attribute_not_exists(PK) OR (${condition})` : condition,
-      },
-      values,
-      [pointer],
-    );
-    if (refused === undefined) return rejected;
-    const row = rowOf(refused.item);
-    if (row === undefined || judge(message, row).status !== 'readmit')
-      return refusalOf(message, refused.item);
-    // Rejected before under another message id: it stays REJECTED and keeps its pointer.
-    const again = readmissible(message, row);
-    const refusedAgain = await rows.transact(
-      message,
-      { ...fenced, ConditionExpression: again.condition },
-      again.values,
-      [pointer],
-    );
-    return refusedAgain === undefined ? rejected : refusalOf(message, refusedAgain.item);
+  const pointer: RejectedPointer = {
+    ...rejectedKey(inbox.consumer, message.eventId),
+    schema: SCHEMA,
+    ...cause,
+    ...(message.sentAt === undefined ? {} : { sentAt: message.sentAt }),
   };
-
-  function withFence<U extends { UpdateExpression: string; ExpressionAttributeValues: Item }>(update: U): U {
-    return {
-      ...update,
-      UpdateExpression: update.UpdateExpression.replace(
-        'SET ',
-        'SET fence = :fence, attempts = if_not_exists(attempts, :zero), ',
-      ),
-      ExpressionAttributeValues: {
-        ...update.ExpressionAttributeValues,
-        ':fence': mintToken(random),
-        ':zero': 0,
-      },
-    };
-  }
-
-  return { reject, rejectUnclaimed };
+  return (condition) =>
+    transactRow(inbox, message.eventId, change, condition, [{ Put: { Item: { ...pointer } } }]);
 }

@@ -2,7 +2,7 @@ import { CLOCK_SKEW_MS } from '../clock.ts';
 import type { InboxRow } from './rows.ts';
 import { isUnreadable, type UnreadableRow } from './stored-rows.ts';
 
-/** The meaning of an inbox row to an operator: the one reading that every command and the audit share. */
+/** The meaning of an inbox row: the one reading that the consumer, every command and the audit share. */
 export type InboxState =
   /** There is no row: nobody has claimed the message. */
   | { readonly is: 'absent' }
@@ -19,10 +19,16 @@ export type InboxState =
 /**
  * Reads what an inbox row means.
  *
- * @param now - epoch milliseconds, by a clock that is not ahead of AWS's: a lease counts as passed only when it has been over
- * for the margin by which clocks may differ
+ * @param now - epoch milliseconds
+ * @param marginMs - how long a lease must have been over to count as passed. A consumer needs no margin: its next write is
+ * conditional on the fence that it saw. An operator's clock must not be ahead of AWS's by more than this @default the margin by
+ * which clocks may differ
  */
-export function inboxState(row: InboxRow | UnreadableRow | undefined, now: number): InboxState {
+export function inboxState(
+  row: InboxRow | UnreadableRow | undefined,
+  now: number,
+  marginMs: number = CLOCK_SKEW_MS,
+): InboxState {
   if (row === undefined) return { is: 'absent' };
   if (isUnreadable(row)) return { is: 'unreadable', problem: row.unreadable };
   switch (row.status) {
@@ -35,9 +41,12 @@ export function inboxState(row: InboxRow | UnreadableRow | undefined, now: numbe
     case 'FAILED':
       return { is: 'failed', row };
     case 'PROCESSING': {
-      const until = row.leaseUntil === undefined ? 0 : row.leaseUntil + CLOCK_SKEW_MS;
+      const until = typeof row.leaseUntil === 'number' ? row.leaseUntil + marginMs : 0;
       return until < now ? { is: 'abandoned', row } : { is: 'leased', row, until };
     }
+    default:
+      // Written by a newer version, or by hand: code that does not know the status leaves the row alone.
+      return { is: 'unreadable', problem: 'its "status" is not one that this version knows' };
   }
 }
 

@@ -1,20 +1,26 @@
-import { createClaiming } from './inbox-claim.ts';
-import { createCompletion } from './inbox-completion.ts';
-import {
-  type Claim,
-  createConditions,
-  type Message,
-  type Refusal,
-  type Verdict,
-} from './inbox-conditions.ts';
-import { createInboxMemory } from './inbox-history.ts';
-import { createLeasing } from './inbox-lease.ts';
-import { createRejection } from './inbox-rejection.ts';
-import { createInboxRows, type InboxDeps } from './inbox-row.ts';
-import type { TransactAction } from './table.ts';
+import type { Clock } from '../clock.ts';
+import type { Redact } from '../redaction.ts';
+import type { RandomBytes } from './event-id.ts';
+import type { InboxHistory } from './rows.ts';
+import type { Table } from './table.ts';
+
+/** What the inbox of one consumer is made of. */
+export interface InboxDeps {
+  readonly table: Table;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly consumer: string;
+  readonly leaseMs: number;
+  readonly inboxRetentionDays: number;
+  /** When the consumer took its name, epoch milliseconds. @default it never had another one */
+  readonly inboxSince?: number | undefined;
+  /** Applied to the text of an error before a row holds it. @default the text as it is */
+  readonly redact?: Redact | undefined;
+}
 
 /**
- * The inbox: who may work on a message, and whether its work is done. One row a message and consumer.
+ * The inbox: who may work on a message, and whether its work is done. One row a message and consumer; each transition is a
+ * function over this context.
  *
  *     claim            renew            renew            complete
  *       |---- lease ----|---- lease ----|---- lease ------|
@@ -24,86 +30,54 @@ import type { TransactAction } from './table.ts';
  * on `status = PROCESSING AND fence = mine`, so a worker that lost its lease can change nothing. Time only says
  * when somebody else may try; it never decides who is right.
  */
-export interface Inbox {
-  /**
-   * Claims a message.
-   *
-   * @param options.alone - whether no other message runs in this invocation: one whose last claims ended without a result is
-   * `suspect` otherwise
-   * @param options.endsBy - when the function is stopped, epoch milliseconds
-   * @param options.firstReceive - whether this is the first run of this message that counts: its attempts begin at 1,
-   * also where a dead letter that comes back was never rejected
-   */
-  claim(
-    message: Message,
-    options: { readonly alone: boolean; readonly endsBy: number; readonly firstReceive: boolean },
-  ): Promise<Verdict>;
-  /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
-  renew(claim: Claim): Promise<Claim>;
-  /** Whether nobody holds the message and it must run alone, because its last claims ended without a result. */
-  isSuspect(message: Message): Promise<boolean>;
-  /**
-   * The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead.
-   *
-   * @param retryAt - when SQS shows the message again, epoch milliseconds
-   */
-  fail(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
-  /**
-   * Lets go of the message as if this claim had not been: no attempt counts. Refused: what the row says instead.
-   *
-   * @param cause - stored as the row's last error @default nothing: it keeps the one that it has
-   */
-  release(claim: Claim, retryAt: number, cause?: unknown): Promise<Refusal | undefined>;
-  /**
-   * The handler ended because its function's time was up: FAILED, with the error. It counts as a claim without a result, and so
-   * as an attempt only if it ran alone. Refused: what the row says instead.
-   */
-  cutOff(claim: Claim, error: unknown, retryAt: number): Promise<Refusal | undefined>;
-  /**
-   * The function's time is up and the handler still runs: says so on the row, which stays PROCESSING.
-   *
-   * @param robbed - whether the table took the handler's time: then the claim must not count, whatever came before it
-   */
-  markOutOfTime(claim: Claim, error: unknown, robbed: boolean): Promise<Refusal | undefined>;
-  /** The message can never succeed. Refused: what the row says instead. */
-  reject(claim: Claim, error: unknown): Promise<Refusal | undefined>;
-  /**
-   * Rejects a message that nobody claimed, on the claim's own condition. Where it is too old to know whether it was
-   * processed, only the reason `EVENT_TOO_OLD` makes a row: any other could be mended, and let it run again.
-   */
-  rejectUnclaimed(message: Message, error: unknown): Promise<Refusal>;
-  /** The work is done: PROCESSED. Refused: what the row says instead. */
-  complete(claim: Claim, result: unknown): Promise<Refusal | undefined>;
-  /** Domain writes, events and PROCESSED in one transaction, under the claim's fence. */
-  commit(claim: Claim, writes: readonly TransactAction[]): Promise<void>;
-  /**
-   * The same without a claim, for a message of which there is no row. Refused: what the row says instead; `open` when
-   * the message has to be claimed first.
-   *
-   * @throws `TRANSACTION_CANCELLED` when one of `writes` was refused
-   */
-  commitUnclaimed(
-    message: Message,
-    writes: readonly TransactAction[],
-    attempt: number,
-  ): Promise<Refusal | { readonly status: 'open' } | undefined>;
-  /** Learns how long the inbox has kept its rows so far; whoever judges a message waits for it. Reads once. */
-  open(): Promise<void>;
-  /** Whether the inbox may have forgotten the event: without a row it must not run, because the row may have expired. */
-  tooOld(message: Message): boolean;
+export interface InboxContext extends InboxDeps {
+  /** How long the inbox has kept its rows so far, once it was read. */
+  readonly memory: { history?: InboxHistory | undefined; opened?: Promise<void> | undefined };
 }
 
+/** What an operator needs of an inbox. */
+export type InboxAccess = Pick<InboxContext, 'table' | 'clock' | 'random' | 'consumer'>;
+
 /** Makes the inbox of one consumer. */
-export function createInbox(deps: InboxDeps): Inbox {
-  const memory = createInboxMemory(deps);
-  const conditions = createConditions(deps.clock, memory);
-  const rows = createInboxRows(deps, conditions);
-  return {
-    ...createClaiming(deps, rows, conditions),
-    ...createLeasing(deps, rows),
-    ...createRejection(deps, rows, conditions),
-    ...createCompletion(deps, rows, conditions),
-    open: memory.open,
-    tooOld: conditions.tooOld,
-  };
+export function createInbox(deps: InboxDeps): InboxContext {
+  return { ...deps, memory: {} };
 }
+
+/** A message as it was received. */
+export interface Message {
+  readonly eventId: string;
+  /** SQS's message id: another one for every redrive. */
+  readonly messageId: string;
+  readonly type?: string | undefined;
+  /** When SQS took it, epoch milliseconds: its retention counts from here, also in the dead-letter queue. */
+  readonly sentAt?: number | undefined;
+}
+
+/** A claim that was granted: the right to work on a message until `leaseUntil`. */
+export interface Claim {
+  readonly message: Message;
+  readonly attempt: number;
+  readonly fence: string;
+  readonly leaseUntil: number;
+  /** When the function is stopped at the latest. */
+  readonly endsBy: number;
+  /** Whether another worker held it before, and its lease passed. */
+  readonly takenOver: boolean;
+  /** How many claims before this one, in a row, ended without a result. */
+  readonly unfinished: number;
+  /** The error of the attempt before, where there was one. */
+  readonly lastError?: string | undefined;
+}
+
+/** Why a message is not ours: what the inbox says to a claim, and to every other transition, that it refuses. */
+export type InboxRefusal =
+  /** Somebody else holds it. */
+  | { readonly status: 'leased'; readonly until: number; readonly endsBy: number }
+  /** Its last claims ended without a result: it may have killed its process, so it runs only when it is alone. */
+  | { readonly status: 'suspect' }
+  | { readonly status: 'processed'; readonly result: string | undefined }
+  | { readonly status: 'rejected'; readonly reason: string }
+  /** Its row has a status that this version does not know. */
+  | { readonly status: 'unreadable' }
+  /** No row, and the inbox may have forgotten the event: its row may have expired, so it must not run. */
+  | { readonly status: 'too-old'; readonly why: string };

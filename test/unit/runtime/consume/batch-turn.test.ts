@@ -2,10 +2,9 @@ import { describe, expect, test, vi } from 'vitest';
 import { batchTurn } from '../../../../lambdas/runtime/consume/batch-turn.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { createOutcomes } from '../../../../lambdas/runtime/consume/message-outcome.ts';
-import type { Message } from '../../../../lambdas/runtime/store/inbox-conditions.ts';
+import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
-import type { Table } from '../../../../lambdas/runtime/store/table.ts';
+import type { Key, Table } from '../../../../lambdas/runtime/store/table.ts';
 import { bench, consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
 import { CONSUMER, consumer, envelope, inboxRow, type Parts, send } from './consumer-rig.ts';
 
@@ -20,19 +19,15 @@ interface Received {
 async function turn(batch: readonly Received[]) {
   const parts = bench();
   const events = new Map(batch.map((received) => [envelope(parts).eventId, received]));
-  const isSuspect = vi.fn(async ({ eventId }: Message) => {
-    const { suspect = false } = events.get(eventId) ?? {};
+  const get = vi.fn(async ({ PK }: Key) => {
+    const [, { suspect = false } = {}] = [...events].find(([eventId]) => PK.endsWith(eventId)) ?? [];
     if (typeof suspect !== 'boolean') throw suspect;
-    return suspect;
+    return { status: 'FAILED', attempts: 1, unfinished: suspect ? 2 : 0 };
   });
   const random = (length: number) => new Uint8Array(length).fill(128);
-  const outcomes = createOutcomes({
-    ...parts,
-    config: consumerConfig,
-    random,
-    inbox: undefined as never,
-    hints: undefined as never,
-  });
+  const table = { ...parts.memory, get };
+  const inbox = createInbox({ ...parts, ...consumerConfig, table, random });
+  const ctx = { ...parts, config: consumerConfig, table, random, inbox };
   const deliveries = [...events].map(
     ([eventId, { receives, name }]): Delivery => ({
       message: { eventId, messageId: name },
@@ -43,9 +38,9 @@ async function turn(batch: readonly Received[]) {
       content: { problem: 'unused' },
     }),
   );
-  const { now, later } = await batchTurn({ isSuspect }, outcomes, deliveries);
+  const { now, later } = await batchTurn(ctx, deliveries);
   return {
-    asked: isSuspect.mock.calls.length,
+    asked: get.mock.calls.length,
     now: now.map(({ message }) => message.messageId).sort(),
     later: later
       .map(({ delivery, outcome }) => ({

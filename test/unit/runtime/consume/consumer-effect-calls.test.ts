@@ -27,7 +27,7 @@ const chargeRow = (parts: Parts, event: { readonly eventId: string }) =>
 function abandoning(status: 'RELEASED' | 'IN_PROGRESS', tries: number) {
   const late: (() => Promise<unknown>)[] = [];
   const abandons = (update: Update | undefined) =>
-    late.length < tries && update?.ExpressionAttributeValues?.[':status'] === status;
+    late.length < tries && update?.UpdateExpression?.includes(`#status = :${status}`);
   const wrap = (memory: MemoryTable): Table => ({
     ...memory,
     write: async (write) => {

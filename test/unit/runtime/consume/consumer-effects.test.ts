@@ -193,15 +193,4 @@ describe('a side effect', () => {
     ]).deliver();
     expect(codes).toEqual(['BAD_EFFECT_NAME', 'EFFECT_RUNNING']);
   });
-
-  test('is refused while Powertools Idempotency is switched off', async () => {
-    vi.stubEnv('POWERTOOLS_IDEMPOTENCY_DISABLED', 'true');
-    const parts = bench();
-    const event = send(parts);
-    const ran = vi.fn();
-    await consumer(parts, [leased(ThingHappened, (_event, ctx) => ctx.once('charge', ran))]).deliver();
-    vi.unstubAllEnvs();
-    expect(ran).not.toHaveBeenCalled();
-    expect(inboxRow(parts, event)?.lastError).toContain('POWERTOOLS_IDEMPOTENCY_DISABLED');
-  });
 });

@@ -125,7 +125,7 @@ describe('when the time is up', () => {
       ctx.signal.addEventListener('abort', () => reject(new Error('aborted'))),
     );
   });
-  const slowMark = (parts: Parts) => delayed(parts, 'outOfTime = :true', () => parts.clock.sleep(100));
+  const slowMark = (parts: Parts) => delayed(parts, 'outOfTime = :outOfTime', () => parts.clock.sleep(100));
 
   test('a handler that obeys is not counted when its claim was slow', async () => {
     const parts = bench();
@@ -197,7 +197,7 @@ describe('when the time is up', () => {
     const { failed } = await consumer(
       parts,
       [leased(ThingHappened, forever)],
-      delayed(parts, 'outOfTime = :true', () => parts.clock.sleep(60_000)),
+      delayed(parts, 'outOfTime = :outOfTime', () => parts.clock.sleep(60_000)),
     ).deliver();
     expect(failed).toHaveLength(1);
     expect(parts.clock.now()).toBeLessThan(endsBy);

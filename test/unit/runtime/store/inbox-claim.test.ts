@@ -2,6 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
+import { claimMessage, isSuspect } from '../../../../lambdas/runtime/store/inbox-claim.ts';
+import { openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
+import { rejectUnclaimed } from '../../../../lambdas/runtime/store/inbox-rejection.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { bench } from '../../../support/runtime-bench.ts';
@@ -35,14 +38,14 @@ async function inboxWith(row: object, tableOf: (table: Table) => Table = (table)
     leaseMs: 10_000,
     inboxRetentionDays: 35,
   });
-  await inbox.open();
+  await openInbox(inbox);
   return {
     put,
     row: () => inboxRow(parts, event),
-    isSuspect: () => inbox.isSuspect(message),
-    reject: () => inbox.rejectUnclaimed(message, new PoisonMessage('not like this')),
+    isSuspect: () => isSuspect(inbox, message),
+    reject: () => rejectUnclaimed(inbox, message, new PoisonMessage('not like this')),
     claim: (how: { readonly alone: boolean; readonly firstReceive: boolean }) =>
-      inbox.claim(message, { ...how, endsBy: clock.now() + 30_000 }),
+      claimMessage(inbox, message, { ...how, endsBy: clock.now() + 30_000 }),
   };
 }
 

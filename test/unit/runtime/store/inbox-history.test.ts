@@ -2,7 +2,9 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import { createInboxMemory } from '../../../../lambdas/runtime/store/inbox-history.ts';
+import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
+import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/store/inbox.ts';
+import { forgottenBecause, openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
 import { inboxHistoryKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { bench, type consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
@@ -26,6 +28,9 @@ async function deliver(parts: Parts, to: { drain(): Promise<void> }, event: Enve
   parts.queue.send(body(event));
   await to.drain();
 }
+
+const inboxOn = (parts: Pick<InboxDeps, 'table' | 'clock' | 'inboxRetentionDays'>) =>
+  createInbox({ random: systemRandomBytes, consumer: CONSUMER, leaseMs: 10_000, ...parts });
 
 const retentions = (parts: Parts) => {
   const { retentions } = parts.memory.item(inboxHistoryKey(CONSUMER)) ?? {};
@@ -231,7 +236,7 @@ describe('the history of an inbox', () => {
     const { memory } = bench();
     const clock = { now: () => 1_000, sleep: async () => {} };
     for (const inboxRetentionDays of [35, 58, 400])
-      await createInboxMemory({ table: memory, clock, consumer: CONSUMER, inboxRetentionDays }).open();
+      await openInbox(inboxOn({ table: memory, clock, inboxRetentionDays }));
     expect(memory.item(inboxHistoryKey(CONSUMER))).toMatchObject({
       retentions: [{ since: 1_000 }, { since: 1_001 }, { since: 1_002 }],
       changedAt: 1_002,
@@ -241,9 +246,9 @@ describe('the history of an inbox', () => {
   test('is read as it is now: a retention that was rolled back meanwhile is not overlooked', async () => {
     const parts = bench();
     const { memory, clock } = parts;
-    const open = async (inboxRetentionDays: number, table: Pick<Table, 'get' | 'write'> = memory) => {
-      const inbox = createInboxMemory({ table, clock, consumer: CONSUMER, inboxRetentionDays });
-      await inbox.open();
+    const open = async (inboxRetentionDays: number, table: Table = memory) => {
+      const inbox = inboxOn({ table, clock, inboxRetentionDays });
+      await openInbox(inbox);
       return inbox;
     };
     await open(400);
@@ -255,7 +260,7 @@ describe('the history of an inbox', () => {
     await passDays(parts, 50);
     const get: Table['get'] = async (key, how) => (how?.consistent ? memory.get(key, how) : stale);
     const inbox = await open(400, { ...memory, get });
-    expect(inbox.forgotten(eventId)).toContain('35 days');
+    expect(forgottenBecause(inbox, eventId)).toContain('35 days');
   });
 
   test('is not written twice where the answer to the write is lost', async () => {

@@ -2,6 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
+import { claimMessage } from '../../../../lambdas/runtime/store/inbox-claim.ts';
+import { commitMessage, completeMessage } from '../../../../lambdas/runtime/store/inbox-completion.ts';
+import { openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
+import {
+  cutOffMessage,
+  failMessage,
+  markOutOfTime,
+  releaseMessage,
+} from '../../../../lambdas/runtime/store/inbox-lease.ts';
+import { rejectMessage } from '../../../../lambdas/runtime/store/inbox-rejection.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { bench } from '../../../support/runtime-bench.ts';
 import { CONSUMER, envelope, inboxRow } from '../consume/consumer-rig.ts';
@@ -21,8 +31,9 @@ async function claimed(unfinished: number) {
     leaseMs: 10_000,
     inboxRetentionDays: 35,
   });
-  await inbox.open();
-  const verdict = await inbox.claim(
+  await openInbox(inbox);
+  const verdict = await claimMessage(
+    inbox,
     { eventId: event.eventId, messageId: 'now' },
     { alone: true, endsBy: clock.now() + 30_000, firstReceive: false },
   );
@@ -35,8 +46,8 @@ const FREE = ['leaseUntil', 'endsBy', 'outOfTime'];
 describe('a claim that ends', () => {
   test('with a failure is counted, and forgets the claims before it that had no result', async () => {
     const { inbox, claim, row } = await claimed(2);
-    await inbox.markOutOfTime(claim, new Error('the time is up'), false);
-    await inbox.fail(claim, new Error('not now'), 7);
+    await markOutOfTime(inbox, claim, new Error('the time is up'), false);
+    await failMessage(inbox, claim, new Error('not now'), 7);
     expect(row()).toMatchObject({ status: 'FAILED', attempts: 4, retryAt: 7, lastError: 'not now' });
     for (const name of [...FREE, 'unfinished']) expect(row()).not.toHaveProperty(name);
   });
@@ -48,7 +59,7 @@ describe('a claim that ends', () => {
     'in a release %s, takes its attempt back, and keeps the claims that had no result',
     async (_how, error, lastError) => {
       const { inbox, claim, row } = await claimed(2);
-      await inbox.release(claim, 7, error);
+      await releaseMessage(inbox, claim, 7, error);
       expect(row()).toMatchObject({ status: 'FAILED', attempts: 3, retryAt: 7, unfinished: 2, lastError });
       for (const name of FREE) expect(row()).not.toHaveProperty(name);
     },
@@ -63,7 +74,7 @@ describe('a claim that ends', () => {
     'because its time was up, after %i without a result, is one more, and counts only if it had to run alone',
     async (unfinished, attempts) => {
       const { inbox, claim, row } = await claimed(unfinished);
-      await inbox.cutOff(claim, new Error('the time is up'), 7);
+      await cutOffMessage(inbox, claim, new Error('the time is up'), 7);
       expect(row()).toMatchObject({
         status: 'FAILED',
         attempts,
@@ -78,10 +89,10 @@ describe('a claim that ends', () => {
   test('with a result leaves nothing of the claims that had none', async () => {
     for (const end of ['complete', 'commit', 'reject'] as const) {
       const { inbox, claim, row } = await claimed(2);
-      await inbox.markOutOfTime(claim, new Error('the time is up'), false);
-      if (end === 'complete') await inbox.complete(claim, undefined);
-      if (end === 'commit') await inbox.commit(claim, []);
-      if (end === 'reject') await inbox.reject(claim, new PoisonMessage('not like this'));
+      await markOutOfTime(inbox, claim, new Error('the time is up'), false);
+      if (end === 'complete') await completeMessage(inbox, claim, undefined);
+      if (end === 'commit') await commitMessage(inbox, claim, []);
+      if (end === 'reject') await rejectMessage(inbox, claim, new PoisonMessage('not like this'));
       expect(row()).toMatchObject({ status: end === 'reject' ? 'REJECTED' : 'PROCESSED' });
       for (const name of [...FREE, 'unfinished']) expect(row()).not.toHaveProperty(name);
     }
@@ -94,7 +105,7 @@ describe('a handler that still runs when its time is up', () => {
     ['whose time the table took does not count', true, undefined],
   ])('%s, and is marked on its row, which it keeps', async (_what, robbed, unfinished) => {
     const { inbox, claim, row } = await claimed(2);
-    await inbox.markOutOfTime(claim, new Error('the time is up'), robbed);
+    await markOutOfTime(inbox, claim, new Error('the time is up'), robbed);
     expect(row()).toMatchObject({
       status: 'PROCESSING',
       fence: claim.fence,

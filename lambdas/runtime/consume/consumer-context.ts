@@ -1,0 +1,20 @@
+import type { Clock } from '../clock.ts';
+import type { ConsumerConfig } from '../config.ts';
+import type { RandomBytes } from '../store/event-id.ts';
+import type { InboxContext } from '../store/inbox.ts';
+import type { Table } from '../store/table.ts';
+import type { Telemetry } from '../telemetry.ts';
+import type { Outbox } from '../write/outbox.ts';
+import type { Queue } from './queue.ts';
+
+/** What the work of one consumer needs: every function of a message's way through it takes this. */
+export interface ConsumerContext {
+  readonly config: ConsumerConfig;
+  readonly table: Table;
+  readonly queue: Queue;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly telemetry: Telemetry;
+  readonly inbox: InboxContext;
+  readonly outbox: Outbox;
+}

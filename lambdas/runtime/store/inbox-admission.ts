@@ -1,0 +1,70 @@
+import type { InboxContext, InboxRefusal, Message } from './inbox.ts';
+import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
+import { forgottenBecause } from './inbox-history.ts';
+import { inboxState } from './inbox-state.ts';
+import { asRow, type InboxRow } from './rows.ts';
+import type { Item } from './table.ts';
+
+/**
+ * What a row means for a message that was received: refused, or open to a claim, to one that takes it over from a worker whose
+ * lease has passed, or to one that readmits a rejected message.
+ */
+export type Admission = InboxRefusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
+
+/** Judges a row for a message that is not ours. The order matters: a row that is final answers first. */
+export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
+  const state = inboxState(row, inbox.clock.now(), 0);
+  if (row === undefined || state.is === 'absent') {
+    const why = forgottenBecause(inbox, message.eventId);
+    return why === undefined ? { status: 'open' } : { status: 'too-old', why };
+  }
+  if (state.is === 'processed' || state.is === 'discarded')
+    return { status: 'processed', result: row.result };
+  const reason = row.reason ?? 'UNKNOWN';
+  if (row.rejectedIds?.has(message.messageId)) return { status: 'rejected', reason };
+  switch (state.is) {
+    case 'rejected':
+      return reason === TOO_OLD && !row.runAnyway ? { status: 'rejected', reason } : { status: 'readmit' };
+    case 'failed':
+      return { status: 'open' };
+    case 'unreadable':
+    case 'abandoned':
+      return { status: state.is };
+    case 'leased':
+      return { status: 'leased', until: state.until, endsBy: row.endsBy ?? state.until };
+  }
+}
+
+/**
+ * Why a transition was refused. Where nobody holds the row, it must run alone, or another worker was quicker: then it is leased
+ * until now.
+ *
+ * @param item - the row as the refusal returned it
+ */
+export function refusalOf(inbox: InboxContext, message: Message, item: Item | undefined): InboxRefusal {
+  const row = rowOf(item);
+  const admission = admissionOf(inbox, message, row);
+  if (isRefusal(admission)) return admission;
+  if (row !== undefined && mustRunAlone(row)) return { status: 'suspect' };
+  const now = inbox.clock.now();
+  return { status: 'leased', until: now, endsBy: now };
+}
+
+function isRefusal(admission: Admission): admission is InboxRefusal {
+  return admission.status !== 'open' && admission.status !== 'abandoned' && admission.status !== 'readmit';
+}
+
+/** Whether the next claim of a message nobody holds must be made alone. A takeover is one more claim without a result. */
+export function mustRunAlone(row: InboxRow): boolean {
+  return (row.unfinished ?? 0) + (row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM;
+}
+
+/** The inbox row of an item as the table handed it out, where there was one. */
+export function rowOf(item: Item | undefined): InboxRow | undefined {
+  return item === undefined ? undefined : asRow<InboxRow>(item);
+}
+
+/** Whether a row is held by the claim with this fence. */
+export function isOurs(row: InboxRow | undefined, fence: string): boolean {
+  return row?.status === 'PROCESSING' && row.fence === fence;
+}

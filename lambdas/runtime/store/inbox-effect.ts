@@ -1,0 +1,115 @@
+import { CLOCK_SKEW_MS } from '../clock.ts';
+import { FenceLost, isTransactionCancelled, MailroomError } from '../errors.ts';
+import type { Claim, InboxContext } from './inbox.ts';
+import { heldBy } from './inbox-conditions.ts';
+import { transactWithRetry } from './retry.ts';
+import { conditionalUpdate, conditionalWrite, type RowChange } from './row-update.ts';
+import { asRow, type EffectRow, effectKey, inboxKey, SCHEMA } from './rows.ts';
+
+/** One call of `ctx.once`: the claim's fence and the number of the call, from 1, name it. */
+export interface EffectCall {
+  readonly claim: Claim;
+  readonly name: string;
+  readonly run: number;
+}
+
+/** An effect may still be running under an earlier claim of this message: give it back, and come again after `until`. */
+export class EffectInProgress extends MailroomError {
+  readonly until: number;
+
+  constructor(name: string, until: number) {
+    super(
+      'EFFECT_IN_PROGRESS',
+      `Effect "${name}" may still be running elsewhere until ${new Date(until).toISOString()}`,
+    );
+    this.name = 'EffectInProgress';
+    this.until = until;
+  }
+}
+
+/**
+ * The effect may start: there is no row of it, or it failed and was released; or it was started by an earlier call of this claim,
+ * which is over, because calls of one effect follow one another; or the function that started it is stopped for certain, by every
+ * clock. A start that lands late must not take the place of a later call, whose result could then not be stored.
+ */
+const STARTABLE =
+  'attribute_not_exists(PK) OR #status = :RELEASED OR ' +
+  '(#status = :IN_PROGRESS AND ((fence = :fence AND #run <= :run) OR endsBy < :stopped))';
+
+/**
+ * IN_PROGRESS, while the message is ours. Nothing is ever deleted, and nothing expires before the message is PROCESSED.
+ *
+ *     start              finish                      another worker may start
+ *       |---- IN_PROGRESS --|---- ... ----| endsBy ----|
+ *       |        run        |             | the function is stopped: CLOCK_SKEW_MS later for every clock
+ *
+ * @returns the effect where it is completed; `undefined` when it has started
+ * @throws {@link EffectInProgress}; `FENCE_LOST` when the message is not ours any more
+ */
+export async function startEffect(inbox: InboxContext, call: EffectCall): Promise<EffectRow | undefined> {
+  const { fence, endsBy, message } = call.claim;
+  const startedAt = inbox.clock.now();
+  const change: RowChange = {
+    set: { schema: SCHEMA, status: 'IN_PROGRESS', fence, run: call.run, endsBy, startedAt },
+    // A row that is left of a message whose own row has expired must not expire while its effect runs.
+    remove: ['expiresAt'],
+  };
+  const values = { ':RELEASED': 'RELEASED', ':stopped': startedAt - CLOCK_SKEW_MS };
+  try {
+    await transactWithRetry(inbox, [
+      heldBy(call.claim, inboxKey(inbox.consumer, message.eventId)),
+      // An update, though it writes the row anew: nobody may put an inbox row (the table's own policy).
+      { Update: conditionalUpdate(keyOf(inbox, call), change, { condition: STARTABLE, values }) },
+    ]);
+    return undefined;
+  } catch (error) {
+    if (!isTransactionCancelled(error)) throw error;
+    const [held, started] = error.reasons;
+    if (held?.code === 'ConditionalCheckFailed') throw fenceLost(call, 'was not started');
+    if (started?.code !== 'ConditionalCheckFailed' || started.item === undefined) throw error;
+    const row = asRow<EffectRow>(started.item);
+    if (row.status !== 'COMPLETED') throw new EffectInProgress(call.name, row.endsBy + CLOCK_SKEW_MS);
+    return row;
+  }
+}
+
+/**
+ * COMPLETED with a result, or RELEASED: the effect failed, and the next attempt runs it again. Conditional on the very call that
+ * started it, because a write that timed out may land late: after the handler has tried the effect again under the same claim. It
+ * is not conditional on the message: what has happened is stored even when the lease is lost.
+ *
+ * @throws `FENCE_LOST` when another call has started the effect
+ */
+export async function finishEffect(
+  inbox: InboxContext,
+  call: EffectCall,
+  status: 'COMPLETED' | 'RELEASED',
+  result?: string,
+): Promise<void> {
+  const { fence } = call.claim;
+  const completed = status === 'COMPLETED' ? { completedAt: inbox.clock.now(), result } : {};
+  const { ok, item } = await conditionalWrite(
+    inbox.table,
+    keyOf(inbox, call),
+    { set: { status, ...completed } },
+    {
+      condition: '#status = :IN_PROGRESS AND fence = :fence AND #run = :run',
+      values: { ':IN_PROGRESS': 'IN_PROGRESS', ':fence': fence, ':run': call.run },
+    },
+  );
+  if (ok) return;
+  const row = item === undefined ? undefined : asRow<EffectRow>(item);
+  const ours = row?.fence === fence && row.run === call.run;
+  if (ours && row.status === status) return; // it was us, the answer was lost
+  throw fenceLost(call, 'ran, but its result cannot be stored');
+}
+
+function keyOf({ consumer }: InboxContext, { claim, name }: EffectCall) {
+  return effectKey(consumer, claim.message.eventId, name);
+}
+
+function fenceLost({ claim, name }: EffectCall, what: string): FenceLost {
+  return new FenceLost(
+    `Effect "${name}" of message ${claim.message.eventId} ${what}: the message is not this worker's any more`,
+  );
+}

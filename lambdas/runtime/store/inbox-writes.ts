@@ -1,0 +1,81 @@
+import { FenceLost, isTransactionCancelled } from '../errors.ts';
+import { storedCause } from '../redaction.ts';
+import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
+import { refusalOf, rowOf } from './inbox-admission.ts';
+import { mine } from './inbox-conditions.ts';
+import { transactWithRetry } from './retry.ts';
+import {
+  conditionalUpdate,
+  conditionalWrite,
+  type RowChange,
+  type RowCondition,
+  type Written,
+} from './row-update.ts';
+import { type InboxRow, inboxKey } from './rows.ts';
+import type { TransactAction } from './table.ts';
+
+/** Writes an inbox row alone. */
+export function writeRow(
+  { table, consumer }: InboxAccess,
+  eventId: string,
+  change: RowChange,
+  condition: RowCondition,
+): Promise<Written> {
+  return conditionalWrite(table, inboxKey(consumer, eventId), change, condition);
+}
+
+/**
+ * Writes an inbox row together with others. The inbox row is judged first: its refusal is returned, that of another action is
+ * thrown.
+ *
+ * @throws `TRANSACTION_CANCELLED`, with the reasons of all actions
+ */
+export async function transactRow(
+  inbox: InboxAccess,
+  eventId: string,
+  change: RowChange,
+  condition: RowCondition,
+  others: readonly TransactAction[],
+): Promise<Written> {
+  const own = conditionalUpdate(inboxKey(inbox.consumer, eventId), change, condition);
+  try {
+    await transactWithRetry(inbox, [{ Update: own }, ...others]);
+    return { ok: true };
+  } catch (error) {
+    if (isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed')
+      return { ok: false, item: error.reasons[0].item };
+    throw error;
+  }
+}
+
+/**
+ * One transition under the claim's fence.
+ *
+ * @param became - whether the row, under our fence still, says that this very transition happened
+ * @returns `undefined` when it happened, now or by an answer that was lost; otherwise what the row says instead
+ */
+export async function writeUnderFence(
+  inbox: InboxContext,
+  claim: Claim,
+  change: RowChange,
+  became: (row: InboxRow) => boolean,
+): Promise<InboxRefusal | undefined> {
+  const { ok, item } = await writeRow(inbox, claim.message.eventId, change, mine(claim));
+  if (ok) return undefined;
+  const row = rowOf(item);
+  if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;
+  return refusalOf(inbox, claim.message, item);
+}
+
+/** The error of a worker that wants to write under a claim that is its own no more. */
+export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
+  return new FenceLost(
+    `Message ${claim.message.eventId} is not this worker's any more (it is ${refusal.status}); whatever it writes under its old claim is refused`,
+  );
+}
+
+/** Why a message failed, as its row holds it. */
+export function rowCause({ consumer, redact }: InboxContext, error: unknown) {
+  const { lastError, fingerprint } = storedCause(error, redact);
+  return { lastError, fingerprint: `${consumer} ${fingerprint}` };
+}

@@ -1,0 +1,101 @@
+import { isConditionFailed } from '../errors.ts';
+import type { Item, Key, Table, Update } from './table.ts';
+
+/** What a transition changes on a row. */
+export interface RowChange {
+  /** Attributes and their new values; one that is `undefined` is left alone. */
+  readonly set: Item;
+  /** Attributes whose new value DynamoDB computes, and how: `{ attempts: 'attempts - :one' }`. */
+  readonly computed?: Readonly<Record<string, string>> | undefined;
+  /** The values in `computed`. */
+  readonly values?: Item | undefined;
+  /** Sets that gain elements. */
+  readonly add?: Item | undefined;
+  /** Attributes that go. */
+  readonly remove?: readonly string[] | undefined;
+}
+
+/** A condition on a row, and the values in it. Names that DynamoDB reserves are written as `#status`. */
+export interface RowCondition {
+  readonly condition: string;
+  readonly values: Item;
+}
+
+/** The attributes whose names DynamoDB reserves. */
+const RESERVED = /^(status|schema|type|result|run)$/;
+
+/**
+ * One conditional update of a row, whose refusal returns the row as it stood. A status is set as `#status = :FAILED`, so that a
+ * request shows which transition it is.
+ *
+ * @example
+ * ```ts
+ * conditionalUpdate(inboxKey(consumer, eventId), { set: { leaseUntil }, remove: ['retryAt'] }, mine(claim));
+ * ```
+ */
+export function conditionalUpdate(key: Key, change: RowChange, { condition, values }: RowCondition): Update {
+  const set = Object.entries(change.set).filter(([, value]) => value !== undefined);
+  const added = Object.entries(change.add ?? {});
+  const clauses = [
+    ...clause('SET', [
+      ...set.map(([name, value]) => `${written(name)} = ${placeholder(name, value)}`),
+      ...Object.entries(change.computed ?? {}).map(([name, how]) => `${name} = ${how}`),
+    ]),
+    ...clause(
+      'ADD',
+      added.map(([name]) => `${name} :${name}`),
+    ),
+    ...clause('REMOVE', change.remove ?? []),
+  ];
+  const UpdateExpression = clauses.join(' ');
+  const names = `${UpdateExpression} ${condition}`.match(/#\w+/g) ?? [];
+  return {
+    Key: { ...key },
+    UpdateExpression,
+    ConditionExpression: condition,
+    ...(names.length > 0 && {
+      ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, name.slice(1)])),
+    }),
+    ExpressionAttributeValues: {
+      ...Object.fromEntries(set.map(([name, value]) => [placeholder(name, value), value])),
+      ...Object.fromEntries(added.map(([name, value]) => [`:${name}`, value])),
+      ...change.values,
+      ...values,
+    },
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+  };
+}
+
+/** What became of a conditional write of a row. */
+export interface Written {
+  readonly ok: boolean;
+  /** The row as it stands now, or as it refused the write. Absent where there is none, and after a transaction that was made. */
+  readonly item?: Item | undefined;
+}
+
+/** Writes a row alone, by {@link conditionalUpdate}. */
+export async function conditionalWrite(
+  table: Table,
+  key: Key,
+  change: RowChange,
+  condition: RowCondition,
+): Promise<Written> {
+  try {
+    return { ok: true, item: await table.write({ Update: conditionalUpdate(key, change, condition) }) };
+  } catch (error) {
+    if (isConditionFailed(error)) return { ok: false, item: error.item };
+    throw error;
+  }
+}
+
+function clause(verb: string, parts: readonly string[]): string[] {
+  return parts.length === 0 ? [] : [`${verb} ${parts.join(', ')}`];
+}
+
+function written(name: string): string {
+  return RESERVED.test(name) ? `#${name}` : name;
+}
+
+function placeholder(name: string, value: unknown): string {
+  return `:${name === 'status' ? value : name}`;
+}
