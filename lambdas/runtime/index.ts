@@ -58,8 +58,8 @@ export {
   createRelaySweep,
   type RelaySweep,
   type RelaySweepDeps,
-  type SweepReport,
 } from './relay/relay-sweep.ts';
+export type { SweepReport } from './relay/sweep-pass.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';

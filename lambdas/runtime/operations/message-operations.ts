@@ -3,10 +3,11 @@ import { MailroomError } from '../errors.ts';
 import { eventIdTime, mintToken, systemRandomBytes } from '../store/event-id.ts';
 import { TOO_OLD } from '../store/inbox-conditions.ts';
 import { inboxState } from '../store/inbox-state.ts';
+import type { Note, OperationDeps } from '../store/operation-record.ts';
+import { happens } from '../store/retry.ts';
 import { expiresAt, type InboxRow, inboxKey, rejectedKey, SCHEMA } from '../store/rows.ts';
 import { isUnreadable, readable, readInboxRow } from '../store/stored-rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
-import { happens, type Note, type OperationDeps } from './operations.ts';
 
 /** Says which message is meant, who decided about it, and why. */
 export interface MessageNote extends Note {
