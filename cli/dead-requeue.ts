@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { recordOperation, requeueDead } from '../lambdas/runtime/operations/operations.ts';
 import { isEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
+import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
+import { requeueDead } from '../lambdas/runtime/store/outbox-decisions.ts';
 import { eventIdArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { discardMessage } from '../lambdas/runtime/operations/message-operations.ts';
-import { discardDead, type Note, recordOperation } from '../lambdas/runtime/operations/operations.ts';
 import { isEventId } from '../lambdas/runtime/store/event-id.ts';
+import { type Note, recordOperation } from '../lambdas/runtime/store/operation-record.ts';
+import { discardDead } from '../lambdas/runtime/store/outbox-decisions.ts';
 import { reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';

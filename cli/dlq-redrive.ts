@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { type Note, recordOperation } from '../lambdas/runtime/operations/operations.ts';
 import type { Queues } from '../lambdas/runtime/operations/queues.ts';
 import type { SweepRange } from '../lambdas/runtime/relay/sweep-range.ts';
+import { type Note, recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { countArgument, durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';

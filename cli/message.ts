@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { allowTooOld, resolveMessage } from '../lambdas/runtime/operations/message-operations.ts';
-import { recordOperation } from '../lambdas/runtime/operations/operations.ts';
 import { isEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
 import { TOO_OLD } from '../lambdas/runtime/store/inbox-conditions.ts';
 import { inboxState } from '../lambdas/runtime/store/inbox-state.ts';
+import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { type InboxRow, inboxKey } from '../lambdas/runtime/store/rows.ts';
 import { readable, readInboxRow, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
 import { messageIdArgument, reasonArgument } from './frame/arguments.ts';

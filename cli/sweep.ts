@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { recordOperation } from '../lambdas/runtime/operations/operations.ts';
 import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/relay/sweep-range.ts';
+import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';

@@ -1,12 +1,8 @@
-import {
-  markResent,
-  type Note,
-  type OperationDeps,
-  requeueDead,
-} from '../../lambdas/runtime/operations/operations.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import type { Note, OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
+import { markResent, requeueDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,

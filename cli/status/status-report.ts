@@ -1,13 +1,13 @@
 import { depthOf } from '../../lambdas/runtime/operations/audit/audit-verdict.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
-import { pendingSince } from '../../lambdas/runtime/relay/pending-row.ts';
 import {
   MINUTE_MS,
   minutesToSweep,
   SWEEP_AGE_MAX_MS,
   youngestMinutes,
 } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { pendingSince } from '../../lambdas/runtime/store/pending-row.ts';
 import { outboxPartition, unsettledKey } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';

@@ -47,3 +47,27 @@ export const clientSettings: ClientSettings = {
   // (AWS_ENDPOINT_URL, FIPS), and the SDK would warn of that in each call.
   useQueueUrlAsEndpoint: false,
 };
+
+/** A command of the SDK, as far as {@link sentOnce} changes it. */
+interface Sendable {
+  readonly middlewareStack: {
+    add(middleware: <Call>(next: Call) => Call, options: object): void;
+  };
+}
+
+/**
+ * Makes a command that is sent once, whatever retries its client is configured to make: on its way through the client's
+ * middleware, the SDK's retry loop is replaced by one that passes the call on. The client and its other commands are not changed.
+ *
+ * @returns the command
+ */
+export function sentOnce<C extends object>(command: C & { readonly middlewareStack: unknown }): C {
+  (command as Sendable).middlewareStack.add((next) => next, {
+    // The name, the step and the priority of the retry loop: an override must have all three.
+    name: 'retryMiddleware',
+    step: 'finalizeRequest',
+    priority: 'high',
+    override: true,
+  });
+  return command;
+}

@@ -9,7 +9,7 @@ export {
   createRelaySweep,
   type RelaySweep,
   type RelaySweepDeps,
-  type SweepReport,
 } from './relay/relay-sweep.ts';
+export type { SweepReport } from './relay/sweep-pass.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
 export type { OutboxRow, OutboxStatus } from './store/rows.ts';

@@ -12,7 +12,7 @@ import {
   type Resolution,
   resolveMessage,
 } from '../../lambdas/runtime/operations/message-operations.ts';
-import type { OperationDeps } from '../../lambdas/runtime/operations/operations.ts';
+import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Commit } from '../../lambdas/runtime/write/outbox.ts';

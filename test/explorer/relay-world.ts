@@ -4,10 +4,10 @@ import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import { isTransactionCancelled } from '../../lambdas/runtime/errors.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { requeueDead } from '../../lambdas/runtime/operations/operations.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { requeueDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
 import {
   asRow,
   deadKey,

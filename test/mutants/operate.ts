@@ -2,25 +2,25 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 /** What an operator does to events and messages. */
 export const operateMutants: readonly Mutant[] = [
-  ...mutantsOf('operations/operations.ts', unit('operations'), [
+  ...mutantsOf('store/outbox-decisions.ts', unit('outbox-decisions'), [
     {
-      rule: 'only a DEAD event is requeued',
-      from: "REMOVE deadAt`, ConditionExpression: '#status = :DEAD'",
-      to: "REMOVE deadAt`, ConditionExpression: 'attribute_exists(PK) OR #status = :DEAD'",
+      rule: 'only a DEAD event is requeued or discarded',
+      from: "when: { status: 'DEAD' }",
+      to: 'when: {}',
     },
     {
       rule: 'a requeued event has all of its attempts again',
-      from: 'attempts = :none',
-      to: 'attempts = if_not_exists(attempts, :none)',
+      from: 'attempts: 0, ',
+      to: '',
     },
     {
       rule: 'a requeued event is due at once',
-      from: 'attempts = :none, leaseUntil = :now',
-      to: 'attempts = :none, leaseUntil = if_not_exists(leaseUntil, :now)',
+      from: 'leaseUntil: now, ...noted',
+      to: '...noted',
     },
     {
-      rule: 'the pointer of a DEAD event goes when it is requeued',
-      from: '{ Delete: { Key: { ...deadKey(shard, eventId) } } },',
+      rule: 'the pointer of a DEAD event goes when it is requeued or discarded',
+      from: '{ Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },',
       to: '',
     },
     {
@@ -29,31 +29,19 @@ export const operateMutants: readonly Mutant[] = [
       to: '',
     },
     {
-      rule: 'the minute of a requeued event becomes unsettled under a fresh token',
-      from: 'token: mintToken(random)',
-      to: "token: 'the same'",
-    },
-    {
-      rule: 'only a DEAD event is discarded',
-      from: "expiresAt = :expiresAt', ConditionExpression: '#status = :DEAD'",
-      to: "expiresAt = :expiresAt', ConditionExpression: 'attribute_exists(PK) OR #status = :DEAD'",
-    },
-    {
-      rule: 'the pointer of a DEAD event goes when it is discarded',
-      from: '{ Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },',
-      to: '',
-    },
-    {
       rule: 'an event that is not there is told from one that is not DEAD by a strongly consistent read',
       from: 'table.get(outboxKeyOf(eventId), { consistent: true })',
       to: 'table.get(outboxKeyOf(eventId))',
     },
+  ]),
+  ...mutantsOf('store/table-requests.ts', unit('audit-repair'), [
     {
       rule: 'to say that an event is sent again makes no row',
-      from: "ConditionExpression: 'attribute_exists(PK)'",
-      to: "ConditionExpression: 'attribute_exists(PK) OR attribute_not_exists(PK)'",
-      killers: unit('audit-repair'),
+      from: "|| 'attribute_exists(PK)'",
+      to: "|| 'attribute_exists(PK) OR attribute_not_exists(PK)'",
     },
+  ]),
+  ...mutantsOf('store/retry.ts', unit('outbox-decisions'), [
     {
       rule: 'a decision was refused only when its own condition was',
       from: "isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed'",

@@ -8,13 +8,13 @@ export const relayRowMutants: readonly Mutant[] = [
     [
       {
         rule: 'a claim is conditional on the lease that was read',
-        from: "set: { leaseUntil }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
-        to: "set: { leaseUntil }, when: { status: 'PENDING' },",
+        from: 'set: { leaseUntil }, when: held(row)',
+        to: "set: { leaseUntil }, when: { status: 'PENDING' }",
       },
       {
         rule: 'a claim is conditional on PENDING',
-        from: "set: { leaseUntil }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
-        to: 'set: { leaseUntil }, when: { leaseUntil: row.leaseUntil },',
+        from: 'set: { leaseUntil }, when: held(row)',
+        to: 'set: { leaseUntil }, when: { leaseUntil: row.leaseUntil }',
       },
       {
         rule: 'a refused claim is final, because another relay has the row',
@@ -29,8 +29,8 @@ export const relayRowMutants: readonly Mutant[] = [
       },
       {
         rule: 'a lease starts when its claim is sent, not when it is queued',
-        from: 'await inBatches(rows, async (batch) => { const leaseUntil = clock.now() + config.claimLeaseMs;',
-        to: 'const leaseUntil = clock.now() + config.claimLeaseMs; await inBatches(rows, async (batch) => {',
+        from: 'await inBatches(context, rows, async (batch) => { const leaseUntil = clock.now() + config.claimLeaseMs;',
+        to: 'const leaseUntil = clock.now() + config.claimLeaseMs; await inBatches(context, rows, async (batch) => {',
         killers: unit('relay-turns'),
       },
       {
@@ -40,8 +40,8 @@ export const relayRowMutants: readonly Mutant[] = [
       },
       {
         rule: 'a row that still has to be published never expires',
-        from: "set: { leaseUntil }, when: { status: 'PENDING'",
-        to: "set: { leaseUntil, expiresAt: 1 }, when: { status: 'PENDING'",
+        from: 'set: { leaseUntil }, when: held(row)',
+        to: 'set: { leaseUntil, expiresAt: 1 }, when: held(row)',
       },
       {
         rule: 'a mark is conditional on PENDING',
@@ -66,38 +66,28 @@ export const relayRowMutants: readonly Mutant[] = [
       },
       {
         rule: 'a DEAD event that was published after all becomes PUBLISHED',
-        from: '(!wasDead(result) || (await markDead(row, set)))',
+        from: '(!wasDead(result) || (await markDead(context, row, set)))',
         to: 'true',
       },
       {
-        rule: 'a DEAD event becomes PUBLISHED only if it is still DEAD',
-        from: "ConditionExpression: '#status = :DEAD'",
-        to: "ConditionExpression: 'attribute_exists(PK) OR #status = :DEAD'",
-      },
-      {
-        rule: 'the DEAD pointer is deleted when the event turns out to be published',
-        from: '{ Delete: { Key: { ...deadKey(eventIdShard(row.eventId), row.eventId) } } },',
-        to: '',
-      },
-      {
         rule: 'a DEAD event that could not be marked is reported as unmarked',
-        from: "return isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed';",
+        from: 'return isRefused(error);',
         to: 'return true;',
       },
       {
         rule: 'a failure is recorded only under the lease that the relay holds',
-        from: "random), }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
-        to: "random), }, when: { status: 'PENDING' },",
+        from: 'attempts, leaseUntil }, when: held(row)',
+        to: "attempts, leaseUntil }, when: { status: 'PENDING' }",
       },
       {
         rule: 'a failure is recorded only on a PENDING row',
-        from: "random), }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
-        to: 'random), }, when: { leaseUntil: row.leaseUntil },',
+        from: 'attempts, leaseUntil }, when: held(row)',
+        to: 'attempts, leaseUntil }, when: { leaseUntil: row.leaseUntil }',
       },
       {
         rule: 'a failed event waits for its backoff',
-        from: 'leaseUntil: now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random)',
-        to: 'leaseUntil: now',
+        from: 'const leaseUntil = now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random);',
+        to: 'const leaseUntil = now;',
       },
       {
         rule: "an event's own failure counts as an attempt",
@@ -121,13 +111,13 @@ export const relayRowMutants: readonly Mutant[] = [
       },
       {
         rule: 'an event becomes DEAD only under the lease that the relay holds',
-        from: "'#status = :PENDING AND leaseUntil = :held'",
-        to: "'#status = :PENDING AND (attribute_exists(PK) OR leaseUntil = :held)'",
+        from: 'deadAt: now }, when: held(row),',
+        to: "deadAt: now }, when: { status: 'PENDING' },",
       },
       {
         rule: 'an event becomes DEAD only while it is PENDING',
-        from: "'#status = :PENDING AND leaseUntil = :held'",
-        to: "'(attribute_exists(PK) OR #status = :PENDING) AND leaseUntil = :held'",
+        from: 'deadAt: now }, when: held(row),',
+        to: 'deadAt: now }, when: { leaseUntil: row.leaseUntil },',
       },
       {
         rule: 'an event becomes DEAD in the same transaction as its pointer',
@@ -136,12 +126,12 @@ export const relayRowMutants: readonly Mutant[] = [
       },
       {
         rule: 'a row is released only under the lease that the relay holds',
-        from: "causeOf(error)) }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
+        from: 'causeOf(error)) }, when: held(row),',
         to: "causeOf(error)) }, when: { status: 'PENDING' },",
       },
       {
         rule: 'only a PENDING row is released',
-        from: "causeOf(error)) }, when: { status: 'PENDING', leaseUntil: row.leaseUntil },",
+        from: 'causeOf(error)) }, when: held(row),',
         to: 'causeOf(error)) }, when: { leaseUntil: row.leaseUntil },',
       },
       {
@@ -151,7 +141,26 @@ export const relayRowMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('relay/pending-row.ts', unit('relay-stream', 'relay-sweep'), [
+  ...mutantsOf('store/outbox-decisions.ts', unit('outbox-transitions', 'relay-stream-failures'), [
+    {
+      rule: 'a DEAD event becomes PUBLISHED only if it is still DEAD',
+      from: "when: { status: 'DEAD' }",
+      to: 'when: {}',
+    },
+    {
+      rule: 'the DEAD pointer is deleted when the event turns out to be published',
+      from: '{ Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },',
+      to: '',
+    },
+  ]),
+  ...mutantsOf('store/table-requests.ts', unit('outbox-transitions'), [
+    {
+      rule: 'every clause of a conditional update must be met',
+      from: "conditions.join(' AND ')",
+      to: "conditions.join(' OR ')",
+    },
+  ]),
+  ...mutantsOf('store/pending-row.ts', unit('relay-stream', 'relay-sweep'), [
     {
       rule: 'a copy of a row in another partition is not an event',
       from: 'if (row.PK !== PK || row.SK !== SK) return undefined;',

@@ -5,22 +5,22 @@ export const relaySweepPassMutants: readonly Mutant[] = [
   ...mutantsOf('relay/sweep-pass.ts', unit('sweep-state', 'relay-sweep'), [
     {
       rule: 'the state is the time at which the pass started',
-      from: 'start.moveTo(to)',
-      to: 'start.moveTo(clock.now())',
+      from: 'moveSweptTo(context, start, to)',
+      to: 'moveSweptTo(context, start, context.clock.now())',
     },
     {
       rule: 'the state moves only over minutes that were read whole',
-      from: 'moves = whole && moves && (await moved(start, to, tally));',
-      to: 'moves = moves && (await moved(start, to, tally));',
+      from: 'moves = whole && moves && (await',
+      to: 'moves = moves && (await',
     },
     {
       rule: 'the state moves past no step after one that it stays before',
-      from: 'moves = whole && moves && (await moved(start, to, tally));',
-      to: 'moves = settled && (await moved(start, to, tally));',
+      from: 'moves = whole && moves && (await',
+      to: 'moves = settled && (await',
     },
     {
       rule: 'a step that fails does not hold up the newer ones',
-      from: 'if (!settled && !goesOn(tally, clock.now())) return false;',
+      from: 'if (!settled && !goesOn(tally, context.clock.now())) return false;',
       to: 'if (!settled) return false;',
       killers: unit('relay-sweep-steps', 'relay-sweep-failures', 'sweep-state'),
     },
@@ -53,23 +53,17 @@ export const relaySweepPassMutants: readonly Mutant[] = [
       to: 'swept',
       killers: unit('unsettled-minutes', 'relay-sweep-breaker', 'relay-sweep-steps'),
     },
-    {
-      rule: 'every page of the DEAD events is counted',
-      from: 'cursor = page.cursor;',
-      to: 'cursor = undefined;',
-      killers: unit('unsettled-minutes'),
-    },
   ]),
   ...mutantsOf('relay/sweep-state.ts', unit('sweep-state'), [
     {
       rule: 'without a state the sweep reads from the creation of the table',
-      from: 'if (sweptTo === undefined) return table.createdAt();',
-      to: 'if (sweptTo === undefined) return now;',
+      from: 'sweptTo ?? (await table.createdAt())',
+      to: 'sweptTo ?? now',
     },
     {
       rule: 'a state in the future is not believed',
-      from: 'if (sweptTo <= now + FUTURE_MAX_MS) return sweptTo;',
-      to: 'return sweptTo;',
+      from: 'if (sweptTo !== undefined && sweptTo > now + FUTURE_MAX_MS) {',
+      to: 'if (false) {',
     },
     {
       rule: 'a state in the future is put right',
@@ -184,6 +178,20 @@ export const relaySweepPassMutants: readonly Mutant[] = [
       rule: 'the last publish of a sweep is over before its function is stopped',
       from: 'endsBy - publishTimeoutMs - MARK_MS',
       to: 'endsBy - MARK_MS',
+    },
+  ]),
+  ...mutantsOf('relay/sweep-tally.ts', unit('unsettled-minutes', 'relay-sweep', 'sweep-state'), [
+    {
+      rule: 'a minute that could not be swept makes the pass incomplete',
+      from: 'return false;',
+      to: 'return true;',
+    },
+  ]),
+  ...mutantsOf('store/table-requests.ts', unit('unsettled-minutes'), [
+    {
+      rule: 'every page of a partition is read',
+      from: 'cursor = page.cursor;',
+      to: 'cursor = undefined;',
     },
   ]),
   ...mutantsOf('relay/relay-sweep.ts', unit('relay-sweep'), [

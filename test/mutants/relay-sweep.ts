@@ -8,20 +8,20 @@ export const relaySweepMutants: readonly Mutant[] = [
     [
       {
         rule: 'the sweep publishes declared sources only',
-        from: 'const rows = read.filter(declared.has);',
-        to: 'const rows = read;',
+        from: 'const ours = rows.filter(declared.has);',
+        to: 'const ours = rows;',
         killers: ['test/attack/forged-events.test.ts'],
       },
       {
         rule: 'the minute of an event with an undeclared source stays unsettled',
-        from: 'left += strangers.length;',
-        to: '',
+        from: 'unreadable.length + undeclared.length + waiting.length',
+        to: 'unreadable.length + waiting.length',
         killers: ['test/attack/forged-events.test.ts'],
       },
       {
         rule: 'events with an undeclared source are counted',
-        from: 'undeclared += strangers.length;',
-        to: '',
+        from: 'undeclared: undeclared.length,',
+        to: 'undeclared: 0,',
         killers: ['test/attack/forged-events.test.ts'],
       },
       {
@@ -36,55 +36,55 @@ export const relaySweepMutants: readonly Mutant[] = [
       },
       {
         rule: 'a row that is due is claimed before it is published',
-        from: 'const { claimed, failed } = await relay.claim(group);',
-        to: 'const [claimed, failed] = [group, []];',
+        from: 'const { claimed, failed } = await claimEvents(relay, group);',
+        to: 'const [claimed, failed] = [group, [] as PendingRow[]];',
       },
       {
         rule: 'a row that could not be marked is left PENDING',
-        from: 'if (!report.unmarked.includes(row)) settled.add(row.eventId);',
-        to: 'settled.add(row.eventId);',
+        from: "of rowsThat(outcomes, 'published')) settled",
+        to: "of rowsThat(outcomes, 'published', 'unmarked')) settled",
       },
       {
         rule: 'a row that cannot be read keeps its minute unsettled',
-        from: 'left += unreadable;',
-        to: '',
+        from: 'unreadable.length + undeclared.length + waiting.length',
+        to: 'undeclared.length + waiting.length',
       },
       {
         rule: 'a row under a lease keeps its minute unsettled',
-        from: 'if (settled.has(row.eventId)) continue; left += 1;',
-        to: 'if (settled.has(row.eventId) || !due.includes(row)) continue; left += 1;',
+        from: 'const waiting = ours.filter(',
+        to: 'const waiting = due.filter(',
       },
       {
         rule: 'a minute is read as consistently as its reader needs',
-        from: 'consistent, cursor,',
-        to: 'cursor,',
+        from: "where: { status: 'PENDING' }, consistent };",
+        to: "where: { status: 'PENDING' } };",
       },
       {
         rule: 'every page of a minute is read',
-        from: 'cursor = page.cursor;',
-        to: 'cursor = undefined;',
+        from: 'if (!whole) break;',
+        to: 'break;',
         killers: unit('unsettled-minutes'),
       },
       {
         rule: 'a row that the bus did not take is due again after a backoff',
-        from: 'leaseUntil: now + backoffMs(1, backoff, backoff, random)',
+        from: 'leaseUntil: now + backoffMs(1, backoff, backoff, relay.random)',
         to: 'leaseUntil: now',
       },
       {
         rule: 'a row that the bus did not take is released',
-        from: '...report.failed.map(({ row, error })',
-        to: '...report.failed.slice(0, 0).map(({ row, error })',
+        from: ".filter(({ is }) => is === 'bus' || is === 'access')",
+        to: '.filter(() => false)',
       },
       {
         rule: 'a row that was skipped does not keep its claim',
-        from: '[...report.skipped, ...report.leaseTooShort]',
-        to: '[...report.leaseTooShort]',
+        from: "rowsThat(outcomes, 'skipped', 'leaseTooShort')",
+        to: "rowsThat(outcomes, 'leaseTooShort')",
         killers: unit('relay-sweep-breaker'),
       },
       {
         rule: 'a row whose lease ran short does not keep its claim',
-        from: '[...report.skipped, ...report.leaseTooShort]',
-        to: '[...report.skipped]',
+        from: "rowsThat(outcomes, 'skipped', 'leaseTooShort')",
+        to: "rowsThat(outcomes, 'skipped')",
       },
       {
         rule: 'no publish begins when it could outlive the invocation',
@@ -93,8 +93,8 @@ export const relaySweepMutants: readonly Mutant[] = [
       },
       {
         rule: 'no group is claimed when there is no time for it',
-        from: 'i < due.length && goesOn(tally, clock.now())',
-        to: 'i < due.length',
+        from: 'if (!goesOn(tally, clock.now())) break;',
+        to: '',
       },
       {
         rule: 'a row of a source that the bus does not take is not claimed',
@@ -114,14 +114,14 @@ export const relaySweepMutants: readonly Mutant[] = [
   ...mutantsOf('relay/partition-sweep.ts', unit('relay-sweep-steps'), [
     {
       rule: 'a minute is not clean before its last page was read',
-      from: 'return cursor === undefined ? left : left + 1;',
-      to: 'return left;',
+      from: 'return whole && left.rows === 0;',
+      to: 'return left.rows === 0;',
     },
   ]),
   ...mutantsOf('relay/shard-sweep.ts', unit('unsettled-minutes', 'relay-sweep', 'sweep-state'), [
     {
       rule: 'a minute with something left gets a pointer',
-      from: 'if (clean || !pointers) return read;',
+      from: 'if (clean || !how.pointers) return read;',
       to: 'return read;',
     },
     {
@@ -137,24 +137,19 @@ export const relaySweepMutants: readonly Mutant[] = [
     },
     {
       rule: 'a minute that is unsettled still gets a fresh token',
-      from: 'if (left > 0) await unsettledMinutes.put(shard, minute); else',
-      to: 'if (left === 0)',
+      from: 'else await putPointer(context, partition);',
+      to: '',
     },
     {
       rule: 'a pointer goes only when its minute is clean',
-      from: 'if (left > 0) await unsettledMinutes.put(shard, minute); else await',
-      to: 'await',
+      from: 'if (await sweepPartition(context, partition, true, tally)) await removeUnsettled(context.table, pointer); else await putPointer(context, partition);',
+      to: 'await sweepPartition(context, partition, true, tally); await removeUnsettled(context.table, pointer);',
       killers: unit('relay-sweep-steps'),
     },
     {
       rule: 'a minute is found clean only by a strongly consistent read',
-      from: 'sweepPartition(shard, minute, true, tally)',
-      to: 'sweepPartition(shard, minute, false, tally)',
-    },
-    {
-      rule: 'a minute that could not be swept makes the pass incomplete',
-      from: 'stepFailed(telemetry, tally, step, error); return false;',
-      to: 'stepFailed(telemetry, tally, step, error); return true;',
+      from: 'sweepPartition(context, partition, true, tally)',
+      to: 'sweepPartition(context, partition, false, tally)',
     },
     {
       rule: 'a minute for which there was no time makes the pass incomplete',
@@ -169,7 +164,7 @@ export const relaySweepMutants: readonly Mutant[] = [
       killers: unit('relay-sweep-breaker'),
     },
   ]),
-  ...mutantsOf('relay/unsettled-minutes.ts', unit('unsettled-minutes'), [
+  ...mutantsOf('store/unsettled-minutes.ts', unit('unsettled-minutes'), [
     {
       rule: 'a pointer is removed only under the token that was read',
       from: "'#token = :token'",
@@ -184,11 +179,6 @@ export const relaySweepMutants: readonly Mutant[] = [
       rule: 'a pointer gets a fresh token each time it is put',
       from: 'token: mintToken(random)',
       to: "token: 'the same'",
-    },
-    {
-      rule: 'every page of the pointers is read',
-      from: 'cursor = page.cursor;',
-      to: 'cursor = undefined;',
     },
   ]),
 ];

@@ -168,4 +168,18 @@ export const writeMutants: readonly Mutant[] = [
       to: "return 'lost';",
     },
   ]),
+  ...mutantsOf('store/dynamo-table.ts', unit('dynamo-table-transactions'), [
+    {
+      rule: 'a transaction is sent once, whatever retries the client makes',
+      from: 'sentOnce(new TransactWriteCommand(',
+      to: '(new TransactWriteCommand(',
+    },
+  ]),
+  ...mutantsOf('bus/eventbridge-bus.ts', unit('eventbridge-bus'), [
+    {
+      rule: 'a publish is sent once, whatever retries the client makes',
+      from: 'sentOnce(new PutEventsCommand(',
+      to: '(new PutEventsCommand(',
+    },
+  ]),
 ];

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readDelivered, readEvent } from '../../lambdas/runtime/consume/message.ts';
 import type { Envelope, EventInput } from '../../lambdas/runtime/event.ts';
-import { pendingRow } from '../../lambdas/runtime/relay/pending-row.ts';
+import { pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';

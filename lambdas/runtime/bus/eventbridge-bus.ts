@@ -3,8 +3,8 @@ import {
   PutEventsCommand,
   type PutEventsResultEntry,
 } from '@aws-sdk/client-eventbridge';
+import { sentOnce } from '../client-settings.ts';
 import { MailroomError } from '../errors.ts';
-import { tryOnce } from '../one-try.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
 /** What {@link eventBridgeBus} is made of. */
@@ -28,16 +28,14 @@ export interface EventBridgeBusDeps {
 export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
   return {
     put: async (entries, timeoutMs) => {
-      const command = new PutEventsCommand({
-        Entries: entries.map((entry) => ({
-          EventBusName: busName,
-          Source: entry.source,
-          DetailType: entry.detailType,
-          Detail: entry.detail,
-          TraceHeader: entry.traceHeader,
-        })),
-      });
-      tryOnce(command); // a retry would make the call outlast the time that its caller planned for it
+      const Entries = entries.map((entry) => ({
+        EventBusName: busName,
+        Source: entry.source,
+        DetailType: entry.detailType,
+        Detail: entry.detail,
+        TraceHeader: entry.traceHeader,
+      }));
+      const command = sentOnce(new PutEventsCommand({ Entries })); // the relay itself decides about a retry
       const answer = await within(timeoutMs, (signal) => client.send(command, { abortSignal: signal }));
       return entries.map((entry, index) => result(entry, answer.Entries?.[index]));
     },

@@ -10,9 +10,9 @@ import {
   NOT_FINAL,
 } from '../store/inbox-decision.ts';
 import { inboxState } from '../store/inbox-state.ts';
+import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { type InboxRow, inboxKey } from '../store/rows.ts';
 import { isUnreadable, readable, readInboxRow } from '../store/stored-rows.ts';
-import type { Note, OperationDeps } from './operations.ts';
 
 /** Says which message is meant, who decided about it, and why. */
 export interface MessageNote extends Note {

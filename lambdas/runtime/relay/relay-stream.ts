@@ -2,16 +2,25 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import pMap from 'p-map';
 import { PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
-import { CLOCK_SKEW_MS, systemClock } from '../clock.ts';
-import { eventIdTime, systemRandomBytes } from '../store/event-id.ts';
+import { CLOCK_SKEW_MS } from '../clock.ts';
+import { eventIdTime } from '../store/event-id.ts';
 import { READ_NUMBERS } from '../store/item-numbers.ts';
+import { claimEvents, releaseEvents } from '../store/outbox-transitions.ts';
+import { type PendingRow, pendingRow } from '../store/pending-row.ts';
 import type { Item } from '../store/table.ts';
-import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
+import type { Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
-import { type PendingRow, pendingRow } from './pending-row.ts';
-import { CONCURRENCY, createRelay, GROUP_ROWS, type RelayHandlerDeps } from './relay.ts';
+import {
+  CONCURRENCY,
+  GROUP_ROWS,
+  publishEvents,
+  type RelayContext,
+  type RelayHandlerDeps,
+  relayContext,
+  rowsThat,
+} from './relay.ts';
 import { FRESH_MS, HAND_BACK_MS } from './relay-timings.ts';
 
 /** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
@@ -27,8 +36,22 @@ interface StreamRow extends PendingRow {
   readonly bornLeaseUntil: number;
 }
 
+/** What is kept of a row that is not published: enough to hand its record back to the mapping. */
+type Unpublished = Pick<StreamRow, 'bornLeaseUntil' | 'sequenceNumber'>;
+
+/** What became of a group of new rows, apart from those that are done. */
+interface GroupReport {
+  /** Records that have to be claimed first: from the start, or when their turn came. */
+  readonly late: readonly DynamoDBRecord[];
+  readonly unpublished: readonly Unpublished[];
+  /** Not handed back: the stream goes on, and the sweep counts them. */
+  readonly undeclared: readonly StreamRow[];
+  /** When the youngest declared row was recorded, epoch milliseconds; 0 when there is none. */
+  readonly youngest: number;
+}
+
 /**
- * Makes the handler of the live path: the INSERT records of `OUTBOX#` items.
+ * Makes the handler of the stream relay: it publishes the INSERT records of `OUTBOX#` items.
  *
  *     write                          publish                  sweep may take it
  *       |----------------- born lease (30 s) ------------------|
@@ -51,86 +74,91 @@ interface StreamRow extends PendingRow {
 export function createRelayStream(
   deps: RelayHandlerDeps,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
-  const { config, clock = systemClock, random = systemRandomBytes, concurrency = CONCURRENCY } = deps;
-  const telemetry =
-    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  const relay = createRelay({ ...deps, clock, random, telemetry, concurrency }, 'stream');
+  const { config, concurrency = CONCURRENCY } = deps;
+  const context = relayContext(deps, 'stream', concurrency);
+  const { clock, telemetry } = context;
   const declared = declaredSources(config, telemetry);
   // As many as keep the bus busy, and one more, because the last call of a group and its marks are waited for.
   const groupsAtOnce = 1 + Math.ceil((concurrency * PUT_EVENTS_ENTRIES_MAX) / GROUP_ROWS);
-
-  const fresh = (row: StreamRow) => Math.abs(clock.now() - row.recordedAt) < FRESH_MS;
+  const inGroups = <T>(rows: Iterable<StreamRow>, work: (group: StreamRow[]) => Promise<T>) =>
+    pMap(groupsOf(rows, GROUP_ROWS), work, { concurrency: groupsAtOnce });
 
   return async (event) => {
     const breaker = createBusBreaker();
-    const late: DynamoDBRecord[] = []; // from the start, or when their turn came
-    const unpublished: Pick<StreamRow, 'bornLeaseUntil' | 'sequenceNumber'>[] = [];
-    const undeclared: StreamRow[] = [];
-    let youngest = 0;
-
-    const inGroups = (rows: Iterable<StreamRow>, work: (group: StreamRow[]) => Promise<void>) =>
-      pMap(groupsOf(rows, GROUP_ROWS), work, { concurrency: groupsAtOnce });
-    const keep = (rows: readonly StreamRow[]) =>
-      unpublished.push(
-        ...rows.map(({ bornLeaseUntil, sequenceNumber }) => ({ bornLeaseUntil, sequenceNumber })),
-      );
-
-    function* freshRows(): Generator<StreamRow> {
-      for (const row of readRecords(event, telemetry)) {
-        if (!declared.has(row)) {
-          undeclared.push(row);
-          continue;
-        }
-        youngest = Math.max(youngest, row.recordedAt);
-        if (fresh(row)) yield row;
-        else late.push(row.record);
-      }
-    }
-    await inGroups(freshRows(), async (group) => {
-      const report = await relay.publish(group, breaker, fresh);
-      late.push(...report.leaseTooShort.map(({ record }) => record));
-      keep([...report.failed.map(({ row }) => row), ...report.skipped]);
+    const reports = await inGroups(readRecords(event, telemetry), (group) => {
+      const rows = group.filter(declared.has);
+      const undeclared = group.filter((row) => !declared.has(row));
+      return publishNew(context, rows, undeclared, breaker);
     });
-    declared.report(undeclared); // not handed back: the stream goes on, and the sweep counts them
+    declared.report(reports.flatMap(({ undeclared }) => undeclared));
     // Not a claim's time for each group: the function's own time is made for one, and a mark must not be cut off.
     const lastPublishAt = clock.now() + config.claimLeaseMs - config.publishTimeoutMs - CLOCK_SKEW_MS;
-    await inGroups(rowsOf(late), async (group) => {
-      keep(await publishLate(group, breaker, () => clock.now() < lastPublishAt));
-    });
+    const stillLate = await inGroups(rowsOf(reports.flatMap(({ late }) => late)), (group) =>
+      publishLate(context, group, breaker, () => clock.now() < lastPublishAt),
+    );
 
+    const unpublished = [...reports.flatMap((report) => report.unpublished), ...stillLate.flat()];
     const failures = unpublished.filter(({ bornLeaseUntil }) => bornLeaseUntil > clock.now());
-    if (failures.length > 0) await clock.sleep(Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest)));
+    const youngest = Math.max(0, ...reports.map((report) => report.youngest));
+    if (failures.length > 0)
+      await clock.sleep(Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest, clock.now())));
     telemetry.flush();
     return { batchItemFailures: failures.map(({ sequenceNumber }) => ({ itemIdentifier: sequenceNumber })) };
   };
+}
 
-  /**
-   * Claims and publishes while there is time. What fails gets back the lease of its image.
-   *
-   * @returns what is not published
-   */
-  async function publishLate(
-    rows: readonly StreamRow[],
-    breaker: BusBreaker,
-    inTime: () => boolean,
-  ): Promise<StreamRow[]> {
-    const left = rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime());
-    const { claimed, failed } = await relay.claim(rows.filter((row) => !left.includes(row)));
-    const report = await relay.publish(claimed, breaker, inTime);
-    const back = [...report.failed.map(({ row }) => row), ...report.skipped, ...report.leaseTooShort];
-    await relay.release(back.map((row) => ({ row, leaseUntil: row.bornLeaseUntil })));
-    return [...left, ...failed, ...back];
-  }
+/** Publishes the fresh rows of a group without a claim. */
+async function publishNew(
+  context: RelayContext,
+  rows: readonly StreamRow[],
+  undeclared: readonly StreamRow[],
+  breaker: BusBreaker,
+): Promise<GroupReport> {
+  const isFresh = (row: StreamRow) => Math.abs(context.clock.now() - row.recordedAt) < FRESH_MS;
+  const fresh = rows.filter(isFresh);
+  const late = rows.filter((row) => !fresh.includes(row));
+  const outcomes = await publishEvents(context, fresh, breaker, isFresh);
+  return {
+    late: [...late, ...rowsThat(outcomes, 'leaseTooShort')].map(({ record }) => record),
+    unpublished: rowsThat(outcomes, 'bus', 'access', 'skipped').map(keyOf),
+    undeclared,
+    youngest: Math.max(0, ...rows.map(({ recordedAt }) => recordedAt)),
+  };
+}
 
-  /**
-   * How long until even the youngest record of the batch would be claimed first when it comes again: a mapping hands
-   * back everything from the first failure on, what was published too.
-   */
-  function untilNoLongerFresh(youngest: number): number {
-    // The next delivery has the same recordedAt, and may be read under another clock.
-    const longest = FRESH_MS + CLOCK_SKEW_MS;
-    return Math.min(longest, youngest + longest - clock.now());
-  }
+/** Claims and publishes while there is time. What fails gets back the lease of its image. Returns what is not published. */
+async function publishLate(
+  context: RelayContext,
+  rows: readonly StreamRow[],
+  breaker: BusBreaker,
+  inTime: () => boolean,
+): Promise<Unpublished[]> {
+  const left = rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime());
+  const { claimed, failed } = await claimEvents(
+    context,
+    rows.filter((row) => !left.includes(row)),
+  );
+  const outcomes = await publishEvents(context, claimed, breaker, inTime);
+  const back = rowsThat(outcomes, 'bus', 'access', 'skipped', 'leaseTooShort');
+  await releaseEvents(
+    context,
+    back.map((row) => ({ row, leaseUntil: row.bornLeaseUntil })),
+  );
+  return [...left, ...failed, ...back].map(keyOf);
+}
+
+function keyOf({ bornLeaseUntil, sequenceNumber }: StreamRow): Unpublished {
+  return { bornLeaseUntil, sequenceNumber };
+}
+
+/**
+ * How long until even the youngest record of the batch would be claimed first when it comes again: a mapping hands
+ * back everything from the first failure on, what was published too.
+ */
+function untilNoLongerFresh(youngest: number, now: number): number {
+  // The next delivery has the same recordedAt, and may be read under another clock.
+  const longest = FRESH_MS + CLOCK_SKEW_MS;
+  return Math.min(longest, youngest + longest - now);
 }
 
 /**

@@ -1,31 +1,11 @@
-import { systemClock } from '../clock.ts';
 import type { DeadLetterWatch } from '../operations/dead-letter-watch.ts';
-import { systemRandomBytes } from '../store/event-id.ts';
-import { powertoolsTelemetry } from '../telemetry.ts';
+import type { SweepContext } from './partition-sweep.ts';
 import type { RelayHandlerDeps } from './relay.ts';
-import { createShardSweep } from './shard-sweep.ts';
+import { sweepContext, sweepMinutes } from './shard-sweep.ts';
 import { MINUTE_MS, youngestMinutes } from './sweep-minutes.ts';
-import { createSweepPass } from './sweep-pass.ts';
+import { type SweepReport, sweepPass } from './sweep-pass.ts';
 import { rangeToSweep, type SweepRangeReport, sweepRange } from './sweep-range.ts';
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
-
-/** What a pass found and left. */
-export interface SweepReport {
-  /** Published by this pass. */
-  readonly published: number;
-  /** Rows that it left PENDING, whoever holds their lease. */
-  readonly pending: number;
-  /** Those of them that wait because their source is not declared. */
-  readonly undeclared: number;
-  /** The age of the oldest of the others, milliseconds; 0 when there is none. */
-  readonly oldestPendingMs: number;
-  /** For how long the row that was served least recently has been nobody's, milliseconds; 0 when somebody holds each of them. */
-  readonly oldestLeaseMs: number;
-  /** DEAD events, in all shards; absent when they could not be counted. */
-  readonly dead?: number | undefined;
-  /** Whether the pass came to its end: none of its steps failed, there was time for all of them, and the bus took what it was given. */
-  readonly complete: boolean;
-}
 
 /** The backstop: finds PENDING rows whose lease has passed, and publishes them. */
 export interface RelaySweep {
@@ -64,25 +44,20 @@ export interface RelaySweepDeps extends RelayHandlerDeps {
  * ```
  */
 export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
-  const { config, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry =
-    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  const parts = { ...deps, clock, random, telemetry };
-  const shardSweep = createShardSweep(parts);
-  const pass = createSweepPass(parts, shardSweep);
-
+  const context = sweepContext(deps);
+  const { config, clock, telemetry } = context;
   return {
-    pass: async (endsBy) => (await pass(endsBy)).report,
-    handler: async (event, context) => {
+    pass: async (endsBy) => (await sweepPass(context, endsBy)).report,
+    handler: async (event, lambda) => {
       const startedAt = clock.now();
-      const endsBy = startedAt + context.getRemainingTimeInMillis();
+      const endsBy = startedAt + lambda.getRemainingTimeInMillis();
       const range = rangeToSweep(event, startedAt);
       if (range !== undefined) {
-        const report = await sweepRange(parts, shardSweep, range, endsBy);
+        const report = await sweepRange(context, range, endsBy);
         telemetry.flush();
         return report;
       }
-      const { report, shards } = await pass(endsBy);
+      const { report, shards } = await sweepPass(context, endsBy);
       telemetry.flush();
       await deps.watch?.(telemetry, endsBy);
       telemetry.flush();
@@ -91,18 +66,19 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
       const loopUntil = Math.min(startedAt + MINUTE_MS, endsBy - END_MARGIN_MS);
       while (config.sweepEveryMs < MINUTE_MS && clock.now() + config.sweepEveryMs < loopUntil) {
         await clock.sleep(config.sweepEveryMs);
-        published += await sweepYoungest(shards, endsBy);
+        published += await sweepYoungest(context, shards, endsBy);
       }
       telemetry.flush();
       return { ...report, published };
     },
   };
+}
 
-  /** The youngest minutes, in all shards. They need no pointer: their first age has not come yet. Returns how many it published. */
-  async function sweepYoungest(shards: number, endsBy: number): Promise<number> {
-    const tally = newTally(endsBy, config.publishTimeoutMs);
-    const how = { consistent: false, pointers: false };
-    await shardSweep.minutes(shards, youngestMinutes(clock.now()), how, tally);
-    return tally.published;
-  }
+/** Sweeps the youngest minutes, in all shards. They need no pointer: their first age has not come yet. Returns how many it published. */
+async function sweepYoungest(context: SweepContext, shards: number, endsBy: number): Promise<number> {
+  const { config, clock } = context;
+  const tally = newTally(endsBy, config.publishTimeoutMs);
+  const how = { consistent: false, pointers: false };
+  await sweepMinutes(context, shards, youngestMinutes(clock.now()), how, tally);
+  return tally.published;
 }

@@ -1,25 +1,20 @@
-import pLimit from 'p-limit';
-import type { Bus } from '../bus/event-bus.ts';
-import { CLOCK_SKEW_MS, type Clock } from '../clock.ts';
+import pLimit, { type LimitFunction } from 'p-limit';
+import type { Bus, BusResult } from '../bus/event-bus.ts';
+import { CLOCK_SKEW_MS, type Clock, systemClock } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import { asMailroomError, MailroomError } from '../errors.ts';
-import type { RandomBytes } from '../store/event-id.ts';
-import {
-  createTransitions,
-  type RelayPath,
-  type TransitionDeps,
-  type Transitions,
-} from '../store/outbox-transitions.ts';
+import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
+import { failEvent, markPublished, type OutboxContext, type RelayPath } from '../store/outbox-transitions.ts';
+import type { PendingRow } from '../store/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type Table, UPDATE_EACH_MAX } from '../store/table.ts';
-import type { Telemetry } from '../telemetry.ts';
+import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { batchEntries } from './entry-batches.ts';
-import type { PendingRow } from './pending-row.ts';
-import { faultOfCall, faultOfEntry } from './publish-fault.ts';
+import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';
 
 /**
- * The core of the relay, used by both of its paths: claim, publish, mark, and what becomes of a failure.
+ * The core of both relays: claim, publish, mark, and what becomes of a failure.
  *
  *     born                       claim                      publish      mark
  *      |--- leased to the stream ---|                          |          |
@@ -29,23 +24,10 @@ import { faultOfCall, faultOfEntry } from './publish-fault.ts';
  * Publish comes first and mark second: a crash in between publishes again under the same event id, which the
  * inbox absorbs. The other order loses the event.
  */
-export interface Relay extends Pick<Transitions, 'claim' | 'release'> {
-  /**
-   * Publishes rows that are ours, and marks them.
-   *
-   * @param breaker - what the bus does not take in this pass
-   * @param mayPublish - asked for each row right before each call: may it still be published without a claim?
-   */
-  publish<R extends PendingRow>(
-    rows: readonly R[],
-    breaker: BusBreaker,
-    mayPublish?: (row: R) => boolean,
-  ): Promise<PublishReport<R>>;
-}
-
-/** What the relay's core needs. */
-export interface RelayDeps extends TransitionDeps {
+export interface RelayContext extends OutboxContext {
   readonly bus: Bus;
+  /** Limits how many calls to the bus are under way at once. Its own, so that published events are marked while the bus hangs. */
+  readonly publishes: LimitFunction;
 }
 
 /** What each of the relay's two handlers is made of. */
@@ -71,7 +53,7 @@ export interface RelayHandlerDeps {
 }
 
 /**
- * Calls of the stream path under way at once: the ten that 100 records make, the mapping's default, go out together. It is
+ * Calls of the stream relay under way at once: the ten that 100 records make, the mapping's default, go out together. It is
  * bound by its CPU from about eight on (`npm run bench -- relay`): more would bring little, and load a bus that is in trouble.
  */
 export const CONCURRENCY = 16;
@@ -82,198 +64,160 @@ export const GROUP_ROWS = 100;
 /** How often one PutEvents call that the bus throttled or failed is tried, while the lease lasts. */
 const PUBLISH_TRIES = 3;
 
-/** What became of the rows. One that the event's own failure kept from being published is in none of the lists. */
-interface PublishReport<R extends PendingRow> {
-  readonly published: R[];
-  /** Published, and still PENDING in the table. */
-  readonly unmarked: R[];
-  /** The bus failed, or the right to use it. */
-  readonly failed: Failure<R>[];
-  /** Not tried, because the breaker is open. */
-  readonly skipped: R[];
-  /** Not tried, because it may not be published under the lease that it has. */
-  readonly leaseTooShort: R[];
-}
-
-interface Failure<R> {
+/**
+ * What became of one row:
+ *
+ * - `published`, and marked; `unmarked`: published, and still PENDING in the table.
+ * - `bus` or `access`: not published, and no attempt was counted. `event` or `unknown`: its failure is recorded on the row.
+ * - `skipped`: not tried, because the breaker is open.
+ * - `leaseTooShort`: not tried, because it may not be published under the lease that it has.
+ */
+export interface PublishOutcome<R extends PendingRow> {
   readonly row: R;
-  readonly error: MailroomError;
+  readonly is: 'published' | 'unmarked' | 'skipped' | 'leaseTooShort' | PublishFault;
+  /** Why it was not published, where the bus said so. */
+  readonly error?: MailroomError | undefined;
 }
 
-/** What one PutEvents call came to. */
-interface Answer<R> {
-  readonly published: R[];
-  /** The event itself was refused. */
-  readonly refused: Failure<R>[];
-  /** Something else went wrong with this one entry: its attempt counts. */
-  readonly failed: Failure<R>[];
-  /** The bus failed: no attempt counts. */
-  readonly busFailed: Failure<R>[];
-  /** The right to publish is missing: no attempt counts, and trying again at once cannot help. */
-  readonly denied: Failure<R>[];
-  readonly leaseTooShort: R[];
+/** Makes the context of one relay. */
+export function relayContext(deps: RelayHandlerDeps, path: RelayPath, concurrency: number): RelayContext {
+  const { clock = systemClock, random = systemRandomBytes, config } = deps;
+  const telemetry =
+    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
+  const limits = { writes: pLimit(concurrency), publishes: pLimit(concurrency) };
+  return { ...deps, clock, random, telemetry, path, ...limits };
 }
 
-/** Makes the relay's core for one path. */
-export function createRelay(deps: RelayDeps, path: RelayPath): Relay {
-  const { config, bus, clock, random, telemetry } = deps;
-  const { claim, mark, fail, release } = createTransitions(deps, path);
-  // The bus has its own limit: while its calls hang, what is published already can still be marked.
-  const limited = pLimit(deps.concurrency);
+/** The rows with one of these outcomes. */
+export function rowsThat<R extends PendingRow>(
+  outcomes: readonly PublishOutcome<R>[],
+  ...wanted: readonly PublishOutcome<R>['is'][]
+): R[] {
+  return outcomes.filter((outcome) => wanted.includes(outcome.is)).map(({ row }) => row);
+}
 
-  const outlastsPublish = (row: PendingRow) =>
-    row.leaseUntil - clock.now() > config.publishTimeoutMs + CLOCK_SKEW_MS;
+/**
+ * Publishes rows that are ours, and marks them.
+ *
+ * @param breaker - what the bus does not take in this pass
+ * @param mayPublish - called for each row right before each call: may it still be published without a claim?
+ * @returns an outcome for each row
+ */
+export async function publishEvents<R extends PendingRow>(
+  context: RelayContext,
+  rows: readonly R[],
+  breaker: BusBreaker,
+  mayPublish: (row: R) => boolean = () => true,
+): Promise<PublishOutcome<R>[]> {
+  const { config, clock, publishes } = context;
+  const outlastsPublish = (row: R) => row.leaseUntil - clock.now() > config.publishTimeoutMs + CLOCK_SKEW_MS;
+  const ours = (row: R) => mayPublish(row) && outlastsPublish(row);
+  const waiting: R[] = []; // published, to be marked 25 at a time
+  const unmarked = new Set<R>();
+  const mark = async (some: readonly R[]) => {
+    for (const row of await markPublished(context, some)) unmarked.add(row);
+  };
+  const outcomes = await Promise.all(
+    batchEntries(rows).map(async (batch) => {
+      const ofBatch = await publishes(() => publishBatch(context, batch, breaker, ours));
+      waiting.push(...rowsThat(ofBatch, 'published'));
+      while (waiting.length >= UPDATE_EACH_MAX) await mark(waiting.splice(0, UPDATE_EACH_MAX));
+      return ofBatch;
+    }),
+  );
+  await mark(waiting);
+  return outcomes
+    .flat()
+    .map((outcome) => (unmarked.has(outcome.row) ? { ...outcome, is: 'unmarked' } : outcome));
+}
 
-  async function publish<R extends PendingRow>(
-    rows: readonly R[],
-    breaker: BusBreaker,
-    mayPublish: (row: R) => boolean = () => true,
-  ): Promise<PublishReport<R>> {
-    const report: PublishReport<R> = {
-      published: [],
-      unmarked: [],
-      failed: [],
-      skipped: [],
-      leaseTooShort: [],
-    };
-    const ours = (row: R) => mayPublish(row) && outlastsPublish(row);
-    const waiting: R[] = []; // published, to be marked 25 at a time
-    await Promise.all(
-      batchEntries(rows).map(async (batch) => {
-        waiting.push(...(await limited(() => publishBatch(batch, ours, breaker, report))));
-        while (waiting.length >= UPDATE_EACH_MAX) {
-          report.unmarked.push(...(await mark(waiting.splice(0, UPDATE_EACH_MAX))));
-        }
-      }),
-    );
-    report.unmarked.push(...(await mark(waiting)));
-    return report;
+/** One PutEvents call, tried again while that helps. Failures of the events themselves are recorded. */
+async function publishBatch<R extends PendingRow>(
+  context: RelayContext,
+  batch: readonly R[],
+  breaker: BusBreaker,
+  ours: (row: R) => boolean,
+): Promise<PublishOutcome<R>[]> {
+  const { clock, random, telemetry } = context;
+  let rows = batch.filter((row) => !breaker.isOpen(row.entry.source));
+  const done = batch.filter((row) => !rows.includes(row)).map((row) => outcome(row, 'skipped'));
+  for (let attempt = 1; rows.length > 0; attempt += 1) {
+    const answers = await putEntries(context, rows, ours);
+    for (const { row, is, error } of answers)
+      if (error !== undefined && (is === 'event' || is === 'unknown'))
+        await failEvent(context, row, error, is === 'event');
+    rows = attempt < PUBLISH_TRIES ? rowsThat(answers, 'bus') : [];
+    done.push(...answers.filter(({ row }) => !rows.includes(row)));
+    if (rows.length === 0) break;
+    telemetry.count('PublishRetries');
+    await clock.sleep(backoffMs(attempt, 100, 1_000, random));
   }
-
-  /** One PutEvents call, tried again while that helps. Returns what it published. */
-  async function publishBatch<R extends PendingRow>(
-    batch: readonly R[],
-    ours: (row: R) => boolean,
-    breaker: BusBreaker,
-    report: PublishReport<R>,
-  ): Promise<R[]> {
-    const published: R[] = [];
-    const denied: Failure<R>[] = [];
-    let left: Failure<R>[] = [];
-    report.skipped.push(...batch.filter((row) => breaker.isOpen(row.entry.source)));
-    let rows = batch.filter((row) => !breaker.isOpen(row.entry.source));
-    for (let attempt = 1; ; attempt += 1) {
-      const sent = rows.filter(ours);
-      report.leaseTooShort.push(...rows.filter((row) => !sent.includes(row)));
-      left = [];
-      if (sent.length === 0) break;
-      const answer = await putEntries(sent, ours);
-      published.push(...answer.published);
-      report.leaseTooShort.push(...answer.leaseTooShort);
-      for (const { row, error } of answer.refused) await fail(row, error, true);
-      for (const { row, error } of answer.failed) await fail(row, error, false);
-      denied.push(...answer.denied);
-      left = answer.busFailed;
-      if (left.length === 0 || attempt >= PUBLISH_TRIES) break;
-      telemetry.count('PublishRetries');
-      rows = left.map(({ row }) => row);
-      await clock.sleep(backoffMs(attempt, 100, 1_000, random));
-    }
-    report.published.push(...published);
-    const failed = [...denied, ...left];
-    report.failed.push(...failed);
-    breaker.record({ took: sources(published), failed: sources(failed.map(({ row }) => row)) });
-    if (failed[0] !== undefined) reportBusFailure(failed[0].error, failed.length);
-    return published;
-  }
-
-  /**
-   * Calls PutEvents and looks at every entry's result. One invalid entry can fail a whole call, and so can one source that may
-   * not be published: before anything is judged, the first is made again for each entry, the second for each source.
-   */
-  async function putEntries<R extends PendingRow>(
-    rows: readonly R[],
-    ours: (row: R) => boolean,
-  ): Promise<Answer<R>> {
-    const answer = emptyAnswer<R>();
-    try {
-      const results = await bus.put(
-        rows.map((row) => row.entry),
-        config.publishTimeoutMs,
-      );
-      rows.forEach((row, i) => {
-        const result = results[i] ?? {
-          ok: false,
-          code: 'NoAnswer',
-          message: 'PutEvents did not answer for this entry',
-        };
-        if (result.ok) {
-          answer.published.push(row);
-          return;
-        }
-        const fault = faultOfEntry(result.code);
-        const failed = { row, error: new MailroomError(result.code, result.message) };
-        if (fault === 'event') answer.refused.push(failed);
-        else if (fault === 'unknown') answer.failed.push(failed);
-        else if (fault === 'access') answer.denied.push(failed);
-        else answer.busFailed.push(failed);
-      });
-    } catch (thrown) {
-      const fault = faultOfCall(thrown);
-      if (fault === 'event' && rows.length > 1)
-        return inParts(
-          rows.map((row) => [row]),
-          ours,
-        );
-      const ofSources = bySource(rows);
-      if (fault === 'access' && ofSources.length > 1) return inParts(ofSources, ours);
-      const failures = rows.map((row) => ({ row, error: asMailroomError(thrown) }));
-      if (fault === 'event') answer.refused.push(...failures);
-      else (fault === 'access' ? answer.denied : answer.busFailed).push(...failures);
-    }
-    return answer;
-  }
-
-  /** A call for each part, one after the other. A lease may run short meanwhile. */
-  async function inParts<R extends PendingRow>(
-    parts: readonly (readonly R[])[],
-    ours: (row: R) => boolean,
-  ): Promise<Answer<R>> {
-    const whole = emptyAnswer<R>();
-    for (const part of parts) {
-      const sent = part.filter(ours);
-      whole.leaseTooShort.push(...part.filter((row) => !sent.includes(row)));
-      if (sent.length === 0) continue;
-      const answer = await putEntries(sent, ours);
-      whole.published.push(...answer.published);
-      whole.refused.push(...answer.refused);
-      whole.failed.push(...answer.failed);
-      whole.busFailed.push(...answer.busFailed);
-      whole.denied.push(...answer.denied);
-      whole.leaseTooShort.push(...answer.leaseTooShort);
-    }
-    return whole;
-  }
-
-  function reportBusFailure(error: MailroomError, entries: number): void {
+  const failed = done.filter(({ is }) => is === 'bus' || is === 'access');
+  breaker.record({
+    took: sourcesOf(rowsThat(done, 'published')),
+    failed: sourcesOf(failed.map(({ row }) => row)),
+  });
+  if (failed[0] !== undefined) {
     telemetry.count('BusFailures');
     telemetry.log.error(
       'The bus, or the right to publish to it, failed; nothing is lost, no attempt is counted',
-      { entries, error },
+      { entries: failed.length, error: failed[0].error },
     );
   }
-
-  return { claim, publish, release };
+  return done;
 }
 
-function sources(rows: readonly PendingRow[]): ReadonlySet<string> {
+/**
+ * Calls PutEvents for the rows that may still be published, and reads every entry's result. One invalid entry can fail a whole
+ * call, and so can one source that may not be published: before anything is judged, the first is made again for each entry, the
+ * second for each source, one call after the other.
+ */
+async function putEntries<R extends PendingRow>(
+  context: RelayContext,
+  rows: readonly R[],
+  ours: (row: R) => boolean,
+): Promise<PublishOutcome<R>[]> {
+  const sent = rows.filter(ours);
+  const answers = rows.filter((row) => !sent.includes(row)).map((row) => outcome(row, 'leaseTooShort'));
+  if (sent.length === 0) return answers;
+  try {
+    const entries = sent.map(({ entry }) => entry);
+    const results = await context.bus.put(entries, context.config.publishTimeoutMs);
+    return [...answers, ...sent.map((row, i) => outcomeOfEntry(row, results[i]))];
+  } catch (thrown) {
+    const fault = faultOfCall(thrown);
+    const parts = partsOf(sent, fault);
+    if (parts.length === 1)
+      return [...answers, ...sent.map((row) => outcome(row, fault, asMailroomError(thrown)))];
+    for (const part of parts) answers.push(...(await putEntries(context, part, ours)));
+    return answers;
+  }
+}
+
+/** The calls that a failed call is made again in, so that its failure reaches only the rows that it belongs to. */
+function partsOf<R extends PendingRow>(rows: readonly R[], fault: PublishFault): readonly (readonly R[])[] {
+  if (fault === 'event') return rows.map((row) => [row]);
+  if (fault !== 'access') return [rows];
+  return [...sourcesOf(rows)].map((source) => rows.filter((row) => row.entry.source === source));
+}
+
+function outcomeOfEntry<R extends PendingRow>(row: R, result: BusResult | undefined): PublishOutcome<R> {
+  if (result?.ok) return outcome(row, 'published');
+  const { code, message } = result ?? {
+    code: 'NoAnswer',
+    message: 'PutEvents did not answer for this entry',
+  };
+  return outcome(row, faultOfEntry(code), new MailroomError(code, message));
+}
+
+function outcome<R extends PendingRow>(
+  row: R,
+  is: PublishOutcome<R>['is'],
+  error?: MailroomError,
+): PublishOutcome<R> {
+  return { row, is, error };
+}
+
+function sourcesOf(rows: readonly PendingRow[]): ReadonlySet<string> {
   return new Set(rows.map((row) => row.entry.source));
-}
-
-function bySource<R extends PendingRow>(rows: readonly R[]): R[][] {
-  return [...sources(rows)].map((source) => rows.filter((row) => row.entry.source === source));
-}
-
-function emptyAnswer<R>(): Answer<R> {
-  return { published: [], refused: [], failed: [], busFailed: [], denied: [], leaseTooShort: [] };
 }

@@ -1,33 +1,121 @@
 import pMap from 'p-map';
 import type { UnsettledPointer } from '../store/rows.ts';
-import { createPartitionSweep, type SweepDeps } from './partition-sweep.ts';
-import { createRelay, type Relay, type RelayHandlerDeps } from './relay.ts';
+import { listUnsettled, removeUnsettled, unsettledPointer } from '../store/unsettled-minutes.ts';
+import { declaredSources } from './declared-sources.ts';
+import { type SweepContext, type SweepPartition, sweepPartition } from './partition-sweep.ts';
+import { type RelayHandlerDeps, relayContext } from './relay.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
-import { goesOn, stepFailed, type Tally } from './sweep-tally.ts';
-import { createUnsettledMinutes } from './unsettled-minutes.ts';
+import { attemptStep, goesOn, type Tally } from './sweep-tally.ts';
 
-/** Sweeps all shards: some of them in parallel, each in order, and each with its own share of the calls. */
-export interface ShardSweep {
-  /**
-   * Sweeps minutes in all shards. One that fails does not hold up those after it.
-   *
-   * @param minutes - as they stand in keys, in the order in which they are read
-   * @param how.pointers - whether a minute that is left unsettled, or could not be read, gets a pointer
-   * @returns whether each of them, in every shard, was read whole or has a pointer: only then may the state move past them
-   */
-  minutes(
-    shards: number,
-    minutes: readonly string[],
-    how: { readonly consistent: boolean; readonly pointers: boolean },
-    tally: Tally,
-  ): Promise<boolean>;
-  /** The pointers to unsettled minutes, by shard; none of a shard whose pointers cannot be read. */
-  pointers(shards: number, tally: Tally): Promise<UnsettledPointer[][]>;
-  /**
-   * Sweeps the minutes that have a pointer, strongly consistently, after the pointer's token was read. A pointer goes only
-   * when its minute is clean, and only under that token. True when all of it was done.
-   */
-  unsettled(pointers: readonly (readonly UnsettledPointer[])[], tally: Tally): Promise<boolean>;
+/** How many shards are read at once, at most: of each one there is a page of up to 1 MB in memory. */
+const SHARDS_AT_ONCE = 16;
+
+/** How many calls to the bus, and how many to the table, each of them has under way at once, unless the handler is told. */
+const CALLS_OF_SHARD = 8;
+
+/** Makes the context of the sweep relay. */
+export function sweepContext(deps: RelayHandlerDeps): SweepContext {
+  const { config, concurrency } = deps;
+  const shardsAtOnce =
+    concurrency === undefined ? SHARDS_AT_ONCE : Math.min(SHARDS_AT_ONCE, config.shards, concurrency);
+  const calls = concurrency === undefined ? CALLS_OF_SHARD : Math.floor(concurrency / shardsAtOnce);
+  const shared = relayContext(deps, 'sweep', calls);
+  const relays = Array.from({ length: shardsAtOnce }, () => relayContext(shared, 'sweep', calls));
+  return { ...shared, relays, declared: declaredSources(config, shared.telemetry) };
+}
+
+/**
+ * Sweeps minutes in all shards: some shards in parallel, each in order. A minute that fails does not hold up those after it.
+ *
+ * @param minutes - as they stand in keys, in the order in which they are read
+ * @param how.pointers - whether a minute that is left unsettled, or could not be read, gets a pointer
+ * @returns whether each of them, in every shard, was read whole or has a pointer: only then may the state move past them
+ */
+export function sweepMinutes(
+  context: SweepContext,
+  shards: number,
+  minutes: readonly string[],
+  how: { readonly consistent: boolean; readonly pointers: boolean },
+  tally: Tally,
+): Promise<boolean> {
+  const { telemetry } = context;
+  const work = shardsOf(shards).map((shard) => minutes.map((minute) => ({ shard, minute })));
+  return eachShard(context, work, tally, async (partition) => {
+    const at = `${partition.minute} of shard ${partition.shard}`;
+    let clean = false;
+    const read = await attemptStep(telemetry, tally, `sweep ${at}`, async () => {
+      clean = await sweepPartition(context, partition, how.consistent, tally);
+    });
+    if (clean || !how.pointers) return read;
+    return attemptStep(telemetry, tally, `leave ${at} unsettled`, () => putPointer(context, partition));
+  });
+}
+
+/** Reads the pointers to unsettled minutes, by shard; none of a shard whose pointers cannot be read. */
+export function readPointers(
+  context: SweepContext,
+  shards: number,
+  tally: Tally,
+): Promise<UnsettledPointer[][]> {
+  const { table, clock, telemetry, relays } = context;
+  return pMap(
+    shardsOf(shards),
+    async (shard) => {
+      let pointers: UnsettledPointer[] = [];
+      await attemptStep(telemetry, tally, `list the unsettled minutes of shard ${shard}`, async () => {
+        pointers = inTurn(await listUnsettled(table, shard), clock.now());
+      });
+      return pointers;
+    },
+    { concurrency: relays.length },
+  );
+}
+
+/**
+ * Sweeps the minutes that have a pointer, strongly consistently, after the pointer's token was read. A pointer goes only
+ * when its minute is clean, and only under that token. True when all of it was done.
+ */
+export function sweepUnsettled(
+  context: SweepContext,
+  pointers: readonly (readonly UnsettledPointer[])[],
+  tally: Tally,
+): Promise<boolean> {
+  return eachShard(context, pointers, tally, (pointer) =>
+    attemptStep(context.telemetry, tally, `sweep ${pointer.SK} of ${pointer.PK} again`, async () => {
+      const partition = { shard: Number(pointer.PK.slice('SWEEP#'.length)), minute: pointer.SK };
+      if (await sweepPartition(context, partition, true, tally))
+        await removeUnsettled(context.table, pointer);
+      else await putPointer(context, partition);
+    }),
+  );
+}
+
+/** Does the work of every shard. @param work - true when nothing of it is left to be done again */
+async function eachShard<T>(
+  { clock, relays }: SweepContext,
+  shards: readonly (readonly T[])[],
+  tally: Tally,
+  work: (item: T) => Promise<boolean>,
+): Promise<boolean> {
+  let done = true;
+  await pMap(
+    shards,
+    async (items) => {
+      for (const item of items) {
+        if (!goesOn(tally, clock.now())) {
+          done = false;
+          return;
+        }
+        if (!(await work(item))) done = false;
+      }
+    },
+    { concurrency: relays.length },
+  );
+  return done && goesOn(tally, clock.now());
+}
+
+async function putPointer({ table, random }: SweepContext, { shard, minute }: SweepPartition): Promise<void> {
+  await table.write({ Put: { Item: { ...unsettledPointer(shard, minute, random) } } });
 }
 
 /**
@@ -39,105 +127,6 @@ function inTurn<T>(pointers: readonly T[], now: number): T[] {
   return [...pointers.slice(first), ...pointers.slice(0, first)];
 }
 
-/** How many shards are read at once, at most: of each one there is a page of up to 1 MB in memory. */
-const SHARDS_AT_ONCE = 16;
-
-/** How many calls to the bus, and how many to the table, each of them has under way at once, unless the handler is told. */
-const CALLS_OF_SHARD = 8;
-
-/** Makes the sweep of shards. */
-export function createShardSweep(
-  deps: SweepDeps & Pick<RelayHandlerDeps, 'bus' | 'concurrency'>,
-): ShardSweep {
-  const { config, clock, telemetry } = deps;
-  const [shardsAtOnce, callsOfShard] = shares(config.shards, deps.concurrency);
-  // Each has its own share of the calls: a shard full of events that fail must not take the turn of the others.
-  const relays = Array.from({ length: shardsAtOnce }, () =>
-    createRelay({ ...deps, concurrency: callsOfShard }, 'sweep'),
-  );
-  const sweepPartition = createPartitionSweep(deps, (shard) => relays[shard % relays.length] as Relay);
-  const unsettledMinutes = createUnsettledMinutes(deps);
-
-  /** Does the work of every shard. @param work - true when nothing of it is left to be done again */
-  async function eachShard<T>(
-    shards: readonly (readonly T[])[],
-    tally: Tally,
-    work: (item: T) => Promise<boolean>,
-  ): Promise<boolean> {
-    let done = true;
-    await pMap(
-      shards,
-      async (items) => {
-        for (const item of items) {
-          if (!goesOn(tally, clock.now())) {
-            done = false;
-            return;
-          }
-          if (!(await work(item))) done = false;
-        }
-      },
-      { concurrency: shardsAtOnce },
-    );
-    return done && goesOn(tally, clock.now());
-  }
-
-  /** Does one step. True unless it failed. */
-  async function attempt(step: string, tally: Tally, work: () => Promise<unknown>): Promise<boolean> {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      stepFailed(telemetry, tally, step, error);
-      return false;
-    }
-  }
-
-  async function sweepUnsettled(pointer: UnsettledPointer, tally: Tally): Promise<void> {
-    const shard = Number(pointer.PK.slice('SWEEP#'.length));
-    const minute = pointer.SK;
-    const left = await sweepPartition(shard, minute, true, tally);
-    if (left > 0) await unsettledMinutes.put(shard, minute);
-    else await unsettledMinutes.remove(pointer);
-  }
-
-  return {
-    minutes: (shards, minutes, { consistent, pointers }, tally) => {
-      const work = Array.from({ length: shards }, (_, shard) => minutes.map((minute) => ({ shard, minute })));
-      return eachShard(work, tally, async ({ shard, minute }) => {
-        const at = `${minute} of shard ${shard}`;
-        let clean = false;
-        const read = await attempt(`sweep ${at}`, tally, async () => {
-          clean = (await sweepPartition(shard, minute, consistent, tally)) === 0;
-        });
-        if (clean || !pointers) return read;
-        return attempt(`leave ${at} unsettled`, tally, () => unsettledMinutes.put(shard, minute));
-      });
-    },
-    pointers: (shards, tally) =>
-      pMap(
-        Array.from({ length: shards }, (_, shard) => shard),
-        async (shard) => {
-          let pointers: UnsettledPointer[] = [];
-          await attempt(`list the unsettled minutes of shard ${shard}`, tally, async () => {
-            pointers = inTurn(await unsettledMinutes.list(shard), clock.now());
-          });
-          return pointers;
-        },
-        { concurrency: shardsAtOnce },
-      ),
-    unsettled: (pointers, tally) =>
-      eachShard(pointers, tally, (pointer) =>
-        attempt(`sweep ${pointer.SK} of ${pointer.PK} again`, tally, () => sweepUnsettled(pointer, tally)),
-      ),
-  };
-}
-
-/** How many shards are read at once, and how many calls each of them has under way. */
-function shares(
-  shards: number,
-  concurrency: number | undefined,
-): [shardsAtOnce: number, callsOfShard: number] {
-  if (concurrency === undefined) return [SHARDS_AT_ONCE, CALLS_OF_SHARD];
-  const shardsAtOnce = Math.min(SHARDS_AT_ONCE, shards, concurrency);
-  return [shardsAtOnce, Math.floor(concurrency / shardsAtOnce)];
+function shardsOf(shards: number): number[] {
+  return Array.from({ length: shards }, (_, shard) => shard);
 }

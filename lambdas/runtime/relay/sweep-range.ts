@@ -1,7 +1,7 @@
 import { MailroomError } from '../errors.ts';
 import { minuteOf } from '../store/event-id.ts';
-import type { SweepDeps } from './partition-sweep.ts';
-import type { ShardSweep } from './shard-sweep.ts';
+import type { SweepContext } from './partition-sweep.ts';
+import { sweepMinutes } from './shard-sweep.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { shardsEverUsed } from './sweep-state.ts';
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
@@ -57,19 +57,19 @@ export function rangeToSweep(event: unknown, now: number): SweepRange | undefine
  * @param endsBy - when the invocation ends, epoch milliseconds
  */
 export async function sweepRange(
-  deps: SweepDeps,
-  shardSweep: ShardSweep,
+  context: SweepContext,
   range: SweepRange,
   endsBy: number,
 ): Promise<SweepRangeReport> {
-  const { config, table, clock, telemetry } = deps;
+  const { config, table, clock, telemetry } = context;
   const callEndsBy = clock.now() + RANGE_CALL_MS + END_MARGIN_MS;
   const tally = newTally(Math.min(endsBy, callEndsBy), config.publishTimeoutMs);
   const shards = await shardsEverUsed(table, config.shards);
+  const how = { consistent: true, pointers: true };
   let sweptTo = range.since;
   let pending = 0;
   for (const { minute, to } of rangeSteps(range)) {
-    const settled = await shardSweep.minutes(shards, [minute], { consistent: true, pointers: true }, tally);
+    const settled = await sweepMinutes(context, shards, [minute], how, tally);
     // The next call reads this step again, and counts what it leaves: a pointer alone tells the operator nothing.
     if (!settled || tally.failures > 0) break;
     for (const { rows } of tally.left.values()) pending += rows;

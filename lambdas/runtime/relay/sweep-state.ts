@@ -1,22 +1,24 @@
-import { type Clock, isTime } from '../clock.ts';
-import type { RelayConfig } from '../config.ts';
+import { isTime } from '../clock.ts';
 import { isConditionFailed } from '../errors.ts';
-import { asRow, SCHEMA, SWEEP_STATE_KEY, type SweepState } from '../store/rows.ts';
+import { SCHEMA, SWEEP_STATE_KEY, type SweepState } from '../store/rows.ts';
 import type { Item, Table } from '../store/table.ts';
-import type { Telemetry } from '../telemetry.ts';
+import type { SweepContext } from './partition-sweep.ts';
 import { MINUTE_MS, SWEEP_AGE_MAX_MS } from './sweep-minutes.ts';
 
 /** A stored state further ahead than this is a wrong clock's. */
 const FUTURE_MAX_MS = MINUTE_MS;
 
-/** From where a pass reads, and what the state row said. */
+/** The parts of a sweep that its state is read with. */
+type SweepStateContext = Pick<SweepContext, 'config' | 'table' | 'clock' | 'telemetry'>;
+
+/** From where a pass reads, by the state row. */
 export interface SweepStart {
   /** Epoch milliseconds: the pass reads the minutes whose age was passed after this. */
   readonly since: number;
   /** The highest number of shards ever used. */
   readonly shards: number;
-  /** Moves the state forward to the time that the pass, or its step, started with; never back, unless it was in the future. */
-  moveTo(sweptTo: number): Promise<void>;
+  /** As the state row says, epoch milliseconds; absent where it does not, or not as a number. */
+  readonly sweptTo: number | undefined;
 }
 
 /**
@@ -25,79 +27,72 @@ export interface SweepStart {
  *
  * @param now - when the pass starts, epoch milliseconds
  */
-export async function startSweep(
-  deps: {
-    readonly config: RelayConfig;
-    readonly table: Table;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-  },
-  now: number,
-): Promise<SweepStart> {
-  const { config, table, clock, telemetry } = deps;
+export async function startSweep(context: SweepStateContext, now: number): Promise<SweepStart> {
+  const { table, telemetry } = context;
   const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
-  const state = item === undefined ? undefined : asRow<SweepState>(item);
   // A state that nobody of ours wrote is no state: it is written anew.
-  const sweptTo = numberOr(state?.sweptTo, undefined);
-
-  return {
-    since: await since(),
-    shards: await highestShards(),
-    moveTo: async (to) => {
-      try {
-        await table.write({
-          Update: {
-            Key: { ...SWEEP_STATE_KEY },
-            UpdateExpression: 'SET sweptTo = :to, #schema = :schema',
-            ConditionExpression:
-              'attribute_not_exists(sweptTo) OR NOT attribute_type(sweptTo, :N) OR sweptTo < :to OR ' +
-              '(sweptTo = :read AND sweptTo > :future)',
-            ExpressionAttributeNames: { '#schema': 'schema' },
-            ExpressionAttributeValues: {
-              ':to': to,
-              ':schema': SCHEMA,
-              ':N': 'N',
-              ':read': sweptTo ?? 0,
-              ':future': clock.now() + FUTURE_MAX_MS,
-            },
-          },
-        });
-      } catch (error) {
-        if (!isConditionFailed(error)) throw error; // refused: another pass has come further
-      }
-    },
-  };
-
-  async function since(): Promise<number> {
-    if (sweptTo === undefined) return table.createdAt();
-    if (sweptTo <= now + FUTURE_MAX_MS) return sweptTo;
+  const sweptTo = numberOr(item?.sweptTo, undefined);
+  let since = sweptTo ?? (await table.createdAt());
+  if (sweptTo !== undefined && sweptTo > now + FUTURE_MAX_MS) {
     const message =
       'The stored sweep state is in the future: a clock was wrong. Reading the last 1024 minutes';
     telemetry.log.warn(message, { sweptTo, now });
-    return now - SWEEP_AGE_MAX_MS;
+    since = now - SWEEP_AGE_MAX_MS;
   }
+  return { since, sweptTo, shards: await highestShards(context, numberOr(item?.shards, 0)) };
+}
 
-  async function highestShards(): Promise<number> {
-    const known = numberOr(state?.shards, 0);
-    if (known >= config.shards) return known;
-    const written = await table
-      .write({
-        Update: {
-          Key: { ...SWEEP_STATE_KEY },
-          UpdateExpression: 'SET shards = :shards, #schema = :schema',
-          ConditionExpression:
-            'attribute_not_exists(shards) OR NOT attribute_type(shards, :N) OR shards < :shards',
-          ExpressionAttributeNames: { '#schema': 'schema' },
-          ExpressionAttributeValues: { ':shards': config.shards, ':schema': SCHEMA, ':N': 'N' },
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+/** Moves the state forward to the time that the pass, or its step, started with; never back, unless it was in the future. */
+export async function moveSweptTo(
+  { table, clock }: Pick<SweepStateContext, 'table' | 'clock'>,
+  { sweptTo = 0 }: SweepStart,
+  to: number,
+): Promise<void> {
+  try {
+    await table.write({
+      Update: {
+        Key: { ...SWEEP_STATE_KEY },
+        UpdateExpression: 'SET sweptTo = :to, #schema = :schema',
+        ConditionExpression:
+          'attribute_not_exists(sweptTo) OR NOT attribute_type(sweptTo, :N) OR sweptTo < :to OR ' +
+          '(sweptTo = :read AND sweptTo > :future)',
+        ExpressionAttributeNames: { '#schema': 'schema' },
+        ExpressionAttributeValues: {
+          ':to': to,
+          ':schema': SCHEMA,
+          ':N': 'N',
+          ':read': sweptTo,
+          ':future': clock.now() + FUTURE_MAX_MS,
         },
-      })
-      .catch((error: unknown) => {
-        if (!isConditionFailed(error)) throw error;
-        return error.item;
-      });
-    return Math.max(config.shards, numberOr(written?.shards, 0));
+      },
+    });
+  } catch (error) {
+    if (!isConditionFailed(error)) throw error; // refused: another pass has come further
   }
+}
+
+async function highestShards(
+  { config, table }: Pick<SweepStateContext, 'config' | 'table'>,
+  known: number,
+): Promise<number> {
+  if (known >= config.shards) return known;
+  const written = await table
+    .write({
+      Update: {
+        Key: { ...SWEEP_STATE_KEY },
+        UpdateExpression: 'SET shards = :shards, #schema = :schema',
+        ConditionExpression:
+          'attribute_not_exists(shards) OR NOT attribute_type(shards, :N) OR shards < :shards',
+        ExpressionAttributeNames: { '#schema': 'schema' },
+        ExpressionAttributeValues: { ':shards': config.shards, ':schema': SCHEMA, ':N': 'N' },
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      },
+    })
+    .catch((error: unknown) => {
+      if (!isConditionFailed(error)) throw error;
+      return error.item;
+    });
+  return Math.max(config.shards, numberOr(written?.shards, 0));
 }
 
 /** The highest number of shards that was ever used, as the sweep's state tells it; it is only read. @param atLeast - today's */

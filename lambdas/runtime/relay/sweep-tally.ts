@@ -2,7 +2,7 @@ import type { Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 
 /** What one partition was left with. */
-interface Left {
+export interface Left {
   /** Rows left PENDING. */
   readonly rows: number;
   /** Those of them whose source is undeclared: they have an alarm of their own and would only hide the age of the others. */
@@ -60,12 +60,28 @@ export function hasTime(tally: Tally, now: number): boolean {
   return now < tally.endsBy - END_MARGIN_MS;
 }
 
-/** Reports a step that failed. The pass goes on with the next step, so that newer minutes are not held up. */
-export function stepFailed(telemetry: Telemetry, tally: Tally, step: string, error: unknown): void {
-  tally.failures += 1;
-  telemetry.count('SweepFailures');
-  telemetry.log.error('A step of the sweep failed; the next pass repeats it', {
-    step,
-    error: error as Error,
-  });
+/**
+ * Does one step of the pass. A failure is reported, and the pass goes on with the next step, so that newer minutes are not held
+ * up.
+ *
+ * @returns whether it was done
+ */
+export async function attemptStep(
+  telemetry: Telemetry,
+  tally: Tally,
+  step: string,
+  work: () => Promise<unknown>,
+): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    tally.failures += 1;
+    telemetry.count('SweepFailures');
+    telemetry.log.error('A step of the sweep failed; the next pass repeats it', {
+      step,
+      error: error as Error,
+    });
+    return false;
+  }
 }

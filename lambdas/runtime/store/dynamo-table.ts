@@ -1,6 +1,7 @@
 import {
   type AttributeValue,
   BatchExecuteStatementCommand,
+  type BatchStatementResponse,
   DescribeTableCommand,
   type DynamoDBClient,
 } from '@aws-sdk/client-dynamodb';
@@ -14,20 +15,10 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { convertToAttr, unmarshall } from '@aws-sdk/util-dynamodb';
+import { sentOnce } from '../client-settings.ts';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../errors.ts';
-import { tryOnce } from '../one-try.ts';
 import { READ_NUMBERS } from './item-numbers.ts';
-import type {
-  EachResult,
-  EachUpdate,
-  Item,
-  Key,
-  Page,
-  Query,
-  Table,
-  TransactAction,
-  Write,
-} from './table.ts';
+import type { EachResult, EachUpdate, Item, Key, Query, Table } from './table.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
 /** How values are written. */
@@ -57,103 +48,95 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
     marshallOptions: { ...WRITE_VALUES },
     unmarshallOptions: { ...READ_NUMBERS }, // a copy: the document client adds to it
   });
+  const get: Table['get'] = async (key, { consistent = false } = {}) => {
+    const command = new GetCommand({ TableName: tableName, Key: { ...key }, ConsistentRead: consistent });
+    return (await documents.send(command)).Item;
+  };
+  return {
+    name: tableName,
+    get,
+    query: async (query) => {
+      const answer = await documents.send(new QueryCommand({ TableName: tableName, ...queryInput(query) }));
+      const items = answer.Items ?? [];
+      return answer.LastEvaluatedKey ? { items, cursor: answer.LastEvaluatedKey } : { items };
+    },
+    write: async (write) => {
+      const action = checkedAction(write);
+      return sendWrite(documents, tableName, action).catch(throwRefused);
+    },
+    transact: async (actions, token) => {
+      const TransactItems = checkedActions(actions).map(({ kind, request }) => ({
+        [kind]: { ...request, TableName: request.TableName ?? tableName },
+      }));
+      // The refusal of a retry does not say that the try before it wrote nothing.
+      const command = sentOnce(new TransactWriteCommand({ TransactItems, ClientRequestToken: token }));
+      await documents.send(command).catch(throwRefused);
+    },
+    updateEach: async (updates) => {
+      assertEachUpdates(updates);
+      if (updates.length === 0) return [];
+      const Statements = updates.map((update) => statement(tableName, update));
+      // The relay's busiest call: the document client would look for values everywhere in its request and its answer.
+      const { Responses = [] } = await client.send(new BatchExecuteStatementCommand({ Statements }));
+      return Promise.all(updates.map(({ key }, index) => eachResult(get, key, Responses[index])));
+    },
+    createdAt: async () => {
+      const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName }));
+      const created = Table?.CreationDateTime;
+      if (created) return created.getTime();
+      throw new MailroomError(
+        'NO_CREATION_TIME',
+        `DescribeTable gave no creation time for table ${tableName}.`,
+      );
+    },
+  };
+}
 
-  async function get(key: Key, options: { readonly consistent?: boolean } = {}): Promise<Item | undefined> {
-    const answer = await documents.send(
-      new GetCommand({ TableName: tableName, Key: { ...key }, ConsistentRead: options.consistent ?? false }),
-    );
-    return answer.Item;
-  }
-
-  async function query(query: Query): Promise<Page> {
-    const answer = await documents.send(new QueryCommand({ TableName: tableName, ...queryInput(query) }));
-    const items = answer.Items ?? [];
-    return answer.LastEvaluatedKey ? { items, cursor: answer.LastEvaluatedKey } : { items };
-  }
-
-  async function write(write: Write): Promise<Item | undefined> {
-    const action = checkedAction(write);
-    try {
-      return await send(action);
-    } catch (error) {
-      throw refused(error);
+async function sendWrite(
+  documents: DynamoDBDocumentClient,
+  tableName: string,
+  { kind, request }: Action,
+): Promise<Item | undefined> {
+  const input = {
+    ...request,
+    ReturnValuesOnConditionCheckFailure: request.ReturnValuesOnConditionCheckFailure ?? 'ALL_OLD',
+    TableName: request.TableName ?? tableName,
+  };
+  switch (kind) {
+    case 'Put':
+      await documents.send(new PutCommand({ ...input, Item: request.Item }));
+      return undefined;
+    case 'Update': {
+      const command = new UpdateCommand({ ...input, Key: request.Key, ReturnValues: 'ALL_NEW' });
+      return (await documents.send(command)).Attributes;
     }
+    case 'Delete':
+      await documents.send(new DeleteCommand({ ...input, Key: request.Key }));
+      return undefined;
+    case 'ConditionCheck':
+      throw new MailroomError('BAD_WRITE', 'A ConditionCheck writes nothing; it belongs in a transaction.');
   }
+}
 
-  async function send({ kind, request }: Action): Promise<Item | undefined> {
-    const input = {
-      ...request,
-      ReturnValuesOnConditionCheckFailure: request.ReturnValuesOnConditionCheckFailure ?? 'ALL_OLD',
-      TableName: request.TableName ?? tableName,
+async function eachResult(
+  get: Table['get'],
+  key: Key,
+  response: BatchStatementResponse | undefined,
+): Promise<EachResult> {
+  if (response === undefined) {
+    return {
+      ok: false,
+      refused: false,
+      code: 'NoAnswer',
+      message: 'DynamoDB did not answer for this update',
     };
-    switch (kind) {
-      case 'Put':
-        await documents.send(new PutCommand({ ...input, Item: request.Item }));
-        return undefined;
-      case 'Update': {
-        const command = new UpdateCommand({ ...input, Key: request.Key, ReturnValues: 'ALL_NEW' });
-        return (await documents.send(command)).Attributes;
-      }
-      case 'Delete':
-        await documents.send(new DeleteCommand({ ...input, Key: request.Key }));
-        return undefined;
-      case 'ConditionCheck':
-        throw new MailroomError('BAD_WRITE', 'A ConditionCheck writes nothing; it belongs in a transaction.');
-    }
   }
-
-  async function transact(actions: readonly TransactAction[], token?: string): Promise<void> {
-    const TransactItems = checkedActions(actions).map(({ kind, request }) => ({
-      [kind]: { ...request, TableName: request.TableName ?? tableName },
-    }));
-    const command = new TransactWriteCommand({ TransactItems, ClientRequestToken: token });
-    tryOnce(command); // the refusal of a retry does not say that the try before it wrote nothing
-    try {
-      await documents.send(command);
-    } catch (error) {
-      throw refused(error);
-    }
-  }
-
-  async function updateEach(updates: readonly EachUpdate[]): Promise<EachResult[]> {
-    assertEachUpdates(updates);
-    if (updates.length === 0) return [];
-    const Statements = updates.map((update) => statement(tableName, update));
-    // The relay's busiest call: the document client would look for values everywhere in its request and its answer.
-    const { Responses = [] } = await client.send(new BatchExecuteStatementCommand({ Statements }));
-    return Promise.all(
-      updates.map(async ({ key }, index): Promise<EachResult> => {
-        const response = Responses[index];
-        if (response === undefined) {
-          return {
-            ok: false,
-            refused: false,
-            code: 'NoAnswer',
-            message: 'DynamoDB did not answer for this update',
-          };
-        }
-        if (response.Error === undefined) return { ok: true };
-        const { Code = 'UNKNOWN', Message = '', Item } = response.Error;
-        if (Code !== 'ConditionalCheckFailed')
-          return { ok: false, refused: false, code: Code, message: Message };
-        // Not every answer to a refused statement carries the row, although it was asked for; read it then.
-        const item = Item ? unmarshall(Item, READ_NUMBERS) : await get(key, { consistent: true });
-        return { ok: false, refused: true, ...(item && { item }) };
-      }),
-    );
-  }
-
-  async function createdAt(): Promise<number> {
-    const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName }));
-    const created = Table?.CreationDateTime;
-    if (created) return created.getTime();
-    throw new MailroomError(
-      'NO_CREATION_TIME',
-      `DescribeTable gave no creation time for table ${tableName}.`,
-    );
-  }
-
-  return { name: tableName, get, query, write, transact, updateEach, createdAt };
+  if (response.Error === undefined) return { ok: true };
+  const { Code = 'UNKNOWN', Message = '', Item } = response.Error;
+  if (Code !== 'ConditionalCheckFailed') return { ok: false, refused: false, code: Code, message: Message };
+  // Not every answer to a refused statement carries the row, although it was asked for; read it then.
+  const item = Item ? unmarshall(Item, READ_NUMBERS) : await get(key, { consistent: true });
+  return { ok: false, refused: true, ...(item && { item }) };
 }
 
 function queryInput({ pk, skPrefix, where, consistent, limit, cursor }: Query) {
@@ -209,20 +192,21 @@ interface Refusal {
   }[];
 }
 
-function refused(error: unknown): unknown {
+/** Throws the error that the port promises for a refusal; any other as it is. */
+function throwRefused(error: unknown): never {
   const { Item, CancellationReasons = [] } = (error ?? {}) as Refusal;
   switch (errorCode(error)) {
     case 'ConditionalCheckFailedException':
-      return new ConditionFailed(Item && unmarshall(Item, READ_NUMBERS), { cause: error });
+      throw new ConditionFailed(Item && unmarshall(Item, READ_NUMBERS), { cause: error });
     case 'TransactionCanceledException': {
       const reasons = CancellationReasons.map(({ Code = 'None', Message, Item }) => ({
         code: Code,
         ...(Message && { message: Message }),
         ...(Item && { item: unmarshall(Item, READ_NUMBERS) }),
       }));
-      return new TransactionCancelled(reasons, { cause: error });
+      throw new TransactionCancelled(reasons, { cause: error });
     }
     default:
-      return error;
+      throw error;
   }
 }

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
 import { errorCode, isTransactionCancelled, type TransactionCancelled } from '../errors.ts';
-import { mintToken, type RandomBytes } from './event-id.ts';
+import { mintToken, type RandomBytes, systemRandomBytes } from './event-id.ts';
 import type { Table, TransactAction } from './table.ts';
 
 /**
@@ -30,6 +30,15 @@ const RETRIES = {
   lost: { tries: 3, baseMs: 100, capMs: 400 },
 } as const;
 
+/** The parts that a transaction needs. */
+export interface TransactDeps {
+  readonly table: Table;
+  /** @default the machine's */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's */
+  readonly random?: RandomBytes | undefined;
+}
+
 /**
  * Makes a transaction, and makes it again where that is safe and useful: when it only met another transaction, when it was
  * throttled, and when its answer was lost. The table sends each try once, so every decision to try again is made here. Every
@@ -41,10 +50,10 @@ const RETRIES = {
  * @throws any other error when the request was refused as a whole, or when it is unknown whether it was written
  */
 export async function transactWithRetry(
-  deps: { readonly table: Table; readonly clock: Clock; readonly random: RandomBytes },
+  deps: TransactDeps,
   actions: readonly TransactAction[],
 ): Promise<void> {
-  const { table, clock, random } = deps;
+  const { table, clock = systemClock, random = systemRandomBytes } = deps;
   const token = mintToken(random);
   const failures = { conflict: 0, unread: 0, lost: 0 };
   let loss: { readonly error: unknown } | undefined;
@@ -62,6 +71,27 @@ export async function transactWithRetry(
       await clock.sleep(backoffMs(failures[kind], baseMs, capMs, random));
     }
   }
+}
+
+/**
+ * Makes a transaction whose first action carries its condition.
+ *
+ * @returns `false` when that condition was not met: nothing was written
+ * @throws whatever else {@link transactWithRetry} throws
+ */
+export async function happens(deps: TransactDeps, actions: readonly TransactAction[]): Promise<boolean> {
+  try {
+    await transactWithRetry(deps, actions);
+    return true;
+  } catch (error) {
+    if (isRefused(error)) return false;
+    throw error;
+  }
+}
+
+/** Whether a transaction was cancelled because the condition of its first action was not met. */
+export function isRefused(error: unknown): boolean {
+  return isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed';
 }
 
 /** The server turned the request away unread. A wrong signature is one of a wrong clock, which the SDK has corrected by now. */

@@ -1,13 +1,13 @@
 import { inject } from 'vitest';
 import { required } from '../../../demo/readings.ts';
-import { systemClock } from '../../../lambdas/runtime/clock.ts';
 import { MailroomError } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { pendingRow } from '../../../lambdas/runtime/relay/pending-row.ts';
+import { relayContext } from '../../../lambdas/runtime/relay/relay.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
-import { mintEventId, outboxKeyOf, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
-import { createTransitions } from '../../../lambdas/runtime/store/outbox-transitions.ts';
-import { memoryTelemetry, relayConfig } from '../../../testing/index.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { failEvent } from '../../../lambdas/runtime/store/outbox-transitions.ts';
+import { pendingRow } from '../../../lambdas/runtime/store/pending-row.ts';
+import { memoryBus, memoryTelemetry, relayConfig } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { get, put } from './order-system.ts';
 import { paperOrder } from './paper-order.ts';
@@ -39,17 +39,12 @@ export async function deadEvent(message = 'The entry is malformed.'): Promise<En
   const envelope = await forgottenEvent(0);
   const row = pendingRow((await get(outboxKeyOf(envelope.eventId))) ?? {});
   if (row === undefined) throw new Error(`Event ${envelope.eventId} is not PENDING`);
-  const { fail } = createTransitions(
-    {
-      config: relayConfig({ tableName: table.name }),
-      table,
-      clock: systemClock,
-      concurrency: 1,
-      random: systemRandomBytes,
-      telemetry: memoryTelemetry(),
-    },
-    'sweep',
-  );
-  await fail(row, new MailroomError('MalformedDetail', message), true);
+  const deps = {
+    config: relayConfig({ tableName: table.name }),
+    table,
+    bus: memoryBus(),
+    telemetry: memoryTelemetry(),
+  };
+  await failEvent(relayContext(deps, 'sweep', 1), row, new MailroomError('MalformedDetail', message), true);
   return envelope;
 }

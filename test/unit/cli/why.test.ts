@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { eventReports, traceText } from '../../../cli/trace/trace-text.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
-import { discardDead, requeueDead } from '../../../lambdas/runtime/operations/operations.ts';
+import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';

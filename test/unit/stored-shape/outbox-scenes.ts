@@ -1,6 +1,7 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { discardDead, recordOperation, requeueDead } from '../../../lambdas/runtime/operations/operations.ts';
+import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
+import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
 import { EVENT_ID, shapeBench } from './bench.ts';
 

@@ -1,8 +1,9 @@
 import pMap from 'p-map';
+import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
+import { markResent } from '../../store/outbox-decisions.ts';
 import { asRow, type OutboxRow } from '../../store/rows.ts';
 import { deliveredEvent } from '../delivered-event.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
-import { markResent, type Note, type OperationDeps, recordOperation } from '../operations.ts';
 import type { Queues } from '../queues.ts';
 import type { MissingEvent } from './audit-ledger.ts';
 import { depthOf } from './audit-verdict.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
-import { startSweep } from '../../../../lambdas/runtime/relay/sweep-state.ts';
+import { moveSweptTo, startSweep } from '../../../../lambdas/runtime/relay/sweep-state.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
@@ -115,8 +115,8 @@ test('a pass that another one has overtaken does not move the state back', async
   const first = parts.clock.now();
   const slow = await startSweep(deps, first);
   await parts.clock.advance(MINUTE_MS);
-  await (await startSweep(deps, parts.clock.now())).moveTo(parts.clock.now());
-  await slow.moveTo(first);
+  await moveSweptTo(deps, await startSweep(deps, parts.clock.now()), parts.clock.now());
+  await moveSweptTo(deps, slow, first);
   expect(state(parts)?.sweptTo).toBe(first + MINUTE_MS);
 });
 
@@ -129,7 +129,7 @@ test('a state in the future is corrected only if it is the one that the pass rea
   await parts.memory.write(item(now + 10 * MINUTE_MS));
   const pass = await startSweep({ ...parts, config: relayConfig }, now);
   await parts.memory.write(item(now + 20 * MINUTE_MS));
-  await pass.moveTo(now);
+  await moveSweptTo(parts, pass, now);
   expect(state(parts)?.sweptTo).toBe(now + 20 * MINUTE_MS);
 });
 
@@ -148,8 +148,8 @@ test('a state with values of the wrong type is overwritten', async () => {
   await parts.memory.write({
     Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, sweptTo: 'yesterday', shards: 'many' } },
   });
-  const { shards, moveTo } = await startSweep({ ...parts, config: relayConfig }, now);
-  await moveTo(now);
-  expect(shards).toBe(2);
+  const start = await startSweep({ ...parts, config: relayConfig }, now);
+  await moveSweptTo(parts, start, now);
+  expect(start.shards).toBe(2);
   expect(state(parts)).toMatchObject({ sweptTo: now, shards: 2 });
 });

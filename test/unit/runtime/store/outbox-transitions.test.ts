@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
 import { MailroomError } from '../../../../lambdas/runtime/errors.ts';
-import { discardDead } from '../../../../lambdas/runtime/operations/operations.ts';
-import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/relay/pending-row.ts';
-import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
-import { createTransitions, type Transitions } from '../../../../lambdas/runtime/store/outbox-transitions.ts';
+import { relayContext } from '../../../../lambdas/runtime/relay/relay.ts';
+import { discardDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
+import {
+  claimEvents,
+  failEvent,
+  markPublished,
+  type OutboxContext,
+  releaseEvents,
+} from '../../../../lambdas/runtime/store/outbox-transitions.ts';
+import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/store/pending-row.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
 
@@ -12,41 +18,40 @@ const ERROR = new MailroomError('Odd', 'odd');
 /** Outbox rows as the sweep has read them, and their transitions. */
 async function readRows(events: number, change: (table: Table) => Partial<Table> = () => ({})) {
   const parts = bench();
-  const { clock, memory, telemetry, outbox, happened } = parts;
+  const { clock, memory, outbox, happened } = parts;
   await outbox.commit({ events: Array.from({ length: events }, (_, n) => happened(n)) });
   const table = { ...memory, ...change(memory) };
-  const deps = { config: relayConfig, table, clock, random: systemRandomBytes, telemetry, concurrency: 1 };
-  const transitions = createTransitions(deps, 'sweep');
+  const context = relayContext({ ...parts, table, config: relayConfig }, 'sweep', 1);
   const rows = memory.items().flatMap((item) => pendingRow(item) ?? []);
   return {
     ...parts,
-    ...transitions,
-    transitions,
+    context,
+    fail: (row: PendingRow, refused: boolean) => failEvent(context, row, ERROR, refused),
     rows,
     /** Changes a row after the sweep has read it. */
     set: ({ key }: PendingRow, set: { status: string } | { leaseUntil: number }) =>
       memory.updateEach([{ key, set, when: { schema: 1 } }]),
-    mark: (some: readonly PendingRow[]) => runThrough(clock, transitions.mark(some)),
+    mark: (some: readonly PendingRow[]) => runThrough(clock, markPublished(context, some)),
   };
 }
 
-type Transition = (relay: Transitions, row: PendingRow) => Promise<unknown>;
+type Transition = (context: OutboxContext, row: PendingRow) => Promise<unknown>;
 
 const TRANSITIONS: readonly (readonly [string, Transition])[] = [
-  ['a claim', ({ claim }, row) => claim([row])],
-  ['a failure', ({ fail }, row) => fail(row, ERROR, false)],
-  ['DEAD', ({ fail }, row) => fail(row, ERROR, true)],
-  ['a release', ({ release }, row) => release([{ row, leaseUntil: 1 }])],
+  ['a claim', (context, row) => claimEvents(context, [row])],
+  ['a failure', (context, row) => failEvent(context, row, ERROR, false)],
+  ['DEAD', (context, row) => failEvent(context, row, ERROR, true)],
+  ['a release', (context, row) => releaseEvents(context, [{ row, leaseUntil: 1 }])],
 ];
 
 test.each(TRANSITIONS)(
   '%s changes nothing on a row that was claimed since it was read',
   async (_what, transition) => {
-    const { rows, set, memory, transitions } = await readRows(1);
+    const { rows, set, memory, context } = await readRows(1);
     const [row] = rows as [PendingRow];
     await set(row, { leaseUntil: row.leaseUntil + 1 });
     const before = memory.items();
-    await transition(transitions, row);
+    await transition(context, row);
     expect(memory.items()).toEqual(before);
   },
 );
@@ -54,19 +59,19 @@ test.each(TRANSITIONS)(
 test.each(TRANSITIONS)(
   '%s changes nothing on a row that was published since it was read',
   async (_what, transition) => {
-    const { rows, set, memory, transitions } = await readRows(1);
+    const { rows, set, memory, context } = await readRows(1);
     const [row] = rows as [PendingRow];
     await set(row, { status: 'PUBLISHED' });
     const before = memory.items();
-    await transition(transitions, row);
+    await transition(context, row);
     expect(memory.items()).toEqual(before);
   },
 );
 
 test.each(TRANSITIONS)('%s sets no expiry', async (_what, transition) => {
-  const { rows, memory, transitions } = await readRows(1);
+  const { rows, memory, context } = await readRows(1);
   const [row] = rows as [PendingRow];
-  await transition(transitions, row);
+  await transition(context, row);
   expect(memory.items().filter((item) => 'expiresAt' in item)).toEqual([]);
 });
 
@@ -76,7 +81,7 @@ test('an event is DEAD once the last of its attempts has failed, and not before'
   for (const attempts of [0, 1, 2]) {
     const [current = row] = memory.items().flatMap((item) => pendingRow(item) ?? []);
     expect(current.attempts).toBe(attempts);
-    await fail(current, ERROR, false);
+    await fail(current, false);
   }
   expect(memory.item(row.key)).toMatchObject({ status: 'DEAD', attempts: 3 });
 });
@@ -107,7 +112,7 @@ test('an event that is discarded right before its mark stays DISCARDED', async (
     },
   }));
   const [row] = rows as [PendingRow];
-  await fail(row, ERROR, true);
+  await fail(row, true);
   expect(await mark(rows)).toEqual([]);
   expect(memory.item(row.key)).toMatchObject({ status: 'DISCARDED' });
 });
@@ -121,7 +126,7 @@ test('a DEAD event that was published after all is reported when it cannot be ma
     },
   }));
   const [row] = rows as [PendingRow];
-  await fail(row, ERROR, true);
+  await fail(row, true);
   expect(await mark(rows)).toEqual([row]);
   expect(memory.item(row.key)).toMatchObject({ status: 'DEAD' });
 });

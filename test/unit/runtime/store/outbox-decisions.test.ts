@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
-import {
-  discardDead,
-  recordOperation,
-  requeueDead,
-} from '../../../../lambdas/runtime/operations/operations.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import {
@@ -13,6 +8,8 @@ import {
   minuteOf,
   outboxKeyOf,
 } from '../../../../lambdas/runtime/store/event-id.ts';
+import { recordOperation } from '../../../../lambdas/runtime/store/operation-record.ts';
+import { discardDead, requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
 import { deadKey, unsettledKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
 import { staleReads } from '../../../support/stale-reads.ts';

@@ -1,7 +1,7 @@
 import type { BusEntry } from '../bus/event-bus.ts';
-import { eventIdTime, isEventId, outboxKeyOf } from '../store/event-id.ts';
-import { isKnownSchema, type OutboxRow } from '../store/rows.ts';
-import type { Item, Key } from '../store/table.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from './event-id.ts';
+import { isKnownSchema, type OutboxRow } from './rows.ts';
+import type { Item, Key } from './table.ts';
 
 /** A PENDING row as somebody read it. */
 export interface PendingRow {

@@ -1,0 +1,104 @@
+import { systemClock } from '../clock.ts';
+import { isConditionFailed, MailroomError } from '../errors.ts';
+import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from './event-id.ts';
+import type { Note, OperationDeps } from './operation-record.ts';
+import { happens } from './retry.ts';
+import { deadKey, expiresAt } from './rows.ts';
+import type { EachUpdate, Item, TransactAction } from './table.ts';
+import { updateAction } from './table-requests.ts';
+import { unsettledPointer } from './unsettled-minutes.ts';
+
+/** How long a DISCARDED event is kept before TTL may delete it, days. */
+const DISCARDED_RETENTION_DAYS = 35;
+
+/**
+ * DEAD -> PENDING: the event is published by the next sweep, with its attempts counted from 0. Its DEAD pointer goes
+ * and its minute becomes unsettled in the same transaction: the sweep's ages may have passed it long ago.
+ *
+ * @param note - stored on the row @default nothing
+ * @returns `false` when the event is not DEAD (any more): nothing was changed
+ * @throws `BAD_EVENT_ID` when it is no event id, `NO_SUCH_EVENT` when it has no outbox row
+ *
+ * @example
+ * ```ts
+ * await requeueDead({ table }, '01a1fba6-4458-7a41-9c37-3f5d2b8e1103', { by: 'ada', reason: 'the bus is back' });
+ * ```
+ */
+export async function requeueDead(deps: OperationDeps, eventId: string, note?: Note): Promise<boolean> {
+  const { clock = systemClock, random } = deps;
+  const now = clock.now();
+  const noted = note && { requeuedBy: note.by, requeuedAt: now, requeuedReason: note.reason };
+  const pointer = unsettledPointer(eventIdShard(eventId), minuteOf(eventIdTime(eventId)), random);
+  return decide(deps, eventId, [
+    ...leavingDead(eventId, {
+      set: { status: 'PENDING', attempts: 0, leaseUntil: now, ...noted },
+      remove: ['deadAt'],
+    }),
+    { Put: { Item: { ...pointer } } },
+  ]);
+}
+
+/**
+ * DEAD -> DISCARDED: an operator drops the event, and it is never published. Its DEAD pointer goes in the same
+ * transaction, and its row is kept for 35 days.
+ *
+ * @returns `false` when the event is not DEAD (any more): nothing was changed
+ * @throws `BAD_EVENT_ID` when it is no event id, `NO_SUCH_EVENT` when it has no outbox row
+ */
+export async function discardDead(deps: OperationDeps, eventId: string, note: Note): Promise<boolean> {
+  const { clock = systemClock } = deps;
+  const now = clock.now();
+  const set = {
+    status: 'DISCARDED',
+    discardedBy: note.by,
+    discardedAt: now,
+    discardedReason: note.reason,
+    expiresAt: expiresAt(now, DISCARDED_RETENTION_DAYS),
+  };
+  return decide(deps, eventId, leavingDead(eventId, { set }));
+}
+
+/** DEAD -> another state: the row changes and the pointer to it goes, both or neither. */
+export function leavingDead(
+  eventId: string,
+  change: Pick<EachUpdate, 'set' | 'remove'>,
+): readonly TransactAction[] {
+  return [
+    updateAction({ key: outboxKeyOf(eventId), ...change, when: { status: 'DEAD' } }),
+    { Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },
+  ];
+}
+
+async function decide(
+  deps: OperationDeps,
+  eventId: string,
+  actions: readonly TransactAction[],
+): Promise<boolean> {
+  if (await happens(deps, actions)) return true;
+  const { table } = deps;
+  const row = await table.get(outboxKeyOf(eventId), { consistent: true });
+  if (row !== undefined) return false;
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `There is no outbox row of event ${eventId}: it was never committed here, or was published and has expired. ` +
+      `Check the id and the table (${table.name}).`,
+  );
+}
+
+/**
+ * Records on an event's outbox row that it is about to be sent once more to one of its consumers, so that the audit knows how
+ * long it may be on its way.
+ *
+ * @returns the row; `undefined` when there is none (any more)
+ */
+export async function markResent(deps: OperationDeps, eventId: string): Promise<Item | undefined> {
+  const { table, clock = systemClock } = deps;
+  try {
+    return await table.write(
+      updateAction({ key: outboxKeyOf(eventId), set: { resentAt: clock.now() }, when: {} }),
+    );
+  } catch (error) {
+    if (isConditionFailed(error)) return undefined;
+    throw error;
+  }
+}
