@@ -19,6 +19,9 @@ const toolTests = [
 ];
 const benchTests = ['test/unit/bench/**/*.test.ts', 'test/contract/table.wire.test.ts'];
 
+/** What `npm run test:nightly` runs beside the explorer: see vitest.nightly.config.ts. */
+const nightlyTests = ['test/**/*.nightly.test.ts'];
+
 /** Minutes for what takes seconds: a timeout finds a test that hangs, and must never judge the speed of a machine. */
 const HANGS_MS = 300_000;
 
@@ -53,6 +56,7 @@ export default defineConfig({
             ...templateTests,
             ...toolTests,
             ...benchTests,
+            ...nightlyTests,
           ],
         },
       },
@@ -74,6 +78,7 @@ export default defineConfig({
           name: 'explorer',
           sequence: { groupOrder: 1 },
           include: explorerTests,
+          exclude: nightlyTests,
           // Bounded by what is walked, not by the clock.
           testTimeout: 6 * HANGS_MS,
           maxWorkers: '100%',
@@ -86,6 +91,7 @@ export default defineConfig({
           name: 'package',
           sequence: { groupOrder: 2 },
           include: packageTests,
+          exclude: nightlyTests,
           maxWorkers: '100%',
           testTimeout: 3 * HANGS_MS,
           hookTimeout: 3 * HANGS_MS,
@@ -97,6 +103,7 @@ export default defineConfig({
           name: 'local',
           sequence: { groupOrder: 3 },
           include: localTests,
+          exclude: nightlyTests,
           globalSetup: ['test/support/engine.ts'],
           // Longer than what it waits for with `eventually`, several times in a row.
           testTimeout: 4 * HANGS_MS,

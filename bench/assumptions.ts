@@ -62,18 +62,3 @@ export const LOG_BYTES_PER_INVOCATION = 2_000;
 
 /** How large an inbox row is, bytes, chosen: with a result and longer names than those of the cost benchmark. */
 export const INBOX_ROW_BYTES = 350;
-
-/** From the commit to the mark, milliseconds, chosen: Lambda polls a stream four times a second, and then PutEvents. */
-export const MARK_AFTER_MS = 400;
-
-/** From the commit to the writes of the consumers, milliseconds, chosen: the bus, the queue and a handler more. */
-export const CONSUME_AFTER_MS = 800;
-
-/** A throttled commit comes again within so many milliseconds, then twice as many and so on, with full jitter; chosen. */
-export const RETRY_MS = { base: 100, cap: 5_000 } as const;
-
-/**
- * A partition that throttles for so many seconds splits; chosen, because DynamoDB names no time ("short period", developer
- * guide, "Key range throughput exceeded").
- */
-export const SPLIT_AFTER_SECONDS = 60;

@@ -10,7 +10,6 @@ import { drain } from './drain.ts';
 import { latency } from './latency.ts';
 import { memory } from './memory.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
-import { receipts } from './receipts.ts';
 import { relay } from './relay.ts';
 import { withTables } from './render.ts';
 
@@ -21,7 +20,7 @@ interface Options {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity, receipts];
+const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity];
 
 /** Where the tables have their places. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md'];

@@ -1,8 +1,7 @@
 import { SQS_REQUEST_BYTES } from '../alternatives/queue-delivery.ts';
 import { GB_BYTES, LAMBDA_MB, LOG_BYTES_PER_INVOCATION, MINUTES_PER_MONTH, PRICES } from '../assumptions.ts';
 import { outboxUnits, spreadUnits } from './demand.ts';
-import { storedGb } from './load.ts';
-import type { MailroomPlan } from './plan.ts';
+import { type MailroomPlan, storedGb } from './load.ts';
 
 /** US dollars a month, of 30 days. */
 export interface CapacityBill {

@@ -1,6 +1,5 @@
-import { consumerLoad, SWEEP_SECONDS_MAX, sweepLoad } from './load.ts';
+import { consumerLoad, type MailroomPlan, SWEEP_SECONDS_MAX, sweepLoad } from './load.ts';
 import { highestRate, rateWhere } from './placement.ts';
-import type { MailroomPlan } from './plan.ts';
 import {
   DELIVERIES_PER_SECOND,
   EVENT_BUSES,

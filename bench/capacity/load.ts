@@ -17,6 +17,18 @@ import { type Demand, outboxUnits, READ_UNIT_BYTES } from './demand.ts';
 import type { Placement } from './placement.ts';
 import { PARTITION, QUEUE_MAPPING_START, STREAM_POLLS_PER_SECOND, TABLE } from './quotas.ts';
 
+/** One Mailroom of a plan. */
+export interface MailroomPlan extends Placement {
+  /** The table's `warmThroughput`; absent where a new table is enough. */
+  readonly warmWriteUnits: number | undefined;
+  /** The share of commits that are throttled at their first try, as expected. */
+  readonly throttledShare: number;
+  readonly stream: StreamLoad;
+  readonly sweep: SweepLoad;
+  /** One of its consumers. */
+  readonly consumer: ConsumerLoad;
+}
+
 /** What the functions of one Mailroom have to do. */
 export interface StreamLoad {
   /** Invocations of the stream function a second. */

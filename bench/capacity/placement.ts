@@ -10,14 +10,14 @@ export interface Placement {
 }
 
 /**
- * The share of a partition's units that counts as usable: arrivals are uneven within a second, and what was throttled comes
- * again. The simulation bears it out (test/unit/bench/capacity-simulation.test.ts).
+ * The share of a partition's units that counts as usable: arrivals are uneven within a second, and throttled commits are
+ * tried again.
  */
 const USABLE = 0.95;
 
 /**
- * The share of throttled commits that a plan is made for: a quarter of the 1 % by which the simulation is judged, because a
- * plan must hold as well in minutes in which more keys than usual fall on one partition.
+ * The share of throttled commits that a plan is made for: a quarter of the 1 % that is acceptable, because a plan must also
+ * hold in minutes in which more keys than usual fall on one partition.
  */
 const THROTTLED_SHARE_MAX = 0.0025;
 

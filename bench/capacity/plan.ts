@@ -1,16 +1,8 @@
 import { type CapacityBill, monthlyBill } from './bill.ts';
 import { type Demand, demandOf } from './demand.ts';
 import { type CapacityLimit, limitsOf } from './limits.ts';
-import {
-  type ConsumerLoad,
-  consumerLoad,
-  type StreamLoad,
-  SWEEP_SECONDS_MAX,
-  type SweepLoad,
-  streamLoad,
-  sweepLoad,
-} from './load.ts';
-import { carries, type Placement, throttledShare } from './placement.ts';
+import { consumerLoad, type MailroomPlan, SWEEP_SECONDS_MAX, streamLoad, sweepLoad } from './load.ts';
+import { carries, throttledShare } from './placement.ts';
 import { NEW_TABLE, PARTITION, SHARDS_MAX, SHARDS_MIN, TABLE } from './quotas.ts';
 
 /** What is to be carried. */
@@ -42,18 +34,6 @@ export interface CapacityPlan {
   /** Everything that may stand in the way, fullest first. */
   readonly limits: readonly CapacityLimit[];
   readonly bill: CapacityBill;
-}
-
-/** One Mailroom of a plan. */
-export interface MailroomPlan extends Placement {
-  /** The table's `warmThroughput`; absent where a new table is enough. */
-  readonly warmWriteUnits: number | undefined;
-  /** The share of commits that are throttled at their first try, as expected. */
-  readonly throttledShare: number;
-  readonly stream: StreamLoad;
-  readonly sweep: SweepLoad;
-  /** One of its consumers. */
-  readonly consumer: ConsumerLoad;
 }
 
 /** A plan takes this much more than the fewest partitions, and then only as many shards as these need. */

@@ -21,6 +21,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'a failure is refused once the message is PROCESSED',
     where: 'a commit, delivered',
     budget: { faults: 2, stalls: 0 },
+    deviations: 4,
     tamper: table({
       update: (update) =>
         setsStatus(update, 'FAILED') && update.ConditionExpression?.includes(':heldFence')
@@ -33,6 +34,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'our fence means success only where the message is PROCESSED',
     where: 'a handler that swallows',
     budget: { faults: 1, stalls: 0 },
+    deviations: 1,
     tamper: { tamperTable: (real) => fenceIsEnough(real) },
     found: /The effect was applied 0 times|is stuck/,
   },
@@ -40,6 +42,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'a rejected message is known by every id under which it was rejected',
     where: 'poison',
     budget: { faults: 0, stalls: 0 },
+    deviations: 1,
     tamper: table({
       update: (update) =>
         setsStatus(update, 'REJECTED')
@@ -52,6 +55,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'a redrive starts at the first attempt again',
     where: 'a redrive after',
     budget: { faults: 1, stalls: 0 },
+    deviations: 1,
     tamper: table({ update: (update) => replaced(update, 'attempts = :one', 'attempts = attempts + :one') }),
     found: /A healthy message is in the dead-letter queue/,
   },
@@ -59,6 +63,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'TTL is set only when a message is PROCESSED',
     where: 'an effect and a commit',
     budget: { faults: 0, stalls: 0 },
+    deviations: 0,
     tamper: table({
       update: (update) =>
         setsStatus(update, 'PROCESSING')
@@ -74,6 +79,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'a completion is conditional on the fence',
     where: 'a result, delivered',
     budget: { faults: 0, stalls: 1 },
+    deviations: 3,
     tamper: table({
       update: (update) =>
         setsStatus(update, 'PROCESSED') && update.ConditionExpression?.includes(':heldFence')
@@ -86,6 +92,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'an effect that may still run elsewhere is waited for',
     where: 'an effect, delivered',
     budget: { faults: 0, stalls: 1 },
+    deviations: 2,
     tamper: table({ update: startsAfter(() => Number.MAX_SAFE_INTEGER) }),
     found: AT_ONCE,
   },
@@ -93,6 +100,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'an effect is waited for as long as clocks may differ, by a worker whose clock is ahead',
     where: 'a clock that is ahead',
     budget: { faults: 0, stalls: 1 },
+    deviations: 2,
     tamper: table({ update: startsAfter((stopped) => stopped + CLOCK_SKEW_MS) }),
     found: AT_ONCE,
   },
@@ -100,6 +108,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'an effect is waited for as long as clocks may differ, after a worker whose clock is behind',
     where: 'a clock that is behind',
     budget: { faults: 0, stalls: 1 },
+    deviations: 3,
     tamper: table({ update: startsAfter((stopped) => stopped + CLOCK_SKEW_MS) }),
     found: AT_ONCE,
   },
@@ -107,6 +116,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'only the call that started an effect finishes it',
     where: 'an effect that is tried again',
     budget: { faults: 1, stalls: 0 },
+    deviations: 2,
     tamper: table({
       update: (update) =>
         update.ConditionExpression?.includes('#run = :run')
@@ -119,6 +129,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'a busy message waits until its lease has passed',
     where: 'an effect and a commit',
     budget: { faults: 1, stalls: 0 },
+    deviations: 1,
     tamper: {
       tamperQueue: (queue) => ({
         changeVisibility: (receiptHandle) => queue.changeVisibility(receiptHandle, 0),
@@ -130,6 +141,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'an operator goes by the time of AWS',
     where: 'whose clock is ahead',
     budget: { faults: 0, stalls: 0 },
+    deviations: 1,
     tamper: { tamperClock: ({ clock }) => clock },
     found: /taken over while its lease lasts/,
   },
@@ -137,6 +149,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: "a claim between an operator's look and the write wins",
     where: 'who discards',
     budget: { faults: 0, stalls: 0 },
+    deviations: 3,
     tamper: table({ update: settlesIf('attribute_not_exists(expiresAt)') }),
     found: /taken over while its lease lasts/,
   },
@@ -144,6 +157,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: "a renewal between an operator's look and the write wins",
     where: 'who resolves',
     budget: { faults: 0, stalls: 1 },
+    deviations: 4,
     tamper: table({
       update: (update) =>
         update.ConditionExpression?.includes(':seenLeaseUntil')
@@ -156,6 +170,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'what is processed is not discarded',
     where: 'discards what is redriven',
     budget: { faults: 0, stalls: 0 },
+    deviations: 2,
     tamper: table({ update: settlesIf('attribute_exists(PK)') }),
     found: /A processed message became DISCARDED/,
   },
@@ -163,6 +178,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'what is processed is not resolved, by force neither',
     where: 'by force',
     budget: { faults: 0, stalls: 0 },
+    deviations: 0,
     tamper: table({ update: settlesIf('attribute_exists(PK)') }),
     found: /An operator settled the message, and its effect was applied/,
   },
@@ -170,6 +186,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'of two workers that receive one message at once, the lease lets one work',
     where: 'an effect and a commit, in two workers at once',
     budget: { faults: 0, stalls: 0 },
+    deviations: 1,
     tamper: table({ update: claimsWhatIsHeld }),
     found: /taken over while its lease lasts/,
   },
@@ -177,6 +194,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'the lease, and not its visibility, says who has a message',
     where: 'a visibility change that may come late',
     budget: { faults: 1, stalls: 0 },
+    deviations: 2,
     tamper: table({ update: claimsWhatIsHeld }),
     found: /taken over while its lease lasts/,
   },
@@ -184,6 +202,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'a commit is refused once an operator has taken the message',
     where: 'by force',
     budget: { faults: 0, stalls: 0 },
+    deviations: 1,
     tamper: table({
       update: (update) =>
         setsStatus(update, 'PROCESSED') && update.UpdateExpression?.includes('commitId')
@@ -196,6 +215,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     rule: 'a rejected message that is discarded loses its pointer in the same transaction',
     where: 'discards what is redriven',
     budget: { faults: 0, stalls: 0 },
+    deviations: 1,
     tamper: { tamperTable: (real) => pointersStay(real) },
     found: /A REJECTED row and its pointer differ/,
   },

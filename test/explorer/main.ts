@@ -108,8 +108,8 @@ async function replay(seed: string): Promise<void> {
 
 /** Takes each rule away, and shows the shortest way in which it is missed. */
 async function showHoles(filter = ''): Promise<void> {
-  for (const { rule, scenario } of HOLES.filter((hole) => hole.rule.includes(filter))) {
-    const violation = await nearestViolation(scenario);
+  for (const { rule, scenario, deviations } of HOLES.filter((hole) => hole.rule.includes(filter))) {
+    const violation = await nearestViolation(scenario, deviations);
     if (violation === undefined) process.exitCode = 1;
     print(`Without the rule "${rule}":`);
     print(

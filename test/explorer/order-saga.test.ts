@@ -18,15 +18,18 @@ import {
   paymentRefunded,
   stockRejected,
 } from '../support/order-events.ts';
+import { deviations } from './rounds.ts';
 import { type Meeting, meeting, writtenEvents } from './two-messages.ts';
 
-/** How far a meeting is walked: one fault, and how often a schedule leaves the ordinary way. Absent: as often as it likes. */
+/** How far a meeting is walked: how much goes wrong, and how often a schedule leaves the ordinary way. */
 interface Bounds {
   readonly faults: number;
-  readonly deviations?: number;
+  readonly deviations: number | undefined;
 }
 
 const remembered = ({ charges, refunds }: FakeBank) => [[...charges], [...refunds]];
+
+const declining = () => fakeBank({ declines: true });
 
 const charges = { event: orderPlaced, handler: chargeOrderOf };
 const cancels = { event: stockRejected, handler: cancelPaymentOf };
@@ -67,10 +70,10 @@ function rejectedWhileCharged(bank: () => FakeBank, sides: Meeting<FakeBank>['si
 
 describe('two messages that meet on one row, in every order and with a crash at every call:', () => {
   it.each<[string, () => FakeBank, Meeting<FakeBank>['sides'], Bounds]>([
-    ['in every order', fakeBank, [charges, cancels], { faults: 0 }],
-    ['with a fault', fakeBank, [charges, cancels], { faults: 1, deviations: 2 }],
+    ['in every order', fakeBank, [charges, cancels], { faults: 0, deviations: deviations(3) }],
+    ['with a fault', fakeBank, [charges, cancels], { faults: 1, deviations: deviations(1, 2) }],
     ['with a fault, rejected first', fakeBank, [cancels, charges], { faults: 1, deviations: 1 }],
-    ['by a bank that declines', () => fakeBank({ declines: true }), [charges, cancels], { faults: 0 }],
+    ['by a bank that declines', declining, [charges, cancels], { faults: 0, deviations: deviations(3) }],
   ])('no money is kept for an order that was charged and rejected, %s', async (_, bank, sides, bounds) => {
     await walk(rejectedWhileCharged(bank, sides), bounds);
   });
@@ -93,7 +96,7 @@ describe('two messages that meet on one row, in every order and with a crash at 
           return released === 1 ? undefined : `It was released ${released} times`;
         },
       },
-      { faults: 1, deviations: 3 },
+      { faults: 1, deviations: deviations(1, 3) },
     );
   });
 
@@ -116,14 +119,14 @@ describe('two messages that meet on one row, in every order and with a crash at 
             : `The order is ${status}, and announced as "${written}"`;
         },
       },
-      { faults: 1 },
+      { faults: 1, deviations: deviations(2) },
     );
   });
 });
 
-async function walk<W>(met: Meeting<W>, { faults, deviations }: Bounds): Promise<void> {
+async function walk<W>(met: Meeting<W>, { faults, deviations: deviationsMax }: Bounds): Promise<void> {
   const { violations, crashPoints } = await exploreScenario(meeting(met, { faults, stalls: 0 }), {
-    deviationsMax: deviations,
+    deviationsMax,
   });
   expect(violations.map(({ what, timeline }) => `${what}\n${timelineText(timeline)}`)).toEqual([]);
   expect(crashPoints.size > 0).toBe(faults > 0);

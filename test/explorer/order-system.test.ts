@@ -8,6 +8,7 @@ import type { Item } from '../../lambdas/runtime/index.ts';
 import { explore } from '../../testing/index.ts';
 import { fakeBank } from '../support/fake-bank.ts';
 import { order, orderPlaced, stockRejected } from '../support/order-events.ts';
+import { deviations } from './rounds.ts';
 
 const { orderId, customerId, totalCents: amountCents } = order;
 const payment = paymentKey(orderId);
@@ -21,6 +22,7 @@ describe('the order system, whatever crashes and in whatever order its workers a
   it('charges an order once, and stores the charge that the bank made', async () => {
     await explore(({ table }, bank) => chargeOrder({ bank, table }), {
       event: orderPlaced,
+      deviations: deviations(2),
       world: fakeBank,
       check: (table, bank) => {
         expect(bank.charges.size).toBe(1);
@@ -37,6 +39,7 @@ describe('the order system, whatever crashes and in whatever order its workers a
   it('does not charge an order that inventory has rejected before', async () => {
     await explore(({ table }, bank) => chargeOrder({ bank, table }), {
       event: orderPlaced,
+      deviations: deviations(2),
       world: fakeBank,
       items: found({ orderId, status: 'cancelled' }),
       check: (table, bank) => {
@@ -55,6 +58,7 @@ describe('the order system, whatever crashes and in whatever order its workers a
     };
     await explore(({ table }, bank) => cancelPayment({ bank, table }), {
       event: stockRejected,
+      deviations: deviations(2),
       world: chargedBank,
       items: found({ ...charge, status: 'captured', chargeId: 'charge-1' }),
       check: (table, bank) => {
@@ -68,6 +72,7 @@ describe('the order system, whatever crashes and in whatever order its workers a
   it('takes the stock of an order once', async () => {
     await explore(({ table }) => reserveStock({ table }), {
       event: orderPlaced,
+      deviations: deviations(2),
       copies: 2,
       items: [stockRow('coffee', 10)],
       check: (table) => expect(table.item(stockKey('coffee'))).toMatchObject({ available: 8 }),

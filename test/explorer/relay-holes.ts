@@ -18,6 +18,8 @@ export interface Hole<T> {
   /** The setting in which it shows, and what has to go wrong there beside. */
   readonly where: string;
   readonly budget: Budget;
+  /** How often the nearest schedule that shows it leaves the ordinary way: `npm run test:nightly` checks that fewer do not. */
+  readonly deviations: number;
   readonly found: RegExp;
 }
 
@@ -38,6 +40,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'publish first, mark second',
     where: 'a stream that is late',
     budget: { faults: 1, stalls: 0 },
+    deviations: 1,
     tamper: { bus: (bus, real) => markFirst(bus, real) },
     found: /is lost: PUBLISHED, but the bus never took it/,
   },
@@ -45,6 +48,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: "every entry's own result is read",
     where: 'a stream that is late',
     budget: { faults: 1, stalls: 0 },
+    deviations: 1,
     tamper: {
       bus: (bus) => ({
         put: async (entries, timeoutMs) => {
@@ -59,6 +63,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'a claim is conditional on the lease as it was read',
     where: 'a stream that is late',
     budget: { faults: 0, stalls: 0 },
+    deviations: 0,
     tamper: {
       table: (real, actor) =>
         tamperedTable(real, {
@@ -72,6 +77,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'a failure update is conditional on the lease that is held',
     where: 'two events in one batch',
     budget: { faults: 2, stalls: 0 },
+    deviations: 2,
     tamper: table({ each: (update) => ('attempts' in update.set ? { ...update, when: {} } : update) }),
     found: /The row of a published event was changed|under the lease of/,
   },
@@ -79,6 +85,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'DEAD is conditional on the lease that is held',
     where: 'an event that may be refused',
     budget: { faults: 1, stalls: 1 },
+    deviations: 3,
     tamper: table({
       update: (update) => (setsStatus(update, 'DEAD') ? withCondition(update, undefined) : update),
     }),
@@ -88,6 +95,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'a mark is conditional on PENDING',
     where: 'an event that may be refused',
     budget: { faults: 1, stalls: 1 },
+    deviations: 3,
     tamper: table({
       each: (update) => (update.set.status === 'PUBLISHED' ? { ...update, when: {} } : update),
     }),
@@ -97,6 +105,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'the sweep stores the time at which its pass started',
     where: 'a minute that comes',
     budget: { faults: 0, stalls: 1 },
+    deviations: 1,
     tamper: {
       table: (real, actor) =>
         tamperedTable(real, {
@@ -118,6 +127,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'an unsettled pointer is removed only under the token that was read',
     where: 'a requeue',
     budget: { faults: 0, stalls: 0 },
+    deviations: 1,
     tamper: table({
       action: (action) => (action.Delete === undefined ? action : { Delete: { Key: action.Delete.Key } }),
     }),
@@ -127,6 +137,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'an unsettled minute is read strongly consistently',
     where: 'a requeue',
     budget: { faults: 1, stalls: 0 },
+    deviations: 2,
     tamper: { table: withoutStrongReads },
     found: /is stuck: PENDING, and no sweep comes to it/,
   },
@@ -134,6 +145,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'a minute with a leased row is unsettled',
     where: 'sweeps at the last age',
     budget: { faults: 1, stalls: 0 },
+    deviations: 1,
     tamper: {
       table: (real, actor) =>
         tamperedTable(real, {
@@ -146,6 +158,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'a minute that could not be read is unsettled',
     where: 'an old minute and a newer one',
     budget: { faults: 1, stalls: 0 },
+    deviations: 1,
     tamper: {
       table: (real) => ({
         ...real,
@@ -162,6 +175,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'the state stays before a minute that has no pointer',
     where: 'sweeps at the last age',
     budget: { faults: 2, stalls: 0 },
+    deviations: 2,
     tamper: {
       table: (real) => ({
         ...real,
@@ -178,6 +192,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'a fresh record is published without a claim only while its lease lasts',
     where: 'a producer whose clock',
     budget: { faults: 0, stalls: 0 },
+    deviations: 0,
     tamper: { records: (records) => records.map(withLongLease) },
     found: /publishes .* (after its lease|under the lease of)|published 2 times, without a fault/,
   },
@@ -185,6 +200,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'only declared sources are published',
     where: 'an event with an undeclared source in front of a good one',
     budget: { faults: 0, stalls: 0 },
+    deviations: 0,
     tamper: { config: { sources: undefined } },
     found: /is published, but its source is not declared/,
   },
@@ -192,6 +208,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     rule: 'TTL is set only when an event is PUBLISHED',
     where: 'a stream that is late',
     budget: { faults: 0, stalls: 0 },
+    deviations: 0,
     tamper: { seeded: (row) => ({ ...row, expiresAt: Math.ceil(Number(row.leaseUntil) / 1_000) + HOUR_S }) },
     found: /TTL may delete an event that is PENDING/,
   },

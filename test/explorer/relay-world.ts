@@ -67,15 +67,13 @@ export interface RelayWorldOptions {
 
 /** What stands between the code and its ports. */
 export interface Tamper {
-  readonly table?: (table: Table, actor: Actor, role: Role) => Table;
-  readonly bus?: (bus: Bus, table: Table, actor: Actor) => Bus;
+  readonly table?: (table: Table, actor: Actor) => Table;
+  readonly bus?: (bus: Bus, table: Table) => Bus;
   readonly records?: (records: readonly DynamoDBRecord[]) => readonly DynamoDBRecord[];
   /** Changes a row that is in the table from the beginning. */
   readonly seeded?: (row: Item) => Item;
-  /** How whoever looks at the table sees it, where a row alone does not say how it stands. */
   /** Replaces settings of the relay. */
   readonly config?: Partial<RelayConfig>;
-  readonly seen?: (items: readonly Item[]) => readonly Item[];
 }
 
 /** A relay with its table and its bus under a scheduler. */
@@ -109,7 +107,6 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     items ??= memory.items();
     return items;
   };
-  const seenNow = () => tamper.seen?.(itemsNow()) ?? itemsNow();
   const violate = (what: string | undefined) => {
     wrong ??= what;
   };
@@ -158,7 +155,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       violate(rules.changed(change, actor.name, role, scheduler.now()));
     });
     const table = scheduledTable(actor, watched, past, shared);
-    return tamper.table?.(table, actor, role) ?? table;
+    return tamper.table?.(table, actor) ?? table;
   }
 
   function busOf(actor: Actor, role: Role, table: Table): Bus {
@@ -178,7 +175,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
         return scheduled.put(entries, timeoutMs);
       },
     };
-    return tamper.bus?.(checked, table, actor) ?? checked;
+    return tamper.bus?.(checked, table) ?? checked;
   }
 
   function parts(actor: Actor, role: Role) {
@@ -243,7 +240,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   }
 
   const rows = () =>
-    seenNow().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)) as unknown as OutboxRow[];
+    itemsNow().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)) as unknown as OutboxRow[];
   const published = () =>
     bus.published().map(({ detail }) => (JSON.parse(detail) as { eventId: string }).eventId);
   const unsettled = () => itemsNow().some(({ PK }) => PK === 'SWEEP#00');

@@ -9,8 +9,21 @@ export interface Round extends Bounds {
   readonly deviations?: number | undefined;
 }
 
-/** What `npm test` walks: two actors, and anything that can go wrong, once, with one other choice before or after it. */
-export const ONE_FAULT: Round = { actors: 2, budget: { faults: 1, stalls: 0 }, deviations: 2 };
+/**
+ * How often schedules leave the ordinary way in `npm test`, and in `npm run test:nightly`, which walks the same scenarios further.
+ *
+ * @param nightly - absent: any number of times
+ */
+export function deviations(daily: number, nightly?: number): number | undefined {
+  return process.env.EXPLORE_NIGHTLY === undefined ? daily : nightly;
+}
+
+/** What `npm test` walks: two actors, and anything that can go wrong, once; nightly with one other choice before or after it. */
+export const ONE_FAULT: Round = {
+  actors: 2,
+  budget: { faults: 1, stalls: 0 },
+  deviations: deviations(1, 2),
+};
 
 /** What `npm test` walks: two actors, while time passes once during a call: a lease runs out, or a function is stopped. */
 export const ONE_STALL: Round = { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: 2 };

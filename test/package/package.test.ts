@@ -1,28 +1,24 @@
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { reachedPackages, smallBundle } from './bundles.ts';
-import { packageOf, specifiersOf, staticImports } from './imports.ts';
+import { packageOf, specifiersOf } from './imports.ts';
 import { step } from './step.ts';
-import { lowest, makeApp } from './stranger.ts';
-import { pack, ROOT, type Tarball } from './tarball.ts';
+import { linkIn, makeApp } from './stranger.ts';
+import { pack, packageFolder, ROOT, type Tarball } from './tarball.ts';
 
-/** The package, packed once: what it holds, what is bundled of it, and two apps of somebody who installs it. */
+/** The package, packed once: what it holds, what is bundled of it, and an app of somebody who uses it. */
 let tarball: Tarball;
-let folders: readonly string[] = [];
+let folder = '';
 
 beforeAll(async () => {
-  await mkdir(join(ROOT, '.local'), { recursive: true });
-  const own = await mkdtemp(join(ROOT, '.local', 'package-'));
-  folders = [own];
-  folders = [own, await mkdtemp(join(tmpdir(), 'mailroom-stranger-'))];
-  tarball = await pack(own);
+  folder = await packageFolder();
+  tarball = await pack(folder);
 });
 
 afterAll(async () => {
-  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
+  await rm(folder, { recursive: true, force: true });
 });
 
 const read = (file: string) => readFile(join(tarball.unpacked, file), 'utf8');
@@ -31,7 +27,7 @@ describe('the tarball', () => {
   test('holds what is built, its licence and its texts, and nothing of the repository besides', () => {
     const texts = ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/mailroom.js', 'llms.txt', 'package.json'];
     expect(tarball.files.filter((file) => !file.startsWith('dist/'))).toEqual(texts);
-    const foreign = /^dist\/(?!lib\/|cli\/|lambdas\/)|\/(?:test|bench|demo|example)\/|\.test\./;
+    const foreign = /^dist\/(?!lib\/|cli\/|lambdas\/|testing\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
   });
 
@@ -128,41 +124,13 @@ describe('importing', () => {
   );
 });
 
-describe.concurrent("somebody's app, made by cdk init with the files of README.md", () => {
-  /** Everything that the README has them do, short of the deployment. */
-  async function use(folder: string, tscArguments: readonly string[]): Promise<void> {
-    await step(folder, 'npx', ['--no', '--', 'tsc', ...tscArguments]);
-    await step(folder, 'npx', ['--no', '--', 'cdk', 'synth', '-q']);
-    const bundles = (await readdir(join(folder, 'cdk.out'), { recursive: true })).filter((file) =>
-      file.endsWith('index.mjs'),
-    );
-    expect(bundles, 'stream, sweep, producer and consumer').toHaveLength(4);
-    for (const bundle of bundles) {
-      const code = await readFile(join(folder, 'cdk.out', bundle), 'utf8');
-      expect(staticImports(code).filter((name) => !isBuiltin(name))).toEqual([]);
-    }
-    expect(await step(folder, 'npx', ['--no', '--', 'vitest', 'run'])).toMatch(/Tests +2 passed \(2\)/);
-    expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--version'])).toContain(
-      tarball.manifest.version,
-    );
-    expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
-  }
-
-  test('works with TypeScript 7 and the peers of this repository, as ES modules, with every declaration checked', async () => {
-    const folder = join(folders[1] ?? '', 'own', 'shop');
-    const { peerDependencies, devDependencies } = tarball.manifest;
-    const versions = Object.fromEntries(
-      Object.keys(peerDependencies).map((name) => [name, devDependencies[name] ?? '']),
-    );
-    await makeApp(folder, tarball, { module: 'ESM', versions: { ...versions, typescript: '~7.0.2' } });
-    await use(folder, ['--skipLibCheck', 'false']);
-  });
-
-  test('works with TypeScript 5.9 and the lowest peers, as CommonJS', async () => {
-    const folder = join(folders[1] ?? '', 'lowest', 'shop');
-    const peers = Object.entries(tarball.manifest.peerDependencies);
-    const versions = Object.fromEntries(peers.map(([name, range]) => [name, lowest(range)]));
-    await makeApp(folder, tarball, { module: 'CommonJS', versions: { ...versions, typescript: '~5.9.3' } });
-    await use(folder, []);
+describe("somebody's app, made by cdk init with the files of README.md", () => {
+  // Bundled and tested too, with what npm installs: stranger.nightly.test.ts.
+  test('compiles and lists its stack, and has the command', async () => {
+    const app = join(folder, 'shop');
+    await makeApp(app, 'ESM');
+    await linkIn(app, tarball);
+    expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
+    expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
   });
 });

@@ -1,15 +1,14 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
+import { expect } from 'vitest';
 import { readmeFiles } from '../docs/code-blocks.ts';
+import { staticImports } from './imports.ts';
 import { step } from './step.ts';
 import { ROOT, type Tarball } from './tarball.ts';
 
-/** In what kind of app the package is tried. */
-export interface StrangerSettings {
-  readonly module: 'ESM' | 'CommonJS';
-  /** Versions of packages, instead of those that the app's template or npm would choose. */
-  readonly versions: Readonly<Record<string, string>>;
-}
+/** The kind of modules that an app is written in. */
+export type AppModules = 'ESM' | 'CommonJS';
 
 interface TemplateManifest {
   type?: string;
@@ -18,11 +17,11 @@ interface TemplateManifest {
 }
 
 /**
- * Makes an app in which the package is installed from its tarball: what `cdk init` makes, and the files of README.md.
+ * Makes an app as `cdk init` does, with the files of README.md and without any packages.
  *
  * @param folder - is made; its last part, which the CDK takes for the app's name, must be `shop` as in README.md
  */
-export async function makeApp(folder: string, tarball: Tarball, settings: StrangerSettings): Promise<void> {
+export async function makeApp(folder: string, modules: AppModules): Promise<void> {
   await mkdir(folder, { recursive: true });
   const cdk = join(ROOT, 'node_modules', 'aws-cdk', 'bin', 'cdk');
   await step(folder, process.execPath, [cdk, 'init', 'app', '--language', 'typescript', '--generate-only']);
@@ -32,29 +31,70 @@ export async function makeApp(folder: string, tarball: Tarball, settings: Strang
     await mkdir(dirname(join(folder, file)), { recursive: true });
     await writeFile(join(folder, file), text);
   }
-  await change(join(folder, 'package.json'), (text) => {
-    const manifest = JSON.parse(text) as TemplateManifest;
-    if (settings.module === 'ESM') manifest.type = 'module';
-    Object.assign(manifest.dependencies, { 'cdk-mailroom': `file:${tarball.file}`, zod: '^4.0.0' });
-    manifest.devDependencies.vitest = '^4.0.0';
-    for (const [name, version] of Object.entries(settings.versions)) {
-      const kind = name in manifest.devDependencies ? manifest.devDependencies : manifest.dependencies;
+  if (modules === 'CommonJS') return;
+  await changeManifest(folder, (manifest) => {
+    manifest.type = 'module';
+  });
+  // What Node.js asks of an ES module, and the template is not.
+  await change(join(folder, 'bin', 'shop.ts'), (text) => text.replace("shop-stack'", "shop-stack.js'"));
+}
+
+/**
+ * Installs the tarball and what the README installs besides.
+ *
+ * @param versions - of packages, instead of those that the app's template or npm would choose
+ */
+export async function installIn(
+  folder: string,
+  tarball: Tarball,
+  versions: Readonly<Record<string, string>>,
+): Promise<void> {
+  await changeManifest(folder, ({ dependencies, devDependencies }) => {
+    Object.assign(dependencies, { 'cdk-mailroom': `file:${tarball.file}`, zod: '^4.0.0' });
+    devDependencies.vitest = '^4.0.0';
+    for (const [name, version] of Object.entries(versions)) {
+      const kind = name in devDependencies ? devDependencies : dependencies;
       kind[name] = version;
     }
-    return JSON.stringify(manifest);
   });
-  if (settings.module === 'ESM') {
-    // What Node.js asks of an ES module, and the template is not.
-    await change(join(folder, 'bin', 'shop.ts'), (text) => text.replace("shop-stack'", "shop-stack.js'"));
-  }
   await step(folder, 'npm', ['install', '--no-audit', '--no-fund', '--loglevel=error']);
 }
 
-/** The lowest version that a range lets in: `^1.2.3` or `>=1.2.3`. */
-export function lowest(range: string): string {
-  const version = /^(?:\^|>=)(\d+\.\d+\.\d+)$/.exec(range)?.[1];
-  if (version === undefined) throw new Error(`The range "${range}" has no floor that this test can read`);
-  return version;
+/** Links the command of the unpacked tarball, as npm would; all other packages are those of the repository above the app. */
+export async function linkIn(folder: string, tarball: Tarball): Promise<void> {
+  const commands = join(folder, 'node_modules', '.bin');
+  await mkdir(commands, { recursive: true });
+  await symlink(join(tarball.unpacked, 'bin', 'mailroom.js'), join(commands, 'mailroom'));
+  // The repository has no types of Jest, and its others are not in the app's own folder.
+  await change(join(folder, 'tsconfig.json'), (text) => {
+    const { compilerOptions, ...rest } = JSON.parse(text);
+    const { typeRoots: _, ...others } = compilerOptions;
+    return JSON.stringify({ ...rest, compilerOptions: { ...others, types: ['node'] } });
+  });
+}
+
+/** Everything that the README has its reader do in the app, short of the deployment. */
+export async function useApp(folder: string, { manifest }: Tarball): Promise<void> {
+  await step(folder, 'npx', ['--no', '--', 'cdk', 'synth', '-q']); // runs tsc first, as the template says
+  const bundles = (await readdir(join(folder, 'cdk.out'), { recursive: true })).filter((file) =>
+    file.endsWith('index.mjs'),
+  );
+  expect(bundles, 'stream, sweep, producer and consumer').toHaveLength(4);
+  for (const bundle of bundles) {
+    const code = await readFile(join(folder, 'cdk.out', bundle), 'utf8');
+    expect(staticImports(code).filter((name) => !isBuiltin(name))).toEqual([]);
+  }
+  expect(await step(folder, 'npx', ['--no', '--', 'vitest', 'run'])).toMatch(/Tests +2 passed \(2\)/);
+  expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--version'])).toContain(manifest.version);
+  expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
+}
+
+async function changeManifest(folder: string, rewrite: (manifest: TemplateManifest) => void): Promise<void> {
+  await change(join(folder, 'package.json'), (text) => {
+    const manifest = JSON.parse(text) as TemplateManifest;
+    rewrite(manifest);
+    return JSON.stringify(manifest);
+  });
 }
 
 async function change(file: string, rewrite: (text: string) => string): Promise<void> {

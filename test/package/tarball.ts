@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { step } from './step.ts';
@@ -26,6 +26,12 @@ interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
   readonly [member: string]: unknown;
+}
+
+/** Makes a folder below the repository, for {@link pack}. */
+export async function packageFolder(): Promise<string> {
+  await mkdir(join(ROOT, '.local'), { recursive: true });
+  return mkdtemp(join(ROOT, '.local', 'package-'));
 }
 
 /**
