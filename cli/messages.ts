@@ -1,10 +1,10 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { depthOf } from '../lambdas/runtime/operations/audit/audit-verdict.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
 import type { RejectedPointer } from '../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../lambdas/runtime/store/table.ts';
-import { countArgument } from './frame/arguments.ts';
+import { byOption, countArgument } from './frame/arguments.ts';
 import { byCause, causesText, newest } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
@@ -14,13 +14,13 @@ import { clipped, table as tableText } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { readInbox, readRejected, readWaiting, type WaitingMessage } from './reading/message-reader.ts';
 import { unfinishedText, unreadableText } from './reading/row-text.ts';
-import { eachOf, type Found } from './reading/rows-reader.ts';
+import { eachOf, type PartialList } from './reading/rows-reader.ts';
 
 /** The most messages of one consumer that are read: rows lie in the order of their events, and the newest are shown. */
 const READ_MAX = 5_000;
 
 /** The options of `messages list`. */
-interface ListOptions {
+interface MessagesOptions {
   readonly failed?: boolean;
   readonly rejected?: boolean;
   readonly consumer?: string;
@@ -49,7 +49,7 @@ interface ListedMessage {
   readonly unfinished: number | null;
   /** Whether the last one ran out of time. */
   readonly outOfTime: boolean | null;
-  /** When the letter of a rejected message is deleted for ever. */
+  /** When the dead letter of a rejected message is permanently deleted. */
   readonly expiresAt: number | null;
 }
 
@@ -66,10 +66,10 @@ function listCommand(io: Io): Command {
     .option('--failed', 'only those that are tried again')
     .option('--rejected', 'only those that are not tried again')
     .option('--consumer <name>', 'only those of one consumer')
-    .addOption(new Option('--by <what>', 'group them').choices(['cause']))
+    .addOption(byOption())
     .option('--limit <count>', 'list at most so many', countArgument, 100)
     .action(
-      withSession(io, async (session, options: ListOptions) => {
+      withSession(io, async (session, options: MessagesOptions) => {
         const { directory, output, clock } = session;
         const consumers =
           options.consumer === undefined ? directory.consumers : [session.consumer(options.consumer)];
@@ -102,10 +102,10 @@ function listCommand(io: Io): Command {
 export async function messagesOf(
   { table, queues, clock }: Pick<Session, 'table' | 'queues' | 'clock'>,
   consumer: ConsumerEntry,
-  options: ListOptions,
-): Promise<Found<ListedMessage>> {
+  options: MessagesOptions,
+): Promise<PartialList<ListedMessage>> {
   const both = options.failed === options.rejected;
-  const none: Found<ListedMessage> = { items: [], more: false };
+  const none: PartialList<ListedMessage> = { items: [], more: false };
   const [failed, rejected] = await Promise.all([
     both || options.failed ? waitingOf(table, consumer, clock.now()) : none,
     both || options.rejected
@@ -117,7 +117,11 @@ export async function messagesOf(
   return { items: [...failed.items, ...rejected.items], more: failed.more || rejected.more };
 }
 
-async function waitingOf(table: Table, consumer: ConsumerEntry, now: number): Promise<Found<ListedMessage>> {
+async function waitingOf(
+  table: Table,
+  consumer: ConsumerEntry,
+  now: number,
+): Promise<PartialList<ListedMessage>> {
   const { items, more } = await readWaiting(table, consumer.name, READ_MAX, now);
   return { items: items.map((message) => waitingMessage(consumer, message)), more };
 }
@@ -146,9 +150,9 @@ function waitingMessage(
 async function rejectedOf(
   table: Table,
   consumer: ConsumerEntry,
-  { by, limit }: ListOptions,
+  { by, limit }: MessagesOptions,
   retentionMs: number | undefined,
-): Promise<Found<ListedMessage>> {
+): Promise<PartialList<ListedMessage>> {
   const { items, more } = await readRejected(table, consumer.name, READ_MAX);
   const all = items.map((pointer) => ({ pointer, listed: rejectedMessage(consumer, pointer, retentionMs) }));
   const shown = all.sort((a, b) => newest(a.listed, b.listed)).slice(0, by === undefined ? limit : undefined);
@@ -203,7 +207,7 @@ function nothingOf(consumer: ConsumerEntry, eventId: string, status: ListedMessa
 function messagesText(messages: readonly ListedMessage[], now: number): string {
   if (messages.length === 0) return 'There are none.';
   return tableText(
-    ['consumer', 'event', 'type', 'attempt', 'when', 'next', 'letter deleted', 'error'],
+    ['consumer', 'event', 'type', 'attempt', 'when', 'next', 'deleted', 'error'],
     messages.map((message) => [
       message.consumer,
       clipped(message.eventId),

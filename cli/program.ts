@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command, type OutputConfiguration } from 'commander';
 import { auditCommand } from './audit.ts';
-import { deadCommand } from './dead.ts';
 import { dlqCommand } from './dlq.ts';
 import type { ExitCode } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
@@ -12,7 +11,6 @@ import { messageCommand } from './message.ts';
 import { messagesCommand } from './messages.ts';
 import { statusCommand } from './status.ts';
 import { sweepCommand } from './sweep.ts';
-import { traceCommand } from './trace.ts';
 import { whyCommand } from './why.ts';
 
 /** By the package's own name: it is read from the TypeScript in the repository, and from what is built of it. */
@@ -22,9 +20,7 @@ const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') 
 const COMMANDS = [
   statusCommand,
   whyCommand,
-  traceCommand,
   messagesCommand,
-  deadCommand,
   messageCommand,
   dlqCommand,
   sweepCommand,

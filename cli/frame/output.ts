@@ -94,3 +94,8 @@ export function time(ms: number): string {
 export function clipped(text: string): string {
   return text.length > 300 ? `${text.slice(0, 299)}…` : text;
 }
+
+/** A count and its noun, e.g. `1 message`, `2 messages`. */
+export function many(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -5,7 +5,7 @@ import { clipped, table } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
-import { needsSomebody, typeOf, type Verdict } from './verdict.ts';
+import { isActionRequired, typeOf, type WhyVerdict } from './verdict.ts';
 
 /** One event of a trace, as `--json` prints it. Times are epoch milliseconds; what is not there is `null`. */
 export interface EventReport {
@@ -53,9 +53,9 @@ export function eventReports({ events }: Trace, payload: boolean): EventReport[]
 }
 
 /** The verdict for people. */
-export function verdictText(verdict: Verdict): string {
+export function verdictText(verdict: WhyVerdict): string {
   const { state, text, next } = verdict;
-  const coloured = needsSomebody(verdict)
+  const coloured = isActionRequired(verdict)
     ? paint.red(state)
     : state === 'processed'
       ? paint.green(state)
@@ -135,7 +135,7 @@ function bad(what: StoryLine['what']): boolean {
     'dead',
     'failed',
     'rejected',
-    'letter',
+    'dead-letter',
     'effect-released',
     'not-arrived',
     'unreadable',

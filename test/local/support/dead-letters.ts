@@ -51,7 +51,7 @@ export async function die(where: `${'rule' | 'consumer'}:${Consumer}`, body: str
 export async function seeing(...argv: readonly string[]): Promise<Run> {
   return eventually(async () => {
     const run = await mailroom(...argv);
-    expect(run.err).not.toContain('NO_SUCH_LETTER');
+    expect(run.err).not.toContain('NO_SUCH_DEAD_LETTER');
     return run;
   });
 }
