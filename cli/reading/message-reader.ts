@@ -16,7 +16,7 @@ import {
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, type PartialList, readPartition } from './rows-reader.ts';
 
-/** A message that waits for its next attempt: it failed, or its worker left it unfinished; or nobody can read its row. */
+/** A message that waits for its next attempt: it failed, or its worker left it unfinished; or its row cannot be read. */
 export interface WaitingMessage {
   readonly eventId: string;
   /** When it failed; absent when its hint cannot be read, epoch milliseconds. */

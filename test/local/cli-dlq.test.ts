@@ -191,6 +191,8 @@ describe.concurrent('dead letters of a consumer', () => {
 
     const allow = ['message', 'allow', 'notifications', eventId, '--json', '--reason', 'never sent before'];
     for (let twice = 0; twice < 2; twice += 1) expect(await mailroom(...allow)).toMatchObject({ code: 0 });
+    const people = await mailroom(...allow.filter((word) => word !== '--json'));
+    expect(people.out).toContain(`npx mailroom dlq redrive consumer:notifications ${eventId} --apply`);
     expect((await seeing(...argv, ...PATIENTLY, '--apply')).code).toBe(0);
     expect(await message('notifications', eventId)).toMatchObject({
       status: 'PROCESSED',
