@@ -51,33 +51,30 @@ function verdict({ missing, doubled, drift, unreadableRows, incomplete, repaired
 function consumersText({ consumers }: AuditReport): string {
   const rows = Object.entries(consumers).map(([name, counts]) => [
     name,
-    counts.expected,
-    counts.processed,
-    counts.inFlight,
-    counts.failed,
-    counts.rejected,
-    counts.discarded,
-    counts.unreadable > 0 ? paint.red(String(counts.unreadable)) : 0,
-    counts.letters,
-    counts.waiting,
-    counts.unproven,
-    counts.missing > 0 ? paint.red(String(counts.missing)) : 0,
+    ...COUNTS.map(([count]) =>
+      ALARMING.has(count) && counts[count] > 0 ? paint.red(String(counts[count])) : counts[count],
+    ),
   ]);
   if (rows.length === 0) return paint.dim('There is no consumer.');
-  const states = [
-    'processed',
-    'in flight',
-    'failed',
-    'rejected',
-    'discarded',
-    'unreadable',
-    'letters',
-    'waiting',
-    'unproven',
-    'missing',
-  ];
-  return table(['consumer', 'expected', ...states], rows);
+  return table(['consumer', ...COUNTS.map(([, head]) => head)], rows);
 }
+
+/** The counts of a consumer, and their heads. */
+const COUNTS = [
+  ['expected', 'expected'],
+  ['processed', 'processed'],
+  ['inFlight', 'in flight'],
+  ['failed', 'failed'],
+  ['rejected', 'rejected'],
+  ['discarded', 'discarded'],
+  ['unreadable', 'unreadable'],
+  ['letters', 'dead letters'],
+  ['waiting', 'waiting'],
+  ['unproven', 'unproven'],
+  ['missing', 'missing'],
+] as const;
+
+const ALARMING: ReadonlySet<string> = new Set(['unreadable', 'missing']);
 
 function missingText({ missing, repaired }: AuditReport, repairCommand: string): string {
   if (missing.length === 0) return '';

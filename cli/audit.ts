@@ -86,7 +86,7 @@ function repairCommand({ since, earlier }: AuditOptions): ShellText {
   return shell`audit --since ${`${minutes}m`} ${all} --reason "why"`;
 }
 
-/** Whether nothing is left that needs somebody. */
+/** Whether no action is required. */
 function isWell({ missing, repaired, doubled, drift, unreadableRows, incomplete }: AuditReport): boolean {
   return (
     missing.length === repaired &&

@@ -4,153 +4,164 @@ import { discardMessage } from '../lambdas/runtime/operations/message-operations
 import { isEventId } from '../lambdas/runtime/store/event-id.ts';
 import { type Note, recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { discardDead } from '../lambdas/runtime/store/outbox-decisions.ts';
-import { reasonArgument } from './frame/arguments.ts';
+import { choiceWords, choose, type DeadLetterChoice } from './dead-letters/choice.ts';
+import { deadLetterJson, expiry, nameCells } from './dead-letters/dead-letter-text.ts';
+import { type DeadLetter, inboxId, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
+import { settled } from './dead-letters/redrive-plan.ts';
+import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
+import { reasonArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
-import { EXIT, type ExitCode } from './frame/exit-code.ts';
+import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { clipped, table } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { shell } from './frame/shell.ts';
-import { choose } from './letters/letter-choice.ts';
-import { expiry, letterJson, nameCells } from './letters/letter-text.ts';
-import { settled } from './letters/letter-verdict.ts';
-import {
-  type DeadItem,
-  type DeathPlace,
-  deathPlace,
-  inboxId,
-  putBack,
-  takeLetters,
-} from './letters/letters.ts';
 import { eachOf } from './reading/rows-reader.ts';
 
 interface DiscardOptions {
-  readonly letter?: readonly string[];
+  readonly cause?: string;
   readonly all?: boolean;
   readonly reason: string;
   readonly apply?: boolean;
 }
 
-/** The outcome of a discard for one dead letter, planned or done: a `handled` one is deleted; `busy` and `unreadable` ones stay. */
-type Fate = 'discard' | 'discarded' | 'handled' | 'busy' | 'unreadable';
+/** What a discard does to a dead letter: a `handled` one is deleted; `busy` and `unreadable` ones stay. */
+type DiscardOutcome = 'discard' | 'discarded' | 'handled' | 'busy' | 'unreadable';
 
-interface Planned {
-  readonly letter: DeadItem;
-  readonly fate: Fate;
+interface DiscardStep {
+  readonly deadLetter: DeadLetter;
+  readonly outcome: DiscardOutcome;
 }
 
-/** The most letters of one run. */
+/** A discard, planned or applied. */
+interface DiscardReport {
+  readonly source: Pick<DeadLetterSource, 'name' | 'kind'>;
+  readonly applied: boolean;
+  readonly reason: string;
+  readonly steps: readonly DiscardStep[];
+}
+
+/** The most dead letters of one run. */
 const LIMIT = 1_000;
 
-/** Letters are hidden while they are discarded, seconds; so long if the command dies. */
+/** How long dead letters stay hidden if the command dies, seconds. */
 const DISCARD_HIDES_S = 300;
 
 /** `mailroom dlq discard`. */
 export function discardCommand(io: Io): Command {
   return new Command('discard')
-    .description('Says which letters would be given up for good; with --apply it does so, and stores why.')
-    .argument('<place>', 'dead, stream, rule:<consumer> or consumer:<consumer>')
-    .option('--letter <id...>', 'these: ids of letters or of events')
-    .option('--all', `every letter of the place (at most ${LIMIT} at a time)`)
+    .description(
+      'Shows which dead letters would be discarded; with --apply it discards them, and stores why.',
+    )
+    .argument('<source>', SOURCE_ARGUMENT)
+    .argument('[id...]', 'these: ids of dead letters or of events')
+    .option('--cause <text>', 'those with this text in their cause')
+    .option('--all', `every dead letter of the source (at most ${LIMIT} at a time)`)
     .requiredOption('--reason <text>', 'why; stored with each of them', reasonArgument)
     .option('--apply', 'do it')
     .action(
-      withSession<[string], DiscardOptions>(io, async (session, options, name) => {
-        const place = deathPlace(session.directory, name);
-        if ((options.letter === undefined) === (options.all !== true)) {
+      withSession<[string, string[]], DiscardOptions>(io, async (session, options, name, ids) => {
+        const source = deadLetterSource(session.directory, name);
+        const { cause, all = false, reason, apply: applied = false } = options;
+        if ((ids.length > 0 || cause !== undefined) === all) {
           throw new MailroomError(
             'BAD_ARGUMENT',
-            `Say which letters of ${name}: either --letter <id…>, or --all.`,
+            `Say which dead letters of ${name}: by their ids, by --cause, or --all.`,
           );
         }
-        const taken = await takeLetters(session, place, { limit: LIMIT, hideS: DISCARD_HIDES_S });
+        const choice = { ids, cause };
+        const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S };
+        const { deadLetters } = await receiveDeadLetters(session, source, limits);
         try {
-          const now = session.clock.now();
-          const plan = choose(place, taken.letters, options).map((letter): Planned => {
-            return { letter, fate: fateOf(place, letter, now) };
-          });
-          const result = options.apply ? await discardAll(session, place, plan, options) : plan;
-          session.output.result(discardJson(place, result, options), { place, result, options }, (seen) =>
-            text(session, seen.place, seen.result, seen.options),
+          const plan = choose(source, deadLetters, choice).map((deadLetter) => ({
+            deadLetter,
+            outcome: planned(source, deadLetter, session.clock.now()),
+          }));
+          const steps = applied ? await discardAll(session, source, plan, reason) : plan;
+          const report = { source, applied, reason, steps };
+          session.output.result(discardJson(report), { report, choice }, (seen) =>
+            discardText(session, seen.report, seen.choice),
           );
-          return exitOf(result, options);
+          return applied && steps.some(stays) ? EXIT.attention : EXIT.ok;
         } finally {
-          await putBack(session.queues, place, taken.letters);
+          await putBack(session.queues, source, deadLetters);
         }
       }),
     );
 }
 
-function fateOf(place: DeathPlace, letter: DeadItem, now: number): Fate {
+function planned(source: DeadLetterSource, { id, row }: DeadLetter, now: number): DiscardOutcome {
   // A pointer that names no event leads to nothing that could be discarded.
-  if (place.kind === 'dead' && !isEventId(letter.id)) return 'unreadable';
-  return settled(letter.row, now) ?? 'discard';
+  if (source.kind === 'dead' && !isEventId(id)) return 'unreadable';
+  return settled(row, now) ?? 'discard';
 }
 
 async function discardAll(
   session: Session,
-  place: DeathPlace,
-  plan: readonly Planned[],
-  { reason }: DiscardOptions,
-): Promise<Planned[]> {
+  source: DeadLetterSource,
+  plan: readonly DiscardStep[],
+  reason: string,
+): Promise<DiscardStep[]> {
   const note = { by: await session.operator(), reason };
-  if (plan.some(({ fate }) => !stays(fate))) {
-    const ids = plan.map(({ letter }) => letter.eventId ?? letter.id);
-    const subject = `${place.place}: ${ids.length} letters: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
+  if (!plan.every(stays)) {
+    const ids = plan.map(({ deadLetter }) => deadLetter.eventId ?? deadLetter.id);
+    const subject = `${source.name}: ${ids.length} dead letters: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
     await recordOperation(session, { ...note, command: 'dlq discard', subject });
   }
-  return eachOf(plan, async ({ letter, fate }) => ({
-    letter,
-    fate: stays(fate) ? fate : await discard(session, place, letter, note),
-  }));
+  return eachOf(plan, async (step) =>
+    stays(step) ? step : { ...step, outcome: await discard(session, source, step.deadLetter, note) },
+  );
 }
 
-/** First the row says so, then the letter goes: one that comes back in between is absorbed. */
-async function discard(session: Session, place: DeathPlace, letter: DeadItem, note: Note): Promise<Fate> {
-  const { queues } = session;
-  if (place.kind === 'dead') return (await discardDead(session, letter.id, note)) ? 'discarded' : 'handled';
-  const { consumer, url } = place;
-  if (consumer !== undefined) {
-    const { name, inboxRetentionDays } = consumer;
-    const eventId = inboxId(letter);
-    const { status } = await discardMessage(session, {
-      ...note,
-      consumer: name,
-      eventId,
-      inboxRetentionDays,
-    });
-    if (status === 'leased') return 'busy';
-    if (status === 'unreadable') return status;
-    if (letter.received !== undefined) await queues.remove(url, letter.received);
-    return status === 'processed' ? 'handled' : 'discarded';
-  }
-  if (letter.received !== undefined) await queues.remove(url, letter.received);
-  return 'discarded';
+/** First the row is DISCARDED, then the dead letter is deleted: a message that arrives in between is absorbed. */
+async function discard(
+  session: Session,
+  source: DeadLetterSource,
+  deadLetter: DeadLetter,
+  note: Note,
+): Promise<DiscardOutcome> {
+  if (source.kind === 'dead')
+    return (await discardDead(session, deadLetter.id, note)) ? 'discarded' : 'handled';
+  const { received } = deadLetter;
+  const decided = source.kind === 'stream' ? 'discarded' : await decide(session, source, deadLetter, note);
+  if (decided !== 'busy' && decided !== 'unreadable' && received !== undefined)
+    await session.queues.remove(source.url, received);
+  return decided;
 }
 
-function exitOf(result: readonly Planned[], { apply }: DiscardOptions): ExitCode {
-  return apply && result.some(({ fate }) => stays(fate)) ? EXIT.attention : EXIT.ok;
+/** Sets the inbox row DISCARDED. */
+async function decide(
+  session: Session,
+  { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
+  deadLetter: DeadLetter,
+  note: Note,
+): Promise<DiscardOutcome> {
+  const { status } = await discardMessage(session, {
+    ...note,
+    consumer: consumer.name,
+    eventId: inboxId(deadLetter),
+    inboxRetentionDays: consumer.inboxRetentionDays,
+  });
+  if (status === 'leased') return 'busy';
+  if (status === 'unreadable') return 'unreadable';
+  return status === 'processed' ? 'handled' : 'discarded';
 }
 
-function stays(fate: Fate): fate is 'busy' | 'unreadable' {
-  return fate === 'busy' || fate === 'unreadable';
+function stays({ outcome }: DiscardStep): boolean {
+  return outcome === 'busy' || outcome === 'unreadable';
 }
 
-/** What `--json` prints. */
-export function discardJson(
-  place: Pick<DeathPlace, 'place'>,
-  result: readonly Planned[],
-  { apply, reason }: Pick<DiscardOptions, 'apply' | 'reason'>,
-) {
+/** A discard as `--json` shows it. */
+export function discardJson({ source, applied, reason, steps }: DiscardReport) {
   return {
-    place: place.place,
-    applied: apply ?? false,
+    source: source.name,
+    applied,
     reason,
-    letters: result.map(({ letter, fate }) => ({ ...letterJson(letter), outcome: fate })),
+    deadLetters: steps.map(({ deadLetter, outcome }) => ({ ...deadLetterJson(deadLetter), outcome })),
   };
 }
 
-const FATES: Readonly<Record<Fate, string>> = {
+const OUTCOMES: Readonly<Record<DiscardOutcome, string>> = {
   discard: 'discard',
   discarded: 'discarded',
   handled: 'handled already, delete',
@@ -158,28 +169,28 @@ const FATES: Readonly<Record<Fate, string>> = {
   unreadable: 'row unreadable, stays',
 };
 
-function text(
+function discardText(
   session: Session,
-  place: DeathPlace,
-  result: readonly Planned[],
-  { apply, reason, letter: named }: DiscardOptions,
+  { source, applied, reason, steps }: DiscardReport,
+  choice: DeadLetterChoice,
 ): string {
-  if (result.length === 0) return `There is nothing to discard in ${place.place}.`;
+  if (steps.length === 0) return `There is nothing to discard in ${source.name}.`;
   const now = session.clock.now();
-  const rows = result.map(({ letter, fate }) => [
-    FATES[fate],
-    ...nameCells(letter),
-    expiry(letter, now),
-    clipped(letter.fingerprint ?? '-'),
+  const rows = steps.map(({ deadLetter, outcome }) => [
+    OUTCOMES[outcome],
+    ...nameCells(deadLetter),
+    expiry(deadLetter, now),
+    clipped(deadLetter.fingerprint ?? '-'),
   ]);
-  const which = named === undefined ? ['--all'] : ['--letter', ...named];
-  const again = shell`dlq discard ${[place.place, ...which]} --reason ${reason} --apply`;
+  const words = choiceWords(choice);
+  const which = [source.name, ...(words.length === 0 ? ['--all'] : words)];
+  const again = session.commandLine(shell`dlq discard ${which} --reason ${reason} --apply`);
   return [
-    `${place.place}: ${result.length} letters`,
-    table(['outcome', 'letter', 'event', 'type', 'deleted', 'cause'], rows),
-    ...(place.kind === 'stream'
-      ? ['The events that these letters point at are not discarded: the sweep publishes them.']
+    `${source.name}: ${steps.length} dead letters`,
+    table(['outcome', 'dead letter', 'event', 'type', 'deleted', 'cause'], rows),
+    ...(source.kind === 'stream'
+      ? ['The events of these batches are not discarded: the sweep publishes them.']
       : []),
-    ...(apply ? [] : [`Nothing was changed; to do it: ${session.commandLine(again)}`]),
+    ...(applied ? [] : [`Nothing was changed; to do it: ${again}`]),
   ].join('\n');
 }

@@ -1,42 +1,34 @@
 import { Command, InvalidArgumentError } from 'commander';
-import type { Queues } from '../lambdas/runtime/operations/queues.ts';
-import type { SweepRange } from '../lambdas/runtime/relay/sweep-range.ts';
-import { type Note, recordOperation } from '../lambdas/runtime/store/operation-record.ts';
-import { countArgument, durationArgument, reasonArgument } from './frame/arguments.ts';
+import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
+import { choose, type DeadLetterChoice } from './dead-letters/choice.ts';
+import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
+import { judgeDeadLetters } from './dead-letters/redrive-plan.ts';
+import { planText, type RedrivePlan, redriveJson, redrivenText } from './dead-letters/redrive-report.ts';
+import { redriveInSteps } from './dead-letters/redrive-steps.ts';
+import { redriverOf } from './dead-letters/redrivers.ts';
+import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
+import { countArgument, durationArgument, reasonArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode } from './frame/exit-code.ts';
 import { checkBodies } from './frame/invoke.ts';
 import type { Io } from './frame/io.ts';
 import type { Session } from './frame/session.ts';
-import { choose, type LetterChoice } from './letters/letter-choice.ts';
-import { type JudgedLetter, judgeLetters } from './letters/letter-verdict.ts';
-import {
-  type DeadItem,
-  type DeathPlace,
-  deathPlace,
-  type Letters,
-  putBack,
-  takeLetters,
-} from './letters/letters.ts';
-import { startMove } from './letters/move-task.ts';
-import { planJson, planText, redrivenJson, redrivenText } from './letters/redrive-report.ts';
-import { type Redriven, type Redriver, redriveInSteps } from './letters/redrive-steps.ts';
-import { deadRedriver, queueRedriver, streamRedriver, tellAudit } from './letters/redrivers.ts';
 import { eachOf } from './reading/rows-reader.ts';
 import { sweep } from './sweep.ts';
 
-interface RedriveOptions extends LetterChoice {
+interface RedriveOptions {
   readonly apply?: boolean;
+  readonly cause?: string;
   readonly limit?: number;
   readonly rate: number;
   readonly wait?: number;
   readonly reason: string;
 }
 
-/** At most so many letters are looked at, unless `--limit` says otherwise. */
+/** The most dead letters that are read, unless `--limit` says otherwise. */
 const LIMIT = 1_000;
 
-/** While letters are redriven they are hidden; so long if the command dies. Seconds. */
+/** How long dead letters stay hidden if the command dies. Seconds. */
 const REDRIVE_HIDES_S = 900;
 const PLAN_HIDES_S = 30;
 
@@ -50,146 +42,110 @@ const RATE_PER_S = 10;
 export function redriveCommand(io: Io): Command {
   return new Command('redrive')
     .description(
-      'Says what would become of each letter; with --apply it redrives those that would run again.',
+      'Shows what a redrive would do to each dead letter; with --apply it redrives those that would run again.',
     )
-    .argument('<place>', 'dead, stream, rule:<consumer> or consumer:<consumer>')
-    .option('--apply', 'do it: 1 letter, then 10, then the rest, as long as none fails again')
-    .option('--cause <text>', 'only letters with this text in their cause')
-    .option('--letter <id...>', 'only these: ids of letters or of events')
-    .option('--limit <count>', `at most so many letters (looked at without it: ${LIMIT})`, countArgument)
-    .option('--rate <count/s>', 'at most so many letters a second', rateArgument, RATE_PER_S)
+    .argument('<source>', SOURCE_ARGUMENT)
+    .argument('[id...]', 'only these: ids of dead letters or of events')
+    .option('--apply', 'do it: 1 dead letter, then 10, then the rest, as long as none fails again')
+    .option('--cause <text>', 'only dead letters with this text in their cause')
+    .option('--limit <count>', `at most this many dead letters (default: ${LIMIT} are read)`, countArgument)
+    .option('--rate <count/s>', 'at most this many dead letters a second', rateArgument, RATE_PER_S)
     .option(
       '--wait <duration>',
-      'stop when none was processed for so long (default: 60s; of DEAD events 180s)',
+      'stop when none was processed for this long (default: 60s; of DEAD events 180s)',
       durationArgument,
     )
     .option('--reason <text>', 'why; stored with the change', reasonArgument, 'not given')
     .action(
-      withSession<[string], RedriveOptions>(io, async (session, options, name) => {
-        const place = deathPlace(session.directory, name);
-        const taken = await takeLetters(session, place, {
-          limit: options.limit ?? LIMIT,
-          hideS: options.apply ? REDRIVE_HIDES_S : PLAN_HIDES_S,
-        });
-        const hidden = new Set<DeadItem>(taken.letters);
-        try {
-          const plan = await judgeLetters(
-            {
-              table: session.table,
-              check: (consumer, bodies) => checkBodies(session.lambda, consumer, bodies),
-              now: session.clock.now(),
-            },
-            place,
-            choose(place, taken.letters, options),
-          );
-          if (options.apply) return await apply(session, place, plan, taken, hidden, options);
-          session.output.result(planJson(place, plan, taken.total), { place, plan, taken, options }, (seen) =>
-            planText(session, seen.place, seen.plan, seen.taken, seen.options),
-          );
+      withSession<[string, string[]], RedriveOptions>(io, async (session, options, name, ids) => {
+        const source = deadLetterSource(session.directory, name);
+        const plan = await planRedrive(session, source, { ids, cause: options.cause }, options);
+        const touched = options.apply ? plan.judged.filter(isTouched) : [];
+        await putBack(session.queues, source, others(plan, touched));
+        if (options.apply !== true) {
+          session.output.result(redriveJson(plan), plan, (seen) => planText(session, seen));
           return EXIT.ok;
+        }
+        try {
+          return await applyPlan(session, plan, options);
         } finally {
-          await putBack(session.queues, place, [...hidden]);
+          await putBack(session.queues, source, touched);
         }
       }),
     );
 }
 
-async function apply(
+async function planRedrive(
   session: Session,
-  place: DeathPlace,
-  plan: readonly JudgedLetter[],
-  taken: Letters,
-  hidden: Set<DeadItem>,
-  options: RedriveOptions,
-): Promise<ExitCode> {
-  const { output, signal, queues } = session;
-  const handled = plan.filter(({ verdict }) => verdict === 'handled');
-  const runs = plan.filter(({ verdict }) => verdict === 'runs');
+  source: DeadLetterSource,
+  choice: DeadLetterChoice,
+  { apply, limit = LIMIT }: RedriveOptions,
+): Promise<RedrivePlan> {
+  const { table, queues, lambda, clock } = session;
+  const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
+  const received = await receiveDeadLetters(session, source, { limit, hideS });
+  try {
+    const judged = await judgeDeadLetters(
+      { table, check: (consumer, bodies) => checkBodies(lambda, consumer, bodies), now: clock.now() },
+      source,
+      choose(source, received.deadLetters, choice),
+    );
+    return { source, judged, received, choice };
+  } catch (error) {
+    await putBack(queues, source, received.deadLetters);
+    throw error;
+  }
+}
+
+function isTouched({ verdict }: RedrivePlan['judged'][number]): boolean {
+  return verdict === 'runs' || verdict === 'handled';
+}
+
+/** The dead letters that this redrive does not touch: others need not wait for them. */
+function others({ received }: RedrivePlan, touched: readonly DeadLetter[]): DeadLetter[] {
+  const ids = new Set(touched.map(({ id }) => id));
+  return received.deadLetters.filter(({ id }) => !ids.has(id));
+}
+
+async function applyPlan(session: Session, plan: RedrivePlan, options: RedriveOptions): Promise<ExitCode> {
+  const { output, signal, queues, clock } = session;
+  const { source, judged } = plan;
+  const handled = judged.filter(({ verdict }) => verdict === 'handled');
+  const runs = judged.filter(({ verdict }) => verdict === 'runs');
   const note = { by: await session.operator(), reason: options.reason };
   if (handled.length + runs.length > 0) {
-    const subject = `${place.place}: ${runs.length} to redrive, ${handled.length} handled to delete`;
+    const subject = `${source.name}: ${runs.length} to redrive, ${handled.length} handled to delete`;
     await recordOperation(session, { ...note, command: 'dlq redrive', subject });
   }
-  if (place.kind === 'dead' && runs.length > 0)
+  if (source.kind === 'dead' && runs.length > 0)
     output.say('The sweep publishes them: that may take a minute for each of the three steps.');
-  await showOthers(queues, place, hidden, [...handled, ...runs]);
   // The inbox would only absorb them.
   await eachOf(handled, async ({ received }) => {
-    if (place.kind !== 'dead' && received !== undefined) await queues.remove(place.url, received);
+    if (source.kind !== 'dead' && received !== undefined) await queues.remove(source.url, received);
   });
-  const isWhole =
-    options.cause === undefined &&
-    options.letter === undefined &&
-    options.limit === undefined && // how many there are is approximate: a move could take more
-    taken.letters.length === taken.total &&
-    handled.length + runs.length === plan.length;
-  const redriven = await redriveInSteps(
-    { clock: session.clock, signal, progress: output.progress },
-    runs,
-    redriverOf(session, place, note, isWhole ? hidden : undefined),
+  const redriver = redriverOf(
     {
-      ratePerS: options.rate,
-      waitMs: options.wait ?? (place.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
+      ...session,
+      sweep: ({ since, until }) => sweep(session, { since, until: Math.min(until, clock.now()) }),
     },
+    source,
+    note,
   );
-  hidden.clear();
-  for (const letter of [...redriven.untried, ...redriven.back.map((back) => back.letter)]) hidden.add(letter);
-  output.result(redrivenJson(place, plan, taken.total, redriven), { place, plan, redriven }, (seen) =>
-    redrivenText(session, seen.place, seen.plan, seen.redriven),
-  );
-  return exitOf(plan, redriven, signal);
-}
-
-/** Nobody has to wait for letters that this redrive does not touch. */
-async function showOthers(
-  queues: Queues,
-  place: DeathPlace,
-  hidden: Set<DeadItem>,
-  touched: readonly DeadItem[],
-): Promise<void> {
-  const ids = new Set(touched.map(({ id }) => id));
-  const others = [...hidden].filter(({ id }) => !ids.has(id));
-  await putBack(queues, place, others);
-  for (const letter of others) hidden.delete(letter);
-}
-
-/** All well when nothing of the plan is dead any more. */
-function exitOf(plan: readonly JudgedLetter[], { done }: Redriven, signal: AbortSignal): ExitCode {
-  if (signal.aborted) return EXIT.stopped;
-  const handled = plan.filter(({ verdict }) => verdict === 'handled').length;
-  return handled + done.length === plan.length ? EXIT.ok : EXIT.attention;
-}
-
-/** @param whole - the letters that are hidden, where the whole queue is meant */
-function redriverOf(
-  session: Session,
-  place: DeathPlace,
-  note: Note,
-  whole: Set<DeadItem> | undefined,
-): Redriver {
-  if (place.kind === 'dead') return deadRedriver(session, note);
-  if (place.kind === 'stream') {
-    const upToNow = ({ since, until }: SweepRange) =>
-      sweep(session, { since, until: Math.min(until, session.clock.now()) });
-    return streamRedriver({ queues: session.queues, sweep: upToNow }, place);
-  }
-  if (place.kind === 'rule' || whole === undefined) return queueRedriver(session, place);
-  return queueRedriver(session, place, async (ratePerS) => {
-    const { queues } = session;
-    const [from, to] = await Promise.all(
-      [place.url, place.consumer?.queue ?? ''].map(async (url) => (await queues.depth(url)).arn),
-    );
-    if (from === undefined || to === undefined) return false;
-    await eachOf([...whole], (letter) => tellAudit(session, letter));
-    // A move takes only what it can see. Where it cannot be made, a letter that is seen can still be deleted.
-    await putBack(queues, place, [...whole]);
-    whole.clear();
-    return startMove(session, { from, to, ratePerS });
+  const redriven = await redriveInSteps({ clock, signal, progress: output.progress }, runs, redriver, {
+    ratePerS: options.rate,
+    waitMs: options.wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
   });
+  output.result(redriveJson(plan, redriven), { plan, redriven }, (seen) =>
+    redrivenText(session, seen.plan, seen.redriven),
+  );
+  if (signal.aborted) return EXIT.stopped;
+  return handled.length + redriven.done.length === judged.length ? EXIT.ok : EXIT.attention;
 }
 
 function rateArgument(text: string): number {
   const [, count] = /^(\d{1,4})(?:\/s)?$/.exec(text) ?? [];
   if (count !== undefined && Number(count) >= 1) return Number(count);
-  throw new InvalidArgumentError('It must be a whole number of letters a second, from 1 to 9999, like 10/s.');
+  throw new InvalidArgumentError(
+    'It must be a whole number of dead letters a second, from 1 to 9999, like 10/s.',
+  );
 }

@@ -1,98 +1,129 @@
 import { Command } from 'commander';
 import { depthOf } from '../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { deadLetterJson, expiry, nameCells } from './dead-letters/dead-letter-text.ts';
+import {
+  type DeadLetter,
+  putBack,
+  type ReceivedDeadLetters,
+  receiveDeadLetters,
+} from './dead-letters/dead-letters.ts';
+import { type DeadLetterSource, deadLetterSource, deadLetterSources } from './dead-letters/sources.ts';
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
-import { countArgument } from './frame/arguments.ts';
+import { byOption, countArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
+import { byCause, causesText } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { clipped, table, time } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
-import { expiry, letterJson, nameCells } from './letters/letter-text.ts';
-import {
-  type DeadItem,
-  type DeathPlace,
-  deathPlace,
-  deathPlaces,
-  putBack,
-  takeLetters,
-} from './letters/letters.ts';
 import { eachOf } from './reading/rows-reader.ts';
 
-/** `mailroom dlq`: the letters of all four places in which a message can be dead. */
+/** `mailroom dlq`: the dead letters of every source. */
 export function dlqCommand(io: Io): Command {
   return new Command('dlq')
-    .description('Lists, redrives and discards what is dead: DEAD events, and letters in dead-letter queues.')
+    .description(
+      'Lists, redrives and discards dead letters: DEAD events, and messages in dead-letter queues.',
+    )
     .addCommand(listCommand(io))
     .addCommand(redriveCommand(io))
     .addCommand(discardCommand(io));
 }
 
-interface ListOptions {
-  readonly limit: number;
+interface DlqListOptions {
+  readonly by?: 'cause';
+  readonly limit?: number;
 }
 
-/** How long letters stay hidden if listing them is interrupted, seconds. */
+/** The most dead letters of each source: listed, or grouped. */
+const LISTED_MAX = 100;
+const GROUPED_MAX = 1_000;
+
+/** How long dead letters stay hidden if listing them is interrupted, seconds. */
 const LIST_HIDES_S = 15;
 
 function listCommand(io: Io): Command {
   return new Command('list')
-    .description('Lists what is dead, where, why, and when it is deleted for ever.')
-    .argument('[place]', 'dead, stream, rule:<consumer> or consumer:<consumer>; all of them if left out')
-    .option('--limit <count>', 'at most so many letters of each place', countArgument, 100)
+    .description('Lists dead letters: where they are, their cause, and when they are permanently deleted.')
+    .argument('[source]', `${SOURCE_ARGUMENT} (default: every source)`)
+    .addOption(byOption())
+    .option(
+      '--limit <count>',
+      `at most this many of each source (default: ${LISTED_MAX}; with --by ${GROUPED_MAX})`,
+      countArgument,
+    )
     .action(
-      withSession<[string | undefined], ListOptions>(io, async (session, { limit }, name) => {
-        const { directory } = session;
-        const places = name === undefined ? deathPlaces(directory) : [deathPlace(directory, name)];
-        const listed = await eachOf(places, (place) => list(session, place, limit));
-        const now = session.clock.now();
-        session.output.result(listJson(listed, now), listed, (seen) => listText(seen, now));
+      withSession<[string | undefined], DlqListOptions>(io, async (session, options, name) => {
+        const { directory, clock, output } = session;
+        const { by, limit = by === undefined ? LISTED_MAX : GROUPED_MAX } = options;
+        const sources =
+          name === undefined ? deadLetterSources(directory) : [deadLetterSource(directory, name)];
+        const lists = await eachOf(sources, (source) => list(session, source, limit));
+        const now = clock.now();
+        output.result(listJson(lists, now, by), lists, (seen) => listText(seen, now, by));
         return EXIT.ok;
       }),
     );
 }
 
-/** What was found in one place. */
-export interface Listed {
-  readonly place: DeathPlace;
-  readonly total: number;
-  readonly letters: readonly DeadItem[];
+/** The dead letters of one source. */
+export interface SourceList extends ReceivedDeadLetters {
+  readonly source: DeadLetterSource;
 }
 
-async function list(session: Session, place: DeathPlace, limit: number): Promise<Listed> {
-  if (place.kind !== 'dead' && (await depthOf(session.queues, place.url)) === undefined) {
-    session.output.say(`${place.place}: its queue does not exist. mailroom status names it.`);
-    return { place, total: 0, letters: [] };
+async function list(session: Session, source: DeadLetterSource, limit: number): Promise<SourceList> {
+  if (source.kind !== 'dead' && (await depthOf(session.queues, source.url)) === undefined) {
+    session.output.say(`${source.name}: its queue does not exist. mailroom status names it.`);
+    return { source, total: 0, deadLetters: [] };
   }
-  const { letters, total } = await takeLetters(session, place, { limit, hideS: LIST_HIDES_S });
-  await putBack(session.queues, place, letters);
-  return { place, total, letters };
+  const received = await receiveDeadLetters(session, source, { limit, hideS: LIST_HIDES_S });
+  await putBack(session.queues, source, received.deadLetters);
+  return { source, ...received };
 }
 
 /** What `--json` prints. */
-export function listJson(listed: readonly Listed[], now: number) {
+export function listJson(lists: readonly SourceList[], now: number, by?: 'cause') {
   return {
     at: now,
-    places: listed.map(({ place, total, letters }) => ({
-      place: place.place,
+    deadLetterSources: lists.map(({ source, total, deadLetters }) => ({
+      source: source.name,
       count: total,
-      letters: letters.map(letterJson),
+      ...(by === undefined
+        ? { deadLetters: deadLetters.map(deadLetterJson) }
+        : { causes: causesOf(deadLetters), more: total > deadLetters.length }),
     })),
   };
 }
 
-function listText(listed: readonly Listed[], now: number): string {
-  const held = listed.filter(({ total, letters }) => total > 0 || letters.length > 0);
-  if (held.length === 0) return 'Nothing is dead.';
-  const texts = held.map(({ place, total, letters }) => {
-    const rows = letters.map((letter) => [
-      ...nameCells(letter),
-      letter.sentAt === undefined ? '?' : time(letter.sentAt),
-      expiry(letter, now),
-      clipped(letter.fingerprint ?? '-'),
-    ]);
-    const more = total > letters.length ? `, ${letters.length} shown` : '';
-    return `${place.place}: ${total}${more}\n${table(['letter', 'event', 'type', 'since', 'deleted', 'cause'], rows)}`;
+function causesOf(deadLetters: readonly DeadLetter[]) {
+  return byCause(
+    deadLetters.map(({ id, eventId = id, fingerprint = null, sentAt = null }) => ({
+      eventId,
+      fingerprint,
+      at: sentAt,
+    })),
+  );
+}
+
+function listText(lists: readonly SourceList[], now: number, by?: 'cause'): string {
+  const held = lists.filter(({ total }) => total > 0);
+  if (held.length === 0) return 'There are no dead letters.';
+  const texts = held.map(({ source, total, deadLetters }) => {
+    const more = total > deadLetters.length ? `, ${deadLetters.length} ${by ? 'read' : 'shown'}` : '';
+    const shown = by ? causesText(causesOf(deadLetters), now) : deadLettersText(deadLetters, now);
+    return `${source.name}: ${total}${more}\n${shown}`;
   });
   return texts.join('\n\n');
+}
+
+function deadLettersText(deadLetters: readonly DeadLetter[], now: number): string {
+  return table(
+    ['dead letter', 'event', 'type', 'since', 'deleted', 'cause'],
+    deadLetters.map((deadLetter) => [
+      ...nameCells(deadLetter),
+      deadLetter.sentAt === undefined ? '?' : time(deadLetter.sentAt),
+      expiry(deadLetter, now),
+      clipped(deadLetter.fingerprint ?? '-'),
+    ]),
+  );
 }

@@ -38,7 +38,7 @@ export function logCommand(io: Io): Command {
         session.output.result({ operations, more, unreadable }, operations, (seen) =>
           [
             seen.length === 0
-              ? `Nobody changed anything in the last ${duration(sinceMs)}.`
+              ? `Nothing was changed in the last ${duration(sinceMs)}.`
               : operationsText(seen) + moreText(more, 'There are more. Show fewer days with --since.'),
             ...(unreadable === 0 ? [] : [`${unreadable} entries of these months cannot be read.`]),
           ].join('\n'),

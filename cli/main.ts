@@ -5,7 +5,7 @@ import { runMailroom } from './program.ts';
 const stop = new AbortController();
 process.once('SIGINT', () => stop.abort());
 
-// Whoever reads the output has seen enough: `mailroom trace … | head`.
+// The reader of the output has seen enough: `mailroom why … --story | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.ok);
   throw error;

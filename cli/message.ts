@@ -5,108 +5,95 @@ import { isEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
 import { TOO_OLD } from '../lambdas/runtime/store/inbox-conditions.ts';
 import { inboxState } from '../lambdas/runtime/store/inbox-state.ts';
 import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
-import { type InboxRow, inboxKey } from '../lambdas/runtime/store/rows.ts';
-import { readable, readInboxRow, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
+import { readable } from '../lambdas/runtime/store/stored-rows.ts';
 import { messageIdArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
-import { EXIT } from './frame/exit-code.ts';
+import { EXIT, type ExitCode } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
 import { time } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { shell } from './frame/shell.ts';
+import { readInbox } from './reading/message-reader.ts';
 import { unreadableText } from './reading/row-text.ts';
 
-interface DecisionOptions {
+/** One message of one consumer, and what an operator decides about it. */
+interface Decided {
+  readonly consumer: string;
+  readonly eventId: string;
   readonly reason: string;
   readonly force?: boolean;
 }
 
 /** `mailroom message`: what an operator decides about one message of one consumer. */
 export function messageCommand(io: Io): Command {
+  const allow =
+    'Lets a message run that was rejected because its event is older than the inbox retention: you know that it was not ' +
+    'processed. Redrive it afterwards.';
   return new Command('message')
     .description('Decides about one message of one consumer.')
-    .addCommand(resolveCommand(io))
-    .addCommand(allowCommand(io));
+    .addCommand(
+      decisionCommand(
+        io,
+        'resolve',
+        'Sets a message PROCESSED without running it: its work was done by hand.',
+        resolve,
+      ).option('--force', 'also while a worker holds it, and for an event that is not known (any more)'),
+    )
+    .addCommand(decisionCommand(io, 'allow', allow, allowMessage));
 }
 
-function decision(name: string, description: string): Command {
+function decisionCommand(
+  io: Io,
+  name: string,
+  description: string,
+  decide: (session: Session, decided: Decided) => Promise<ExitCode>,
+): Command {
   return new Command(name)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
     .argument('<eventId>', 'the id of the event, or unreadable-<SQS message id>', messageIdArgument)
-    .requiredOption('--reason <text>', 'why; stored on the row', reasonArgument);
-}
-
-function resolveCommand(io: Io): Command {
-  return decision('resolve', 'Sets a message PROCESSED without running it: its work was done by hand.')
-    .option('--force', 'also while a worker holds it, and for an event that is not known (any more)')
+    .requiredOption('--reason <text>', 'why; stored on the row', reasonArgument)
     .action(
-      withSession<[string, string], DecisionOptions>(
+      withSession<[string, string], Pick<Decided, 'reason' | 'force'>>(
         io,
-        async (session, { reason, force }, name, eventId) => {
-          const consumer = session.consumer(name);
-          const row = await inboxRow(session, name, eventId);
-          if (force !== true) await requireEvent(session, row, eventId);
-          const state = inboxState(row, session.clock.now());
-          if (state.is === 'processed' || state.is === 'discarded')
-            return report(session, name, eventId, `was ${state.row.status} before`, state.is);
-          if (force !== true && state.is === 'unreadable') throw unreadable(name, eventId, state.problem);
-          // Without AWS's time only the look at the row that resolves it can tell.
-          if (force !== true && state.is === 'leased' && session.clockIsTrusted)
-            throw leased(name, eventId, state.until);
-          const by = await session.operator();
-          await record(session, 'message resolve', { by, reason }, name, eventId, force);
-          const result = await resolveMessage(session, {
-            consumer: name,
-            eventId,
-            reason,
-            by,
-            inboxRetentionDays: consumer.inboxRetentionDays,
-            force,
-          });
-          if (result.status === 'leased') throw leased(name, eventId, result.until);
-          if (result.status === 'unreadable') throw unreadable(name, eventId, result.problem);
-          return report(session, name, eventId, `is ${result.status}`, result.status);
-        },
+        (session, { reason, force }, consumer, eventId) =>
+          decide(session, { consumer, eventId, reason, ...(force && { force }) }),
       ),
     );
 }
 
-function allowCommand(io: Io): Command {
-  return decision(
-    'allow',
-    'Lets a message run that was rejected because its event is older than the inbox retention: you know that it was not ' +
-      'processed. Redrive it afterwards.',
-  ).action(
-    withSession<[string, string], DecisionOptions>(io, async (session, { reason }, name, eventId) => {
-      session.consumer(name);
-      const by = await session.operator();
-      const row = await inboxRow(session, name, eventId);
-      // Any other is refused, and what was refused is nothing to remember.
-      if (readable(row)?.reason === TOO_OLD)
-        await record(session, 'message allow', { by, reason }, name, eventId);
-      await allowTooOld(session, { consumer: name, eventId, by, reason });
-      const next = session.commandLine(shell`dlq redrive ${`consumer:${name}`} --letter ${eventId} --apply`);
-      return report(session, name, eventId, `is allowed to run. To let it: ${next}`, 'allowed');
-    }),
-  );
+async function resolve(session: Session, decided: Decided): Promise<ExitCode> {
+  const { consumer, eventId, force } = decided;
+  const { inboxRetentionDays } = session.consumer(consumer);
+  const row = await readInbox(session.table, consumer, eventId, true);
+  const state = inboxState(row, session.clock.now());
+  if (state.is === 'absent' && force !== true) await requireEvent(session, eventId);
+  if (state.is === 'processed' || state.is === 'discarded')
+    return report(session, decided, `was ${state.row.status} before`, state.is);
+  if (force !== true && state.is === 'unreadable') throw unreadable(decided, state.problem);
+  // Without AWS's time only the look at the row that resolves it can tell.
+  if (force !== true && state.is === 'leased' && session.clockIsTrusted) throw leased(decided, state.until);
+  const by = await record(session, 'message resolve', decided);
+  const result = await resolveMessage(session, { ...decided, by, inboxRetentionDays });
+  if (result.status === 'leased') throw leased(decided, result.until);
+  if (result.status === 'unreadable') throw unreadable(decided, result.problem);
+  return report(session, decided, `is ${result.status}`, result.status);
 }
 
-async function inboxRow(
-  { table }: Session,
-  consumer: string,
-  eventId: string,
-): Promise<InboxRow | UnreadableRow | undefined> {
-  return readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
+async function allowMessage(session: Session, decided: Decided): Promise<ExitCode> {
+  const { consumer, eventId } = decided;
+  session.consumer(consumer);
+  const row = await readInbox(session.table, consumer, eventId, true);
+  // Any other is refused, and a refused change is not recorded.
+  const isTooOld = readable(row)?.reason === TOO_OLD;
+  const by = isTooOld ? await record(session, 'message allow', decided) : await session.operator();
+  await allowTooOld(session, { ...decided, by });
+  const next = session.commandLine(shell`dlq redrive ${`consumer:${consumer}`} ${eventId} --apply`);
+  return report(session, decided, `is allowed to run. To let it: ${next}`, 'allowed');
 }
 
-/** An id that was mistyped would be resolved for nobody, and whoever typed it would believe that it was done. */
-async function requireEvent(
-  { table, directory }: Session,
-  row: InboxRow | UnreadableRow | undefined,
-  eventId: string,
-): Promise<void> {
-  if (row !== undefined) return;
+/** A mistyped id would be resolved without effect, and the operator would believe that the message is. */
+async function requireEvent({ table, directory }: Session, eventId: string): Promise<void> {
   if (isEventId(eventId) && (await table.get(outboxKeyOf(eventId), { consistent: true })) !== undefined)
     return;
   throw new MailroomError(
@@ -116,7 +103,7 @@ async function requireEvent(
   );
 }
 
-function leased(consumer: string, eventId: string, until: number): MailroomError {
+function leased({ consumer, eventId }: Decided, until: number): MailroomError {
   return new MailroomError(
     'MESSAGE_LEASED',
     `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat this; --force takes it ` +
@@ -124,31 +111,25 @@ function leased(consumer: string, eventId: string, until: number): MailroomError
   );
 }
 
-function unreadable(consumer: string, eventId: string, problem: string): MailroomError {
+function unreadable({ consumer, eventId }: Decided, problem: string): MailroomError {
   return new MailroomError(
     'UNREADABLE_ROW',
     `The row of ${eventId} at ${consumer} ${unreadableText(problem)}. Nothing was changed. Use the command of the version that is ` +
-      'deployed. If somebody changed the row by hand and no worker holds it, --force sets it PROCESSED.',
+      'deployed. If the row was changed by hand and no worker holds it, --force sets it PROCESSED.',
   );
 }
 
-async function record(
-  session: Session,
-  command: string,
-  note: { readonly by: string; readonly reason: string },
-  consumer: string,
-  eventId: string,
-  force = false,
-): Promise<void> {
+/** Records a decision before it is made. @returns who made it */
+async function record(session: Session, command: string, decided: Decided): Promise<string> {
+  const { consumer, eventId, reason, force } = decided;
+  const by = await session.operator();
   const subject = `${consumer} ${eventId}${force ? ', by force' : ''}`;
-  await recordOperation(session, { ...note, command, subject });
+  await recordOperation(session, { by, reason, command, subject });
+  return by;
 }
 
-function report({ output }: Session, consumer: string, eventId: string, says: string, status: string) {
-  output.result(
-    { consumer, eventId, status },
-    `The message ${eventId} of ${consumer} ${says}.`,
-    (line) => line,
-  );
+function report({ output }: Session, { consumer, eventId }: Decided, says: string, status: string): ExitCode {
+  const line = `The message ${eventId} of ${consumer} ${says}.`;
+  output.result({ consumer, eventId, status }, line, (seen) => seen);
   return EXIT.ok;
 }

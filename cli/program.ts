@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command, type OutputConfiguration } from 'commander';
 import { auditCommand } from './audit.ts';
-import { deadCommand } from './dead.ts';
 import { dlqCommand } from './dlq.ts';
 import type { ExitCode } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
@@ -12,7 +11,6 @@ import { messageCommand } from './message.ts';
 import { messagesCommand } from './messages.ts';
 import { statusCommand } from './status.ts';
 import { sweepCommand } from './sweep.ts';
-import { traceCommand } from './trace.ts';
 import { whyCommand } from './why.ts';
 
 /** By the package's own name: it is read from the TypeScript in the repository, and from what is built of it. */
@@ -22,9 +20,7 @@ const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') 
 const COMMANDS = [
   statusCommand,
   whyCommand,
-  traceCommand,
   messagesCommand,
-  deadCommand,
   messageCommand,
   dlqCommand,
   sweepCommand,
@@ -42,7 +38,7 @@ Examples:
                                             where an event is, what is wrong, what to do
   $ mailroom messages list --failed --by cause
 
-It ends with 0: all is well, 1: somebody is needed, 2: called wrongly, 3: not found, 4: AWS refused or did not answer, 5: the command itself failed.`;
+It ends with 0: all is well, 1: action required, 2: called wrongly, 3: not found, 4: AWS refused or did not answer, 5: the command itself failed.`;
 
 /**
  * Runs the `mailroom` command.
@@ -68,6 +64,7 @@ export async function runMailroom(argv: readonly string[], io: Io): Promise<Exit
     .version(version)
     .addHelpText('after', EXAMPLES)
     .configureOutput(outputOf(io, json))
+    .configureHelp({ showGlobalOptions: true })
     .exitOverride();
   if (!json) command.showHelpAfterError('(mailroom <command> --help shows what it takes)');
   for (const make of COMMANDS) command.addCommand(inherit(make(io), command));
@@ -89,12 +86,9 @@ function outputOf(io: Io, json: boolean): OutputConfiguration {
   };
 }
 
-/** Commands and their own commands end, complain and are helped as the whole does; its options may stand after them too. */
+/** Commands and their own commands end, complain and are helped as the whole does. */
 function inherit(command: Command, parent: Command): Command {
   command.copyInheritedSettings(parent);
-  const options =
-    command.commands.length === 0 ? parent.options.filter(({ long }) => long !== '--version') : [];
-  for (const option of options) command.addOption(option);
   for (const child of command.commands) inherit(child, parent);
   return command;
 }

@@ -17,7 +17,7 @@ const CLEAR = '\u001b[2J';
 /** `mailroom status`. */
 export function statusCommand(io: Io): Command {
   return new Command('status')
-    .description('Shows what waits, what failed and what is dead. Ends with 1 when somebody is needed.')
+    .description('Shows what waits, what failed and what is dead. Ends with 1 when action is required.')
     .option('--watch', 'show it again every 2 seconds, until Ctrl-C')
     .action(
       withSession(io, async (session, options: { readonly watch?: boolean }) => {

@@ -80,7 +80,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
       anchor: 'an-event-is-dead',
       severity: 'ticket',
       what: 'The relay gave up on an event: it is DEAD and reaches no consumer until it is requeued.',
-      run: 'dead list',
+      run: 'dlq list dead',
       metric: metrics.dead,
       threshold: 0,
       missing: TreatMissingData.IGNORE,

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -23,12 +23,6 @@ export function countArgument(text: string): number {
   throw new InvalidArgumentError('It must be a whole number from 1.');
 }
 
-/** Reads an event id. */
-export function eventIdArgument(text: string): string {
-  if (isEventId(text)) return text;
-  throw new InvalidArgumentError('It must be an event id: a UUIDv7 in lower case.');
-}
-
 /** Reads the id of a message: its event's, or the one that its row has where no event can be read out of it. */
 export function messageIdArgument(text: string): string {
   if (isEventId(text) || /^unreadable-[\w-]+$/.test(text)) return text;
@@ -42,4 +36,12 @@ export function reasonArgument(text: string): string {
   const reason = text.trim();
   if (reason.length >= 3 && reason.length <= 500) return reason;
   throw new InvalidArgumentError('It must say why, in 3 to 500 characters: it is stored with the change.');
+}
+
+/** The argument that names a dead-letter source. */
+export const SOURCE_ARGUMENT = 'dead, stream, rule:<consumer> or consumer:<consumer>';
+
+/** `--by cause`. */
+export function byOption(): Option {
+  return new Option('--by <what>', 'group them').choices(['cause']);
 }

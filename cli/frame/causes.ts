@@ -1,8 +1,8 @@
 import { when } from './listing.ts';
 import { clipped, table } from './output.ts';
 
-/** Something that failed of a cause, at a time (epoch milliseconds); `null` when nobody knows when. */
-export interface Failure {
+/** Something that failed of a cause, at a time (epoch milliseconds); `null` when the time is not known. */
+export interface CountedFailure {
   readonly fingerprint: string | null;
   readonly eventId: string;
   readonly at: number | null;
@@ -19,8 +19,8 @@ export interface Cause {
 }
 
 /** Failures by cause, the most frequent first. */
-export function byCause(failures: readonly Failure[]): Cause[] {
-  const groups = new Map<string | null, Failure[]>();
+export function byCause(failures: readonly CountedFailure[]): Cause[] {
+  const groups = new Map<string | null, CountedFailure[]>();
   for (const failure of failures) {
     const group = groups.get(failure.fingerprint) ?? [];
     group.push(failure);

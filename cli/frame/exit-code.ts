@@ -2,11 +2,11 @@
 export const EXIT = {
   /** All is well, or what was asked for is done. */
   ok: 0,
-  /** It worked, and what it found needs somebody: dead letters, a stuck event, a missing one. */
+  /** It worked, and what it found requires action: dead letters, a stuck event, a missing one. */
   attention: 1,
   /** It was called wrongly, or refused to do what was asked. Nothing was changed. */
   usage: 2,
-  /** There is nothing of that name: no deployment, no event, no letter. */
+  /** There is nothing of that name: no deployment, no event, no dead letter. */
   notFound: 3,
   /** AWS refused or did not answer. */
   aws: 4,

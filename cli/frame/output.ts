@@ -13,7 +13,7 @@ import { paint, plain } from './paint.ts';
 export interface Output {
   readonly json: boolean;
   /**
-   * The result. `text` is only made where people read it: of a copy of `subject` in which every text is escaped. It must take
+   * The result. `text` is only made where people read it: of `subject` with every text escaped. It must take
    * all that is stored from there, because its own line breaks and colours are printed.
    */
   result<S>(json: unknown, subject: S, text: (subject: S) => string): void;
@@ -56,7 +56,7 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
   const others = ['bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
   const made = new Table({
     head: head.map((cell) => paint.dim(cell)),
-    chars: { ...Object.fromEntries([...borders, ...others].map((place) => [place, ''])), middle: '  ' },
+    chars: { ...Object.fromEntries([...borders, ...others].map((border) => [border, ''])), middle: '  ' },
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
   made.push(...rows.map((row) => row.map(String)));
@@ -93,4 +93,9 @@ export function time(ms: number): string {
 /** A text out of a row as it may stand in a sentence: at most 300 characters. */
 export function clipped(text: string): string {
   return text.length > 300 ? `${text.slice(0, 299)}…` : text;
+}
+
+/** A count and its noun, e.g. `1 message`, `2 messages`. */
+export function many(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

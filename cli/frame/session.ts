@@ -51,7 +51,7 @@ export interface Session {
   readonly cloudwatch: CloudWatchClient;
   /** Who is calling: the ARN that is stored with a change. Asked for once. */
   operator(): Promise<string>;
-  /** A command to type, with the options that this run was given to find the same Mailroom: e.g. `npx mailroom dead list --stage dev`. */
+  /** A command to type, with the options that this run was given to find the same Mailroom: e.g. `npx mailroom dlq list --stage dev`. */
   commandLine(command: ShellText): string;
   /** A command of the AWS CLI, pointed at the same region, account and endpoint. */
   awsLine(command: ShellText): string;
@@ -59,7 +59,7 @@ export interface Session {
   consumer(name: string): ConsumerEntry;
 }
 
-/** How long an address may take to be reached, and a call to be answered: nobody waits before a silent terminal for minutes. */
+/** How long an address may take to be reached, and a call to be answered: a silent terminal must not last for minutes. */
 const REQUEST_LIMITS = { connectionTimeout: 3_000, requestTimeout: 30_000, throwOnRequestTimeout: true };
 
 /** A function that is invoked answers when it is done: after 15 minutes at the latest, and its answer has to travel. */
@@ -175,13 +175,11 @@ function whereOptions(options: GlobalOptions): string[] {
   });
 }
 
-type Env = Readonly<Record<string, string | undefined>>;
-
 /**
  * Where to look: `--endpoint`, else `AWS_ENDPOINT_URL`, else AWS. The stage `local` is the local engine; so is a call that
  * says nothing about where, in a folder where `npm run demo -- --keep` or `npm run local` has left one running.
  */
-async function targetOf(options: GlobalOptions, env: Env): Promise<Target> {
+async function targetOf(options: GlobalOptions, env: Io['env']): Promise<Target> {
   const { stage, region, profile } = options;
   const said = options.endpoint ?? env.AWS_ENDPOINT_URL;
   const nothingSaid = [stage, region, profile, env.AWS_PROFILE, env.AWS_ACCESS_KEY_ID].every(

@@ -1,3 +1,5 @@
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+
 declare const QUOTED: unique symbol;
 
 /** Words of a command line, each quoted for a POSIX shell where it needs that. Made by {@link shell} only. */
@@ -25,4 +27,12 @@ export function shell(
 
 function quoted(word: string): string {
   return PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** A printed command is typed some minutes later, and must still reach back as far. */
+const TYPED_WITHIN_MS = 10 * MINUTE_MS;
+
+/** A `--since` that reaches back to an age, in whole hours. */
+export function hours(ageMs: number): string {
+  return `${Math.ceil((ageMs + TYPED_WITHIN_MS) / (60 * MINUTE_MS))}h`;
 }

@@ -14,9 +14,9 @@ import {
   type UnreadableRow,
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { eachOf, type Found, readPartition } from './rows-reader.ts';
+import { eachOf, type PartialList, readPartition } from './rows-reader.ts';
 
-/** A message that waits for its next attempt: it failed, or its worker left it unfinished; or nobody can read its row. */
+/** A message that waits for its next attempt: it failed, or its worker left it unfinished; or its row cannot be read. */
 export interface WaitingMessage {
   readonly eventId: string;
   /** When it failed; absent when its hint cannot be read, epoch milliseconds. */
@@ -36,7 +36,7 @@ export async function readWaiting(
   consumer: string,
   max: number,
   now: number,
-): Promise<Found<WaitingMessage>> {
+): Promise<PartialList<WaitingMessage>> {
   const hints = await readPartition(table, { pk: failedKey(consumer, '').PK }, max);
   const found = await eachOf(hints.items, async (item): Promise<WaitingMessage[]> => {
     const hint = readFailedHint(item);
@@ -53,16 +53,17 @@ export async function readRejected(
   table: Table,
   consumer: string,
   max: number,
-): Promise<Found<RejectedPointer | UnreadableRow>> {
+): Promise<PartialList<RejectedPointer | UnreadableRow>> {
   const { items, more } = await readPartition(table, { pk: rejectedKey(consumer, '').PK }, max);
   return { items: items.map((item) => readRejectedPointer(item)), more };
 }
 
-/** A consumer's inbox row of an event. */
+/** A consumer's inbox row of an event. @param consistent - whether the read must see every write before it */
 export async function readInbox(
   table: Table,
   consumer: string,
   eventId: string,
+  consistent = false,
 ): Promise<InboxRow | UnreadableRow | undefined> {
-  return readInboxRow(await table.get(inboxKey(consumer, eventId)));
+  return readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent }));
 }

@@ -10,14 +10,14 @@ import type { Item, Query, Table } from '../../lambdas/runtime/store/table.ts';
 const AT_ONCE = 32;
 
 /** What a bounded read found. */
-export interface Found<T> {
+export interface PartialList<T> {
   readonly items: readonly T[];
   /** Whether there is more than was read. */
   readonly more: boolean;
 }
 
 /** Reads a partition, page after page, until there are `max` items: as they are stored, by whoever wrote them. */
-export async function readPartition(table: Table, query: Query, max: number): Promise<Found<Item>> {
+export async function readPartition(table: Table, query: Query, max: number): Promise<PartialList<Item>> {
   const items: Item[] = [];
   let cursor: Item | undefined;
   do {

@@ -1,6 +1,6 @@
 import { depthOf } from '../../lambdas/runtime/operations/audit/audit-verdict.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
-import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
+import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import {
   MINUTE_MS,
   minutesToSweep,
@@ -11,10 +11,9 @@ import { pendingSince } from '../../lambdas/runtime/store/pending-row.ts';
 import { outboxPartition, unsettledKey } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
-import { readDeadPointers } from '../reading/dead-reader.ts';
+import { readDeadPointers } from '../dead-letters/dead-letters.ts';
+import { deadLetterQueues } from '../dead-letters/sources.ts';
 import { readRejected, readWaiting } from '../reading/message-reader.ts';
-import { queuePlaces } from '../reading/place.ts';
-import { held, type PlaceStatus, placeOfDead, readPlace } from '../reading/place-status.ts';
 import {
   eachOf,
   partitionsOf,
@@ -22,13 +21,14 @@ import {
   readSweepState,
   type SweepReading,
 } from '../reading/rows-reader.ts';
+import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
 
 /** What `mailroom status --json` prints. Times are epoch milliseconds; what is not there is `null`. */
 export interface StatusReport {
   readonly stack: string;
   readonly region: string;
   readonly at: number;
-  /** Whether nobody is needed. */
+  /** Whether no action is required. */
   readonly ok: boolean;
   readonly outbox: {
     readonly pending: number;
@@ -43,7 +43,7 @@ export interface StatusReport {
     readonly unsweptMs: number;
   };
   readonly consumers: Readonly<Record<string, ConsumerStatus>>;
-  readonly places: readonly PlaceStatus[];
+  readonly deadLetterSources: readonly SourceStatus[];
   /** The URLs of queues that the directory names and that do not exist: they count as empty. */
   readonly gone: readonly string[];
   /** Which counts are lower bounds, because there is more than is worth counting: e.g. `consumers.payments.failed`. */
@@ -56,14 +56,14 @@ interface ConsumerStatus {
   readonly queued: number;
   /** Messages that are being worked on, or hidden until their next attempt. */
   readonly inFlight: number;
-  /** Messages whose last attempt failed, and that are tried again. */
+  /** Messages whose last attempt failed, and that are retried. */
   readonly failed: number;
-  /** Messages that are not tried again. */
+  /** Messages that are not retried. */
   readonly rejected: number;
   /** Messages whose row, or whose pointer or hint, cannot be read. */
   readonly unreadable: number;
-  /** Letters in its dead-letter queue. */
-  readonly dlq: number;
+  /** Messages in its dead-letter queue. */
+  readonly deadLetters: number;
 }
 
 /** What a status is read from. */
@@ -75,7 +75,7 @@ export interface StatusDeps {
   readonly now: number;
 }
 
-/** The most partitions of outbox rows that are read: far more than there are unless the sweep has stood still for days. */
+/** The most partitions of outbox rows that are read: far more than there are unless the sweep has been stopped for days. */
 const PARTITIONS_MAX = 20_000;
 
 /** The most pointers of one kind that are counted. */
@@ -87,85 +87,98 @@ const FAILED_MAX = 1_000;
 /** An event that is PENDING for longer than this is stuck: the alarm's own threshold. */
 export const STUCK_MS = 5 * 60_000;
 
-/** Reads what waits, what failed and what is dead, everywhere. It changes nothing, and receives only from queues of letters. */
+/** Reads what waits, what failed and what is dead, everywhere. It changes nothing, and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
-  const { directory, table, queues, now } = deps;
-  const atLeast: string[] = [];
-  const count = <T>(
-    name: string,
-    { items, more }: { readonly items: readonly T[]; readonly more: boolean },
-  ) => {
-    if (more) atLeast.push(name);
-    return items.length;
-  };
+  const { directory, region, table, queues, now } = deps;
   const sweep = await readSweepState(directory, table);
-  // Nobody asks for the creation while the sweep runs.
+  // The creation matters only before the first whole pass.
   const createdAt = sweep.sweptTo ?? (await table.createdAt());
   const [pending, dead, consumers, depths] = await Promise.all([
     readPending(deps, sweep, createdAt),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
-    eachOf(directory.consumers, async (consumer) => readConsumer(table, consumer, now)),
-    eachOf(
-      [...directory.consumers.map(({ queue }) => queue), ...queuePlaces(directory).map(({ url }) => url)],
-      async (url) => [url, await depthOf(queues, url)] as const,
-    ),
+    eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
+    readDepths(queues, directory),
   ]);
-  const depthByUrl = new Map(depths);
-  const places = await eachOf(queuePlaces(directory), (place) => {
-    const rejected = consumers.find(({ consumer }) => place.url === consumer.deadLetterQueue)?.rejected.items;
-    const pointers = rejected?.flatMap((pointer) => readable(pointer) ?? []) ?? [];
-    return readPlace({ queues, now }, place, depthByUrl.get(place.url), pointers);
+  const sources = await eachOf(deadLetterQueues(directory), (source) => {
+    const own = consumers.find(({ consumer }) => source.url === consumer.deadLetterQueue);
+    const pointers = own?.rejected.items.flatMap((pointer) => readable(pointer) ?? []) ?? [];
+    return readSourceStatus({ queues, now }, source, depths.get(source.url), pointers);
   });
   const report = {
     stack: directory.mailroom.stack,
-    region: deps.region,
+    region,
     at: now,
     outbox: {
-      pending: count('outbox.pending', pending),
+      pending: pending.items.length,
       oldestPendingMs: oldestMs(pending.items, now),
-      dead: count('outbox.dead', dead),
+      dead: dead.items.length,
       unreadable: pending.items.filter((item) => isUnreadable(readOutboxRow(item))).length,
       sweptAgoMs: sweep.sweptTo === undefined ? null : Math.max(0, now - sweep.sweptTo),
       unsweptMs: Math.max(0, now - (sweep.sweptTo ?? createdAt)),
     },
     consumers: Object.fromEntries(
-      consumers.map(({ consumer: { name, queue, deadLetterQueue }, waiting, rejected }) => [
-        name,
-        {
-          queued: depthByUrl.get(queue)?.waiting ?? 0,
-          inFlight: depthByUrl.get(queue)?.inFlight ?? 0,
-          failed: count(`consumers.${name}.failed`, {
-            ...waiting,
-            items: waiting.items.filter(({ state }) => state.is !== 'unreadable'),
-          }),
-          rejected: count(`consumers.${name}.rejected`, {
-            ...rejected,
-            items: rejected.items.filter((pointer) => !isUnreadable(pointer)),
-          }),
-          unreadable:
-            waiting.items.filter(({ state }) => state.is === 'unreadable').length +
-            rejected.items.filter(isUnreadable).length,
-          dlq: held(depthByUrl.get(deadLetterQueue)),
-        },
-      ]),
+      consumers.map((reading) => [reading.consumer.name, consumerStatus(reading, depths)]),
     ),
-    places: [placeOfDead(dead.items), ...places],
-    gone: depths.flatMap(([url, depth]) => (depth === undefined ? [url] : [])),
-    atLeast,
+    deadLetterSources: [deadEventsStatus(dead.items), ...sources],
+    gone: [...depths].flatMap(([url, depth]) => (depth === undefined ? [url] : [])),
+    atLeast: [
+      ...(pending.more ? ['outbox.pending'] : []),
+      ...(dead.more ? ['outbox.dead'] : []),
+      ...consumers.flatMap(({ consumer: { name }, waiting, rejected }) => [
+        ...(waiting.more ? [`consumers.${name}.failed`] : []),
+        ...(rejected.more ? [`consumers.${name}.rejected`] : []),
+      ]),
+    ],
   };
   return { ...report, ok: isWell(report) };
 }
 
-/** Whether nobody is needed: nothing is dead, stuck or gone, and the sweep runs. What failed is tried again by itself. */
-function isWell({ outbox, consumers, places, gone }: Omit<StatusReport, 'ok'>): boolean {
+/** Whether no action is required: nothing is dead, stuck or gone, and the sweep runs. A failed message is retried without help. */
+function isWell({ outbox, consumers, deadLetterSources, gone }: Omit<StatusReport, 'ok'>): boolean {
   return (
     outbox.oldestPendingMs <= STUCK_MS &&
     outbox.unsweptMs <= STUCK_MS &&
     outbox.unreadable === 0 &&
-    places.every(({ count }) => count === 0) &&
+    deadLetterSources.every(({ count }) => count === 0) &&
     gone.length === 0 &&
     Object.values(consumers).every(({ rejected, unreadable }) => rejected + unreadable === 0)
   );
+}
+
+type Depths = ReadonlyMap<string, QueueDepth | undefined>;
+
+/** The depths of every queue, by its URL; `undefined` where the queue does not exist. */
+async function readDepths(queues: Queues, directory: Directory): Promise<Depths> {
+  const urls = [
+    ...directory.consumers.map(({ queue }) => queue),
+    ...deadLetterQueues(directory).map(({ url }) => url),
+  ];
+  return new Map(await eachOf(urls, async (url) => [url, await depthOf(queues, url)] as const));
+}
+
+async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) {
+  const [waiting, rejected] = await Promise.all([
+    readWaiting(table, consumer.name, FAILED_MAX, now),
+    readRejected(table, consumer.name, POINTERS_MAX),
+  ]);
+  return { consumer, waiting, rejected };
+}
+
+function consumerStatus(
+  { consumer, waiting, rejected }: Awaited<ReturnType<typeof readConsumer>>,
+  depths: Depths,
+): ConsumerStatus {
+  const depth = depths.get(consumer.queue);
+  const unreadableWaiting = waiting.items.filter(({ state }) => state.is === 'unreadable').length;
+  const unreadablePointers = rejected.items.filter(isUnreadable).length;
+  return {
+    queued: depth?.waiting ?? 0,
+    inFlight: depth?.inFlight ?? 0,
+    failed: waiting.items.length - unreadableWaiting,
+    rejected: rejected.items.length - unreadablePointers,
+    unreadable: unreadableWaiting + unreadablePointers,
+    deadLetters: held(depths.get(consumer.deadLetterQueue)),
+  };
 }
 
 /**
@@ -191,14 +204,6 @@ async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: Swee
     items: found.flatMap((page) => page.items),
     more: from > since || all.size > partitions.length || found.some((page) => page.more),
   };
-}
-
-async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) {
-  const [waiting, rejected] = await Promise.all([
-    readWaiting(table, consumer.name, FAILED_MAX, now),
-    readRejected(table, consumer.name, POINTERS_MAX),
-  ]);
-  return { consumer, waiting, rejected };
 }
 
 /** From where on the sweep has to read: the rules of its own start. */

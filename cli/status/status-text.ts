@@ -1,93 +1,88 @@
-import { duration, table, time } from '../frame/output.ts';
+import { duration, many, table, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
-import { type ShellText, shell } from '../frame/shell.ts';
-import { hours } from '../trace/verdict.ts';
+import { hours, type ShellText, shell } from '../frame/shell.ts';
 import { STUCK_MS, type StatusReport } from './status-report.ts';
 
-/** The status for people: first whether somebody is needed, and what to type. */
+/** The status for people: first whether action is required, and what to type. */
 export function statusText(report: StatusReport, commandLine: (command: ShellText) => string): string {
   const { stack, region, at } = report;
-  const findings = findingsOf(report);
+  const findings = [...outboxFindings(report), ...deadLetterFindings(report), ...consumerFindings(report)];
   const verdict =
-    findings.length === 0
-      ? paint.green('all is well')
-      : paint.red(
-          findings.length === 1 ? '1 thing needs somebody' : `${findings.length} things need somebody`,
-        );
+    findings.length === 0 ? paint.green('all is well') : paint.red(many(findings.length, 'problem'));
   const lines = findings.flatMap(({ what, command }) => [
     `  ${paint.red('•')} ${what}`,
     `    ${paint.dim(commandLine(command))}`,
   ]);
-  return [
-    `${paint.bold(verdict)}  ${stack}, ${region}, ${time(at)}`,
-    ...lines,
-    '',
-    outboxText(report),
-    '',
-    consumersText(report),
-    '',
-    placesText(report),
-  ].join('\n');
+  const head = `${paint.bold(verdict)}  ${stack}, ${region}, ${time(at)}`;
+  const tables = [outboxText(report), consumersText(report), sourcesText(report)];
+  return [[head, ...lines].join('\n'), ...tables].join('\n\n');
 }
 
+/** A problem, and the command to run first. */
 interface Finding {
   readonly what: string;
   readonly command: ShellText;
 }
 
-/** What needs somebody, and the command to run first. */
-function findingsOf({ outbox, consumers, places, gone, at }: StatusReport): Finding[] {
-  const stuck = outbox.oldestPendingMs > STUCK_MS;
-  const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
+function outboxFindings({ outbox }: StatusReport): Finding[] {
+  const findings: Finding[] = [];
+  if (outbox.oldestPendingMs > STUCK_MS) {
+    const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
+    findings.push({
+      what: `the oldest of ${many(outbox.pending, 'pending event')} has been waiting for ${duration(outbox.oldestPendingMs)} to be published; the sweep last ran ${swept}`,
+      command: shell`sweep --since ${hours(outbox.oldestPendingMs)}`,
+    });
+  } else if (outbox.unsweptMs > STUCK_MS) {
+    findings.push({
+      what: `${unsweptText(outbox)}: events that the stream relay misses wait, and dead letters are not watched`,
+      command: shell`sweep --since 1h`,
+    });
+  }
+  if (outbox.unreadable > 0) {
+    findings.push({
+      what: `${many(outbox.unreadable, 'PENDING row')} in the outbox cannot be read, and may never be published`,
+      command: shell`audit --since 24h`,
+    });
+  }
+  return findings;
+}
+
+function deadLetterFindings({ deadLetterSources, gone, at }: StatusReport): Finding[] {
+  const held = deadLetterSources.filter(({ count }) => count > 0);
   return [
-    ...(stuck
-      ? [
-          {
-            what: `an event has been waiting for ${duration(outbox.oldestPendingMs)} to be published; the sweep last ran ${swept}`,
-            command: shell`sweep --since ${hours(outbox.oldestPendingMs)}`,
-          },
-        ]
-      : []),
-    ...(!stuck && outbox.unsweptMs > STUCK_MS
-      ? [{ what: `${unsweptText(outbox)}: ${UNSWEPT_MEANS}`, command: shell`sweep --since 1h` }]
-      : []),
-    ...(outbox.unreadable > 0
-      ? [
-          {
-            what: `${many(outbox.unreadable, 'PENDING row')} in the outbox cannot be read, and may never be published`,
-            command: shell`audit --since 24h`,
-          },
-        ]
-      : []),
     ...gone.map((url) => ({ what: `the queue ${url} does not exist`, command: shell`audit --since 1h` })),
-    ...places
-      .filter(({ count }) => count > 0)
-      .map(({ place, count, firstExpiryAt }) => ({
-        what: `${many(count, place === 'dead' ? 'DEAD event' : 'letter')}${place === 'dead' ? '' : ` in ${place}`}${
-          firstExpiryAt === null ? '' : `, the first is deleted for ever in ${duration(firstExpiryAt - at)}`
-        }`,
-        command: place === 'dead' ? shell`dead list --by cause` : shell`dlq list ${place}`,
-      })),
-    ...Object.entries(consumers)
-      .filter(
-        ([name, { rejected }]) =>
-          rejected > 0 && !places.some(({ place, count }) => place === `consumer:${name}` && count > 0),
-      )
-      .map(([name, { rejected }]) => ({
-        what: `${many(rejected, 'message')} rejected by ${name}, without a letter: on its way, or deleted by now`,
-        command: shell`messages list --rejected --consumer ${name}`,
-      })),
-    ...Object.entries(consumers)
-      .filter(([, { unreadable }]) => unreadable > 0)
-      .map(([name, { unreadable }]) => ({
-        what: `the rows of ${many(unreadable, 'message')} of ${name} cannot be read`,
-        command: shell`messages list --consumer ${name}`,
-      })),
+    ...held.map(({ source, count, firstExpiryAt }) => {
+      const what =
+        source === 'dead' ? many(count, 'DEAD event') : `${many(count, 'dead letter')} in ${source}`;
+      const expiry =
+        firstExpiryAt === null ? '' : `, the first is permanently deleted in ${duration(firstExpiryAt - at)}`;
+      return { what: `${what}${expiry}`, command: shell`dlq list ${source} --by cause` };
+    }),
   ];
 }
 
-/** The consequence of a sweep that does not run. */
-const UNSWEPT_MEANS = 'what the stream path misses waits, and nobody watches the dead letters';
+function consumerFindings({ consumers, deadLetterSources }: StatusReport): Finding[] {
+  const hasDeadLetters = (name: string) =>
+    deadLetterSources.some(({ source, count }) => source === `consumer:${name}` && count > 0);
+  return Object.entries(consumers).flatMap(([name, { rejected, unreadable }]) => [
+    ...(rejected > 0 && !hasDeadLetters(name)
+      ? [
+          {
+            what: `${many(rejected, 'message')} rejected by ${name}, without a dead letter: on its way, or deleted by now`,
+            command: shell`messages list --rejected --consumer ${name}`,
+          },
+        ]
+      : []),
+    ...(unreadable > 0
+      ? [
+          {
+            what: `the rows of ${many(unreadable, 'message')} of ${name} cannot be read`,
+            command: shell`messages list --consumer ${name}`,
+          },
+        ]
+      : []),
+  ]);
+}
 
 function unsweptText({ sweptAgoMs, unsweptMs }: StatusReport['outbox']): string {
   return sweptAgoMs === null
@@ -97,47 +92,41 @@ function unsweptText({ sweptAgoMs, unsweptMs }: StatusReport['outbox']): string 
 
 function outboxText({ outbox, atLeast }: StatusReport): string {
   const { pending, oldestPendingMs, dead, sweptAgoMs } = outbox;
-  return table(
-    ['outbox', 'pending', 'oldest', 'dead', 'swept'],
-    [
-      [
-        '',
-        counted(pending, atLeast.includes('outbox.pending')),
-        pending === 0 ? '-' : duration(oldestPendingMs),
-        alarming(counted(dead, atLeast.includes('outbox.dead')), dead),
-        sweptAgoMs === null ? 'never' : `${duration(sweptAgoMs)} ago`,
-      ],
-    ],
-  );
+  const row = [
+    '',
+    counted(pending, atLeast.includes('outbox.pending')),
+    pending === 0 ? '-' : duration(oldestPendingMs),
+    alarming(counted(dead, atLeast.includes('outbox.dead')), dead),
+    sweptAgoMs === null ? 'never' : `${duration(sweptAgoMs)} ago`,
+  ];
+  return table(['outbox', 'pending', 'oldest', 'dead', 'swept'], [row]);
 }
 
 function consumersText({ consumers, atLeast }: StatusReport): string {
-  const rows = Object.entries(consumers).map(([name, { queued, inFlight, failed, rejected, dlq }]) => [
-    name,
-    queued,
-    inFlight,
-    counted(failed, atLeast.includes(`consumers.${name}.failed`)),
-    alarming(counted(rejected, atLeast.includes(`consumers.${name}.rejected`)), rejected),
-    alarming(String(dlq), dlq),
-  ]);
+  const rows = Object.entries(consumers).map(
+    ([name, { queued, inFlight, failed, rejected, deadLetters }]) => [
+      name,
+      queued,
+      inFlight,
+      counted(failed, atLeast.includes(`consumers.${name}.failed`)),
+      alarming(counted(rejected, atLeast.includes(`consumers.${name}.rejected`)), rejected),
+      alarming(String(deadLetters), deadLetters),
+    ],
+  );
   if (rows.length === 0) return paint.dim('There is no consumer.');
-  return table(['consumer', 'queued', 'in flight', 'failed', 'rejected', 'letters'], rows);
+  return table(['consumer', 'queued', 'in flight', 'failed', 'rejected', 'dead letters'], rows);
 }
 
-function placesText({ places, at }: StatusReport): string {
-  const filled = places.filter(({ count }) => count > 0);
-  if (filled.length === 0) return paint.dim('Nothing is dead anywhere.');
-  const rows = filled.map(({ place, count, oldestAt, firstExpiryAt }) => [
-    place,
+function sourcesText({ deadLetterSources, at }: StatusReport): string {
+  const held = deadLetterSources.filter(({ count }) => count > 0);
+  if (held.length === 0) return paint.dim('There are no dead letters.');
+  const rows = held.map(({ source, count, oldestAt, firstExpiryAt }) => [
+    source,
     alarming(String(count), count),
     oldestAt === null ? '-' : `${duration(at - oldestAt)} ago`,
-    firstExpiryAt === null
-      ? place === 'dead' && count > 0
-        ? 'never'
-        : '-'
-      : `in ${duration(firstExpiryAt - at)}`,
+    firstExpiryAt === null ? (source === 'dead' ? 'never' : '-') : `in ${duration(firstExpiryAt - at)}`,
   ]);
-  return table(['where it is dead', 'count', 'oldest', 'first deleted'], rows);
+  return table(['dead letters in', 'count', 'oldest', 'first deleted'], rows);
 }
 
 function alarming(text: string, count: number): string {
@@ -147,8 +136,4 @@ function alarming(text: string, count: number): string {
 /** A count, and whether there are more than were counted. */
 function counted(count: number, more: boolean): string {
   return more ? `${count}+` : String(count);
-}
-
-function many(count: number, thing: string): string {
-  return count === 1 ? `1 ${thing}` : `${count} ${thing}s`;
 }

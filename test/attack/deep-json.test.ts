@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
+import { receiveDeadLetters } from '../../cli/dead-letters/dead-letters.ts';
+import { rejectedBy } from '../../cli/dead-letters/sources.ts';
 import { shown } from '../../cli/frame/escaped.ts';
-import { takeLetters } from '../../cli/letters/letters.ts';
-import { consumerPlace } from '../../cli/reading/place.ts';
 import { readStatus } from '../../cli/status/status-report.ts';
-import { searchEvents } from '../../cli/trace/event-search.ts';
-import { eventReports, payloadsOf, traceText } from '../../cli/trace/trace-text.ts';
+import { searchEvents } from '../../cli/why/event-search.ts';
+import { eventReports, payloadsOf, traceText } from '../../cli/why/trace-text.ts';
 import { leased } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { isDeeperThan, JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from '../../lambdas/runtime/json-depth.ts';
@@ -93,16 +93,19 @@ describe('an outbox row whose JSON is 50,000 levels deep', () => {
 
 test('a letter whose body is 50,000 levels deep is listed like one that is no JSON', async () => {
   const mailroom = mailroomInMemory([fine]);
-  mailroom.addLetter(worker.deadLetterQueue, {
+  mailroom.addDeadLetter(worker.deadLetterQueue, {
     messageId: 'deep',
     receiptHandle: 'r',
     body: `{"detail-type":"ThingHappened","detail":${nested(DEEP)}}`,
     sentAt: mailroom.clock.now(),
     attributes: {},
   });
-  const place = consumerPlace(worker);
-  const { letters } = await takeLetters({ ...mailroom, directory }, place, { limit: 10, hideS: 0 });
-  expect(letters).toMatchObject([{ id: 'deep', eventId: undefined, type: undefined }]);
+  const place = rejectedBy(worker);
+  const { deadLetters } = await receiveDeadLetters({ ...mailroom, directory }, place, {
+    limit: 10,
+    hideS: 0,
+  });
+  expect(deadLetters).toMatchObject([{ id: 'deep', eventId: undefined, type: undefined }]);
 });
 
 /** The envelope of a message of an event, but for its payload. */

@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import * as mini from 'zod/mini';
-import { eventReports, traceText, verdictText } from '../../cli/trace/trace-text.ts';
+import { eventReports, traceText, verdictText } from '../../cli/why/trace-text.ts';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type AnyEventDefinition, defineEvent } from '../../lambdas/runtime/event.ts';

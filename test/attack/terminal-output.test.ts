@@ -1,33 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../cli/frame/exit-code.ts';
-import type { Io } from '../../cli/frame/io.ts';
 import { createOutput } from '../../cli/frame/output.ts';
 import { paint } from '../../cli/frame/paint.ts';
 import { reportError } from '../../cli/frame/report-error.ts';
 import { shell } from '../../cli/frame/shell.ts';
 import { runMailroom } from '../../cli/program.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { capturedIo } from '../support/captured-io.ts';
 import { ACTS, hostile } from './hostile-text.ts';
-
-/** A run's streams. */
-function terminal(isTerminal: boolean) {
-  const written = { out: '', err: '' };
-  const io: Io = {
-    env: {},
-    outIsTerminal: isTerminal,
-    errIsTerminal: isTerminal,
-    out: (text) => {
-      written.out += text;
-    },
-    err: (text) => {
-      written.err += text;
-    },
-    signal: new AbortController().signal,
-    exitCode: EXIT.ok,
-  };
-  return { io, written };
-}
 
 /** What was written, without the colours and the line codes of the command itself. */
 function withoutOwnCodes(text: string): string {
@@ -39,7 +20,7 @@ describe('a text that was stored by somebody else', () => {
   test.each([true, false])(
     'is one line of visible characters in a result; on a terminal: %s',
     (isTerminal) => {
-      const { io, written } = terminal(isTerminal);
+      const { io, written } = capturedIo({ isTerminal });
       const rows = [{ [hostile('name')]: [hostile('value')] }];
       createOutput(io, false).result(rows, rows, ([row]) =>
         Object.entries(row ?? {})
@@ -55,13 +36,13 @@ describe('a text that was stored by somebody else', () => {
   );
 
   test('moves nothing even where a text is made of it without the copy', () => {
-    const { io, written } = terminal(true);
+    const { io, written } = capturedIo({ isTerminal: true });
     createOutput(io, false).result({}, '', () => hostile('forgotten'));
     expect(withoutOwnCodes(written.out)).not.toMatch(ACTS);
   });
 
   test('is the same text in JSON, which is one line of visible characters', () => {
-    const { io, written } = terminal(true);
+    const { io, written } = capturedIo({ isTerminal: true });
     const value = { [hostile('name')]: hostile('value') };
     createOutput(io, true).result(value, '', String);
     expect(written.out.trimEnd()).not.toMatch(ACTS);
@@ -70,7 +51,7 @@ describe('a text that was stored by somebody else', () => {
   });
 
   test('is one line of visible characters in a note, in progress and in an error', () => {
-    const { io, written } = terminal(true);
+    const { io, written } = capturedIo({ isTerminal: true });
     const output = createOutput(io, false);
     output.say(hostile('note'));
     output.progress(hostile('progress'));
@@ -78,14 +59,14 @@ describe('a text that was stored by somebody else', () => {
     reportError(Object.assign(new Error(hostile('aws')), { name: hostile('code') }), false, io);
     expect(withoutOwnCodes(written.err)).not.toMatch(ACTS);
     expect(withoutOwnCodes(written.err).trimEnd().split('\n')).toHaveLength(3);
-    const machine = terminal(false);
+    const machine = capturedIo();
     reportError(new Error(hostile('aws')), true, machine.io);
     expect(machine.written.err.trimEnd()).not.toMatch(ACTS);
     expect(JSON.parse(machine.written.err).error.message).toBe(hostile('aws'));
   });
 
   test('is visible characters in a complaint about arguments', async () => {
-    const { io, written } = terminal(true);
+    const { io, written } = capturedIo({ isTerminal: true });
     expect(await runMailroom([hostile('command')], io)).toBe(EXIT.usage);
     expect(withoutOwnCodes(written.err)).not.toMatch(ACTS);
     expect(written.err).toContain('\\u001b]0;title');

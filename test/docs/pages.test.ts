@@ -93,7 +93,7 @@ describe('the commands that the pages show', () => {
   });
 
   test('are refused where the program does not take them', async () => {
-    expect(await complaintAbout(['dlq', 'redrive'])).toContain("missing required argument 'place'");
+    expect(await complaintAbout(['dlq', 'redrive'])).toContain("missing required argument 'source'");
     expect(await complaintAbout(['sweep', '--since', 'yesterday'])).toContain('a whole number with a unit');
     expect(await complaintAbout(['statsu'])).toContain("unknown command 'statsu'");
   });

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { runMailroom } from '../../cli/program.ts';
+import { capturedIo } from '../support/captured-io.ts';
 import { resources, synthStage } from './synth.ts';
 
 const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
 
 /** Commands that have commands of their own. */
-const GROUPS = new Set(['dlq', 'dead', 'message', 'messages']);
+const GROUPS = new Set(['dlq', 'message', 'messages']);
 
 describe('a command that somebody on call is told to run', () => {
   const inPage = [...page.matchAll(/`(?:npx )?mailroom ([a-z][^`]*)`/g)].map(([, command]) => command ?? '');
@@ -30,20 +31,10 @@ describe('a command that somebody on call is told to run', () => {
 });
 
 async function helpOf(name: readonly string[]): Promise<string> {
-  let help = '';
-  const code = await runMailroom([...name, '--help'], {
-    env: {},
-    out: (text) => {
-      help += text;
-    },
-    err: () => {},
-    outIsTerminal: false,
-    errIsTerminal: false,
-    signal: new AbortController().signal,
-    exitCode: 0,
-  });
+  const { io, written } = capturedIo();
+  const code = await runMailroom([...name, '--help'], io);
   expect(code).toBe(0);
-  return help;
+  return written.out;
 }
 
 function alarms() {

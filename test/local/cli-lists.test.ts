@@ -56,7 +56,7 @@ describe.concurrent('messages list', () => {
     for (const { fingerprint } of listed.json().causes as Cause[]) expect(fingerprint).toMatch(/^payments /);
   });
 
-  it('shows what was rejected, why, and when its letter is deleted', async () => {
+  it('shows what was rejected, why, and when its dead letter is deleted', async () => {
     const { envelope } = await paperOrder();
     const eventId = mintEventId(Date.now(), 8);
     const poison = { ...envelope, eventId, version: 99 };
@@ -103,7 +103,7 @@ it('messages list shows the newest rejections first, whatever the age of their e
   expect(one).toMatchObject({ messages: [{ eventId: newest.SK }], more: true });
 });
 
-it('dead list shows the DEAD events and groups them by cause', async () => {
+it('dlq list shows the DEAD events and groups them by cause', async () => {
   const eventId = mintEventId(Date.now(), 8);
   const fingerprint = `relay ${randomUUID()}: refused`;
   const cause = { lastError: 'the bus does not want it', fingerprint };
@@ -111,18 +111,28 @@ it('dead list shows the DEAD events and groups them by cause', async () => {
   const deadAt = Date.now() - 95 * 60_000;
   await put({ ...pointerKey, schema: 1, deadAt, type: 'OrderPlaced', ...cause });
 
-  const { events, more } = (await mailroom('dead', 'list', '--json')).json();
-  expect(events).toContainEqual({ eventId, type: 'OrderPlaced', at: deadAt, ...cause });
-  expect(more).toBe(false);
-  const { causes } = (await mailroom('dead', 'list', '--by', 'cause', '--json')).json();
-  expect(causes).toContainEqual({
+  const [listed] = (await mailroom('dlq', 'list', 'dead', '--json')).json().deadLetterSources;
+  expect(listed.deadLetters).toContainEqual({
+    id: eventId,
+    eventId,
+    type: 'OrderPlaced',
+    sentAt: deadAt,
+    expiresAt: null,
+    ...cause,
+  });
+  const [grouped] = (await mailroom('dlq', 'list', 'dead', '--by', 'cause', '--json')).json()
+    .deadLetterSources;
+  expect(grouped).toMatchObject({ source: 'dead', more: false });
+  expect(grouped.causes).toContainEqual({
     fingerprint,
     count: 1,
     oldestAt: deadAt,
     newestAt: deadAt,
     example: eventId,
   });
-  expect((await mailroom('dead', 'list')).out).toMatch(new RegExp(`${eventId}\\s+OrderPlaced\\s+1 h 3`));
+  const people = await mailroom('dlq', 'list', 'dead', '--by', 'cause');
+  expect(people.out).toMatch(/1\s+1 h 3\d min.* ago/);
+  expect(people.out).toContain(eventId);
   await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...pointerKey } }));
 });
 

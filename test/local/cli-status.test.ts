@@ -8,7 +8,7 @@ import { send, takeDeadLetter } from './support/queues.ts';
 
 const DAY_MS = 86_400_000;
 
-it('status shows a letter, where it is, and when it is deleted for ever', async () => {
+it('status shows a dead letter, where it is, and when it is permanently deleted', async () => {
   const { envelope } = await paperOrder();
   const poison = { ...envelope, eventId: mintEventId(Date.now(), 8), version: 99 };
   const sentAfter = Date.now();
@@ -17,24 +17,26 @@ it('status shows a letter, where it is, and when it is deleted for ever', async 
   const report = await eventually(async () => {
     const { code, json } = await mailroom('status', '--json');
     const found = json();
-    const letters = found.places.find((place: { place: string }) => place.place === 'consumer:payments');
-    expect(found.consumers.payments.dlq).toBeGreaterThan(0);
-    expect(letters.count).toBeGreaterThan(0);
+    const own = found.deadLetterSources.find(
+      ({ source }: { source: string }) => source === 'consumer:payments',
+    );
+    expect(found.consumers.payments.deadLetters).toBeGreaterThan(0);
+    expect(own.count).toBeGreaterThan(0);
     expect(code).toBe(1);
-    return { ...found, letters };
+    return { ...found, own };
   });
   expect(report).toMatchObject({ stack: 'mailroom-local', region: 'us-east-1', ok: false });
   expect(Object.keys(report.consumers)).toEqual(['inventory', 'notifications', 'order-status', 'payments']);
   expect(report.consumers.payments.rejected).toBeGreaterThan(0);
-  expect(report.places).toHaveLength(10);
-  expect(report.letters.firstExpiryAt).toBeLessThanOrEqual(Date.now() + 14 * DAY_MS);
-  expect(report.letters.firstExpiryAt).toBe(report.letters.oldestAt + 14 * DAY_MS);
-  expect(report.letters.oldestAt).toBeGreaterThan(sentAfter - DAY_MS);
+  expect(report.deadLetterSources).toHaveLength(10);
+  expect(report.own.firstExpiryAt).toBeLessThanOrEqual(Date.now() + 14 * DAY_MS);
+  expect(report.own.firstExpiryAt).toBe(report.own.oldestAt + 14 * DAY_MS);
+  expect(report.own.oldestAt).toBeGreaterThan(sentAfter - DAY_MS);
 
   const { out, code } = await mailroom('status');
   expect(code).toBe(1);
-  expect(out.split('\n')[0]).toMatch(/need(s)? somebody.*mailroom-local, us-east-1/);
-  expect(out).toMatch(/in consumer:payments, the first is deleted for ever in 1[34] d/);
+  expect(out.split('\n')[0]).toMatch(/\d problems?.*mailroom-local, us-east-1/);
+  expect(out).toMatch(/in consumer:payments, the first is permanently deleted in 1[34] d/);
   expect(out).toMatch(/npx mailroom dlq list consumer:payments/);
   expect(out).not.toContain('\u001b');
   await takeDeadLetter('payments', messageId);

@@ -2,13 +2,14 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { auditText } from '../../cli/audit-text.ts';
-import { deathPlace, takeLetters } from '../../cli/letters/letters.ts';
+import { receiveDeadLetters } from '../../cli/dead-letters/dead-letters.ts';
+import { deadLetterSource } from '../../cli/dead-letters/sources.ts';
 import { messagesOf } from '../../cli/messages.ts';
 import { readStatus } from '../../cli/status/status-report.ts';
 import { statusText } from '../../cli/status/status-text.ts';
-import { searchEvents } from '../../cli/trace/event-search.ts';
-import { storyOf } from '../../cli/trace/story.ts';
-import { eventReports, payloadsOf, traceText, verdictText } from '../../cli/trace/trace-text.ts';
+import { searchEvents } from '../../cli/why/event-search.ts';
+import { storyOf } from '../../cli/why/story.ts';
+import { eventReports, payloadsOf, traceText, verdictText } from '../../cli/why/trace-text.ts';
 import { isTime } from '../../lambdas/runtime/clock.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
@@ -182,7 +183,10 @@ it('status, lists and searches never fail', async () => {
       expect(statusText(report, (command) => command)).not.toBe('');
       const messages = await messagesOf({ table, queues, clock }, worker, { limit: 10 });
       for (const { at } of messages.items) expect(at === null || isTime(at)).toBe(true);
-      await takeLetters({ directory, table, queues }, deathPlace(directory, 'dead'), { limit: 10, hideS: 0 });
+      await receiveDeadLetters({ directory, table, queues }, deadLetterSource(directory, 'dead'), {
+        limit: 10,
+        hideS: 0,
+      });
       const search = { directory, table, signal: new AbortController().signal, onProgress: () => {} };
       const found = await searchEvents(search, eventId, HOUR_MS, now);
       expect(found.every(isEventId)).toBe(true);

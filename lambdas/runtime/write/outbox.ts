@@ -195,7 +195,7 @@ function hopsAfter(
   if (hops <= HOPS_MAX) return hops;
   throw new PoisonMessage(
     `Event ${definition.type} would be number ${hops + 1} of the chain ${cause.correlationId}, and a chain ends after ${HOPS_MAX + 1} events. ` +
-      "Services probably answer each other's events without end: look at the chain with `mailroom trace`, and break it. A chain that is meant to go on needs a correlationId of its own.",
+      "Services probably answer each other's events without end: look at the chain with `mailroom why <id> --story`, and break it. A chain that is meant to go on needs a correlationId of its own.",
     { code: 'TOO_MANY_HOPS' },
   );
 }

@@ -1,6 +1,7 @@
 import { inject } from 'vitest';
-import { EXIT, type ExitCode } from '../../../cli/frame/exit-code.ts';
+import type { ExitCode } from '../../../cli/frame/exit-code.ts';
 import { runMailroom } from '../../../cli/program.ts';
+import { capturedIo } from '../../support/captured-io.ts';
 
 /** What a run of the `mailroom` command printed, and how it ended. */
 export interface Run {
@@ -29,21 +30,13 @@ export async function mailroomUntil(
   argv: readonly string[],
 ): Promise<Run> {
   const stop = new AbortController();
-  let out = '';
-  let err = '';
-  const code = await runMailroom(argv, {
+  const { io, written } = capturedIo({
     env: { AWS_ENDPOINT_URL: endpoint },
-    outIsTerminal: false,
-    errIsTerminal: false,
-    out: (text) => {
-      out += text;
+    signal: stop.signal,
+    onOut: (out) => {
       if (enough(out)) stop.abort();
     },
-    err: (text) => {
-      err += text;
-    },
-    signal: stop.signal,
-    exitCode: EXIT.ok,
   });
-  return { code, out, err, json: () => JSON.parse(out) };
+  const code = await runMailroom(argv, io);
+  return { code, ...written, json: () => JSON.parse(written.out) };
 }

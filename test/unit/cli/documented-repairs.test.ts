@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import type { JudgedDeadLetter } from '../../../cli/dead-letters/redrive-plan.ts';
+import { redriveJson } from '../../../cli/dead-letters/redrive-report.ts';
 import { listJson } from '../../../cli/dlq.ts';
 import { discardJson } from '../../../cli/dlq-discard.ts';
-import type { JudgedLetter } from '../../../cli/letters/letter-verdict.ts';
-import { planJson, redrivenJson } from '../../../cli/letters/redrive-report.ts';
 
 /** The JSON documents under a heading of docs/cli.md. */
 async function documented(heading: string): Promise<unknown[]> {
@@ -20,25 +20,31 @@ function shape(value: unknown): unknown {
   return Object.fromEntries(members.sort(([a], [b]) => a.localeCompare(b)));
 }
 
-const place = { place: 'dead', kind: 'dead' } as const;
-const letter: JudgedLetter = {
+const source = { name: 'dead', kind: 'dead' } as const;
+const deadLetter: JudgedDeadLetter = {
   id: 'l',
   eventId: 'e',
   type: 'OrderPlaced',
   sentAt: 1,
   expiresAt: 2,
   fingerprint: 'c',
+  lastError: 'no',
   verdict: 'runs',
 };
+const received = { deadLetters: [deadLetter], total: 1 };
 
-test('dlq list, redrive and discard print what docs/cli.md says, member for member', async () => {
-  const listed = listJson([{ place, total: 1, letters: [letter] }], 1);
-  const back = [{ letter, fingerprint: 'c', sameCause: true }];
-  const redriven = redrivenJson(place, [letter], 1, { done: [], back, waiting: [], untried: [] });
-  const discarded = discardJson(place, [{ letter, fate: 'discarded' }], { apply: true, reason: 'r' });
-  expect([listed].map(shape)).toEqual((await documented('dlq list')).map(shape));
-  expect([planJson(place, [letter], 1), redriven].map(shape)).toEqual(
-    (await documented('dlq redrive')).map(shape),
-  );
+test('dlq list, by cause too, prints what docs/cli.md says, member for member', async () => {
+  const lists = [{ source, ...received }];
+  const printed = [listJson(lists, 1), listJson(lists, 1, 'cause')];
+  expect(printed.map(shape)).toEqual((await documented('dlq list')).map(shape));
+});
+
+test('dlq redrive and discard print what docs/cli.md says, member for member', async () => {
+  const plan = { source, judged: [deadLetter], received, choice: {} };
+  const back = [{ deadLetter, fingerprint: 'c', sameCause: true }];
+  const redriven = redriveJson(plan, { done: [], back, waiting: [], untried: [] });
+  const steps = [{ deadLetter, outcome: 'discarded' }] as const;
+  const discarded = discardJson({ source, applied: true, reason: 'r', steps });
+  expect([redriveJson(plan), redriven].map(shape)).toEqual((await documented('dlq redrive')).map(shape));
   expect([discarded].map(shape)).toEqual((await documented('dlq discard')).map(shape));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { searchEvents } from '../../../cli/trace/event-search.ts';
+import { searchEvents } from '../../../cli/why/event-search.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';

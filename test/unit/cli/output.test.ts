@@ -1,35 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import {
-  countArgument,
-  durationArgument,
-  eventIdArgument,
-  reasonArgument,
-} from '../../../cli/frame/arguments.ts';
+import { countArgument, durationArgument, reasonArgument } from '../../../cli/frame/arguments.ts';
 import { byCause } from '../../../cli/frame/causes.ts';
-import { EXIT } from '../../../cli/frame/exit-code.ts';
-import type { Io } from '../../../cli/frame/io.ts';
 import { clipped, createOutput, duration, table } from '../../../cli/frame/output.ts';
 import { paint } from '../../../cli/frame/paint.ts';
-
-/** What is written, where, when there is a terminal or none. */
-function io(isTerminal: boolean, env: Io['env'] = {}) {
-  const written = { out: '', err: '' };
-  const target: Io = {
-    env,
-    outIsTerminal: isTerminal,
-    errIsTerminal: isTerminal,
-    out: (text) => {
-      written.out += text;
-    },
-    err: (text) => {
-      written.err += text;
-    },
-    signal: new AbortController().signal,
-    exitCode: EXIT.ok,
-  };
-  return { target, written };
-}
+import { capturedIo } from '../../support/captured-io.ts';
 
 describe('the output', () => {
   test.each([
@@ -41,15 +16,15 @@ describe('the output', () => {
     [false, { FORCE_COLOR: '1' }, true],
     [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
   ])('on a terminal: %s, with %j, is coloured: %s', (isTerminal, env, coloured) => {
-    const { target, written } = io(isTerminal, env);
-    createOutput(target, false).result({}, 'dead', paint.red);
+    const { io, written } = capturedIo({ isTerminal, env });
+    createOutput(io, false).result({}, 'dead', paint.red);
     expect(written.out.includes('\u001b[31m')).toBe(coloured);
     expect(written.out).toContain('dead');
   });
 
   test('as JSON is one line on stdout, and nothing else is', () => {
-    const { target, written } = io(true);
-    const output = createOutput(target, true);
+    const { io, written } = capturedIo({ isTerminal: true });
+    const output = createOutput(io, true);
     output.progress('1 of 2');
     output.say('half of it');
     output.result({ a: [1, 'two\nlines'] }, 'for people', (text) => text);
@@ -58,8 +33,8 @@ describe('the output', () => {
   });
 
   test('shows progress on a terminal only', () => {
-    const { target, written } = io(false);
-    createOutput(target, false).progress('1 of 2');
+    const { io, written } = capturedIo();
+    createOutput(io, false).progress('1 of 2');
     expect(written.err).toBe('');
   });
 
@@ -109,12 +84,11 @@ describe('arguments', () => {
     },
   );
 
-  test('counts are whole and from 1; reasons say something; event ids are UUIDv7', () => {
+  test('counts are whole and from 1; reasons say something', () => {
     expect(countArgument('7')).toBe(7);
     for (const text of ['0', '-1', '1.5', 'x', '']) expect(() => countArgument(text)).toThrow('from 1');
     expect(reasonArgument('  charged by phone ')).toBe('charged by phone');
     for (const text of ['', '  ', 'ok', 'x'.repeat(501)]) expect(() => reasonArgument(text)).toThrow('why');
-    expect(() => eventIdArgument('order-1')).toThrow('UUIDv7');
   });
 });
 

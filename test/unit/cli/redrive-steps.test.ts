@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { DeadItem } from '../../../cli/letters/letters.ts';
-import { redriveInSteps } from '../../../cli/letters/redrive-steps.ts';
-import { isSameCause, queueRedriver } from '../../../cli/letters/redrivers.ts';
-import type { QueuePlace } from '../../../cli/reading/place.ts';
+import type { DeadLetter } from '../../../cli/dead-letters/dead-letters.ts';
+import { redriveInSteps } from '../../../cli/dead-letters/redrive-steps.ts';
+import { isSameCause, queueRedriver } from '../../../cli/dead-letters/redrivers.ts';
+import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
+import { attemptsSpent } from '../../../lambdas/runtime/consume/message-outcome.ts';
+import { fingerprint } from '../../../lambdas/runtime/errors.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
@@ -10,20 +12,22 @@ import { type InboxRow, inboxKey } from '../../../lambdas/runtime/store/rows.ts'
 import { manualClock, memoryTable } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-bench.ts';
 
-const CAUSE = 'payments BankError: The bank answered #';
-const SPENT = 'payments ATTEMPTS_SPENT: Given up after # attempts. BankError: The bank answered #';
+const BANK_ERROR = Object.assign(new Error('The bank answered 500'), { name: 'BankError' });
+/** As a consumer stores them: of one failed attempt, and of all of them. */
+const CAUSE = `payments ${fingerprint(BANK_ERROR)}`;
+const SPENT = `payments ${fingerprint(attemptsSpent(5, BANK_ERROR))}`;
 
-const place = {
-  place: 'consumer:payments',
+const source = {
+  name: 'consumer:payments',
   kind: 'consumer',
   url: 'dead-letters',
   consumer: { name: 'payments', queue: 'source' } as ConsumerEntry,
-} satisfies QueuePlace;
+} satisfies DeadLetterSource;
 
 /** What the consumer makes of a message that comes again, and then of it again; each after some time. */
 type Reaction = readonly (Partial<InboxRow> & { readonly afterMs?: number })[];
 
-/** Letters of rejected messages in a dead-letter queue, and a consumer that reacts to what is sent to it. */
+/** Dead letters of rejected messages in a dead-letter queue, and a consumer that reacts to what is sent to it. */
 function scene(count: number, reaction: (nth: number) => Reaction) {
   const clock = manualClock();
   const memory = memoryTable({ clock });
@@ -45,7 +49,7 @@ function scene(count: number, reaction: (nth: number) => Reaction) {
   };
   const put = (eventId: string, row: Partial<InboxRow>) =>
     memory.write({ Put: { Item: { ...inboxKey('payments', eventId), ...row } } });
-  const letters = Array.from({ length: count }, (_, i): DeadItem => {
+  const deadLetters = Array.from({ length: count }, (_, i): DeadLetter => {
     const eventId = mintEventId(clock.now() + i, 8);
     const row = { status: 'REJECTED', fence: 'before', fingerprint: SPENT } as InboxRow;
     const received = { messageId: `m${i}`, receiptHandle: 'r', body: eventId, sentAt: 0, attributes: {} };
@@ -56,35 +60,36 @@ function scene(count: number, reaction: (nth: number) => Reaction) {
       sentAt: 0,
       expiresAt: 1,
       fingerprint: SPENT,
+      lastError: undefined,
       received,
       row,
     };
   });
   const stop = new AbortController();
-  const redrive = async (moveRest?: (ratePerS: number) => Promise<boolean>) => {
-    for (const { eventId = '', row } of letters) await put(eventId, { ...row });
+  const redrive = async () => {
+    for (const { eventId = '', row } of deadLetters) await put(eventId, { ...row });
     return runThrough(
       clock,
       redriveInSteps(
         { clock, signal: stop.signal, progress: () => {} },
-        letters,
-        queueRedriver({ table: memory, queues: queues as Queues }, place, moveRest),
+        deadLetters,
+        queueRedriver({ table: memory, queues: queues as Queues }, source),
         { ratePerS: 10, waitMs: 60_000 },
       ),
     );
   };
-  return { clock, memory, letters, calls, sentAt, put, redrive, stop };
+  return { clock, memory, deadLetters, calls, sentAt, put, redrive, stop };
 }
 
 const PROCESSED: Reaction = [{ status: 'PROCESSED' }];
 
-test('a letter of which the inbox knows nothing is marked as sent again on its outbox row, before it is', async () => {
-  const { letters, memory } = scene(3, () => PROCESSED);
-  const [unknown, rejected, expired] = letters.map((letter, i) =>
-    i === 1 ? letter : { ...letter, row: undefined },
+test('a dead letter without an inbox row is marked as sent again on its outbox row, before it is', async () => {
+  const { deadLetters, memory } = scene(3, () => PROCESSED);
+  const [unknown, rejected, expired] = deadLetters.map((deadLetter, i) =>
+    i === 1 ? deadLetter : { ...deadLetter, row: undefined },
   );
-  const rowOf = ({ eventId = '' }: DeadItem) => memory.item(outboxKeyOf(eventId));
-  for (const { eventId = '' } of letters.slice(0, 2))
+  const rowOf = ({ eventId = '' }: DeadLetter) => memory.item(outboxKeyOf(eventId));
+  for (const { eventId = '' } of deadLetters.slice(0, 2))
     await memory.write({ Put: { Item: { ...outboxKeyOf(eventId), status: 'PUBLISHED' } } });
   const marked: unknown[] = [];
   const send = async (_url: string, eventId: string) => {
@@ -92,17 +97,18 @@ test('a letter of which the inbox knows nothing is marked as sent again on its o
     return 'a new id';
   };
   const queues = { send, remove: async () => {} } as Partial<Queues> as Queues;
-  const { resend } = queueRedriver({ table: memory, queues }, place);
-  for (const letter of [unknown, rejected, expired]) if (letter !== undefined) await resend(letter);
+  const { resend } = queueRedriver({ table: memory, queues }, source);
+  for (const deadLetter of [unknown, rejected, expired])
+    if (deadLetter !== undefined) await resend(deadLetter);
   expect(marked).toEqual([expect.any(Number), undefined, undefined]);
-  expect(letters.map(rowOf).map((row) => row?.status)).toEqual(['PUBLISHED', 'PUBLISHED', undefined]);
+  expect(deadLetters.map(rowOf).map((row) => row?.status)).toEqual(['PUBLISHED', 'PUBLISHED', undefined]);
 });
 
 describe('a redrive', () => {
   test('sends 1, then 10, then the rest, each step when the one before is processed', async () => {
     const slow: Reaction = [{ status: 'PROCESSED', afterMs: 5_000 }];
-    const { letters, redrive, sentAt } = scene(30, () => slow);
-    expect(await redrive()).toEqual({ done: letters, back: [], waiting: [], untried: [] });
+    const { deadLetters, redrive, sentAt } = scene(30, () => slow);
+    expect(await redrive()).toEqual({ done: deadLetters, back: [], waiting: [], untried: [] });
     const [first = 0, second = 0] = sentAt;
     const [last = 0, third = 0] = sentAt.slice(10);
     expect(second - first).toBeGreaterThanOrEqual(5_000);
@@ -112,9 +118,9 @@ describe('a redrive', () => {
   });
 
   test('sends a letter before it deletes it, one at a time, at the rate', async () => {
-    const { letters, redrive, calls, sentAt } = scene(30, () => PROCESSED);
+    const { deadLetters, redrive, calls, sentAt } = scene(30, () => PROCESSED);
     await redrive();
-    expect(calls).toEqual(letters.flatMap(({ eventId }) => [`send ${eventId}`, `remove ${eventId}`]));
+    expect(calls).toEqual(deadLetters.flatMap(({ eventId }) => [`send ${eventId}`, `remove ${eventId}`]));
     const third = sentAt.slice(11);
     expect(third.map((at) => at - (third[0] ?? 0))).toEqual(third.map((_, i) => i * 100));
   });
@@ -129,22 +135,22 @@ describe('a redrive', () => {
       false,
     ],
   ] as const)('stops when one %s: the others are not touched', async (_, row, fingerprint, sameCause) => {
-    const { letters, redrive, calls } = scene(30, (nth) => (nth === 5 ? [row] : PROCESSED));
+    const { deadLetters, redrive, calls } = scene(30, (nth) => (nth === 5 ? [row] : PROCESSED));
     const { done, back, waiting, untried } = await redrive();
-    expect(back).toEqual([{ letter: letters[4], fingerprint, sameCause }]);
+    expect(back).toMatchObject([{ deadLetter: deadLetters[4], fingerprint, sameCause }]);
     expect(done).toHaveLength(10);
     expect(waiting).toEqual([]);
-    expect(untried).toEqual(letters.slice(11));
+    expect(untried).toEqual(deadLetters.slice(11));
     expect(calls).toHaveLength(22);
   });
 
   test('does not take the failure that brought a letter there for a new one', async () => {
-    const { redrive, letters } = scene(1, () => [{ status: 'PROCESSED', afterMs: 10_000 }]);
-    expect((await redrive()).done).toEqual(letters);
+    const { redrive, deadLetters } = scene(1, () => [{ status: 'PROCESSED', afterMs: 10_000 }]);
+    expect((await redrive()).done).toEqual(deadLetters);
   });
 
   test('goes on waiting after a failure of another cause, which the next attempt may mend', async () => {
-    const { redrive, letters, sentAt } = scene(2, (nth) =>
+    const { redrive, deadLetters, sentAt } = scene(2, (nth) =>
       nth > 1
         ? PROCESSED
         : [
@@ -152,51 +158,30 @@ describe('a redrive', () => {
             { status: 'PROCESSED', afterMs: 30_000 },
           ],
     );
-    expect((await redrive()).done).toEqual(letters);
+    expect((await redrive()).done).toEqual(deadLetters);
     expect((sentAt[1] ?? 0) - (sentAt[0] ?? 0)).toBeGreaterThanOrEqual(30_000);
   });
 
   test('stops when nothing was processed for as long as it may wait', async () => {
-    const { letters, redrive, clock } = scene(30, (nth) => (nth === 3 ? [] : PROCESSED));
+    const { deadLetters, redrive, clock } = scene(30, (nth) => (nth === 3 ? [] : PROCESSED));
     const startedAt = clock.now();
     const { done, waiting, untried, back } = await redrive();
-    expect(waiting).toEqual([letters[2]]);
+    expect(waiting).toEqual([deadLetters[2]]);
     expect(done).toHaveLength(10);
-    expect(untried).toEqual(letters.slice(11));
+    expect(untried).toEqual(deadLetters.slice(11));
     expect(back).toEqual([]);
     expect(clock.now() - startedAt).toBeGreaterThanOrEqual(60_000);
   });
 
-  test('moves the rest at once where that can be done', async () => {
-    const rates: number[] = [];
-    const { letters, redrive, calls, put } = scene(30, () => PROCESSED);
-    const { done } = await redrive(async (ratePerS) => {
-      rates.push(ratePerS);
-      for (const { eventId = '' } of letters.slice(11))
-        await put(eventId, { status: 'PROCESSED', fence: 'moved' });
-      return true;
-    });
-    expect(rates).toEqual([10]);
-    expect(calls).toHaveLength(22);
-    expect(done).toEqual(letters);
-  });
-
-  test('sends the rest where it cannot be moved', async () => {
-    const { letters, redrive, calls } = scene(30, () => PROCESSED);
-    const { done } = await redrive(async () => false);
-    expect(calls).toHaveLength(60);
-    expect(done).toEqual(letters);
-  });
-
   test('sends nothing more when it is asked to stop', async () => {
-    const { letters, redrive, stop, calls } = scene(30, (nth) => {
+    const { deadLetters, redrive, stop, calls } = scene(30, (nth) => {
       if (nth === 4) stop.abort();
       return PROCESSED;
     });
     const { done, untried } = await redrive();
     expect(calls).toHaveLength(8);
-    expect(done).toEqual(letters.slice(0, 4));
-    expect(untried).toEqual(letters.slice(4));
+    expect(done).toEqual(deadLetters.slice(0, 4));
+    expect(untried).toEqual(deadLetters.slice(4));
   });
 
   test('of nothing does nothing', async () => {
@@ -210,6 +195,6 @@ test('two fingerprints name the same cause also where one counts all attempts, a
   expect(isSameCause(CAUSE, 'payments BankError: The bank')).toBe(false);
   expect(isSameCause(undefined, undefined)).toBe(false);
   const long = `payments BankError: ${'so it went on '.repeat(30)}`;
-  const spent = long.replace('payments ', 'payments ATTEMPTS_SPENT: Given up after # attempts. ');
+  const spent = long.replace('payments ', SPENT.replace(/BankError.*/, ''));
   expect(isSameCause(spent.slice(0, 240), long.slice(0, 240))).toBe(true);
 });

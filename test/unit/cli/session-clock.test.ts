@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { EXIT } from '../../../cli/frame/exit-code.ts';
 import { runMailroom } from '../../../cli/program.ts';
 import { mailroomEntryName } from '../../../lambdas/runtime/operations/directory.ts';
+import { capturedIo } from '../../support/captured-io.ts';
 import { directory } from './support/mailroom-in-memory.ts';
 
 const { mailroom } = directory;
@@ -19,21 +19,9 @@ async function logAt(aheadMs: number | undefined, ...options: string[]) {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const written = { out: '', err: '' };
+  const { io, written } = capturedIo({ env: { AWS_ENDPOINT_URL: endpoint } });
   try {
-    const code = await runMailroom(['log', ...options], {
-      env: { AWS_ENDPOINT_URL: endpoint },
-      outIsTerminal: false,
-      errIsTerminal: false,
-      out: (text) => {
-        written.out += text;
-      },
-      err: (text) => {
-        written.err += text;
-      },
-      signal: new AbortController().signal,
-      exitCode: EXIT.ok,
-    });
+    const code = await runMailroom(['log', ...options], io);
     return { code, ...written };
   } finally {
     server.closeAllConnections();

@@ -31,10 +31,10 @@ describe('the status', () => {
       region: 'eu-west-1',
       ok: true,
       outbox: { pending: 0, oldestPendingMs: 0, dead: 0 },
-      consumers: { worker: { queued: 0, inFlight: 0, failed: 0, rejected: 0, dlq: 0 } },
+      consumers: { worker: { queued: 0, inFlight: 0, failed: 0, rejected: 0, deadLetters: 0 } },
       atLeast: [],
     });
-    expect(report.places.map(({ place, count }) => [place, count])).toEqual([
+    expect(report.deadLetterSources.map(({ source, count }) => [source, count])).toEqual([
       ['dead', 0],
       ['stream', 0],
       ['rule:worker', 0],
@@ -78,7 +78,7 @@ describe('the status', () => {
     expect(report.outbox.pending).toBe(0);
     expect(report.ok).toBe(false);
     expect(statusText(report, commandLine)).toMatch(
-      /1 thing needs somebody[\s\S]*its last whole pass 5 min[\s\S]*mailroom sweep --since 1h/,
+      /1 problem[\s\S]*its last whole pass 5 min[\s\S]*mailroom sweep --since 1h/,
     );
   });
 
@@ -90,7 +90,7 @@ describe('the status', () => {
     const report = await status(mailroom);
     expect(report).toMatchObject({ outbox: { sweptAgoMs: null, unsweptMs: 300_001 }, ok: false });
     const text = statusText(report, commandLine);
-    expect(text).toMatch(/1 thing needs somebody[\s\S]*the sweep has never run.*created 5 min ago/);
+    expect(text).toMatch(/1 problem[\s\S]*the sweep has never run.*created 5 min ago/);
     expect(text).toContain('mailroom sweep --since 1h');
     expect(text).not.toContain('all is well');
   });
@@ -142,9 +142,14 @@ describe('the status', () => {
 
     const report = await status(mailroom);
     expect(report.outbox.dead).toBe(1);
-    expect(report.places[0]).toEqual({ place: 'dead', count: 1, oldestAt: 7, firstExpiryAt: null });
+    expect(report.deadLetterSources[0]).toEqual({
+      source: 'dead',
+      count: 1,
+      oldestAt: 7,
+      firstExpiryAt: null,
+    });
     expect(report.ok).toBe(false);
-    expect(statusText(report, commandLine)).toContain('mailroom dead list --by cause');
+    expect(statusText(report, commandLine)).toContain('mailroom dlq list dead --by cause');
   });
 
   test('counts a failed message as long as its row says FAILED, whatever the hint says; nobody is needed for it', async () => {
@@ -158,7 +163,7 @@ describe('the status', () => {
     await mailroom.publish();
     await mailroom.deliver();
     const failing = await status(mailroom);
-    expect(failing.consumers.worker).toMatchObject({ failed: 1, rejected: 0, dlq: 0 });
+    expect(failing.consumers.worker).toMatchObject({ failed: 1, rejected: 0, deadLetters: 0 });
     expect(failing.ok).toBe(true);
 
     broken = false;
@@ -182,16 +187,16 @@ describe('the status', () => {
     await mailroom.drain();
 
     const report = await status(mailroom);
-    expect(report.consumers.worker).toMatchObject({ queued: 0, failed: 0, rejected: 1, dlq: 1 });
-    expect(report.places.at(-1)).toEqual({
-      place: 'consumer:worker',
+    expect(report.consumers.worker).toMatchObject({ queued: 0, failed: 0, rejected: 1, deadLetters: 1 });
+    expect(report.deadLetterSources.at(-1)).toEqual({
+      source: 'consumer:worker',
       count: 1,
       oldestAt: sentAt,
       firstExpiryAt: sentAt + RETENTION_MS,
     });
     expect(report.ok).toBe(false);
     const text = statusText(report, commandLine);
-    expect(text).toContain('1 letter in consumer:worker');
+    expect(text).toContain('1 dead letter in consumer:worker');
     expect(text).toContain('mailroom dlq list consumer:worker');
   });
 

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { judgeLetters } from '../../../cli/letters/letter-verdict.ts';
-import { deathPlace, takeLetters } from '../../../cli/letters/letters.ts';
+import { receiveDeadLetters } from '../../../cli/dead-letters/dead-letters.ts';
+import { judgeDeadLetters } from '../../../cli/dead-letters/redrive-plan.ts';
+import { deadLetterSource } from '../../../cli/dead-letters/sources.ts';
 import { messagesOf } from '../../../cli/messages.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { statusText } from '../../../cli/status/status-text.ts';
-import { eventReports, payloadsOf, traceText } from '../../../cli/trace/trace-text.ts';
+import { eventReports, payloadsOf, traceText } from '../../../cli/why/trace-text.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, effectKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
@@ -150,7 +151,7 @@ describe('lists of messages and of letters', () => {
   test('judge a letter whose row cannot be read as unreadable, and its consumer is not asked', async () => {
     const { mailroom, eventId } = await published({ status: 'PARKED' });
     const [message] = mailroom.queue.messages();
-    mailroom.addLetter(worker.deadLetterQueue, {
+    mailroom.addDeadLetter(worker.deadLetterQueue, {
       messageId: 'letter-1',
       receiptHandle: 'r',
       body: message?.body ?? '',
@@ -158,10 +159,10 @@ describe('lists of messages and of letters', () => {
       attributes: {},
     });
     const deps = { directory, table: mailroom.table, queues: mailroom.queues };
-    const place = deathPlace(directory, 'consumer:worker');
-    const { letters } = await takeLetters(deps, place, { limit: 10, hideS: 0 });
+    const source = deadLetterSource(directory, 'consumer:worker');
+    const { deadLetters } = await receiveDeadLetters(deps, source, { limit: 10, hideS: 0 });
     const check = () => Promise.resolve([]);
-    const judged = await judgeLetters({ ...deps, check, now: mailroom.clock.now() }, place, letters);
+    const judged = await judgeDeadLetters({ ...deps, check, now: mailroom.clock.now() }, source, deadLetters);
     expect(judged).toMatchObject([
       { eventId, verdict: 'unreadable', message: expect.stringContaining('its "status" is "PARKED"') },
     ]);
@@ -179,16 +180,16 @@ describe('lists of messages and of letters', () => {
       fingerprint: 'f',
     });
     const deps = { directory, table: mailroom.table, queues: mailroom.queues };
-    const place = deathPlace(directory, 'dead');
-    const { letters } = await takeLetters(deps, place, { limit: 10, hideS: 0 });
-    expect(letters.map(({ id, sentAt }) => [id, sentAt])).toEqual(
+    const source = deadLetterSource(directory, 'dead');
+    const { deadLetters } = await receiveDeadLetters(deps, source, { limit: 10, hideS: 0 });
+    expect(deadLetters.map(({ id, sentAt }) => [id, sentAt])).toEqual(
       expect.arrayContaining([
         [eventId, undefined],
         ['no event', 1],
       ]),
     );
     const check = () => Promise.resolve([]);
-    const judged = await judgeLetters({ ...deps, check, now: 1 }, place, letters);
+    const judged = await judgeDeadLetters({ ...deps, check, now: 1 }, source, deadLetters);
     expect(judged.map(({ id, verdict }) => [id, verdict]).sort()).toEqual([
       [eventId, 'handled'],
       ['no event', 'unreadable'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { eventReports, traceText } from '../../../cli/trace/trace-text.ts';
+import { eventReports, traceText } from '../../../cli/why/trace-text.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';

@@ -93,7 +93,7 @@ export function mailroomInMemory(
     /** The ids of the letters that were shown again after a look. */
     shown,
     /** Puts a letter into a queue, as if it had come there some other way. */
-    addLetter: (url: string, letter: Letter) => {
+    addDeadLetter: (url: string, letter: Letter) => {
       letters[url] = [...(letters[url] ?? []), letter];
     },
     /** Lets the lease of the stream pass, and the first age of the minute, and sweeps. */

@@ -1,7 +1,7 @@
-import { storyOf } from '../../../../cli/trace/story.ts';
-import { readTrace } from '../../../../cli/trace/trace-reader.ts';
-import { needsSomebody } from '../../../../cli/trace/verdict.ts';
-import { verdictOf } from '../../../../cli/trace/why-verdict.ts';
+import { storyOf } from '../../../../cli/why/story.ts';
+import { readTrace } from '../../../../cli/why/trace-reader.ts';
+import { isActionRequired } from '../../../../cli/why/verdict.ts';
+import { verdictOf } from '../../../../cli/why/why-verdict.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { ThingHappened } from '../../../support/runtime-bench.ts';
@@ -36,5 +36,5 @@ export async function why(mailroom: Mailroom, eventId: string, deployed = direct
     tableName: mailroom.table.name,
   });
   const story = trace.events.flatMap(storyOf).map(({ consumer, what }) => `${consumer ?? 'outbox'} ${what}`);
-  return { trace, verdict, story, needed: needsSomebody(verdict) };
+  return { trace, verdict, story, needed: isActionRequired(verdict) };
 }

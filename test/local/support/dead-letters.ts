@@ -14,13 +14,12 @@ import { mailroom, type Run } from './mailroom.ts';
 import { tableName } from './order-system.ts';
 import { outboxOf } from './paper-order.ts';
 
-export const sqs = sqsClient(inject('endpoint'));
-export const queues = sqsQueues(sqs);
+export const queues = sqsQueues(sqsClient(inject('endpoint')));
 /** The deployed order system's. */
 export const directory = await readDirectory(new SSMClient({}), tableName);
 
 /** What the directory says of a consumer. */
-export function consumerOf(name: Consumer): ConsumerEntry {
+function consumerOf(name: Consumer): ConsumerEntry {
   const found = directory.consumers.find((entry) => entry.name === name);
   if (found === undefined) throw new Error(`No consumer ${name}`);
   return found;
@@ -40,23 +39,23 @@ export function delivered(envelope: Envelope): string {
   return asDelivered('payments', envelope);
 }
 
-/** Puts a body into a dead-letter queue. @returns the letter's id */
+/** Puts a body into a dead-letter queue. @returns the message's id */
 export async function die(where: `${'rule' | 'consumer'}:${Consumer}`, body: string): Promise<string> {
   const [kind, name] = where.split(':') as ['rule' | 'consumer', Consumer];
   const consumer = consumerOf(name);
   return queues.send(kind === 'rule' ? consumer.undeliveredQueue : consumer.deadLetterQueue, body);
 }
 
-/** Runs a command until it sees every letter: another test may be looking at the queue, and hides them for a moment. */
+/** Runs a command until it sees every dead letter: another test may be looking at the queue, and hides them for a moment. */
 export async function seeing(...argv: readonly string[]): Promise<Run> {
   return eventually(async () => {
     const run = await mailroom(...argv);
-    expect(run.err).not.toContain('NO_SUCH_LETTER');
+    expect(run.err).not.toContain('NO_SUCH_DEAD_LETTER');
     return run;
   });
 }
 
-/** The letters of `--json`, by id. */
-export function byId(letters: readonly { id: string }[]): Record<string, Record<string, unknown>> {
-  return Object.fromEntries(letters.map((letter) => [letter.id, letter]));
+/** The dead letters of `--json`, by id. */
+export function byId(deadLetters: readonly { id: string }[]): Record<string, Record<string, unknown>> {
+  return Object.fromEntries(deadLetters.map((deadLetter) => [deadLetter.id, deadLetter]));
 }

@@ -7,7 +7,7 @@ import { ThingHappened } from '../../support/runtime-bench.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 
-describe('why, of an event that needs somebody', () => {
+describe('why, of an event that requires action', () => {
   test('it is DEAD', async () => {
     const failEntry = () => ({ code: 'InvalidArgument', message: 'not like this' });
     const mailroom = mailroomInMemory([fine], { bus: { failEntry } });
@@ -16,7 +16,7 @@ describe('why, of an event that needs somebody', () => {
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('dead');
     expect(verdict.text).toContain('not like this');
-    expect(verdict.next).toBe(`mailroom dead requeue ${eventId} --reason "why"`);
+    expect(verdict.next).toBe(`mailroom dlq redrive dead ${eventId}`);
     expect(story).toEqual(['outbox committed', 'outbox dead']);
     expect(needed).toBe(true);
   });
@@ -30,7 +30,7 @@ describe('why, of an event that needs somebody', () => {
     expect(needed).toBe(true);
   });
 
-  test('it was rejected, and its letter is found, shown again, and named', async () => {
+  test('it was rejected, and its dead letter is found, shown again, and named', async () => {
     const mailroom = mailroomInMemory([poison]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -38,14 +38,14 @@ describe('why, of an event that needs somebody', () => {
     const [letter] = mailroom.queue.deadLetters();
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('rejected');
-    expect(verdict.text).toMatch(/POISON_MESSAGE: the price is missing.*deleted for ever in 13 d/);
-    expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${letter?.messageId}`);
-    expect(story.slice(3)).toEqual(['worker rejected', 'worker letter']);
+    expect(verdict.text).toMatch(/POISON_MESSAGE: the price is missing.*permanently deleted in 13 d/);
+    expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker ${letter?.messageId}`);
+    expect(story.slice(3)).toEqual(['worker rejected', 'worker dead-letter']);
     expect(mailroom.shown).toEqual([letter?.messageId]);
     expect(needed).toBe(true);
   });
 
-  test('it was rejected long ago: it is only to be resolved where no letter can be left', async () => {
+  test('it was rejected long ago: it is only to be resolved where no dead letter can be left', async () => {
     const mailroom = mailroomInMemory([poison]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -59,7 +59,7 @@ describe('why, of an event that needs somebody', () => {
       },
     });
     const hidden = await why(seeing(1), eventId);
-    expect(hidden.verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${eventId}`);
+    expect(hidden.verdict.next).toBe(`mailroom dlq redrive consumer:worker ${eventId}`);
     const gone = await why(seeing(0), eventId);
     expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId} --reason "why"`);
   });
@@ -70,11 +70,11 @@ describe('why, of an event that needs somebody', () => {
     await mailroom.drain();
     const { verdict } = await why(mailroom, `unreadable-${messageId}`);
     expect(verdict.state).toBe('rejected');
-    expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker --letter ${messageId}`);
+    expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker ${messageId}`);
   });
 
-  /** Published, and its message is nowhere but in a queue of letters. */
-  async function lettered(queue: string, attributes: Letter['attributes']) {
+  /** Published, and its message is nowhere but in a dead-letter queue. */
+  async function deadLettered(queue: string, attributes: Letter['attributes']) {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -82,23 +82,23 @@ describe('why, of an event that needs somebody', () => {
     mailroom.queue.delete(message?.receiptHandle ?? '');
     const body = message?.body ?? '';
     const sentAt = mailroom.clock.now();
-    mailroom.addLetter(queue, { messageId: 'letter-1', receiptHandle: 'r', body, sentAt, attributes });
+    mailroom.addDeadLetter(queue, { messageId: 'message-1', receiptHandle: 'r', body, sentAt, attributes });
     return why(mailroom, eventId);
   }
 
   test('its rule could not deliver it', async () => {
-    const { verdict, needed } = await lettered(worker.undeliveredQueue, { ERROR_CODE: 'NO_PERMISSIONS' });
+    const { verdict, needed } = await deadLettered(worker.undeliveredQueue, { ERROR_CODE: 'NO_PERMISSIONS' });
     expect(verdict.state).toBe('undelivered');
     expect(verdict.text).toContain('NO_PERMISSIONS');
-    expect(verdict.next).toBe('mailroom dlq redrive rule:worker --letter letter-1');
+    expect(verdict.next).toBe('mailroom dlq redrive rule:worker message-1');
     expect(needed).toBe(true);
   });
 
   test('it was delivered, and received until SQS moved it to the dead-letter queue, and its consumer has no row of it', async () => {
-    const { verdict, needed } = await lettered(worker.deadLetterQueue, {});
+    const { verdict, needed } = await deadLettered(worker.deadLetterQueue, {});
     expect(verdict.state).toBe('dead-lettered');
-    expect(verdict.text).toContain('was never finished by worker. Its letter is in consumer:worker');
-    expect(verdict.next).toBe('mailroom dlq redrive consumer:worker --letter letter-1');
+    expect(verdict.text).toContain('was never finished by worker. Its dead letter is in consumer:worker');
+    expect(verdict.next).toBe('mailroom dlq redrive consumer:worker message-1');
     expect(needed).toBe(true);
   });
 
@@ -203,6 +203,6 @@ describe('why, of an event that needs somebody', () => {
     await mailroom.drain();
     const { verdict } = await why(mailroom, eventId);
     expect(verdict.state).toBe('rejected');
-    expect(verdict.text).toContain('1 more of this chain needs somebody');
+    expect(verdict.text).toContain('1 more of this chain needs action');
   });
 });

@@ -1,4 +1,3 @@
-import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Key } from '../../lambdas/runtime/store/table.ts';
 import { clipped, duration, time } from '../frame/output.ts';
@@ -6,7 +5,7 @@ import { type ShellText, shell } from '../frame/shell.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
-/** Where an event is, from the worst to the best. The first nine need somebody. */
+/** Where an event is, from the worst to the best. Down to `late`, action is required. */
 const STATES = [
   'dead',
   'rejected',
@@ -26,31 +25,33 @@ const STATES = [
   'processed',
 ] as const;
 
-type WhyState = (typeof STATES)[number];
-
-/** What is to be said of a chain of events: the worst that is true of any of them. */
-export interface Verdict {
-  readonly state: WhyState;
+/** What `why` says of a chain of events: the worst that is true of any of them. */
+export interface WhyVerdict extends StateText {
   readonly eventId: string;
   readonly consumer?: string | undefined;
-  /** Where it is, what is wrong, which attempt, when it is tried next, what happens if that fails. */
+}
+
+/** A state of an event, and its words. */
+export interface StateText {
+  readonly state: (typeof STATES)[number];
+  /** Where it is, what is wrong, which attempt, when it is retried, what happens if that fails. */
   readonly text: string;
-  /** One command to run; `null` when nobody has to. */
+  /** One command to run; `null` when no action is required. */
   readonly next: string | null;
 }
 
-/** Whether one verdict is worse than another: what `sort` takes. */
-export function worstFirst(a: Verdict, b: Verdict): number {
+/** Compares two verdicts, the worst first: what `sort` takes. */
+export function worstFirst(a: WhyVerdict, b: WhyVerdict): number {
   return STATES.indexOf(a.state) - STATES.indexOf(b.state);
 }
 
-/** Whether somebody is needed. */
-export function needsSomebody({ state }: Verdict): boolean {
+/** Whether an operator has to act. */
+export function isActionRequired({ state }: Pick<WhyVerdict, 'state'>): boolean {
   return STATES.indexOf(state) <= STATES.indexOf('late');
 }
 
 /** What a verdict is given besides the rows. */
-export interface VerdictContext {
+export interface WhyContext {
   readonly now: number;
   /** A command with the options of this run, see `Session.commandLine`. */
   readonly commandLine: (command: ShellText) => string;
@@ -63,25 +64,25 @@ export interface VerdictContext {
 }
 
 /**
- * A row that cannot be read: nothing is known of what it stands for, and the row itself is what to look at.
+ * A row that cannot be read: nothing is known of its event or message, and the row itself is what to look at.
  *
  * @param subject - the beginning of the sentence, up to the row
  */
-export function ofUnreadable(
+export function unreadableRow(
   subject: string,
   problem: string,
   { PK, SK }: Key,
-  { awsLine, tableName }: VerdictContext,
-): Omit<Verdict, 'eventId' | 'consumer'> {
+  { awsLine, tableName }: WhyContext,
+): StateText {
   const key = JSON.stringify({ PK: { S: PK }, SK: { S: SK } });
   return {
     state: 'unreadable',
-    text: `${subject} ${unreadableText(problem)}. Use the mailroom command of the version that is deployed; if that cannot read it either, somebody changed the row by hand.`,
+    text: `${subject} ${unreadableText(problem)}. Use the mailroom command of the version that is deployed; if that cannot read it either, the row was changed by hand.`,
     next: awsLine(shell`dynamodb get-item --consistent-read --table-name ${tableName} --key ${key}`),
   };
 }
 
-/** An event as it is called in a text. */
+/** The name of an event in a text: its type and its id. */
 export function nameOf({ eventId, row, messages }: TracedEvent): string {
   return `${clipped(typeOf({ row, messages }) ?? 'Event')} ${eventId}`;
 }
@@ -94,12 +95,4 @@ export function typeOf({ row, messages }: Pick<TracedEvent, 'row' | 'messages'>)
 /** A time to come, or one that has come. */
 export function inTime(at: number, now: number): string {
   return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (since ${time(at)})`;
-}
-
-/** A command is typed some minutes after it was shown, and must still reach back as far. */
-const TYPED_WITHIN_MS = 10 * MINUTE_MS;
-
-/** A range that reaches back to an age, in whole hours. */
-export function hours(ageMs: number): string {
-  return `${Math.ceil((ageMs + TYPED_WITHIN_MS) / (60 * MINUTE_MS))}h`;
 }

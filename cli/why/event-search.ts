@@ -1,7 +1,7 @@
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
-import { envelopeOf, storedEventId } from './trace-reader.ts';
+import { envelopeOf, storedEventId } from './stored-envelope.ts';
 
 /** How many minutes are read between two looks at the signal, and two lines of progress. */
 const MINUTES_AT_ONCE = 10;

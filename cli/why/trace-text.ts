@@ -5,31 +5,10 @@ import { clipped, table } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
-import { needsSomebody, typeOf, type Verdict } from './verdict.ts';
+import { isActionRequired, typeOf, type WhyVerdict } from './verdict.ts';
 
-/** One event of a trace, as `--json` prints it. Times are epoch milliseconds; what is not there is `null`. */
-export interface EventReport {
-  readonly eventId: string;
-  readonly type: string | null;
-  readonly source: string | null;
-  readonly aggregateType: string | null;
-  readonly aggregateId: string | null;
-  readonly occurredAt: number | null;
-  readonly correlationId: string | null;
-  readonly causationId: string | null;
-  /** Of its outbox row; `UNREADABLE` where there is one that cannot be read. */
-  readonly status: string | null;
-  /** Of the inbox rows of the consumers that must see it; `null` where there is none. */
-  readonly consumers: Readonly<Record<string, string | null>>;
-  /** The events that its consumers wrote. */
-  readonly caused: readonly string[];
-  readonly story: readonly StoryLine[];
-  /** The payload, with `--payload` only. */
-  readonly data?: unknown;
-}
-
-/** A trace as `--json` prints it. */
-export function eventReports({ events }: Trace, payload: boolean): EventReport[] {
+/** The events of a trace as `--json` prints them: docs/cli.md describes each member. @param payload - with their data */
+export function eventReports({ events }: Trace, payload: boolean) {
   return events.map((event) => {
     const { row, envelope, messages } = event;
     return {
@@ -52,10 +31,22 @@ export function eventReports({ events }: Trace, payload: boolean): EventReport[]
   });
 }
 
+/** What is shown in red. */
+const BAD: ReadonlySet<StoryLine['what']> = new Set([
+  'publish-failed',
+  'dead',
+  'failed',
+  'rejected',
+  'dead-letter',
+  'effect-released',
+  'not-arrived',
+  'unreadable',
+]);
+
 /** The verdict for people. */
-export function verdictText(verdict: Verdict): string {
+export function verdictText(verdict: WhyVerdict): string {
   const { state, text, next } = verdict;
-  const coloured = needsSomebody(verdict)
+  const coloured = isActionRequired(verdict)
     ? paint.red(state)
     : state === 'processed'
       ? paint.green(state)
@@ -124,22 +115,9 @@ function timeline(events: readonly TracedEvent[]): string {
       at === null ? '' : clockTime(at),
       type,
       consumer ?? 'outbox',
-      bad(what) ? paint.red(text) : text,
+      BAD.has(what) ? paint.red(text) : text,
     ]),
   );
-}
-
-function bad(what: StoryLine['what']): boolean {
-  return [
-    'publish-failed',
-    'dead',
-    'failed',
-    'rejected',
-    'letter',
-    'effect-released',
-    'not-arrived',
-    'unreadable',
-  ].includes(what);
 }
 
 function clockTime(at: number): string {

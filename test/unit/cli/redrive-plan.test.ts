@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { judgeLetters, type LetterVerdict } from '../../../cli/letters/letter-verdict.ts';
-import type { DeadItem, DeathPlace } from '../../../cli/letters/letters.ts';
-import { rangeOf } from '../../../cli/letters/stream-letter.ts';
+import type { DeadLetter } from '../../../cli/dead-letters/dead-letters.ts';
+import {
+  judgeDeadLetters,
+  type RedriveVerdict,
+  streamRange,
+} from '../../../cli/dead-letters/redrive-plan.ts';
+import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
@@ -11,14 +15,14 @@ import { memoryTable } from '../../../testing/index.ts';
 const NOW = Date.UTC(2026, 5, 1);
 const DAY_MS = 86_400_000;
 
-const place: DeathPlace = {
-  place: 'consumer:payments',
+const source: DeadLetterSource = {
+  name: 'consumer:payments',
   kind: 'consumer',
   url: 'dead-letters',
   consumer: { name: 'payments', inboxRetentionDays: 35 } as ConsumerEntry,
 };
 
-function letter(row: Partial<InboxRow> | undefined, { ageDays = 1, body = 'readable' } = {}): DeadItem {
+function deadLetter(row: Partial<InboxRow> | undefined, { ageDays = 1, body = 'readable' } = {}): DeadLetter {
   return {
     id: 'm1',
     eventId: mintEventId(NOW - ageDays * DAY_MS, 8),
@@ -26,15 +30,20 @@ function letter(row: Partial<InboxRow> | undefined, { ageDays = 1, body = 'reada
     sentAt: NOW,
     expiresAt: NOW,
     fingerprint: undefined,
+    lastError: undefined,
     received: { messageId: 'm1', receiptHandle: 'r', body, sentAt: NOW, attributes: {} },
     row: row as InboxRow | undefined,
   };
 }
 
-/** Judges letters with a consumer that can read all but one body. */
-async function judge(letters: readonly DeadItem[], table = memoryTable(), at = place) {
+/** Judges dead letters with a consumer that can read all but one body. */
+async function judge(
+  deadLetters: readonly DeadLetter[],
+  table = memoryTable(),
+  at: DeadLetterSource = source,
+) {
   const asked: string[] = [];
-  const judged = await judgeLetters(
+  const judged = await judgeDeadLetters(
     {
       table,
       now: NOW,
@@ -48,13 +57,13 @@ async function judge(letters: readonly DeadItem[], table = memoryTable(), at = p
       },
     },
     at,
-    letters,
+    deadLetters,
   );
   return { judged, asked };
 }
 
-describe('a letter', () => {
-  test.each<[string, Partial<InboxRow> | undefined, LetterVerdict, number?]>([
+describe('a dead letter', () => {
+  test.each<[string, Partial<InboxRow> | undefined, RedriveVerdict, number?]>([
     ['without a row', undefined, 'runs'],
     ['that was rejected', { status: 'REJECTED', reason: 'ATTEMPTS_SPENT' }, 'runs'],
     ['that was processed', { status: 'PROCESSED' }, 'handled'],
@@ -79,7 +88,7 @@ describe('a letter', () => {
     ],
     ['as old, but remembered', { status: 'REJECTED', reason: 'POISON_MESSAGE' }, 'runs', 36],
   ])('%s', async (_, row, verdict, ageDays = 1) => {
-    const { judged } = await judge([letter(row, { ageDays })]);
+    const { judged } = await judge([deadLetter(row, { ageDays })]);
     expect(judged).toMatchObject([{ verdict }]);
   });
 
@@ -97,24 +106,24 @@ describe('a letter', () => {
     };
     await table.write({ Put: { Item: history } });
     const { judged } = await judge(
-      [25, 18].map((ageDays) => letter(undefined, { ageDays })),
+      [25, 18].map((ageDays) => deadLetter(undefined, { ageDays })),
       table,
     );
     expect(judged).toMatchObject([{ verdict: 'too-old' }, { verdict: 'runs' }]);
   });
 
   test('without a row and from before its consumer got its name is too old', async () => {
-    const consumer = { ...place.consumer, inboxSince: NOW - 2 * DAY_MS } as ConsumerEntry;
-    const letters = [3, 1].map((ageDays) => letter(undefined, { ageDays }));
-    const { judged } = await judge(letters, memoryTable(), { ...place, consumer });
+    const consumer = { ...source.consumer, inboxSince: NOW - 2 * DAY_MS } as ConsumerEntry;
+    const deadLetters = [3, 1].map((ageDays) => deadLetter(undefined, { ageDays }));
+    const { judged } = await judge(deadLetters, memoryTable(), { ...source, consumer });
     expect(judged).toMatchObject([{ verdict: 'too-old' }, { verdict: 'runs' }]);
   });
 
   test('that today’s code cannot read still fails, and says why; one that is handled is not even asked about', async () => {
     const { judged, asked } = await judge([
-      letter({ status: 'PROCESSED' }, { body: 'invalid' }),
-      letter({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' }, { body: 'invalid' }),
-      letter(undefined),
+      deadLetter({ status: 'PROCESSED' }, { body: 'invalid' }),
+      deadLetter({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' }, { body: 'invalid' }),
+      deadLetter(undefined),
     ]);
     expect(judged).toMatchObject([
       { verdict: 'handled' },
@@ -125,9 +134,9 @@ describe('a letter', () => {
   });
 });
 
-describe('a letter of the stream', () => {
+describe('a dead letter of the stream', () => {
   const at = '2026-06-01T10:00:00Z';
-  const withBody = (body: string) => rangeOf(letter(undefined, { body }));
+  const withBody = (body: string) => streamRange(deadLetter(undefined, { body }));
   const batch = (first: string, last: string) =>
     JSON.stringify({
       DDBStreamBatchInfo: { approximateArrivalOfFirstRecord: first, approximateArrivalOfLastRecord: last },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { inboxId, takeLetters } from '../../../cli/letters/letters.ts';
-import { consumerPlace } from '../../../cli/reading/place.ts';
+import { inboxId, receiveDeadLetters } from '../../../cli/dead-letters/dead-letters.ts';
+import { rejectedBy } from '../../../cli/dead-letters/sources.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
@@ -25,17 +25,24 @@ async function cutCopy() {
 describe('a letter that bears an event id in what is no envelope', () => {
   test('is the message that its consumer rejected, and not the event', async () => {
     const { mailroom, rowId } = await cutCopy();
-    const place = consumerPlace(worker);
-    const { letters } = await takeLetters({ ...mailroom, directory }, place, { limit: 10, hideS: 1 });
-    expect(letters.map(inboxId)).toEqual([rowId]);
-    expect(letters[0]?.fingerprint).toContain('UNREADABLE_MESSAGE');
+    const source = rejectedBy(worker);
+    const { deadLetters } = await receiveDeadLetters({ ...mailroom, directory }, source, {
+      limit: 10,
+      hideS: 1,
+    });
+    expect(deadLetters.map(inboxId)).toEqual([rowId]);
+    expect(deadLetters[0]?.fingerprint).toContain('UNREADABLE_MESSAGE');
   });
 
   test('is discarded without touching the event, whose own message then runs', async () => {
     const { mailroom, eventId, rowId } = await cutCopy();
-    const place = consumerPlace(worker);
-    const { letters } = await takeLetters({ ...mailroom, directory }, place, { limit: 10, hideS: 1 });
-    for (const letter of letters) await discardMessage(mailroom, { ...note, eventId: inboxId(letter) });
+    const source = rejectedBy(worker);
+    const { deadLetters } = await receiveDeadLetters({ ...mailroom, directory }, source, {
+      limit: 10,
+      hideS: 1,
+    });
+    for (const deadLetter of deadLetters)
+      await discardMessage(mailroom, { ...note, eventId: inboxId(deadLetter) });
     expect(mailroom.memory.item(rejectedKey(worker.name, rowId))).toBeUndefined();
     await mailroom.publish();
     await mailroom.drain();

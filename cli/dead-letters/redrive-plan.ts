@@ -1,0 +1,144 @@
+import type { Check } from '../../lambdas/runtime/consume/check-messages.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import type { SweepRange } from '../../lambdas/runtime/relay/sweep-range.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { TOO_OLD } from '../../lambdas/runtime/store/inbox-conditions.ts';
+import { shortestRetentionDays } from '../../lambdas/runtime/store/inbox-history.ts';
+import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
+import { asRow, type InboxHistory, inboxHistoryKey } from '../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { jsonObject } from '../reading/json-object.ts';
+import { eachOf } from '../reading/rows-reader.ts';
+import type { DeadLetter } from './dead-letters.ts';
+import type { DeadLetterSource } from './sources.ts';
+
+/** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
+export const REDRIVE_VERDICTS = ['runs', 'fails', 'handled', 'too-old', 'busy', 'unreadable'] as const;
+
+/**
+ * What a redrive would do to a dead letter: it is `handled` already; it `runs` again; it still `fails`, because today's code cannot
+ * read it; it is `too-old` to know whether it ran before; it is `busy`: a worker holds the lease of its message, or it is about to
+ * be retried; or its row is `unreadable`.
+ */
+export type RedriveVerdict = (typeof REDRIVE_VERDICTS)[number];
+
+/** A dead letter, and what a redrive would do to it. */
+export interface JudgedDeadLetter extends DeadLetter {
+  readonly verdict: RedriveVerdict;
+  /** Why it would not run: an error code, e.g. `INVALID_PAYLOAD`, and its message. */
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** What dead letters are judged with. */
+export interface JudgeDeps {
+  readonly table: Table;
+  /** Returns which bodies the deployed consumer can read. */
+  readonly check: (consumer: ConsumerEntry, bodies: readonly string[]) => Promise<Check[]>;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Judges each dead letter. It changes nothing. */
+export async function judgeDeadLetters(
+  deps: JudgeDeps,
+  source: DeadLetterSource,
+  deadLetters: readonly DeadLetter[],
+): Promise<JudgedDeadLetter[]> {
+  if (source.kind === 'dead')
+    return eachOf(deadLetters, (deadLetter) => judgeDeadEvent(deps.table, deadLetter));
+  if (source.kind === 'stream') return deadLetters.map(judgeStreamBatch);
+  const { consumer } = source;
+  const open = deadLetters.filter(({ row }) => settled(row, deps.now) === undefined);
+  const bodies = open.map(({ received }) => received?.body ?? '');
+  const checks = await deps.check(consumer, bodies);
+  const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
+  return deadLetters.map((deadLetter): JudgedDeadLetter => {
+    const { row } = deadLetter;
+    const verdict = settled(row, deps.now);
+    const problem = isUnreadable(row) ? row.unreadable : undefined;
+    if (verdict !== undefined) return { ...deadLetter, verdict, message: problem };
+    const check = checks[open.indexOf(deadLetter)];
+    if (check?.ok === false)
+      return { ...deadLetter, verdict: 'fails', code: check.code, message: check.message };
+    const tooOld = isTooOld(deadLetter, consumer, history && asRow<InboxHistory>(history), deps.now);
+    return tooOld ? { ...deadLetter, verdict: 'too-old', code: TOO_OLD } : { ...deadLetter, verdict: 'runs' };
+  });
+}
+
+/** The verdict that the inbox row alone gives, so that the dead letter must not run again; `undefined` when it may. */
+export function settled(row: DeadLetter['row'], now: number): 'handled' | 'busy' | 'unreadable' | undefined {
+  const state = inboxState(row, now);
+  switch (state.is) {
+    case 'processed':
+    case 'discarded':
+      return 'handled';
+    case 'unreadable':
+      return 'unreadable';
+    case 'leased':
+      return 'busy';
+    case 'failed':
+      // The consumer's queue redelivers its message soon.
+      return (state.row.retryAt ?? 0) > now ? 'busy' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** As `judge` in inbox-conditions.ts: the consumer itself would reject it. */
+function isTooOld(
+  { row, eventId }: DeadLetter,
+  { inboxSince = 0, inboxRetentionDays }: ConsumerEntry,
+  history: InboxHistory | undefined,
+  now: number,
+): boolean {
+  if (row !== undefined)
+    return !isUnreadable(row) && row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
+  if (eventId === undefined) return false;
+  const mintedAt = eventIdTime(eventId);
+  const retentionDays = shortestRetentionDays(history, mintedAt, inboxRetentionDays);
+  return mintedAt < inboxSince || now - mintedAt > retentionDays * DAY_MS;
+}
+
+async function judgeDeadEvent(table: Table, deadLetter: DeadLetter): Promise<JudgedDeadLetter> {
+  if (!isEventId(deadLetter.id))
+    return { ...deadLetter, verdict: 'unreadable', message: 'its pointer does not name an event' };
+  const row = readOutboxRow(await table.get(outboxKeyOf(deadLetter.id), { consistent: true }));
+  if (isUnreadable(row)) return { ...deadLetter, verdict: 'unreadable', message: row.unreadable };
+  return { ...deadLetter, verdict: row?.status === 'DEAD' ? 'runs' : 'handled' };
+}
+
+function judgeStreamBatch(deadLetter: DeadLetter): JudgedDeadLetter {
+  if (streamRange(deadLetter) !== undefined) return { ...deadLetter, verdict: 'runs' };
+  return {
+    ...deadLetter,
+    verdict: 'fails',
+    code: 'UNREADABLE_DEAD_LETTER',
+    message:
+      'It names no batch of the stream. Sweep from before it was sent (mailroom sweep --since), then discard it.',
+  };
+}
+
+const MINUTE_MS = 60_000;
+
+/** An event id may be this much older than its row: commit refuses an older one, and clocks differ. */
+const ID_BEFORE_ROW_MS = 6 * MINUTE_MS;
+
+/**
+ * The minutes in which the events of a stream batch were minted. The mapping's dead letter names the batch by the times of its
+ * first and last record; the records themselves are in the outbox.
+ *
+ * @returns `undefined` when the dead letter names no batch
+ */
+export function streamRange({ received }: Pick<DeadLetter, 'received'>): SweepRange | undefined {
+  const batch = jsonObject(received?.body)?.DDBStreamBatchInfo as
+    | Readonly<Record<string, unknown>>
+    | undefined;
+  const first = Date.parse(String(batch?.approximateArrivalOfFirstRecord));
+  const last = Date.parse(String(batch?.approximateArrivalOfLastRecord));
+  if (!(first <= last)) return undefined; // also where one of them is not a time
+  return { since: first - ID_BEFORE_ROW_MS, until: last + MINUTE_MS };
+}

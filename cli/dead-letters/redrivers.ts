@@ -1,0 +1,116 @@
+import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
+import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import type { Note, OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
+import { markResent, requeueDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
+import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import { readInbox } from '../reading/message-reader.ts';
+import { type DeadLetter, inboxId } from './dead-letters.ts';
+import { streamRange } from './redrive-plan.ts';
+import type { RedriveProgress, Redriver } from './redrive-steps.ts';
+import type { DeadLetterSource } from './sources.ts';
+
+/** What redrivers need. */
+export interface RedriverDeps extends OperationDeps {
+  readonly queues: Queues;
+  readonly sweep: (range: SweepRange) => Promise<SweepRangeReport>;
+}
+
+const DONE: RedriveProgress = { state: 'done' };
+const WAITING: RedriveProgress = { state: 'waiting' };
+const NOT_SWEPT: RedriveProgress = {
+  state: 'back',
+  fingerprint: 'The sweep could not read all of its minutes, or the bus takes nothing',
+  sameCause: false,
+};
+
+/** The redriver of a dead-letter source. @param note - stored with the events that are requeued */
+export function redriverOf(deps: RedriverDeps, source: DeadLetterSource, note: Note): Redriver {
+  if (source.kind === 'dead') return deadRedriver(deps, note);
+  if (source.kind === 'stream') return streamRedriver(deps, source);
+  return queueRedriver(deps, source);
+}
+
+/**
+ * Sends each message to the consumer's queue, then deletes its dead letter. A crash in between leaves the message twice, which
+ * the inbox absorbs; the other order would lose it.
+ */
+export function queueRedriver(
+  deps: Pick<RedriverDeps, 'table' | 'clock' | 'queues'>,
+  { url, consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
+): Redriver {
+  const { table, queues } = deps;
+  return {
+    resend: async ({ eventId, row, received }) => {
+      if (received === undefined) return;
+      // Else the audit would take an event that was never received for missing as long as its new message waits behind others.
+      if (row === undefined && eventId !== undefined) await markResent(deps, eventId);
+      await queues.send(consumer.queue, received.body);
+      await queues.remove(url, received);
+    },
+    look: async (deadLetter) =>
+      progressOf(deadLetter.row, await readInbox(table, consumer.name, inboxId(deadLetter), true)),
+  };
+}
+
+/** Compares the inbox row of a message that was redriven with the row before. */
+function progressOf(before: DeadLetter['row'], now: DeadLetter['row']): RedriveProgress {
+  if (now === undefined || isUnreadable(now)) return WAITING;
+  if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;
+  const known = readable(before);
+  if (now.fence === known?.fence) return WAITING; // not touched since: every claim and rejection has a fence
+  const sameCause = isSameCause(known?.fingerprint, now.fingerprint);
+  const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause);
+  return failedAgain ? { state: 'back', fingerprint: now.fingerprint ?? 'unknown', sameCause } : WAITING;
+}
+
+/** The words before the last error where a message was rejected because its attempts were exhausted. */
+const EXHAUSTED = /ATTEMPTS_SPENT: [^.]*\. /;
+
+/** Fingerprints are cut at 240 characters; without the words before it, one that was cut still has this many. */
+const CUT_MIN = 190;
+
+/** Whether two fingerprints of one consumer name the same cause: that of a single attempt, and that of all of them. */
+export function isSameCause(before: string | undefined, now: string | undefined): boolean {
+  if (before === undefined || now === undefined) return false;
+  const [shorter = '', longer = ''] = [before, now]
+    .map((fingerprint) => fingerprint.replace(EXHAUSTED, ''))
+    .sort((a, b) => a.length - b.length);
+  return shorter === longer || (shorter.length >= CUT_MIN && longer.startsWith(shorter));
+}
+
+/** Makes DEAD events PENDING again; the next sweep publishes them. */
+function deadRedriver(deps: OperationDeps, note: Note): Redriver {
+  return {
+    resend: async ({ id }) => {
+      await requeueDead(deps, id, note);
+    },
+    look: async (deadLetter) => {
+      const row = readOutboxRow(await deps.table.get(outboxKeyOf(deadLetter.id), { consistent: true }));
+      if (row === undefined) return DONE;
+      if (isUnreadable(row)) return WAITING;
+      const { status, fingerprint = 'unknown' } = row;
+      if (status === 'PENDING') return WAITING;
+      if (status !== 'DEAD') return DONE;
+      return { state: 'back', fingerprint, sameCause: isSameCause(deadLetter.fingerprint, fingerprint) };
+    },
+  };
+}
+
+/** Sweeps the minutes of a batch that the stream mapping discarded, then deletes the dead letter. */
+function streamRedriver(
+  { queues, sweep }: RedriverDeps,
+  { url }: Extract<DeadLetterSource, { kind: 'stream' }>,
+): Redriver {
+  const swept = new Map<DeadLetter, RedriveProgress>();
+  return {
+    resend: async (deadLetter) => {
+      const range = streamRange(deadLetter);
+      if (range === undefined || deadLetter.received === undefined) return;
+      const { complete } = await sweep(range);
+      if (complete) await queues.remove(url, deadLetter.received);
+      swept.set(deadLetter, complete ? DONE : NOT_SWEPT);
+    },
+    look: async (deadLetter) => swept.get(deadLetter) ?? WAITING,
+  };
+}

@@ -1,0 +1,90 @@
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { TOO_OLD } from '../../lambdas/runtime/store/inbox-conditions.ts';
+import { inboxState, isOverdue } from '../../lambdas/runtime/store/inbox-state.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import { STUCK_MS } from '../status/status-report.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+
+/** A message that its consumer has not claimed this long after the publish, and that no queue holds, is missing: the audit's grace. */
+const MISSING_AFTER_MS = 5 * MINUTE_MS;
+
+/** A message that was in its queue for longer than this, and was never claimed, is late: the alarm's own time. */
+const UNCLAIMED_MS = 15 * MINUTE_MS;
+
+/** A rejected message gets into the dead-letter queue within this, and an abandoned one is taken over. */
+const REDELIVERED_MS = 15 * MINUTE_MS;
+
+/** Everything that one consumer's message can be, as far as `why` tells it apart. */
+export type MessageCase =
+  | 'unreadable'
+  | 'processed'
+  | 'discarded'
+  | 'leased'
+  | 'abandoned'
+  | 'abandoned-late'
+  | 'failed'
+  | 'failed-late'
+  // Rejected: because it is too old, or by where its dead letter is.
+  | 'rejected-too-old'
+  | 'rejected'
+  | 'rejected-moving'
+  | 'rejected-unseen'
+  | 'rejected-gone'
+  // Without an inbox row.
+  | 'dead-lettered'
+  | 'undelivered'
+  | 'unproven'
+  | 'missing'
+  | 'waiting'
+  | 'waiting-late';
+
+/** Decides what a message is; `undefined` where its event is not published: then the outbox decides. */
+export function messageCase(
+  event: TracedEvent,
+  message: TracedMessage,
+  now: number,
+): MessageCase | undefined {
+  const state = inboxState(message.row, now);
+  switch (state.is) {
+    case 'absent':
+      return readable(event.row)?.status === 'PUBLISHED' ? unclaimedCase(event, message, now) : undefined;
+    case 'rejected':
+      return rejectedCase(state.row, message, now);
+    case 'failed':
+      return isOverdue(state.row, now - STUCK_MS) ? 'failed-late' : 'failed';
+    case 'abandoned':
+      return isOverdue(state.row, now - REDELIVERED_MS) ? 'abandoned-late' : 'abandoned';
+    default:
+      return state.is;
+  }
+}
+
+function rejectedCase(
+  { reason, rejectedAt = 0 }: InboxRow,
+  { deadLetter, unseen }: TracedMessage,
+  now: number,
+): MessageCase {
+  if (reason === TOO_OLD) return 'rejected-too-old';
+  if (deadLetter !== undefined) return 'rejected';
+  if (now - rejectedAt < REDELIVERED_MS) return 'rejected-moving';
+  return unseen ? 'rejected-unseen' : 'rejected-gone';
+}
+
+function unclaimedCase(
+  event: TracedEvent,
+  { consumer, deadLetter, queue }: TracedMessage,
+  now: number,
+): MessageCase {
+  if (deadLetter !== undefined) return deadLetter.kind === 'rule' ? 'undelivered' : 'dead-lettered';
+  const publishedAt = publishedAtOf(event);
+  const isEmpty = queue === undefined || queue.waiting + queue.inFlight === 0;
+  if (isEmpty && publishedAt < (consumer.changedAt ?? 0)) return 'unproven';
+  if (isEmpty && now - publishedAt > MISSING_AFTER_MS) return 'missing';
+  return now - publishedAt > UNCLAIMED_MS ? 'waiting-late' : 'waiting';
+}
+
+/** When an event was published, epoch milliseconds: as its row says, else its commit. */
+export function publishedAtOf(event: TracedEvent): number {
+  return readable(event.row)?.publishedAt ?? bornAt(event);
+}

@@ -1,0 +1,31 @@
+import { isTime } from '../../lambdas/runtime/clock.ts';
+import type { Envelope } from '../../lambdas/runtime/event.ts';
+import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
+import { jsonObject, textOf } from '../reading/json-object.ts';
+
+/** The members of an envelope that are shown. A stored one may lack any of them. */
+export type StoredEnvelope = Partial<
+  Pick<Envelope, 'aggregateType' | 'aggregateId' | 'occurredAt' | 'correlationId' | 'causationId' | 'data'>
+>;
+
+/** The envelope of an outbox row, without members that are not as they should be; `undefined` when there is none. */
+export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
+  const envelope = jsonObject(stored);
+  if (envelope === undefined) return undefined;
+  const { occurredAt, data } = envelope;
+  return {
+    aggregateType: textOf(envelope.aggregateType),
+    aggregateId: textOf(envelope.aggregateId),
+    occurredAt: isTime(occurredAt) ? occurredAt : undefined,
+    correlationId: textOf(envelope.correlationId),
+    causationId: textOf(envelope.causationId),
+    data,
+  };
+}
+
+/** The id of the event whose outbox row an item is; `undefined` when its id does not lead to it. */
+export function storedEventId({ PK, SK }: Item): string | undefined {
+  const eventId = String(SK).slice('EVENT#'.length);
+  return isEventId(eventId) && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
+}

@@ -1,0 +1,189 @@
+import type { EffectRow, InboxRow, OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import { clipped, duration, many, time } from '../frame/output.ts';
+import { unfinishedText, unreadableText } from '../reading/row-text.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+
+/** One thing that happened to an event, or that is to come. */
+export interface StoryLine {
+  /** Epoch milliseconds; `null` when the rows do not say when. It then follows the line before it. */
+  readonly at: number | null;
+  /** A stable word, see docs/cli.md. */
+  readonly what: StoryWord;
+  /** Who did it; `null` for the outbox and the relay. */
+  readonly consumer: string | null;
+  readonly text: string;
+}
+
+/** What can happen. */
+type StoryWord =
+  | 'committed'
+  | 'expired'
+  | 'publish-failed'
+  | 'dead'
+  | 'requeued'
+  | 'published'
+  | 'discarded'
+  | 'claimed'
+  | 'effect-started'
+  | 'effect-completed'
+  | 'effect-released'
+  | 'failed'
+  | 'unfinished'
+  | 'next-attempt'
+  | 'processed'
+  | 'resolved'
+  | 'rejected'
+  | 'dead-letter'
+  | 'not-arrived'
+  | 'unreadable';
+
+/** A line of one teller: the outbox, or a consumer. */
+type Told = Omit<StoryLine, 'consumer'>;
+
+/** Everything that is known to have happened to an event, in order of time. */
+export function storyOf(event: TracedEvent): StoryLine[] {
+  return placedStory(event)
+    .sort((a, b) => a.order - b.order)
+    .map(({ line }) => line);
+}
+
+/** The lines of an event's story, each with the time at which it is shown: one without a time follows the line before it. */
+export function placedStory(event: TracedEvent): { readonly line: StoryLine; readonly order: number }[] {
+  const begins = bornAt(event);
+  const arrives = readable(event.row)?.publishedAt ?? begins;
+  const stories = [
+    { consumer: null, from: begins, lines: outboxStory(event) },
+    ...event.messages.map((message) => ({
+      consumer: message.consumer.name,
+      from: arrives,
+      lines: messageStory(message),
+    })),
+  ];
+  return stories.flatMap(({ consumer, from, lines }) => {
+    let order = from;
+    return lines.map((told) => {
+      order = told.at ?? order;
+      return { line: { ...told, consumer }, order };
+    });
+  });
+}
+
+function tell(what: StoryWord, at: number | null | undefined, text: string): Told {
+  return { what, at: at ?? null, text };
+}
+
+function outboxStory(event: TracedEvent): Told[] {
+  const { row } = event;
+  if (row === undefined)
+    return [tell('expired', null, 'there is no outbox row: published and expired, or never committed here')];
+  if (isUnreadable(row))
+    return [tell('unreadable', null, `the outbox row ${unreadableText(row.unreadable)}`)];
+  const committedAt = bornAt(event);
+  const lines = [tell('committed', committedAt, `committed by ${clipped(row.source)}`)];
+  const tried = row.attempts === 0 ? '' : ` after ${many(row.attempts, 'attempt')}`;
+  if (row.deadAt !== undefined) lines.push(tell('dead', row.deadAt, `DEAD${tried}${errorText(row)}`));
+  else if (row.lastError !== undefined)
+    lines.push(tell('publish-failed', null, `could not be published${tried}${errorText(row)}`));
+  if (row.requeuedAt !== undefined)
+    lines.push(tell('requeued', row.requeuedAt, `requeued ${who(row.requeuedBy, row.requeuedReason)}`));
+  if (row.status === 'PENDING') lines.push(pendingLine(row));
+  if (row.publishedAt !== undefined) {
+    const by = clipped(row.publishedBy ?? 'relay');
+    const after = duration(row.publishedAt - committedAt);
+    lines.push(tell('published', row.publishedAt, `published by the ${by}, ${after} after its commit`));
+  }
+  if (row.discardedAt !== undefined)
+    lines.push(tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`));
+  return lines;
+}
+
+function pendingLine({ lastError, leaseUntil }: OutboxRow): Told {
+  const text =
+    lastError === undefined ? 'not published yet; the sweep may take it from here on' : 'tried again';
+  return tell('next-attempt', leaseUntil, text);
+}
+
+function messageStory(message: TracedMessage): Told[] {
+  const { consumer, row, effects, deadLetter, queue } = message;
+  if (isUnreadable(row)) return [tell('unreadable', null, `its row ${unreadableText(row.unreadable)}`)];
+  const lines: Told[] = [];
+  if (row === undefined && deadLetter === undefined && queue !== undefined) {
+    const held = `${queue.waiting} waiting and ${queue.inFlight} in flight`;
+    lines.push(tell('not-arrived', null, `has not claimed it; its queue has ${held}`));
+  }
+  if (row?.claimedAt !== undefined)
+    lines.push(tell('claimed', row.claimedAt, `attempt ${row.attempts} of ${consumer.maxAttempts} began`));
+  if (row !== undefined) lines.push(...effects.flatMap(effectStory), ...statusStory(message, row));
+  if (deadLetter !== undefined) {
+    const { source, sentAt, expiresAt } = deadLetter;
+    const text = `its dead letter is in ${source}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
+    lines.push(tell('dead-letter', null, text));
+  }
+  return lines;
+}
+
+function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): Told[] {
+  const error = errorText(row);
+  const attempt = (nth: number) => `attempt ${nth} of ${consumer.maxAttempts}`;
+  switch (row.status) {
+    case 'FAILED': {
+      const next = row.attempts + 1;
+      const text = next > consumer.maxAttempts ? 'rejected when it is redelivered' : attempt(next);
+      const failed = tell('failed', failedAt, `${attempt(row.attempts)} failed${error}`);
+      return row.retryAt === undefined ? [failed] : [failed, tell('next-attempt', row.retryAt, text)];
+    }
+    case 'REJECTED':
+      return [
+        tell('rejected', row.rejectedAt, `rejected, ${clipped(row.reason ?? 'for no known reason')}${error}`),
+      ];
+    case 'DISCARDED':
+      return [tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`)];
+    case 'PROCESSING': {
+      const wasLeft = row.outOfTime === true || row.unfinished !== undefined;
+      return wasLeft ? [tell('unfinished', null, unfinishedText(row))] : [];
+    }
+    case 'PROCESSED': {
+      if (row.resolvedBy !== undefined) {
+        const by = who(row.resolvedBy, row.resolvedReason);
+        return [tell('resolved', row.processedAt, `set PROCESSED without running, ${by}`)];
+      }
+      const isRetry = row.attempts > 1 && row.lastError !== undefined;
+      return [
+        tell(
+          'processed',
+          row.processedAt,
+          `processed${isRetry ? `; the attempt before failed${error}` : ''}`,
+        ),
+      ];
+    }
+  }
+}
+
+function effectStory(effect: EffectRow | UnreadableRow): Told[] {
+  const name = clipped(effect.SK.slice('EFFECT#'.length));
+  if (isUnreadable(effect))
+    return [tell('unreadable', null, `the row of effect ${name} ${unreadableText(effect.unreadable)}`)];
+  const started = tell('effect-started', effect.startedAt, `effect ${name} began`);
+  switch (effect.status) {
+    case 'COMPLETED': {
+      const text = `effect ${name} completed, its result is stored`;
+      return [started, tell('effect-completed', effect.completedAt, text)];
+    }
+    case 'RELEASED':
+      return [
+        started,
+        tell('effect-released', null, `effect ${name} failed; it is run again with the next attempt`),
+      ];
+    default:
+      return [started];
+  }
+}
+
+function errorText({ lastError }: { readonly lastError?: string | undefined }): string {
+  return lastError === undefined ? '' : `: ${clipped(lastError)}`;
+}
+
+function who(by: string | undefined, reason: string | undefined): string {
+  return `by ${clipped(by ?? 'an operator')}${reason === undefined ? '' : `: ${clipped(reason)}`}`;
+}

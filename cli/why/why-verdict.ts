@@ -1,0 +1,87 @@
+import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
+import { clipped, duration, many } from '../frame/output.ts';
+import { hours, shell } from '../frame/shell.ts';
+import { STUCK_MS } from '../status/status-report.ts';
+import { ofMessage } from './message-verdict.ts';
+import { bornAt, type Trace, type TracedEvent } from './trace-reader.ts';
+import {
+  inTime,
+  isActionRequired,
+  nameOf,
+  type StateText,
+  unreadableRow,
+  type WhyContext,
+  type WhyVerdict,
+  worstFirst,
+} from './verdict.ts';
+
+/** The verdict on a chain: what its reader has to know first. */
+export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
+  const all = events.flatMap((event) => {
+    const { eventId } = event;
+    const outbox = outboxText(event, context);
+    const messages = event.messages.flatMap((message) => ofMessage(event, message, context) ?? []);
+    return outbox === undefined ? messages : [{ eventId, ...outbox }, ...messages];
+  });
+  const [worst, ...others] = all.sort(worstFirst);
+  const [first] = events;
+  if (worst === undefined || worst.state === 'processed') return allProcessed(events, first?.eventId ?? '');
+  const also = isActionRequired(worst) ? others.filter(isActionRequired).length : 0;
+  if (also === 0) return worst;
+  const text = `${worst.text} ${also} more of this chain ${also === 1 ? 'needs' : 'need'} action: --story shows them.`;
+  return { ...worst, text };
+}
+
+function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdict {
+  const [first, ...caused] = events;
+  const name = first === undefined ? eventId : nameOf(first);
+  const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} after it`;
+  const them = caused.length === 0 ? 'it' : 'them';
+  const consumers = events.flatMap(({ messages }) => messages).length;
+  const text =
+    consumers === 0
+      ? `${chain}: published. No consumer has to see ${them}.`
+      : `${chain}: published, and processed by every consumer that has to see ${them}.`;
+  return { state: 'processed', eventId, text, next: null };
+}
+
+/** What the outbox row says; nothing where the event is published, or has expired. */
+function outboxText(event: TracedEvent, context: WhyContext): StateText | undefined {
+  const { now, commandLine } = context;
+  const { eventId, row } = event;
+  const name = nameOf(event);
+  if (isUnreadable(row)) return unreadableRow(`The outbox row of ${name}`, row.unreadable, row, context);
+  if (row?.status === 'DISCARDED') {
+    const text = `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`;
+    return { state: 'discarded', text, next: null };
+  }
+  const error = row?.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
+  if (row?.status === 'DEAD') {
+    const text = `${name} is DEAD: it could not be published in ${many(row.attempts, 'attempt')}${error}. It is not tried again.`;
+    return { state: 'dead', text, next: commandLine(shell`dlq redrive dead ${eventId}`) };
+  }
+  if (row?.status !== 'PENDING') return undefined;
+  const source = clipped(row.source);
+  if (context.sources !== undefined && !context.sources.includes(row.source)) {
+    const text =
+      `${name} waits: its source is "${source}", which no producer of this Mailroom declares, so the relay does not publish it. ` +
+      `Declared are: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy; it is then ` +
+      'published. If not, someone forged it: see docs/operating.md.';
+    return { state: 'undeclared', text, next: commandLine(shell`status`) };
+  }
+  const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
+  const again = `It is tried again ${inTime(row.leaseUntil, now)}`;
+  if (age > STUCK_MS) {
+    const failing = row.lastError === undefined ? '' : ` Its last attempt failed${error}. ${again}.`;
+    const text = `${name} has been waiting to be published for ${duration(age)}.${failing || ' The sweep should have done it by now.'}`;
+    return { state: 'stuck', text, next: commandLine(shell`sweep --since ${hours(now - bornAt(event))}`) };
+  }
+  if (row.lastError === undefined) {
+    const text = `${name} was committed ${duration(age)} ago and is being published.`;
+    return { state: 'publishing', text, next: null };
+  }
+  const text =
+    `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. ${again}, then less and less often; when its own ` +
+    'attempts are exhausted it is DEAD. A fault of the bus costs it none.';
+  return { state: 'retrying', text, next: commandLine(shell`status`) };
+}

@@ -1,0 +1,48 @@
+import { EXIT } from '../../cli/frame/exit-code.ts';
+import type { Io } from '../../cli/frame/io.ts';
+
+/** What a run of the command wrote to its two streams. */
+export interface Written {
+  out: string;
+  err: string;
+}
+
+/**
+ * A terminal for a run of the `mailroom` command, or a pipe, that captures what is written.
+ *
+ * @example
+ * ```ts
+ * const { io, written } = capturedIo();
+ * await runMailroom(['--help'], io);
+ * expect(written.out).toContain('Usage');
+ * ```
+ */
+export function capturedIo({
+  isTerminal = false,
+  env = {},
+  signal = new AbortController().signal,
+  onOut = () => {},
+}: {
+  readonly isTerminal?: boolean;
+  readonly env?: Io['env'];
+  readonly signal?: AbortSignal;
+  /** Called with everything that was written to stdout so far. */
+  readonly onOut?: (out: string) => void;
+} = {}): { readonly io: Io; readonly written: Written } {
+  const written = { out: '', err: '' };
+  const io: Io = {
+    env,
+    outIsTerminal: isTerminal,
+    errIsTerminal: isTerminal,
+    out: (text) => {
+      written.out += text;
+      onOut(written.out);
+    },
+    err: (text) => {
+      written.err += text;
+    },
+    signal,
+    exitCode: EXIT.ok,
+  };
+  return { io, written };
+}
