@@ -36,6 +36,7 @@ export type MailroomErrorCode =
   | 'TRANSACTION_TOO_LARGE'
   // A message that is not processed now.
   | 'ALREADY_PROCESSED'
+  | 'EFFECT_IN_PROGRESS'
   | 'EFFECT_MISSING'
   | 'FENCE_LOST'
   | 'FUNCTION_DIED'
@@ -53,6 +54,7 @@ export type MailroomErrorCode =
   | 'AUDIT_DOES_NOT_ADD_UP'
   | 'BAD_DIRECTORY'
   | 'MESSAGE_LEASED'
+  | 'NOTHING_DEPLOYED'
   | 'NO_CREATION_TIME'
   | 'NO_DIRECTORY'
   | 'NO_SUCH_CONSUMER'
@@ -65,6 +67,7 @@ export type MailroomErrorCode =
   | 'PUT_BACK'
   | 'STALE_ENTRY'
   | 'UNREADABLE_ROW'
+  | 'WHICH_ENGINE'
   | 'WHICH_MAILROOM';
 
 /** Marks the errors of every copy of this module: a bundle may hold two. */

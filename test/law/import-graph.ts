@@ -59,12 +59,10 @@ export function loadedBy(entry: string, imports: readonly Import[]): ReadonlySet
   return loaded;
 }
 
-/** The circles in which files load each other, each from its first file back to it. Types are not loaded. */
+/** The circles in which files import each other, types too, each from its first file back to it. */
 export function circles(imports: readonly Import[]): string[] {
   const next = new Map<string, string[]>();
-  for (const { from, to, typeOnly } of imports) {
-    if (!typeOnly) next.set(from, [...(next.get(from) ?? []), to]);
-  }
+  for (const { from, to } of imports) next.set(from, [...(next.get(from) ?? []), to]);
   const found: string[] = [];
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
