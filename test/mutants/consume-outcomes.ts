@@ -8,12 +8,12 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
     [
       {
         rule: 'a message that is held still waits until its function is stopped',
-        from: 'delivery.receives > 1 ? refusal.endsBy : refusal.until',
+        from: 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until',
         to: 'refusal.until',
       },
       {
         rule: 'a message that is held waits first for its lease',
-        from: 'delivery.receives > 1 ? refusal.endsBy : refusal.until',
+        from: 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until',
         to: 'refusal.endsBy',
       },
       {
@@ -28,7 +28,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
       },
       {
         rule: 'poison is rejected also without a claim',
-        from: 'if (isPoison(error)) return rejectAsPoison(ctx, delivery, error);',
+        from: 'if (isPoison(error)) return rejectAsPoison(received, error);',
         to: '',
       },
       {
@@ -45,7 +45,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message that is too old is rejected',
-        from: 'return rejectAsPoison(ctx, delivery, poison(TOO_OLD, refusal.why));',
+        from: 'return rejectAsPoison(received, poison(TOO_OLD, refusal.why));',
         to: 'return again(0, poison(TOO_OLD, refusal.why));',
       },
       {
@@ -77,7 +77,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
       },
       {
         rule: 'an outage in a run without a claim is one',
-        from: 'if (isOutageOf(actions, ctx.config.tableName, error)) return reportOutage(ctx, delivery, error);',
+        from: 'if (isOutageOf(actions, config.tableName, error)) return reportOutage(received, error);',
         to: '',
       },
       {

@@ -23,33 +23,33 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message whose attempts are exhausted is rejected',
-        from: 'if (claim.attempt >= ctx.config.maxAttempts) return reject',
+        from: 'if (claim.attempt >= config.maxAttempts) return reject',
         to: 'if (false) return reject',
       },
       {
         rule: 'a message has all of its attempts',
-        from: 'if (claim.attempt >= ctx.config.maxAttempts) return reject',
-        to: 'if (claim.attempt >= ctx.config.maxAttempts - 1) return reject',
+        from: 'if (claim.attempt >= config.maxAttempts) return reject',
+        to: 'if (claim.attempt >= config.maxAttempts - 1) return reject',
       },
       {
         rule: 'a message that was cut off on its last attempt is rejected only if it ran alone',
-        from: 'if (claim.unfinished >= ALONE_FROM && claim.attempt >= ctx.config.maxAttempts)',
-        to: 'if (claim.attempt >= ctx.config.maxAttempts)',
+        from: 'if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)',
+        to: 'if (claim.attempt >= config.maxAttempts)',
       },
       {
         rule: 'a message that was cut off alone on its last attempt is rejected',
-        from: 'if (claim.unfinished >= ALONE_FROM && claim.attempt >= ctx.config.maxAttempts)',
+        from: 'if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)',
         to: 'if (false)',
       },
       {
         rule: 'attempts that are not counted spread over the retry schedule',
-        from: 'retryAfterMs(ctx, attempt + Math.min(unfinished, ALONE_FROM))',
-        to: 'retryAfterMs(ctx, attempt)',
+        from: 'retryAfterMs(claimed, attempt + Math.min(unfinished, ALONE_FROM))',
+        to: 'retryAfterMs(claimed, attempt)',
       },
       {
         rule: 'a handler that asks for a delay is given it under a claim, too',
-        from: 'retryAfterMs(ctx, claim.attempt, error)',
-        to: 'retryAfterMs(ctx, claim.attempt)',
+        from: 'retryAfterMs(claimed, claim.attempt, error)',
+        to: 'retryAfterMs(claimed, claim.attempt)',
       },
       {
         rule: 'what a handler that asks for a delay names as the cause is the last error',
@@ -58,8 +58,8 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'an outage takes its claim back',
-        from: 'releaseMessage(ctx.inbox, claim, retryAt, error)',
-        to: 'failMessage(ctx.inbox, claim, error, retryAt)',
+        from: 'releaseMessage(inbox, claim, retryAt, error)',
+        to: 'failMessage(inbox, claim, error, retryAt)',
       },
       {
         rule: 'the end of a claim is written again while the table cannot be reached',
@@ -98,13 +98,13 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message of which the table took the time waits as in an outage',
-        from: 'Math.max(stoppedMs, reportOutage(ctx, delivery, error).afterMs)',
+        from: 'Math.max(stoppedMs, reportOutage(claimed, error).afterMs)',
         to: 'stoppedMs',
       },
       {
         rule: 'a message of which the table took the time waits until its function is stopped',
-        from: 'Math.max(stoppedMs, reportOutage(ctx, delivery, error).afterMs)',
-        to: 'reportOutage(ctx, delivery, error).afterMs',
+        from: 'Math.max(stoppedMs, reportOutage(claimed, error).afterMs)',
+        to: 'reportOutage(claimed, error).afterMs',
         equivalent:
           'An outage is waited out for 48 seconds at least, and the function is stopped within a second of that moment.',
       },
@@ -115,12 +115,12 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'a handler that says already processed is done',
-        from: 'if (isAlreadyProcessed(error)) return complete(claimed, effects, undefined, false);',
+        from: 'if (isAlreadyProcessed(error)) return complete(claimed, undefined, false);',
         to: '',
       },
       {
         rule: 'a message whose effect may still be running waits for it',
-        from: 'const afterMs = untilMs(ctx, until);',
+        from: 'const afterMs = untilMs(claimed, until);',
         to: 'const afterMs = 0;',
       },
     ],

@@ -41,12 +41,12 @@ export const consumeTurnMutants: readonly Mutant[] = [
       },
       {
         rule: 'whoever must leave leaves before a message that may kill the process starts',
-        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome)));',
-        to: 'void Promise.resolve().then(() => Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome))));',
+        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome)));',
+        to: 'void Promise.resolve().then(() => Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome))));',
       },
       {
         rule: 'what makes room is shown again',
-        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome)));',
+        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome)));',
         to: '',
       },
       {
@@ -61,14 +61,14 @@ export const consumeTurnMutants: readonly Mutant[] = [
       },
       {
         rule: 'a call of our own that fails is an outage',
-        from: 'return reportOutage(ctx, delivery, error);',
-        to: 'return await failUnclaimed(ctx, delivery, error);',
+        from: 'return reportOutage(received, error);',
+        to: 'return await failUnclaimed(received, error);',
         killers: unit('consumer-outages', 'consumer-crowd'),
       },
       {
         rule: 'a run without a claim is not counted as an attempt',
-        from: 'delivery, alone, 1)',
-        to: 'delivery, alone, 0)',
+        from: 'envelope, alone, 1)',
+        to: 'envelope, alone, 0)',
       },
     ],
   ),
@@ -90,7 +90,7 @@ export const consumeTurnMutants: readonly Mutant[] = [
     },
     {
       rule: 'a message of which nobody knows whether it must run alone waits as in an outage',
-      from: 'later.push({ delivery, outcome: reportOutage(ctx, delivery, error) });',
+      from: 'later.push({ delivery, outcome: reportOutage({ ...ctx, delivery }, error) });',
       to: 'others.push(delivery); void error;',
     },
     {

@@ -35,14 +35,14 @@ export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Deliv
         const list = known && (await isSuspect(ctx.inbox, delivery.message)) ? suspects : others;
         list.push(delivery);
       } catch (error) {
-        later.push({ delivery, outcome: reportOutage(ctx, delivery, error) });
+        later.push({ delivery, outcome: reportOutage({ ...ctx, delivery }, error) });
       }
     }),
   );
   // The one that has waited longest: with another choice, the wait of each would have no bound.
   const [suspect, ...otherSuspects] = suspects.sort((a, b) => b.receives - a.receives);
   if (suspect === undefined) return { now: others, later };
-  const wait = (delivery: Delivery): Later => ({ delivery, outcome: waitToRunAlone(ctx, delivery) });
+  const wait = (delivery: Delivery): Later => ({ delivery, outcome: waitToRunAlone({ ...ctx, delivery }) });
   if (others.length > 0 && suspect.receives % 2 === 0)
     return { now: others, later: [...later, ...suspects.map(wait)] };
   const makeRoom = others.map((delivery): Later => ({ delivery, outcome: putBack() }));

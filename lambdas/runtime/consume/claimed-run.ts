@@ -8,8 +8,7 @@ import { ALONE_FROM } from '../store/inbox-conditions.ts';
 import { cutOffMessage, failMessage, releaseMessage } from '../store/inbox-lease.ts';
 import { rejectMessage } from '../store/inbox-rejection.ts';
 import { backoffMs } from '../store/retry.ts';
-import type { ConsumerContext } from './consumer-context.ts';
-import type { Delivery } from './delivery.ts';
+import type { Received } from './consumer-context.ts';
 import { putFailedHint, removeFailedHint } from './failed-hints.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type LeasedRun, outOfTime, RESPONSE_MARGIN_MS, runLeased } from './leased-run.ts';
@@ -38,10 +37,9 @@ const ATTEMPTS_UNNOTICED = 3;
 const SETTLE_MAX_MS = 20_000;
 
 /** A message that is ours. */
-interface ClaimedMessage {
-  readonly ctx: ConsumerContext;
-  readonly delivery: Delivery;
+interface ClaimedMessage extends Received {
   readonly claim: Claim;
+  readonly effects: Effects;
 }
 
 /**
@@ -52,20 +50,19 @@ interface ClaimedMessage {
  * @throws what the table throws: the message's row says what was written so far
  */
 export async function claimAndRun(
-  ctx: ConsumerContext,
+  received: Received,
   handler: LeasedHandler,
   envelope: Envelope,
-  delivery: Delivery,
   alone: boolean,
   unclaimedRuns = 0,
 ): Promise<MessageOutcome> {
-  const { config, telemetry } = ctx;
+  const { config, telemetry, inbox, delivery } = received;
   const { message, endsBy, receives } = delivery;
   const firstReceive = receives <= 1 + unclaimedRuns;
-  const result = await claimMessage(ctx.inbox, message, { alone, endsBy, firstReceive });
-  if (result.status !== 'claimed') return refused(ctx, delivery, result);
+  const result = await claimMessage(inbox, message, { alone, endsBy, firstReceive });
+  if (result.status !== 'claimed') return refused(received, result);
   const { claim } = result;
-  const claimed = { ctx, delivery, claim };
+  const claimed = { ...received, claim, effects: effectsOf(received, claim) };
   if (claim.takenOver) telemetry.count('LeasesExpired');
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   if (claim.attempt > config.maxAttempts) {
@@ -74,8 +71,7 @@ export async function claimAndRun(
   }
   const event = await readClaimed(handler, envelope);
   if ('problem' in event) return reject(claimed, event.problem);
-  const effects = effectsOf(ctx, claim);
-  return settle(claimed, effects, await runLeased(effects, handler, event, delivery));
+  return settle(claimed, await runLeased(claimed.effects, handler, event, delivery));
 }
 
 /** Today's version of the event, read under the claim: a schema that kills its process leaves a claim without a result. */
@@ -90,12 +86,12 @@ async function readClaimed(
   }
 }
 
-function settle(claimed: ClaimedMessage, effects: Effects, run: LeasedRun): Promise<MessageOutcome> {
+function settle(claimed: ClaimedMessage, run: LeasedRun): Promise<MessageOutcome> {
   switch (run.kind) {
     case 'committed':
-      return processed(claimed, effects);
+      return processed(claimed);
     case 'returned':
-      return complete(claimed, effects, run.result);
+      return complete(claimed, run.result);
     case 'blocked':
       return release(claimed, run.error.until, run.error);
     case 'outage':
@@ -105,36 +101,36 @@ function settle(claimed: ClaimedMessage, effects: Effects, run: LeasedRun): Prom
     case 'out-of-time':
       return leftRunning(claimed, run.robbed);
     case 'threw':
-      return threw(claimed, effects, run.error);
+      return threw(claimed, run.error);
   }
 }
 
-async function threw(claimed: ClaimedMessage, effects: Effects, error: unknown): Promise<MessageOutcome> {
-  const { ctx, claim } = claimed;
-  if (isAlreadyProcessed(error)) return complete(claimed, effects, undefined, false);
+async function threw(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
+  const { config, inbox, claim } = claimed;
+  if (isAlreadyProcessed(error)) return complete(claimed, undefined, false);
   if (isPoison(error)) return reject(claimed, error);
   const cause = isRetryLater(error) ? (error.cause ?? error) : error;
-  if (claim.attempt >= ctx.config.maxAttempts) return reject(claimed, attemptsSpent(claim.attempt, cause));
-  const afterMs = retryAfterMs(ctx, claim.attempt, error);
-  const write = (retryAt: number) => failMessage(ctx.inbox, claim, cause, retryAt);
-  return setFailed(claimed, afterMs, write, () => reportFailed(ctx, claimed.delivery, afterMs, cause));
+  if (claim.attempt >= config.maxAttempts) return reject(claimed, attemptsSpent(claim.attempt, cause));
+  const afterMs = retryAfterMs(claimed, claim.attempt, error);
+  const write = (retryAt: number) => failMessage(inbox, claim, cause, retryAt);
+  return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, cause));
 }
 
 /** It ended because the time was up: tried again like any failure, but counted only if it ran alone. */
 async function cutOff(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
-  const { ctx, claim } = claimed;
-  if (claim.unfinished >= ALONE_FROM && claim.attempt >= ctx.config.maxAttempts)
+  const { config, inbox, claim } = claimed;
+  if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)
     return reject(claimed, attemptsSpent(claim.attempt, error));
   const afterMs = unfinishedAfterMs(claimed);
-  const write = (retryAt: number) => cutOffMessage(ctx.inbox, claim, error, retryAt);
-  return setFailed(claimed, afterMs, write, () => reportFailed(ctx, claimed.delivery, afterMs, error));
+  const write = (retryAt: number) => cutOffMessage(inbox, claim, error, retryAt);
+  return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, error));
 }
 
 /** The table could not be reached while the handler ran. Where that cannot be written either, the next claim takes over. */
 async function interrupted(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
-  const { ctx, claim } = claimed;
-  const outcome = reportOutage(ctx, claimed.delivery, error);
-  const write = (retryAt: number) => releaseMessage(ctx.inbox, claim, retryAt, error);
+  const { inbox, claim } = claimed;
+  const outcome = reportOutage(claimed, error);
+  const write = (retryAt: number) => releaseMessage(inbox, claim, retryAt, error);
   return setFailed(claimed, outcome.afterMs, write, () => outcome);
 }
 
@@ -145,77 +141,69 @@ async function setFailed(
   write: (retryAt: number) => Promise<InboxRefusal | undefined>,
   outcome: () => MessageOutcome,
 ): Promise<MessageOutcome> {
-  const { ctx, claim } = claimed;
-  const retryAt = ctx.clock.now() + afterMs;
+  const { clock, claim } = claimed;
+  const retryAt = clock.now() + afterMs;
   const lost = await writeEnd(claimed, () => write(retryAt));
   if (lost !== undefined) return lost;
-  await putFailedHint(ctx, claim.message.eventId, retryAt, claim.endsBy);
+  await putFailedHint(claimed, claim.message.eventId, retryAt, claim.endsBy);
   return outcome();
 }
 
 /** An effect may still be running elsewhere: the message waits until that must be over. */
 async function release(claimed: ClaimedMessage, until: number, error: unknown): Promise<MessageOutcome> {
-  const { ctx, claim } = claimed;
-  const afterMs = untilMs(ctx, until);
-  const lost = await writeEnd(claimed, () => releaseMessage(ctx.inbox, claim, ctx.clock.now() + afterMs));
+  const { inbox, clock, claim } = claimed;
+  const afterMs = untilMs(claimed, until);
+  const lost = await writeEnd(claimed, () => releaseMessage(inbox, claim, clock.now() + afterMs));
   if (lost !== undefined) return lost;
-  ctx.telemetry.count('MessagesLeased');
+  claimed.telemetry.count('MessagesLeased');
   return again(afterMs, error);
 }
 
 /** The handler still runs: its lease stays, and nobody tries before the function is stopped for certain. */
 async function leftRunning(claimed: ClaimedMessage, robbed: boolean): Promise<MessageOutcome> {
-  const { ctx, delivery, claim } = claimed;
+  const { claim } = claimed;
   const error = outOfTime();
-  const stoppedMs = untilMs(ctx, claim.endsBy + CLOCK_SKEW_MS);
-  if (robbed) return again(Math.max(stoppedMs, reportOutage(ctx, delivery, error).afterMs), error);
-  logFailure(ctx, 'A handler ran out of time', delivery, error);
+  const stoppedMs = untilMs(claimed, claim.endsBy + CLOCK_SKEW_MS);
+  if (robbed) return again(Math.max(stoppedMs, reportOutage(claimed, error).afterMs), error);
+  logFailure(claimed, 'A handler ran out of time', error);
   return again(Math.max(stoppedMs, unfinishedAfterMs(claimed)), error);
 }
 
 /** Attempts that are not counted spread over the same schedule, or a hanging provider would spend them in minutes. */
-function unfinishedAfterMs({ ctx, claim: { attempt, unfinished } }: ClaimedMessage): number {
-  return retryAfterMs(ctx, attempt + Math.min(unfinished, ALONE_FROM));
+function unfinishedAfterMs(claimed: ClaimedMessage): number {
+  const { attempt, unfinished } = claimed.claim;
+  return retryAfterMs(claimed, attempt + Math.min(unfinished, ALONE_FROM));
 }
 
-async function complete(
-  claimed: ClaimedMessage,
-  effects: Effects,
-  result: unknown,
-  wholeRun = true,
-): Promise<MessageOutcome> {
-  const { ctx, claim } = claimed;
-  const lost = await writeEnd(claimed, () => completeMessage(ctx.inbox, claim, result));
-  return lost ?? processed(claimed, effects, wholeRun);
+async function complete(claimed: ClaimedMessage, result: unknown, wholeRun = true): Promise<MessageOutcome> {
+  const { inbox, claim } = claimed;
+  const lost = await writeEnd(claimed, () => completeMessage(inbox, claim, result));
+  return lost ?? processed(claimed, wholeRun);
 }
 
 /** The work is done. Its effects' rows may expire from now on; where that cannot be written, they stay. */
-async function processed(
-  claimed: ClaimedMessage,
-  effects: Effects,
-  wholeRun = true,
-): Promise<MessageOutcome> {
-  const { ctx, delivery } = claimed;
-  await expireEffects(effects, wholeRun).catch((error: unknown) =>
-    logFailure(ctx, 'The effects of a processed message keep their rows', delivery, error),
+async function processed(claimed: ClaimedMessage, wholeRun = true): Promise<MessageOutcome> {
+  await expireEffects(claimed.effects, wholeRun).catch((error: unknown) =>
+    logFailure(claimed, 'The effects of a processed message keep their rows', error),
   );
-  const outcome = reportProcessed(ctx, delivery);
+  const outcome = reportProcessed(claimed);
   await removeHint(claimed);
   return outcome;
 }
 
 async function reject(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
-  const { ctx, delivery, claim } = claimed;
-  const lost = await writeEnd(claimed, () => rejectMessage(ctx.inbox, claim, error));
+  const { inbox, claim } = claimed;
+  const lost = await writeEnd(claimed, () => rejectMessage(inbox, claim, error));
   if (lost !== undefined) return lost;
   await removeHint(claimed);
-  return reportRejected(ctx, delivery, error);
+  return reportRejected(claimed, error);
 }
 
 /** Takes back the hint that it failed, where there may be one. */
-async function removeHint({ ctx, claim }: ClaimedMessage): Promise<void> {
+async function removeHint(claimed: ClaimedMessage): Promise<void> {
+  const { claim } = claimed;
   const failedBefore = claim.attempt > 1 || claim.lastError !== undefined;
-  if (failedBefore) await removeFailedHint(ctx, claim.message.eventId, claim.endsBy);
+  if (failedBefore) await removeFailedHint(claimed, claim.message.eventId, claim.endsBy);
 }
 
 /**
@@ -228,12 +216,14 @@ async function writeEnd(
   write: () => Promise<InboxRefusal | undefined>,
 ): Promise<MessageOutcome | undefined> {
   const refusal = await whileReachable(claimed, write);
-  return refusal && fenceRefused(claimed.ctx, claimed.delivery, refusal);
+  return refusal && fenceRefused(claimed, refusal);
 }
 
 /** Writes again and again while the table cannot be reached and there is time. What is never written looks like a function that died. */
-async function whileReachable<T>({ ctx, claim }: ClaimedMessage, write: () => Promise<T>): Promise<T> {
-  const { clock, random } = ctx;
+async function whileReachable<T>(
+  { clock, random, claim }: ClaimedMessage,
+  write: () => Promise<T>,
+): Promise<T> {
   const lastTryAt = Math.min(clock.now() + SETTLE_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS);
   for (let attempt = 1; ; attempt += 1) {
     try {

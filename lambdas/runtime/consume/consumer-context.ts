@@ -5,9 +5,10 @@ import type { InboxContext } from '../store/inbox.ts';
 import type { Table } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
 import type { Outbox } from '../write/outbox.ts';
+import type { Delivery } from './delivery.ts';
 import type { Queue } from './queue.ts';
 
-/** What the work of one consumer needs: every function of a message's way through it takes this. */
+/** What the work of one consumer needs. */
 export interface ConsumerContext {
   readonly config: ConsumerConfig;
   readonly table: Table;
@@ -17,4 +18,9 @@ export interface ConsumerContext {
   readonly telemetry: Telemetry;
   readonly inbox: InboxContext;
   readonly outbox: Outbox;
+}
+
+/** One message on its way through its consumer: what happens to it is a function over this. */
+export interface Received extends ConsumerContext {
+  readonly delivery: Delivery;
 }

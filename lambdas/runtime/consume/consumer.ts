@@ -12,8 +12,8 @@ import { createOutbox } from '../write/outbox.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
 import { claimAndRun } from './claimed-run.ts';
-import type { ConsumerContext } from './consumer-context.ts';
-import { type Delivery, hasMessageId, readDelivery } from './delivery.ts';
+import type { Received } from './consumer-context.ts';
+import { hasMessageId, readDelivery } from './delivery.ts';
 import type { Handler } from './handler.ts';
 import { type Handlers, handlerOf, refText } from './message.ts';
 import {
@@ -99,8 +99,10 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }));
     const { now, later } = await batchTurn(ctx, deliveries);
     // What runs may kill the process: the others leave first, for another invocation.
-    await Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome)));
-    const ends = await Promise.all(now.map((delivery) => work(ctx, handlers, delivery, now.length === 1)));
+    await Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome)));
+    const ends = await Promise.all(
+      now.map((delivery) => work({ ...ctx, delivery }, handlers, now.length === 1)),
+    );
     telemetry.flush();
     // A message that comes twice in a batch is named once.
     const failed = new Set([
@@ -111,45 +113,35 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   };
 }
 
-async function work(
-  ctx: ConsumerContext,
-  handlers: Handlers,
-  delivery: Delivery,
-  alone: boolean,
-): Promise<MessageOutcome> {
-  const outcome = await receive(ctx, handlers, delivery, alone);
-  if (outcome.kind === 'again') await hide(ctx, delivery, outcome);
+async function work(received: Received, handlers: Handlers, alone: boolean): Promise<MessageOutcome> {
+  const outcome = await receive(received, handlers, alone);
+  if (outcome.kind === 'again') await hide(received, outcome);
   return outcome;
 }
 
 /** Everything that happens to one message. It never throws: what fails, fails alone. */
-async function receive(
-  ctx: ConsumerContext,
-  handlers: Handlers,
-  delivery: Delivery,
-  alone: boolean,
-): Promise<MessageOutcome> {
-  const { clock, inbox } = ctx;
-  const { message, receives, endsBy } = delivery;
-  if (endsBy - clock.now() < START_MIN_MS) return tooLate(ctx, delivery);
+async function receive(received: Received, handlers: Handlers, alone: boolean): Promise<MessageOutcome> {
+  const { clock, inbox } = received;
+  const { message, receives, endsBy } = received.delivery;
+  if (endsBy - clock.now() < START_MIN_MS) return tooLate(received);
   try {
     await openInbox(inbox);
-    const read = readHandler(ctx, handlers, delivery);
-    if ('problem' in read) return await failUnclaimed(ctx, delivery, read.problem);
+    const read = readHandler(received, handlers);
+    if ('problem' in read) return await failUnclaimed(received, read.problem);
     const { handler, envelope } = read;
-    if (handler.kind === 'leased') return await claimAndRun(ctx, handler, envelope, delivery, alone);
+    if (handler.kind === 'leased') return await claimAndRun(received, handler, envelope, alone);
     // A message that comes again may be one that kills its process: then its attempts must be counted.
     const claimFirst = receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined;
-    const outcome = claimFirst ? undefined : await runUnclaimed(ctx, handler, envelope, delivery);
+    const outcome = claimFirst ? undefined : await runUnclaimed(received, handler, envelope);
     if (outcome !== undefined) return outcome;
     // Its first run was, or would have been, without a claim: it is not counted.
-    return await claimAndRun(ctx, asLeased(ctx, handler), envelope, delivery, alone, 1);
+    return await claimAndRun(received, asLeased(received, handler), envelope, alone, 1);
   } catch (error) {
-    return reportOutage(ctx, delivery, error); // handlers are caught where they are run: this was a call of our own
+    return reportOutage(received, error); // handlers are caught where they are run: this was a call of our own
   }
 }
 
-function readHandler({ config }: ConsumerContext, handlers: Handlers, { content }: Delivery) {
+function readHandler({ config, delivery: { content } }: Received, handlers: Handlers) {
   if ('problem' in content) return content;
   try {
     return { envelope: content.envelope, handler: handlerOf(handlers, config.consumer, content) };
@@ -159,11 +151,8 @@ function readHandler({ config }: ConsumerContext, handlers: Handlers, { content 
 }
 
 /** Says when SQS shows the message again; where that fails, the queue's visibility timeout says it. */
-async function hide(
-  { queue, telemetry }: ConsumerContext,
-  { message, receiptHandle }: Delivery,
-  { afterMs }: ShownAgain,
-): Promise<void> {
+async function hide({ queue, telemetry, delivery }: Received, { afterMs }: ShownAgain): Promise<void> {
+  const { message, receiptHandle } = delivery;
   const seconds = Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)));
   try {
     await queue.changeVisibility(receiptHandle, seconds);

@@ -11,8 +11,7 @@ import type { InboxRefusal } from '../store/inbox.ts';
 import { TOO_OLD } from '../store/inbox-conditions.ts';
 import { rejectUnclaimed } from '../store/inbox-rejection.ts';
 import { fraction } from '../store/retry.ts';
-import type { ConsumerContext } from './consumer-context.ts';
-import type { Delivery } from './delivery.ts';
+import type { ConsumerContext, Received } from './consumer-context.ts';
 import { removeFailedHint } from './failed-hints.ts';
 import { poison } from './message.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
@@ -33,49 +32,36 @@ export function again(afterMs: number, error: unknown): ShownAgain {
 }
 
 /** Its row says PROCESSED by us. */
-export function reportProcessed(
-  { telemetry, clock }: ConsumerContext,
-  { message }: Delivery,
-): MessageOutcome {
+export function reportProcessed({ telemetry, clock, delivery }: Received): MessageOutcome {
+  const { eventId } = delivery.message;
   telemetry.count('MessagesProcessed');
-  if (isEventId(message.eventId))
-    telemetry.duration('ProcessLatency', clock.now() - eventIdTime(message.eventId));
+  if (isEventId(eventId)) telemetry.duration('ProcessLatency', clock.now() - eventIdTime(eventId));
   return { kind: 'done' };
 }
 
 /** Its row says REJECTED. It goes by SQS's own route: failed and shown at once, until its receives are spent. */
-export function reportRejected(ctx: ConsumerContext, delivery: Delivery, error: unknown): ShownAgain {
-  ctx.telemetry.count('MessagesRejected');
-  logFailure(ctx, 'A message was rejected; it goes to the dead-letter queue', delivery, error);
+export function reportRejected(received: Received, error: unknown): ShownAgain {
+  received.telemetry.count('MessagesRejected');
+  logFailure(received, 'A message was rejected; it goes to the dead-letter queue', error);
   return again(0, error); // the row stops the handler from running again
 }
 
 /** It failed, and is shown again after `afterMs`. */
-export function reportFailed(
-  ctx: ConsumerContext,
-  delivery: Delivery,
-  afterMs: number,
-  error: unknown,
-): ShownAgain {
-  ctx.telemetry.count('MessagesFailed');
-  logFailure(ctx, 'A message failed; it comes again', delivery, error);
+export function reportFailed(received: Received, afterMs: number, error: unknown): ShownAgain {
+  received.telemetry.count('MessagesFailed');
+  logFailure(received, 'A message failed; it comes again', error);
   return again(afterMs, error);
 }
 
 /** Mailroom could not reach its table: no attempt counts, and it is shown again once the outage may be over. */
-export function reportOutage(ctx: ConsumerContext, delivery: Delivery, error: unknown): ShownAgain {
-  ctx.telemetry.count('TableFailures');
-  logFailure(
-    ctx,
-    'Mailroom could not reach its table; no attempt of the message is counted',
-    delivery,
-    error,
-  );
-  return again(wholeSeconds(outageDelayMs(delivery.receives, fraction(ctx.random))), error);
+export function reportOutage(received: Received, error: unknown): ShownAgain {
+  received.telemetry.count('TableFailures');
+  logFailure(received, 'Mailroom could not reach its table; no attempt of the message is counted', error);
+  return again(wholeSeconds(outageDelayMs(received.delivery.receives, fraction(received.random))), error);
 }
 
 /** The function has too little time left to begin with it. */
-export function tooLate({ random }: ConsumerContext, { receives }: Delivery): ShownAgain {
+export function tooLate({ random, delivery: { receives } }: Received): ShownAgain {
   return again(
     wholeSeconds(outageDelayMs(receives, fraction(random))),
     new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
@@ -83,7 +69,7 @@ export function tooLate({ random }: ConsumerContext, { receives }: Delivery): Sh
 }
 
 /** It must run alone and cannot now: shown again at a time that others of its kind do not share. */
-export function waitToRunAlone({ random }: ConsumerContext, { receives }: Delivery): ShownAgain {
+export function waitToRunAlone({ random, delivery: { receives } }: Received): ShownAgain {
   return again(wholeSeconds(suspectDelayMs(receives, fraction(random))), madeRoom());
 }
 
@@ -93,76 +79,60 @@ export function putBack(): ShownAgain {
 }
 
 /** Fails a message outside any claim. @throws what the table throws when it cannot be rejected */
-export async function failUnclaimed(
-  ctx: ConsumerContext,
-  delivery: Delivery,
-  error: unknown,
-): Promise<MessageOutcome> {
-  if (isPoison(error)) return rejectAsPoison(ctx, delivery, error);
-  return reportFailed(ctx, delivery, retryAfterMs(ctx, delivery.receives, error), error);
+export async function failUnclaimed(received: Received, error: unknown): Promise<MessageOutcome> {
+  if (isPoison(error)) return rejectAsPoison(received, error);
+  return reportFailed(received, retryAfterMs(received, received.delivery.receives, error), error);
 }
 
-async function rejectAsPoison(
-  ctx: ConsumerContext,
-  delivery: Delivery,
-  error: unknown,
-): Promise<MessageOutcome> {
-  const refusal = await rejectUnclaimed(ctx.inbox, delivery.message, error);
-  if (refusal.status !== 'rejected') return refused(ctx, delivery, refusal);
+async function rejectAsPoison(received: Received, error: unknown): Promise<MessageOutcome> {
+  const { message, receives, endsBy } = received.delivery;
+  const refusal = await rejectUnclaimed(received.inbox, message, error);
+  if (refusal.status !== 'rejected') return refused(received, refusal);
   // Nobody claimed it, so nobody knows whether it had failed; at its first receive it cannot have.
-  if (delivery.receives > 1) await removeFailedHint(ctx, delivery.message.eventId, delivery.endsBy);
-  return reportRejected(ctx, delivery, error);
+  if (receives > 1) await removeFailedHint(received, message.eventId, endsBy);
+  return reportRejected(received, error);
 }
 
 /** It is not ours to work on. */
-export async function refused(
-  ctx: ConsumerContext,
-  delivery: Delivery,
-  refusal: InboxRefusal,
-): Promise<MessageOutcome> {
+export async function refused(received: Received, refusal: InboxRefusal): Promise<MessageOutcome> {
   switch (refusal.status) {
     case 'processed':
-      ctx.telemetry.count('MessagesDuplicate');
+      received.telemetry.count('MessagesDuplicate');
       return { kind: 'done' };
     case 'rejected':
       return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
     case 'suspect':
-      return waitToRunAlone(ctx, delivery);
+      return waitToRunAlone(received);
     case 'unreadable':
       return reportOutage(
-        ctx,
-        delivery,
+        received,
         new MailroomError(
           'UNREADABLE_ROW',
           'The inbox row has a status that this version of Mailroom does not know; it is left alone',
         ),
       );
     case 'leased': {
-      ctx.telemetry.count('MessagesLeased');
+      received.telemetry.count('MessagesLeased');
       // Once for the rest of the lease; when it is held still, its worker is alive: until the worker is stopped.
-      const until = delivery.receives > 1 ? refusal.endsBy : refusal.until;
-      return again(untilMs(ctx, until), new MailroomError('LEASED', 'Another worker holds the message'));
+      const until = received.delivery.receives > 1 ? refusal.endsBy : refusal.until;
+      return again(untilMs(received, until), new MailroomError('LEASED', 'Another worker holds the message'));
     }
     case 'too-old':
-      return rejectAsPoison(ctx, delivery, poison(TOO_OLD, refusal.why));
+      return rejectAsPoison(received, poison(TOO_OLD, refusal.why));
   }
 }
 
 /** It is not ours any more, and what we wanted to write was refused. */
-export function fenceRefused(
-  ctx: ConsumerContext,
-  delivery: Delivery,
-  refusal: InboxRefusal,
-): Promise<MessageOutcome> {
-  ctx.telemetry.count('FenceRefused');
-  ctx.telemetry.log.warn(
+export function fenceRefused(received: Received, refusal: InboxRefusal): Promise<MessageOutcome> {
+  received.telemetry.count('FenceRefused');
+  received.telemetry.log.warn(
     'A worker finished a message that is not its own any more; nothing of it was written',
     {
-      eventId: delivery.message.eventId,
+      eventId: received.delivery.message.eventId,
       status: refusal.status,
     },
   );
-  return refused(ctx, delivery, refusal);
+  return refused(received, refusal);
 }
 
 /**
@@ -181,9 +151,8 @@ export function untilMs({ clock }: ConsumerContext, time: number): number {
 
 /** Says in the log what failed with this message. */
 export function logFailure(
-  { config, telemetry }: ConsumerContext,
+  { config, telemetry, delivery: { message, receives } }: Received,
   what: string,
-  { message, receives }: Delivery,
   error: unknown,
 ): void {
   telemetry.log.error(what, {

@@ -6,8 +6,7 @@ import { backoffMs } from '../store/retry.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { Commit } from '../write/outbox.ts';
 import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
-import type { ConsumerContext } from './consumer-context.ts';
-import type { Delivery } from './delivery.ts';
+import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { readEvent } from './message.ts';
@@ -34,39 +33,38 @@ const TRY_MIN_MS = 2_000;
  * @throws what the table throws when its message cannot be rejected
  */
 export async function runUnclaimed(
-  ctx: ConsumerContext,
+  received: Received,
   handler: TransactionalHandler,
   envelope: Envelope,
-  delivery: Delivery,
 ): Promise<MessageOutcome | undefined> {
-  const { receives, endsBy } = delivery;
-  const remainingMs = () => Math.max(0, endsBy - ctx.clock.now());
+  const { receives, endsBy } = received.delivery;
+  const remainingMs = () => Math.max(0, endsBy - received.clock.now());
   try {
     const event = await readEvent(handler.definition, envelope);
     const given = { attempt: receives, remainingMs };
-    return await onFreshReads(ctx, remainingMs, async () =>
-      commit(ctx, delivery, await actionsOf(ctx, handler, event, given)),
+    return await onFreshReads(received, remainingMs, async () =>
+      commit(received, await actionsOf(received, handler, event, given)),
     );
   } catch (error) {
-    if (isAlreadyProcessed(error)) return commit(ctx, delivery, []);
-    return failUnclaimed(ctx, delivery, error);
+    if (isAlreadyProcessed(error)) return commit(received, []);
+    return failUnclaimed(received, error);
   }
 }
 
 async function commit(
-  ctx: ConsumerContext,
-  delivery: Delivery,
+  received: Received,
   actions: readonly TransactAction[],
 ): Promise<MessageOutcome | undefined> {
+  const { inbox, config, telemetry, delivery } = received;
   try {
-    const refusal = await commitUnclaimed(ctx.inbox, delivery.message, actions, delivery.receives);
+    const refusal = await commitUnclaimed(inbox, delivery.message, actions, delivery.receives);
     if (refusal === undefined) {
-      ctx.telemetry.count('EventsCommitted', eventCount(actions));
-      return reportProcessed(ctx, delivery);
+      telemetry.count('EventsCommitted', eventCount(actions));
+      return reportProcessed(received);
     }
-    return refusal.status === 'open' ? undefined : await refused(ctx, delivery, refusal);
+    return refusal.status === 'open' ? undefined : await refused(received, refusal);
   } catch (error) {
-    if (isOutageOf(actions, ctx.config.tableName, error)) return reportOutage(ctx, delivery, error);
+    if (isOutageOf(actions, config.tableName, error)) return reportOutage(received, error);
     throw error;
   }
 }
