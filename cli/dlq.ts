@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { depthOf } from '../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { depthOf } from '../lambdas/runtime/operations/dead-letters.ts';
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
 import { countArgument } from './frame/arguments.ts';

@@ -1,4 +1,4 @@
-import { depthOf } from '../../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import {

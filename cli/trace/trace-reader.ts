@@ -1,7 +1,7 @@
 import { isTime } from '../../lambdas/runtime/clock.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { parseJson } from '../../lambdas/runtime/json-depth.ts';
-import { depthOf } from '../../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
 import {
   type ConsumerEntry,

@@ -1,0 +1,30 @@
+import type { Clock } from './clock.ts';
+
+/**
+ * Waits for work until a deadline. The work is not stopped: it goes on, and its result is no longer looked at.
+ *
+ * @param ms - how long to wait, milliseconds; zero and below: until the next turn
+ * @param timeIsUp - called at the deadline unless the work has ended; it may throw. The work still wins while this is pending
+ * @returns what the work returns, or `timeIsUp`
+ *
+ * @example
+ * ```ts
+ * await withDeadline(clock, 2_000, table.write(write), () => undefined);
+ * ```
+ */
+export async function withDeadline<T, U>(
+  clock: Clock,
+  ms: number,
+  work: Promise<T>,
+  timeIsUp: () => U | Promise<U>,
+): Promise<T | U> {
+  const over = new AbortController();
+  const deadline = clock
+    .sleep(ms, over.signal)
+    .then((): Promise<T | U> | U => (over.signal.aborted ? work : timeIsUp()));
+  try {
+    return await Promise.race([work, deadline]);
+  } finally {
+    over.abort();
+  }
+}
