@@ -1,3 +1,4 @@
+import { effectNameOf } from '../../lambdas/runtime/store/keys.ts';
 import type { EffectRow, InboxRow, OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, time } from '../frame/output.ts';
@@ -189,7 +190,7 @@ function outcomeStory(
 }
 
 function effectStory(effect: EffectRow | UnreadableRow, consumer: string): StoryLine[] {
-  const name = clipped(effect.SK.slice('EFFECT#'.length));
+  const name = clipped(effectNameOf(effect.SK) ?? effect.SK);
   const line = (what: StoryWord, at: number | null, text: string): StoryLine => ({
     at,
     what,

@@ -4,6 +4,7 @@ import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
 import type { EventDraft } from '../../lambdas/runtime/event.ts';
+import { eventIdInSortKey } from '../../lambdas/runtime/store/keys.ts';
 import {
   INBOX_PREFIX,
   type InboxRow,
@@ -130,7 +131,7 @@ export async function consumerWorld(
   await memory.write({ Put: { Item: history } });
   const events = [options.event, ...(options.others ?? [])];
   const entries = await committedEvents({ config, table: memory, clock }, events);
-  const eventIds = entries.map(({ SK }) => SK.slice('EVENT#'.length));
+  const eventIds = entries.map(({ SK }) => eventIdInSortKey(SK) ?? '');
   const [eventId = ''] = eventIds;
   const outageEnds = clock.now() + (options.outageMs ?? 0);
   for (const Item of options.items?.(eventId) ?? []) await memory.write({ Put: { Item } });

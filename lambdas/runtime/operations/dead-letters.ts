@@ -15,7 +15,7 @@ export interface ConsumerDeadLetters {
 }
 
 /** The batches that the mapping of the table's stream discarded. */
-export interface StreamDeadLetters {
+interface StreamDeadLetters {
   readonly name: 'stream';
   readonly kind: 'stream';
   readonly url: string;
@@ -44,7 +44,7 @@ export function rejectedBy(consumer: ConsumerEntry): ConsumerDeadLetters {
 }
 
 /** A dead-letter message, and what it says about itself. */
-export interface DeadLetterMessage {
+interface DeadLetterMessage {
   /** As SQS handed it out. */
   readonly received: Letter;
   /** The event's id, read as a consumer reads it; absent where that finds no whole envelope, and of a batch of the stream. */
