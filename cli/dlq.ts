@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { depthOf } from '../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { depthOf } from '../lambdas/runtime/operations/dead-letters.ts';
 import { deadLetterJson, expiry, nameCells } from './dead-letters/dead-letter-text.ts';
 import {
   type DeadLetter,

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { depthOf } from '../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { depthOf } from '../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
 import type { InboxRow, RejectedPointer } from '../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';

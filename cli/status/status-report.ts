@@ -1,4 +1,4 @@
-import { depthOf } from '../../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import {
@@ -7,6 +7,7 @@ import {
   SWEEP_AGE_MAX_MS,
   youngestMinutes,
 } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { pendingSince } from '../../lambdas/runtime/store/pending-row.ts';
 import { outboxPartition, unsettledKey } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
@@ -198,7 +199,7 @@ async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: Swee
   const all = new Set([...unsettled.flat(), ...minutes.flatMap((minute) => partitionsOf(minute, shards))]);
   const partitions = [...all].slice(0, PARTITIONS_MAX);
   const found = await eachOf(partitions, (pk) =>
-    readPartition(table, { pk, skPrefix: 'EVENT#', where: { status: 'PENDING' } }, POINTERS_MAX),
+    readPartition(table, { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' } }, POINTERS_MAX),
   );
   return {
     items: found.flatMap((page) => page.items),

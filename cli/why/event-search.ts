@@ -1,4 +1,5 @@
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
 import { envelopeOf, storedEventId } from './stored-envelope.ts';
@@ -39,7 +40,7 @@ export async function searchEvents(deps: SearchDeps, id: string, sinceMs: number
 }
 
 async function eventsOf(table: Table, pk: string, id: string): Promise<string[]> {
-  const query = { pk, skPrefix: 'EVENT#' };
+  const query = { pk, skPrefix: EVENT_PREFIX };
   const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
   return items.flatMap((row) => {
     const envelope = envelopeOf(row.envelope);

@@ -1,3 +1,4 @@
+import { effectNameOf } from '../../lambdas/runtime/store/keys.ts';
 import type { EffectRow, InboxRow, OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, many, time } from '../frame/output.ts';
@@ -161,7 +162,7 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): Told
 }
 
 function effectStory(effect: EffectRow | UnreadableRow): Told[] {
-  const name = clipped(effect.SK.slice('EFFECT#'.length));
+  const name = clipped(effectNameOf(effect.SK) ?? effect.SK);
   if (isUnreadable(effect))
     return [tell('unreadable', null, `the row of effect ${name} ${unreadableText(effect.unreadable)}`)];
   const started = tell('effect-started', effect.startedAt, `effect ${name} began`);

@@ -1,4 +1,4 @@
-import { depthOf } from '../../lambdas/runtime/operations/audit/audit-verdict.ts';
+import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
 import {
   type ConsumerEntry,

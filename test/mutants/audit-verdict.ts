@@ -41,13 +41,13 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'how full the queue is is looked at before the letters are',
-      from: 'const before = await held(queues, consumer.queue); const letters = await lettersOf(queues, consumer);',
-      to: 'const letters = await lettersOf(queues, consumer); const before = await held(queues, consumer.queue);',
+      from: 'const wasEmpty = await isEmpty(queues, consumer.queue); const letters = await deadLettersOf(queues, consumer);',
+      to: 'const letters = await deadLettersOf(queues, consumer); const wasEmpty = await isEmpty(queues, consumer.queue);',
     },
     {
       rule: 'how full the queue is is looked at once more after the letters were',
-      from: 'before === 0 && (await held(queues, consumer.queue)) === 0',
-      to: 'before === 0',
+      from: 'wasEmpty && (await isEmpty(queues, consumer.queue))',
+      to: 'wasEmpty',
     },
     {
       rule: 'an event is missing only by a strongly consistent read',
@@ -80,35 +80,42 @@ export const auditVerdictMutants: readonly Mutant[] = [
       to: 'declaration.covers(event)',
     },
     {
-      rule: 'a letter that was looked at is shown again',
-      from: 'await pMap(letters, (letter) => queues.show(url, letter), { concurrency: AT_ONCE });',
-      to: '',
-    },
-    {
       rule: 'the letters of the dead-letter queue are looked at',
-      from: '[consumer.deadLetterQueue, consumer.undeliveredQueue]',
-      to: '[consumer.undeliveredQueue]',
+      from: '[rejectedBy(consumer), undeliveredTo(consumer)]',
+      to: '[undeliveredTo(consumer)]',
     },
     {
       rule: 'the letters of the undelivered queue are looked at',
-      from: '[consumer.deadLetterQueue, consumer.undeliveredQueue]',
-      to: '[consumer.deadLetterQueue]',
+      from: '[rejectedBy(consumer), undeliveredTo(consumer)]',
+      to: '[rejectedBy(consumer)]',
     },
     {
       rule: 'letters that were not received make the look incomplete',
-      from: 'if (letters.length < count) complete = false;',
+      from: 'complete &&= deadLetters.length >= total;',
       to: '',
     },
     {
       rule: 'messages that somebody has received are in the queue',
-      from: 'depth.waiting + depth.inFlight',
-      to: 'depth.waiting',
+      from: 'return waiting + inFlight === 0;',
+      to: 'return waiting === 0;',
     },
     {
       rule: 'an event that there was no time to judge is not missing',
       from: 'if (!goesOn()) {',
       to: 'if (false) {',
       killers: unit('audit'),
+    },
+  ]),
+  ...mutantsOf('operations/dead-letters.ts', unit('audit-verdict', 'dead-letters'), [
+    {
+      rule: 'a dead letter that was read is made visible again',
+      from: 'await pMap(received, (letter) => queues.show(queue.url, letter), { concurrency: SHOWN_AT_ONCE });',
+      to: '',
+    },
+    {
+      rule: 'hidden dead letters are counted',
+      from: 'const total = waiting + inFlight;',
+      to: 'const total = waiting;',
     },
   ]),
   ...mutantsOf('operations/audit/audit-declaration.ts', unit('audit-declaration', 'audit-verdict'), [

@@ -31,18 +31,18 @@ export const auditMutants: readonly Mutant[] = [
     },
     {
       rule: 'every page of a minute is audited',
-      from: 'cursor = page.cursor;',
-      to: 'cursor = undefined;',
+      from: 'if (cursor !== undefined && !walk.goesOn()) return false;',
+      to: 'break;',
     },
     {
       rule: 'a row with the envelope of another event is unreadable',
-      from: 'isUnreadable(row) || envelope?.eventId !== eventId',
-      to: 'isUnreadable(row) || envelope === undefined',
+      from: 'envelope === undefined || envelope.eventId !== eventId',
+      to: 'envelope === undefined',
     },
     {
       rule: 'the audit stops reading when its time is up',
-      from: 'if (!goesOn()) return false;',
-      to: '',
+      from: 'if (!walk.goesOn()) return false; for',
+      to: 'for',
     },
     {
       rule: 'the audit reports how far it has read',

@@ -162,11 +162,6 @@ export const relayRowMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('store/pending-row.ts', unit('relay-stream', 'relay-sweep'), [
     {
-      rule: 'a copy of a row in another partition is not an event',
-      from: 'if (row.PK !== PK || row.SK !== SK) return undefined;',
-      to: '',
-    },
-    {
       rule: 'a row of a schema that this version does not know is left alone',
       from: 'if (!isKnownSchema(row.schema)) return undefined;',
       to: '',
@@ -175,6 +170,13 @@ export const relayRowMutants: readonly Mutant[] = [
       rule: 'only a PENDING row is published',
       from: "row.status !== 'PENDING' ||",
       to: '',
+    },
+  ]),
+  ...mutantsOf('store/keys.ts', unit('relay-stream', 'relay-sweep'), [
+    {
+      rule: 'a copy of a row in another partition is not an event',
+      from: '&& outboxKeyOf(eventId).PK === PK ?',
+      to: '?',
     },
   ]),
 ];

@@ -1,4 +1,5 @@
 import type { ConsumerConfig } from '../../lambdas/runtime/config.ts';
+import { eventIdInSortKey } from '../../lambdas/runtime/store/keys.ts';
 import {
   INBOX_PREFIX,
   inboxHistoryKey,
@@ -103,7 +104,7 @@ async function setUp(scheduler: Scheduler, options: ConsumerWorldOptions): Promi
   const history = { ...inboxHistoryKey(config.consumer), schema: SCHEMA, retentions, changedAt: clock.now() };
   await memory.write({ Put: { Item: history } });
   const entries = await committedEvents({ config, table: memory, clock }, [options.event, ...others]);
-  const eventIds = entries.map(({ SK }) => SK.slice('EVENT#'.length));
+  const eventIds = entries.flatMap(({ SK }) => eventIdInSortKey(SK) ?? []);
   for (const Item of options.items?.(eventIds[0] ?? '') ?? []) await memory.write({ Put: { Item } });
   for (const [index, { source, type, envelope }] of entries.entries()) {
     const body = eventBridgeMessage({

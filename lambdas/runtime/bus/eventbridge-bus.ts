@@ -4,6 +4,8 @@ import {
   type PutEventsResultEntry,
 } from '@aws-sdk/client-eventbridge';
 import { sentOnce } from '../client-settings.ts';
+import { systemClock } from '../clock.ts';
+import { withDeadline } from '../deadline.ts';
 import { MailroomError } from '../errors.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
@@ -36,7 +38,12 @@ export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
         TraceHeader: entry.traceHeader,
       }));
       const command = sentOnce(new PutEventsCommand({ Entries })); // the relay itself decides about a retry
-      const answer = await within(timeoutMs, (signal) => client.send(command, { abortSignal: signal }));
+      const hung = new AbortController();
+      const sent = client.send(command, { abortSignal: hung.signal });
+      const answer = await withDeadline(systemClock, timeoutMs, sent, () => {
+        hung.abort();
+        throw new MailroomError('PUBLISH_TIMEOUT', `PutEvents gave no answer within ${timeoutMs} ms.`);
+      });
       return entries.map((entry, index) => result(entry, answer.Entries?.[index]));
     },
   };
@@ -50,20 +57,4 @@ function result(entry: BusEntry, answer: PutEventsResultEntry | undefined): BusR
     code: 'NoAnswer',
     message: `EventBridge did not answer for this ${entry.detailType} entry`,
   };
-}
-
-async function within<T>(timeoutMs: number, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const controller = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new MailroomError('PUBLISH_TIMEOUT', `PutEvents gave no answer within ${timeoutMs} ms.`));
-      controller.abort();
-    }, timeoutMs);
-  });
-  try {
-    return await Promise.race([call(controller.signal), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,22 +1,24 @@
 import pMap from 'p-map';
 import { type Clock, systemClock } from '../clock.ts';
+import { withDeadline } from '../deadline.ts';
 import { MailroomError } from '../errors.ts';
 import { asRow, type RejectedPointer, rejectedKey } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
+import { type DeadLetterQueue, deadLetterQueues } from './dead-letters.ts';
 import type { Directory } from './directory.ts';
 import type { Queues } from './queues.ts';
 
 /**
- * Looks at every queue in which a letter lies, and emits how many letters there are (`DeadLetters`) and in how long the
- * first of them is deleted for ever (`FirstDeadLetterExpiry`). What cannot be read is counted (`WatchFailures`) and
+ * Reads every dead-letter queue, and emits how many dead letters there are (`DeadLetters`) and in how long the
+ * first of them is permanently deleted (`FirstDeadLetterExpiry`). What cannot be read is counted (`WatchFailures`) and
  * logged: it never throws.
  *
  * @param endsBy - when the invocation ends, epoch milliseconds: the watch is over before
  */
 export type DeadLetterWatch = (telemetry: Telemetry, endsBy: number) => Promise<void>;
 
-/** What the watch needs. */
+/** The parts that the watch needs. */
 export interface DeadLetterWatchDeps {
   /** Where the parts of this Mailroom are. */
   readonly directory: () => Promise<Directory>;
@@ -26,8 +28,8 @@ export interface DeadLetterWatchDeps {
   readonly clock?: Clock | undefined;
 }
 
-/** The longest that SQS keeps a message, 14 days (SQS quotas): what the metric says when there is no letter. */
-const LETTER_LIFE_MAX_MS = 14 * 86_400_000;
+/** The longest that SQS keeps a message, 14 days (SQS quotas): the metric's value when there is no dead letter. */
+const DEAD_LETTER_LIFE_MAX_MS = 14 * 86_400_000;
 
 /** How long the watch may take. */
 const WATCH_MAX_MS = 8_000;
@@ -35,28 +37,20 @@ const WATCH_MAX_MS = 8_000;
 /** It is over this long before the invocation ends, so that what it found is still sent. */
 const END_MARGIN_MS = 1_000;
 
-/** How many letters of a queue are looked at, the most of one receive. */
-const LETTERS_MAX = 10;
+/** How many dead letters of a queue are read, the most of one receive. */
+const RECEIVED_MAX = 10;
 
-/** How many queues are looked at at once. */
+/** How many queues are read at once. */
 const QUEUES_AT_ONCE = 8;
 
-/** A queue in which nobody works on what it holds. */
-interface Place {
-  /** As an operator names it. */
-  readonly name: string;
-  readonly url: string;
-  /** The consumer whose rejected messages end there. */
-  readonly rejectedBy?: string;
-}
-
-/** What a place holds. */
+/** What a queue holds. */
 interface Holding {
-  readonly place: string;
-  readonly letters: number;
+  /** The queue's name. */
+  readonly queue: string;
+  readonly deadLetters: number;
   /** When the first known of them is deleted, epoch milliseconds; `Infinity` when none is known. */
   readonly firstExpiryAt: number;
-  /** Why the letters could be counted and not be read; absent when they were. */
+  /** Why they could be counted and not be read; absent when they were. */
   readonly unread?: unknown;
 }
 
@@ -78,96 +72,84 @@ interface Holding {
  * ```
  */
 export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatch {
-  const { directory, queues, table, clock = systemClock } = deps;
-
-  async function look({ name, url, rejectedBy }: Place): Promise<Holding> {
-    const { waiting, inFlight, retentionMs } = await queues.depth(url);
-    const letters = waiting + inFlight;
-    if (letters === 0) return { place: name, letters, firstExpiryAt: Number.POSITIVE_INFINITY };
-    let unread: unknown;
-    const received = await queues.receive(url, { limit: LETTERS_MAX, hideS: 0 }).catch((error: unknown) => {
-      unread = error;
-      return [];
-    });
-    const seen = received.map(({ sentAt }) => sentAt).filter((sentAt) => sentAt > 0);
-    // A pointer whose letter is deleted by now says nothing of those that are left.
-    const now = clock.now();
-    const pointed = rejectedBy === undefined ? [] : await sentTimes(rejectedBy);
-    const expected = pointed.filter((sentAt) => sentAt + retentionMs > now);
-    return { place: name, letters, firstExpiryAt: Math.min(...seen, ...expected) + retentionMs, unread };
-  }
-
-  /** When SQS took the messages that a consumer rejected: one page of them, the oldest events first. */
-  async function sentTimes(consumer: string): Promise<number[]> {
-    const { items } = await table.query({ pk: rejectedKey(consumer, '').PK });
-    return items
-      .map((item) => asRow<RejectedPointer>(item).sentAt)
-      .filter((sentAt) => typeof sentAt === 'number');
-  }
-
+  const { clock = systemClock } = deps;
   return async (telemetry, endsBy) => {
-    const over = new AbortController();
-    let late = false;
-    const timeIsUp = clock
-      .sleep(Math.min(WATCH_MAX_MS, endsBy - END_MARGIN_MS - clock.now()), over.signal)
-      .then((): never => {
-        late = true;
-        throw new MailroomError('OUT_OF_TIME', 'The time of the watch is up; the next sweep looks again');
-      });
-    timeIsUp.catch(() => {}); // also when it is over in time
-
+    const watchEndsBy = Math.min(clock.now() + WATCH_MAX_MS, endsBy - END_MARGIN_MS);
     let failures = 0;
-    async function read<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
+    const failed = (queue: string, error: unknown) => {
+      failures += 1;
+      telemetry.log.error('A dead-letter queue could not be read', { queue, error: error as Error });
+    };
+    const read = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
+      const leftMs = watchEndsBy - clock.now();
       try {
-        return await (late ? timeIsUp : Promise.race([timeIsUp, work()]));
+        return await (leftMs > 0 ? withDeadline(clock, leftMs, work(), outOfTime) : outOfTime());
       } catch (error) {
         failed(what, error);
         return undefined;
       }
-    }
+    };
 
-    function failed(place: string, error: unknown): void {
-      failures += 1;
-      const message = 'A place where messages die could not be looked at';
-      telemetry.log.error(message, { place, error: error as Error });
-    }
-
-    const places = (await read('the directory', async () => placesOf(await directory()))) ?? [];
-    const holdings = await pMap(places, (place) => read(place.name, () => look(place)), {
-      concurrency: QUEUES_AT_ONCE,
-    });
-    over.abort();
-    // How many letters there are is known all the same.
-    for (const holding of holdings) if (holding?.unread !== undefined) failed(holding.place, holding.unread);
-    telemetry.count('WatchFailures', failures);
-    report(
-      telemetry,
-      holdings.filter((holding) => holding !== undefined),
-      clock.now(),
+    const queues = (await read('the directory', async () => deadLetterQueues(await deps.directory()))) ?? [];
+    const holdings = await pMap(
+      queues,
+      (queue) => read(queue.name, () => holdingOf(deps, queue, clock.now())),
+      { concurrency: QUEUES_AT_ONCE },
     );
+    const known = holdings.filter((holding) => holding !== undefined);
+    // How many dead letters there are is known all the same.
+    for (const { queue, unread } of known) if (unread !== undefined) failed(queue, unread);
+    telemetry.count('WatchFailures', failures);
+    if (known.length > 0) report(telemetry, known, clock.now());
   };
 }
 
-/** What was found; where only a part could be read, there are at least so many letters, and so little time. */
-function report(telemetry: Telemetry, holdings: readonly Holding[], now: number): void {
-  if (holdings.length === 0) return; // nothing is known
-  const firstExpiryAt = Math.min(...holdings.map((holding) => holding.firstExpiryAt));
-  const firstExpiryMs = Math.min(LETTER_LIFE_MAX_MS, Math.max(0, firstExpiryAt - now));
-  const held = holdings.filter(({ letters }) => letters > 0);
-  const letters = held.reduce((sum, holding) => sum + holding.letters, 0);
-  telemetry.gauge('DeadLetters', letters);
-  telemetry.duration('FirstDeadLetterExpiry', firstExpiryMs);
-  if (letters === 0) return;
-  const places = Object.fromEntries(held.map((holding) => [holding.place, holding.letters]));
-  telemetry.log.warn('There are dead letters', { letters, firstExpiryMs, places });
+function outOfTime(): never {
+  throw new MailroomError('OUT_OF_TIME', 'The time of the watch is up; the next sweep looks again');
 }
 
-function placesOf({ mailroom, consumers }: Directory): Place[] {
-  return [
-    { name: 'stream', url: mailroom.failureQueue },
-    ...consumers.flatMap(({ name, deadLetterQueue, undeliveredQueue }) => [
-      { name: `rule:${name}`, url: undeliveredQueue },
-      { name: `consumer:${name}`, url: deadLetterQueue, rejectedBy: name },
-    ]),
-  ];
+async function holdingOf(
+  { queues, table }: DeadLetterWatchDeps,
+  { name, url, ...queue }: DeadLetterQueue,
+  now: number,
+): Promise<Holding> {
+  const { waiting, inFlight, retentionMs } = await queues.depth(url);
+  const deadLetters = waiting + inFlight;
+  if (deadLetters === 0) return { queue: name, deadLetters, firstExpiryAt: Number.POSITIVE_INFINITY };
+  let unread: unknown;
+  const received = await queues.receive(url, { limit: RECEIVED_MAX, hideS: 0 }).catch((error: unknown) => {
+    unread = error;
+    return [];
+  });
+  const seen = received.map(({ sentAt }) => sentAt).filter((sentAt) => sentAt > 0);
+  const pointed = queue.kind === 'consumer' ? await sentTimes(table, queue.consumer.name) : [];
+  // A pointer whose dead letter is deleted by now says nothing of those that are left.
+  const expected = pointed.filter((sentAt) => sentAt + retentionMs > now);
+  return {
+    queue: name,
+    deadLetters,
+    firstExpiryAt: Math.min(...seen, ...expected) + retentionMs,
+    unread,
+  };
+}
+
+/** When SQS took the messages that a consumer rejected: one page of them, the oldest events first. */
+async function sentTimes(table: DeadLetterWatchDeps['table'], consumer: string): Promise<number[]> {
+  const { items } = await table.query({ pk: rejectedKey(consumer, '').PK });
+  return items
+    .map((item) => asRow<RejectedPointer>(item).sentAt)
+    .filter((sentAt) => typeof sentAt === 'number');
+}
+
+/** Emits what was found; where only a part could be read, there are at least so many dead letters, and so little time. */
+function report(telemetry: Telemetry, holdings: readonly Holding[], now: number): void {
+  const firstExpiryAt = Math.min(...holdings.map((holding) => holding.firstExpiryAt));
+  const firstExpiryMs = Math.min(DEAD_LETTER_LIFE_MAX_MS, Math.max(0, firstExpiryAt - now));
+  const held = holdings.filter(({ deadLetters }) => deadLetters > 0);
+  const deadLetters = held.reduce((sum, holding) => sum + holding.deadLetters, 0);
+  telemetry.gauge('DeadLetters', deadLetters);
+  telemetry.duration('FirstDeadLetterExpiry', firstExpiryMs);
+  if (deadLetters === 0) return;
+  const queues = Object.fromEntries(held.map((holding) => [holding.queue, holding.deadLetters]));
+  telemetry.log.warn('There are dead letters', { deadLetters, firstExpiryMs, queues });
 }

@@ -1,5 +1,6 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
 import { eventIdTime } from '../store/event-id.ts';
+import { EVENT_PREFIX } from '../store/keys.ts';
 import { claimEvents, releaseEvents } from '../store/outbox-transitions.ts';
 import { type PendingRow, pendingRow, pendingSince } from '../store/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
@@ -51,7 +52,7 @@ export async function sweepPartition(
   tally: Tally,
 ): Promise<boolean> {
   const pk = outboxPartition(minute, shard);
-  const query = { pk, skPrefix: 'EVENT#', where: { status: 'PENDING' }, consistent };
+  const query = { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' }, consistent };
   let left = NOTHING_LEFT;
   let whole = true;
   for await (const { items, cursor } of pagesOf(context.table, query)) {

@@ -1,4 +1,5 @@
 import pMap from 'p-map';
+import { unsettledMinuteOf } from '../store/keys.ts';
 import type { UnsettledPointer } from '../store/rows.ts';
 import { listUnsettled, removeUnsettled, unsettledPointer } from '../store/unsettled-minutes.ts';
 import { declaredSources } from './declared-sources.ts';
@@ -82,7 +83,7 @@ export function sweepUnsettled(
 ): Promise<boolean> {
   return eachShard(context, pointers, tally, (pointer) =>
     attemptStep(context.telemetry, tally, `sweep ${pointer.SK} of ${pointer.PK} again`, async () => {
-      const partition = { shard: Number(pointer.PK.slice('SWEEP#'.length)), minute: pointer.SK };
+      const partition = unsettledMinuteOf(pointer);
       if (await sweepPartition(context, partition, true, tally))
         await removeUnsettled(context.table, pointer);
       else await putPointer(context, partition);

@@ -1,5 +1,6 @@
 import type { BusEntry } from '../bus/event-bus.ts';
-import { eventIdTime, isEventId, outboxKeyOf } from './event-id.ts';
+import { eventIdTime } from './event-id.ts';
+import { eventIdInSortKey, eventIdOf, outboxMinuteTime } from './keys.ts';
 import { isKnownSchema, type OutboxRow } from './rows.ts';
 import type { Item, Key } from './table.ts';
 
@@ -25,14 +26,11 @@ export interface PendingRow {
 export function pendingRow(item: Item): PendingRow | undefined {
   const row = item as Partial<OutboxRow>;
   if (!isKnownSchema(row.schema)) return undefined;
-  const eventId = typeof row.SK === 'string' ? row.SK.slice('EVENT#'.length) : undefined;
-  if (typeof row.PK !== 'string' || typeof row.SK !== 'string' || !isEventId(eventId)) return undefined;
-  // A copy in another partition is not the event's row: nobody would look for it there.
-  const { PK, SK } = outboxKeyOf(eventId);
-  if (row.PK !== PK || row.SK !== SK) return undefined;
-  if (row.status !== 'PENDING' || typeof row.leaseUntil !== 'number') return undefined;
+  const eventId = eventIdOf(row);
+  if (eventId === undefined || row.status !== 'PENDING' || typeof row.leaseUntil !== 'number')
+    return undefined;
   return {
-    key: { PK: row.PK, SK: row.SK },
+    key: { PK: String(row.PK), SK: String(row.SK) },
     eventId,
     leaseUntil: row.leaseUntil,
     attempts: typeof row.attempts === 'number' ? row.attempts : 0,
@@ -52,11 +50,8 @@ export function pendingRow(item: Item): PendingRow | undefined {
  * @param PK - of the outbox; a row in another place is of no age: `undefined`
  */
 export function pendingSince({ PK, SK }: Item): number | undefined {
-  const eventId = String(SK).slice('EVENT#'.length);
-  if (isEventId(eventId)) return eventIdTime(eventId);
-  const minute = /^OUTBOX#(\d{4}-\d\d-\d\dT\d\d:\d\d)#/.exec(String(PK))?.[1];
-  const startsAt = Date.parse(`${minute}Z`);
-  return Number.isNaN(startsAt) ? undefined : startsAt;
+  const eventId = eventIdInSortKey(SK);
+  return eventId === undefined ? outboxMinuteTime(PK) : eventIdTime(eventId);
 }
 
 function textOf(value: unknown): string {

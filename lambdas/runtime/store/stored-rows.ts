@@ -1,6 +1,6 @@
 import { isTime } from '../clock.ts';
 import { isDeeperThan, JSON_DEPTH_MAX } from '../json-depth.ts';
-import { isEventId, outboxKeyOf } from './event-id.ts';
+import { eventIdOf } from './keys.ts';
 import {
   type DeadPointer,
   type EffectRow,
@@ -143,10 +143,7 @@ export function readInboxRow(item: Item | undefined): InboxRow | UnreadableRow |
 /** Reads an outbox row; `undefined` when there is none. One in another place than its event's is not found by its id: it is unreadable. */
 export function readOutboxRow(item: Item | undefined): OutboxRow | UnreadableRow | undefined {
   if (item === undefined) return undefined;
-  const { PK, SK } = keyOf(item);
-  const eventId = SK.slice('EVENT#'.length);
-  if (!isEventId(eventId) || !SK.startsWith('EVENT#') || outboxKeyOf(eventId).PK !== PK)
-    return { PK, SK, unreadable: 'its key is not that of an event' };
+  if (eventIdOf(item) === undefined) return { ...keyOf(item), unreadable: 'its key is not that of an event' };
   // A sweep claims a PENDING row by its lease; without one nobody ever publishes it.
   const defaults = { attempts: 0, ...(item.status === 'PENDING' ? {} : { leaseUntil: 0 }) };
   return read<OutboxRow>(item, OUTBOX, { statuses: OUTBOX_STATUSES, defaults });

@@ -1,6 +1,7 @@
 import { MailroomError } from '../errors.ts';
-import { eventIdTime, isEventId } from '../store/event-id.ts';
+import { eventIdTime } from '../store/event-id.ts';
 import { itemBytes } from '../store/item-size.ts';
+import { eventIdInSortKey } from '../store/keys.ts';
 import { OUTBOX_PREFIX } from '../store/rows.ts';
 import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../store/table.ts';
 import { checkedActions } from '../store/table-checks.ts';
@@ -58,7 +59,5 @@ export function eventCount(actions: readonly TransactAction[]): number {
 
 function outboxEventId(action: TransactAction): string | undefined {
   const { PK, SK } = action.Put?.Item ?? {};
-  if (typeof PK !== 'string' || typeof SK !== 'string' || !PK.startsWith(OUTBOX_PREFIX)) return undefined;
-  const eventId = SK.slice('EVENT#'.length);
-  return isEventId(eventId) ? eventId : undefined;
+  return typeof PK === 'string' && PK.startsWith(OUTBOX_PREFIX) ? eventIdInSortKey(SK) : undefined;
 }

@@ -1,7 +1,7 @@
 import { encodeRulePattern, takesExactly } from '../../bus/rule-pattern.ts';
+import { depthOf } from '../dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
-import { depthOf } from './audit-verdict.ts';
 
 /** The rules port: what is deployed on the bus. */
 export interface DeployedRules {

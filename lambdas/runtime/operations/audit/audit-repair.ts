@@ -2,11 +2,11 @@ import pMap from 'p-map';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
 import { markResent } from '../../store/outbox-decisions.ts';
 import { asRow, type OutboxRow } from '../../store/rows.ts';
+import { depthOf } from '../dead-letters.ts';
 import { deliveredEvent } from '../delivered-event.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import type { MissingEvent } from './audit-ledger.ts';
-import { depthOf } from './audit-verdict.ts';
 
 /** What a repair needs. */
 export interface RepairDeps extends OperationDeps {

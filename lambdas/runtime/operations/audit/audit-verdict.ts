@@ -1,22 +1,20 @@
 import pMap from 'p-map';
 import type { Clock } from '../../clock.ts';
-import { errorCode } from '../../errors.ts';
 import { eventIdTime } from '../../store/event-id.ts';
 import { shortestRetentionDays } from '../../store/inbox-history.ts';
 import { isOverdue } from '../../store/inbox-state.ts';
 import { asRow, type InboxHistory, inboxHistoryKey, inboxKey } from '../../store/rows.ts';
 import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
-import { deliveredEventId } from '../delivered-event.ts';
+import { depthOf, peekDeadLetters, rejectedBy, undeliveredTo } from '../dead-letters.ts';
 import type { ConsumerEntry } from '../directory.ts';
-import type { QueueDepth, Queues } from '../queues.ts';
+import type { Queues } from '../queues.ts';
 import { declarationOf, type EntryVersions } from './audit-declaration.ts';
 import type { Ledger, PublishedEvent } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
 
-/** How many letters of one queue are looked at, and for how long they are hidden from others meanwhile at most. */
-const LETTERS_MAX = 1_000;
-const LETTERS_HIDE_S = 60;
+/** How many dead letters of one queue are read, and for how long they are hidden from others meanwhile at most. */
+const PEEK = { limit: 1_000, hideS: 60 };
 
 /** How many calls are made at once. */
 const AT_ONCE = 16;
@@ -56,9 +54,9 @@ export async function judgeUndecided(
   const open = ledger.open(consumer.name);
   if (open.length === 0) return [];
   const lookedAt = clock.now();
-  const before = await held(queues, consumer.queue);
-  const letters = await lettersOf(queues, consumer);
-  const empty = before === 0 && (await held(queues, consumer.queue)) === 0;
+  const wasEmpty = await isEmpty(queues, consumer.queue);
+  const letters = await deadLettersOf(queues, consumer);
+  const empty = wasEmpty && (await isEmpty(queues, consumer.queue));
   const oldestAt = empty ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
   const history = await table.get(inboxHistoryKey(consumer.name), { consistent: true });
   const declaration = await declarationOf(consumer, open, deps.earlier ? undefined : deps.versions);
@@ -108,49 +106,33 @@ export async function judgeUndecided(
     ...(letters.complete
       ? []
       : [
-          `Some letters of ${consumer.name} were held by somebody else, or are beyond the first ${LETTERS_MAX}: an event that could ` +
+          `Some letters of ${consumer.name} were held by somebody else, or are beyond the first ${PEEK.limit}: an event that could ` +
             'be among them counts as waiting.',
         ]),
     ...(unjudged === 0 ? [] : [`There was no time to judge ${unjudged} events of ${consumer.name}.`]),
   ];
 }
 
-interface Letters {
+/** The events whose dead letters are in a consumer's two dead-letter queues. */
+interface ConsumersDead {
   readonly eventIds: ReadonlySet<string>;
   /** Whether these are all. */
   readonly complete: boolean;
 }
 
-/** The events whose letters lie in a consumer's two dead queues. Each is hidden for a moment, and shown again. */
-async function lettersOf(queues: Judging['queues'], consumer: ConsumerEntry): Promise<Letters> {
+async function deadLettersOf(queues: Judging['queues'], consumer: ConsumerEntry): Promise<ConsumersDead> {
   const eventIds = new Set<string>();
   let complete = true;
-  for (const url of [consumer.deadLetterQueue, consumer.undeliveredQueue]) {
-    const count = await held(queues, url);
-    if (count === 0) continue;
-    const letters = await queues.receive(url, { limit: LETTERS_MAX, hideS: LETTERS_HIDE_S });
-    await pMap(letters, (letter) => queues.show(url, letter), { concurrency: AT_ONCE });
-    for (const { body } of letters) {
-      const eventId = deliveredEventId(body);
-      if (eventId !== undefined) eventIds.add(eventId);
-    }
-    if (letters.length < count) complete = false;
+  for (const queue of [rejectedBy(consumer), undeliveredTo(consumer)]) {
+    const { deadLetters, total } = await peekDeadLetters(queues, queue, PEEK);
+    for (const { eventId } of deadLetters) if (eventId !== undefined) eventIds.add(eventId);
+    complete &&= deadLetters.length >= total;
   }
   return { eventIds, complete };
 }
 
-/** How many messages a queue holds; none, when it does not exist. */
-async function held(queues: Judging['queues'], url: string): Promise<number> {
-  const depth = await depthOf(queues, url);
-  return depth === undefined ? 0 : depth.waiting + depth.inFlight;
-}
-
-/** What a queue holds; `undefined` when it does not exist. */
-export async function depthOf(queues: Pick<Queues, 'depth'>, url: string): Promise<QueueDepth | undefined> {
-  try {
-    return await queues.depth(url);
-  } catch (error) {
-    if (/QueueDoesNotExist|NonExistentQueue/.test(errorCode(error))) return undefined;
-    throw error;
-  }
+/** Whether a queue holds nothing, or does not exist. */
+async function isEmpty(queues: Judging['queues'], url: string): Promise<boolean> {
+  const { waiting, inFlight } = (await depthOf(queues, url)) ?? { waiting: 0, inFlight: 0 };
+  return waiting + inFlight === 0;
 }

@@ -15,7 +15,7 @@ import {
 } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
 import { judgeUndecided } from './audit-verdict.ts';
-import { walkOutbox } from './audit-walk.ts';
+import { type WalkRange, walkOutbox } from './audit-walk.ts';
 
 /** What an audit needs. It only reads. */
 export interface AuditDeps {
@@ -35,14 +35,8 @@ export interface AuditDeps {
   readonly clock?: Clock | undefined;
 }
 
-/** What one audit looks at. All times are epoch milliseconds. */
-export interface AuditRange {
-  /** The events that were minted from this on, */
-  readonly since: number;
-  /** and before this. */
-  readonly until: number;
-  /** Events that were minted in this part of the range are left out. @default none */
-  readonly gap?: { readonly since: number; readonly until: number } | undefined;
+/** The events that one audit looks at. */
+export interface AuditRange extends WalkRange {
   /** An event published less than this ago may still be on its way. @default 5 minutes */
   readonly graceMs?: number | undefined;
   /**
@@ -54,10 +48,6 @@ export interface AuditRange {
   readonly endsBy?: number | undefined;
   /** Ends it early when aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** Told now and then how far it is. */
-  readonly onProgress?:
-    | ((progress: { readonly minute: string; readonly events: number }) => void)
-    | undefined;
 }
 
 /** What an audit found. All times are epoch milliseconds. */
@@ -141,9 +131,8 @@ export function createAudit(deps: AuditDeps): Audit {
       const ledger = createLedger(directory);
       const doubles = createDoubles();
       const { seenUntil, counts, unreadable } = await walkOutbox(
-        { ...deps, ledger, doubles, overdueAt: startedAt - graceMs },
+        { ...deps, ledger, doubles, overdueAt: startedAt - graceMs, goesOn: goesOn(walkEndsBy) },
         range,
-        goesOn(walkEndsBy),
       );
       if (seenUntil < until)
         incomplete.push(`There was no time for all of what was committed from ${minuteOf(seenUntil)}Z on.`);

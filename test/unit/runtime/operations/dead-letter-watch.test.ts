@@ -76,8 +76,8 @@ test('without a letter it says none, and the longest that SQS keeps one', async 
   expect(asked).toEqual([
     'depth stream-failures',
     'depth payments-undelivered',
-    'depth payments-dead',
     'depth inventory-undelivered',
+    'depth payments-dead',
     'depth inventory-dead',
   ]);
 });
@@ -98,7 +98,7 @@ test('letters of every place are counted, hidden ones too, and none is hidden by
     'receive inventory-dead {"limit":10,"hideS":0}',
   ]);
   expect(telemetry.lines()).toMatchObject([
-    { level: 'warn', extra: { places: { stream: 1, 'rule:payments': 2, 'consumer:inventory': 4 } } },
+    { level: 'warn', extra: { queues: { stream: 1, 'rule:payments': 2, 'consumer:inventory': 4 } } },
   ]);
 });
 
@@ -164,8 +164,8 @@ test('a queue that cannot be read is counted and logged, and the others are read
   });
   const errors = telemetry.lines().filter(({ level }) => level === 'error');
   expect(errors).toMatchObject([
-    { extra: { place: 'rule:inventory', error: { message: 'access denied' } } },
-    { extra: { place: 'consumer:inventory' } },
+    { extra: { queue: 'rule:inventory', error: { message: 'access denied' } } },
+    { extra: { queue: 'consumer:inventory' } },
   ]);
 });
 
