@@ -11,7 +11,6 @@ const templateTests = [
   'test/docs/recipes/stacks.test.ts',
 ];
 const toolTests = [
-  'test/check/**/*.test.ts',
   'test/chaos/!(timings).test.ts',
   'test/docs/page-code.test.ts',
   'test/docs/recipes/!(stacks).test.ts',
