@@ -35,16 +35,23 @@ export function auditText(report: AuditReport, repairCommand: string): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-function verdict({ missing, doubled, drift, unreadableRows, incomplete, repaired }: AuditReport): string {
+/** What requires action; empty when every event is accounted for. */
+export function auditFindings(report: AuditReport): string[] {
+  const { missing, doubled, drift, unreadableRows, incomplete, repaired } = report;
   const left = missing.length - repaired;
-  const findings = [
+  return [
     ...(left > 0 ? [`${left} missing`] : []),
     ...(doubled.length > 0 ? [`${doubled.length} doubled`] : []),
     ...(drift.length > 0 ? [`${drift.length} drifted`] : []),
     ...(unreadableRows.length > 0 ? [`${unreadableRows.length} unreadable`] : []),
     ...(incomplete.length > 0 ? ['not all was seen'] : []),
   ];
+}
+
+function verdict(report: AuditReport): string {
+  const findings = auditFindings(report);
   if (findings.length > 0) return paint.bold(paint.red(findings.join(', ')));
+  const { repaired } = report;
   return paint.bold(paint.green(repaired > 0 ? `${repaired} sent again` : 'every event is accounted for'));
 }
 

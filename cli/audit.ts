@@ -4,7 +4,7 @@ import { type AuditReport, createAudit } from '../lambdas/runtime/operations/aud
 import { cloudWatchQueueAges } from '../lambdas/runtime/operations/audit/audit-queue-age.ts';
 import { repairMissing } from '../lambdas/runtime/operations/audit/audit-repair.ts';
 import { readEntryVersions } from '../lambdas/runtime/operations/ssm-directory.ts';
-import { auditText } from './audit-text.ts';
+import { auditFindings, auditText } from './audit-text.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { BEHIND_MAX_MS } from './frame/aws-clock.ts';
 import { withSession } from './frame/command.ts';
@@ -76,7 +76,7 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
     options.repair === true && !signal.aborted ? await repaired(session, found, options.reason) : found;
   output.result(report, report, (seen) => auditText(seen, session.commandLine(repairCommand(options))));
   if (signal.aborted) return EXIT.stopped;
-  return isWell(report) ? EXIT.ok : EXIT.attention;
+  return auditFindings(report).length === 0 ? EXIT.ok : EXIT.attention;
 }
 
 /** What to type so that the same events are still in the range some minutes later. */
@@ -84,14 +84,6 @@ function repairCommand({ since, earlier }: AuditOptions): ShellText {
   const minutes = Math.ceil(since / 60_000) + 10;
   const all = earlier === true ? ['--earlier', '--repair'] : ['--repair'];
   return shell`audit --since ${`${minutes}m`} ${all} --reason "why"`;
-}
-
-/** Whether no action is required. */
-function isWell({ missing, repaired, doubled, drift, unreadableRows, incomplete }: AuditReport): boolean {
-  return (
-    missing.length === repaired &&
-    [doubled, drift, incomplete, unreadableRows].every((list) => list.length === 0)
-  );
 }
 
 async function repaired(session: Session, report: AuditReport, reason: string): Promise<AuditReport> {

@@ -5,7 +5,7 @@ import { isEventId } from '../lambdas/runtime/store/event-id.ts';
 import { type Note, recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { discardDead } from '../lambdas/runtime/store/outbox-decisions.ts';
 import { choiceWords, choose, type DeadLetterChoice } from './dead-letters/choice.ts';
-import { deadLetterJson, expiry, nameCells } from './dead-letters/dead-letter-text.ts';
+import { deadLetterJson, deadLetterTable } from './dead-letters/dead-letter-text.ts';
 import { type DeadLetter, inboxId, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
 import { settled } from './dead-letters/redrive-plan.ts';
 import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
@@ -13,7 +13,6 @@ import { reasonArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
-import { clipped, table } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { shell } from './frame/shell.ts';
 import { eachOf } from './reading/rows-reader.ts';
@@ -161,33 +160,19 @@ export function discardJson({ source, applied, reason, steps }: DiscardReport) {
   };
 }
 
-const OUTCOMES: Readonly<Record<DiscardOutcome, string>> = {
-  discard: 'discard',
-  discarded: 'discarded',
-  handled: 'handled already, delete',
-  busy: 'busy, stays',
-  unreadable: 'row unreadable, stays',
-};
-
 function discardText(
   session: Session,
   { source, applied, reason, steps }: DiscardReport,
   choice: DeadLetterChoice,
 ): string {
   if (steps.length === 0) return `There is nothing to discard in ${source.name}.`;
-  const now = session.clock.now();
-  const rows = steps.map(({ deadLetter, outcome }) => [
-    OUTCOMES[outcome],
-    ...nameCells(deadLetter),
-    expiry(deadLetter, now),
-    clipped(deadLetter.fingerprint ?? '-'),
-  ]);
+  const lines = steps.map(({ deadLetter, outcome }) => ({ deadLetter, label: outcome }));
   const words = choiceWords(choice);
   const which = [source.name, ...(words.length === 0 ? ['--all'] : words)];
   const again = session.commandLine(shell`dlq discard ${which} --reason ${reason} --apply`);
   return [
     `${source.name}: ${steps.length} dead letters`,
-    table(['outcome', 'dead letter', 'event', 'type', 'deleted', 'cause'], rows),
+    deadLetterTable(lines, session.clock.now(), 'outcome'),
     ...(source.kind === 'stream'
       ? ['The events of these batches are not discarded: the sweep publishes them.']
       : []),

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { depthOf } from '../lambdas/runtime/operations/dead-letters.ts';
-import { deadLetterJson, expiry, nameCells } from './dead-letters/dead-letter-text.ts';
+import { deadLetterJson, deadLetterTable } from './dead-letters/dead-letter-text.ts';
 import {
   type DeadLetter,
   putBack,
@@ -15,7 +15,6 @@ import { byCause, causesText } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT } from './frame/exit-code.ts';
 import type { Io } from './frame/io.ts';
-import { clipped, table, time } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { eachOf } from './reading/rows-reader.ts';
 
@@ -110,20 +109,13 @@ function listText(lists: readonly SourceList[], now: number, by?: 'cause'): stri
   if (held.length === 0) return 'There are no dead letters.';
   const texts = held.map(({ source, total, deadLetters }) => {
     const more = total > deadLetters.length ? `, ${deadLetters.length} ${by ? 'read' : 'shown'}` : '';
-    const shown = by ? causesText(causesOf(deadLetters), now) : deadLettersText(deadLetters, now);
+    const shown = by
+      ? causesText(causesOf(deadLetters), now)
+      : deadLetterTable(
+          deadLetters.map((deadLetter) => ({ deadLetter })),
+          now,
+        );
     return `${source.name}: ${total}${more}\n${shown}`;
   });
   return texts.join('\n\n');
-}
-
-function deadLettersText(deadLetters: readonly DeadLetter[], now: number): string {
-  return table(
-    ['dead letter', 'event', 'type', 'since', 'deleted', 'cause'],
-    deadLetters.map((deadLetter) => [
-      ...nameCells(deadLetter),
-      deadLetter.sentAt === undefined ? '?' : time(deadLetter.sentAt),
-      expiry(deadLetter, now),
-      clipped(deadLetter.fingerprint ?? '-'),
-    ]),
-  );
 }

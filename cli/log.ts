@@ -27,15 +27,9 @@ export function logCommand(io: Io): Command {
       withSession(io, async (session, options: { readonly since?: number }) => {
         const sinceMs = options.since ?? SINCE_MS;
         const now = session.clock.now();
-        const { items, more, unreadable } = await readOperations(session.table, now - sinceMs, now);
-        const operations = items.map(({ at, by, command, subject, reason }) => ({
-          at,
-          by,
-          command,
-          subject,
-          reason,
-        }));
-        session.output.result({ operations, more, unreadable }, operations, (seen) =>
+        const found = await readOperations(session.table, now - sinceMs, now);
+        const { operations, more, unreadable } = found;
+        session.output.result(found, operations, (seen) =>
           [
             seen.length === 0
               ? `Nothing was changed in the last ${duration(sinceMs)}.`
@@ -54,7 +48,9 @@ async function readOperations(stored: Table, since: number, now: number) {
   const rows = months.flatMap((month) => month.items.map(readOperation));
   const items = rows.filter((row): row is OperationRow => !isUnreadable(row) && row.at >= since);
   return {
-    items: items.sort((a, b) => b.at - a.at),
+    operations: items
+      .sort((a, b) => b.at - a.at)
+      .map(({ at, by, command, subject, reason }) => ({ at, by, command, subject, reason })),
     more: months.some((month) => month.more),
     unreadable: rows.filter(isUnreadable).length,
   };
@@ -67,9 +63,7 @@ function monthsOf(since: number, now: number): string[] {
   return [...months.add(operationKey(now, '').PK)];
 }
 
-function operationsText(
-  operations: readonly Pick<OperationRow, 'at' | 'by' | 'command' | 'subject' | 'reason'>[],
-): string {
+function operationsText(operations: Awaited<ReturnType<typeof readOperations>>['operations']): string {
   return table(
     ['when', 'who', 'command', 'what', 'why'],
     operations.map(({ at, by, command, subject, reason }) => [

@@ -1,4 +1,5 @@
-import { clipped, duration } from '../frame/output.ts';
+import { when } from '../frame/listing.ts';
+import { clipped, table, time } from '../frame/output.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
 /** A dead letter as `--json` shows it. */
@@ -14,13 +15,29 @@ export function deadLetterJson(deadLetter: DeadLetter) {
   };
 }
 
-/** When a dead letter is permanently deleted, for people. */
-export function expiry({ expiresAt }: DeadLetter, now: number): string {
-  if (expiresAt === undefined) return 'never';
-  return expiresAt <= now ? 'now' : `in ${duration(expiresAt - now)}`;
+/** A dead letter in a table for people. */
+interface DeadLetterLine {
+  readonly deadLetter: DeadLetter;
+  /** What is to be said of it first. */
+  readonly label?: string;
+  /** @default its fingerprint */
+  readonly cause?: string | undefined;
 }
 
-/** Its id, its event's where that is another, and its type. */
-export function nameCells({ id, eventId, type }: DeadLetter): string[] {
-  return [clipped(id), eventId === id ? '' : (eventId ?? '-'), clipped(type ?? '-')];
+/** A table of dead letters. @param label - the head of the labels, where there are any */
+export function deadLetterTable(lines: readonly DeadLetterLine[], now: number, label?: string): string {
+  const rows = lines.map(({ deadLetter, label: said, cause = deadLetter.fingerprint ?? '-' }) => {
+    const { id, eventId, type, sentAt, expiresAt } = deadLetter;
+    return [
+      ...(said === undefined ? [] : [said]),
+      clipped(id),
+      eventId === id ? '' : (eventId ?? '-'),
+      clipped(type ?? '-'),
+      sentAt === undefined ? '?' : time(sentAt),
+      expiresAt === undefined ? 'never' : when(expiresAt, now),
+      clipped(cause),
+    ];
+  });
+  const head = ['dead letter', 'event', 'type', 'since', 'deleted', 'cause'];
+  return table(label === undefined ? head : [label, ...head], rows);
 }

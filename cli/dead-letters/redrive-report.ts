@@ -1,9 +1,9 @@
-import { clipped, table } from '../frame/output.ts';
+import { clipped } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
 import { choiceWords, type DeadLetterChoice } from './choice.ts';
-import { deadLetterJson, expiry, nameCells } from './dead-letter-text.ts';
+import { deadLetterJson, deadLetterTable } from './dead-letter-text.ts';
 import type { ReceivedDeadLetters } from './dead-letters.ts';
 import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
 import type { Redriven } from './redrive-steps.ts';
@@ -60,13 +60,10 @@ export function planText(session: Session, { source, judged, received, choice }:
     return `None of the ${total} dead letters of ${source.name} is visible: another command is reading them. Repeat this in a moment.`;
   if (judged.length === 0)
     return `None of the ${deadLetters.length} dead letters of ${source.name} is selected.`;
-  const now = session.clock.now();
-  const rows = judged.map((deadLetter) => [
-    deadLetter.verdict,
-    ...nameCells(deadLetter),
-    expiry(deadLetter, now),
-    clipped(reasonOf(deadLetter)),
-  ]);
+  const lines = judged.map((deadLetter) => {
+    const { verdict, code, message } = deadLetter;
+    return { deadLetter, label: verdict, cause: [code, message].filter(Boolean).join(': ') || undefined };
+  });
   const { runs, handled } = counts(judged);
   const todo = [
     ...(runs > 0 ? [`${runs} would run again`] : []),
@@ -75,7 +72,7 @@ export function planText(session: Session, { source, judged, received, choice }:
   const apply = shell`dlq redrive ${[source.name, ...choiceWords(choice)]} --apply`;
   return [
     `${source.name}: ${judged.length} of ${total} dead letters`,
-    table(['verdict', 'dead letter', 'event', 'type', 'deleted', 'cause'], rows),
+    deadLetterTable(lines, session.clock.now(), 'verdict'),
     ...remedies(judged),
     todo.length === 0
       ? 'There is nothing to redrive.'
@@ -112,11 +109,6 @@ function stoppedText(session: Session, { back, waiting, untried }: Redriven, ver
     `${paint.red('Stopped')}: ${waiting.length} were redriven and are not ${verb} yet: ${ids.join(', ')}${waiting.length > 5 ? ' …' : ''}`,
     `${untried.length} were not tried. See what they wait for (${why(ids[0] ?? '')}), or repeat this with a longer --wait.`,
   ];
-}
-
-/** Why it would not run; else its cause. */
-function reasonOf({ code, message, fingerprint }: JudgedDeadLetter): string {
-  return [code, message].filter(Boolean).join(': ') || (fingerprint ?? '-');
 }
 
 function isStopped({ back, waiting, untried }: Redriven): boolean {

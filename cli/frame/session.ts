@@ -39,8 +39,6 @@ export interface Session {
   /** Whether `clock` knows AWS's time. */
   readonly clockIsTrusted: boolean;
   readonly region: string;
-  /** Whether it is an engine on this machine, and not AWS. */
-  readonly isLocal: boolean;
   readonly directory: Directory;
   readonly table: Table;
   readonly queues: Queues;
@@ -108,7 +106,6 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     clock,
     clockIsTrusted: clock.isKnown(),
     region,
-    isLocal: target.endpoint !== undefined && LOOPBACK.test(target.endpoint),
     directory,
     table: dynamoTable({
       client: listenTo(new DynamoDBClient(settings), clock),

@@ -17,7 +17,6 @@ const REDELIVERED_MS = 15 * MINUTE_MS;
 
 /** Everything that one consumer's message can be, as far as `why` tells it apart. */
 export type MessageCase =
-  | 'unreadable'
   | 'processed'
   | 'discarded'
   | 'leased'
@@ -39,7 +38,7 @@ export type MessageCase =
   | 'waiting'
   | 'waiting-late';
 
-/** Decides what a message is; `undefined` where its event is not published: then the outbox decides. */
+/** Decides what a message is; `undefined` where its row cannot be read, and where its event is not published: then the outbox decides. */
 export function messageCase(
   event: TracedEvent,
   message: TracedMessage,
@@ -49,6 +48,8 @@ export function messageCase(
   switch (state.is) {
     case 'absent':
       return readable(event.row)?.status === 'PUBLISHED' ? unclaimedCase(event, message, now) : undefined;
+    case 'unreadable':
+      return undefined;
     case 'rejected':
       return rejectedCase(state.row, message, now);
     case 'failed':

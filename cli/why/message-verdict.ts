@@ -1,19 +1,12 @@
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
-import { type InboxRow, inboxKey } from '../../lambdas/runtime/store/rows.ts';
-import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, many, time } from '../frame/output.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import { unfinishedText } from '../reading/row-text.ts';
 import { type MessageCase, messageCase, publishedAtOf } from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
-import {
-  inTime,
-  nameOf,
-  type StateText,
-  unreadableRow,
-  type WhyContext,
-  type WhyVerdict,
-} from './verdict.ts';
+import { inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
 
 /** What the words of a message are made of. */
 interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | 'queue'> {
@@ -22,8 +15,6 @@ interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | '
   readonly name: string;
   /** The inbox row; empty where there is none that can be read. */
   readonly row: Partial<InboxRow>;
-  /** Why the row cannot be read. */
-  readonly problem: string;
   /** Until when a worker may hold it, epoch milliseconds. */
   readonly heldUntil: number;
   readonly context: WhyContext;
@@ -36,137 +27,136 @@ export function ofMessage(
   context: WhyContext,
 ): WhyVerdict | undefined {
   const { row, consumer } = message;
+  const subject = { eventId: event.eventId, consumer: consumer.name };
+  const name = nameOf(event);
+  if (isUnreadable(row))
+    return { ...subject, ...unreadableRow(`${consumer.name} has a row of ${name} that`, row, context) };
   const found = messageCase(event, message, context.now);
   if (found === undefined) return undefined;
   const state = inboxState(row, context.now);
-  const words = WORDS[found]({
-    ...message,
-    event,
-    name: nameOf(event),
-    row: readable(row) ?? {},
-    problem: isUnreadable(row) ? row.unreadable : '',
-    heldUntil: state.is === 'leased' ? state.until : 0,
-    context,
-  });
-  return { eventId: event.eventId, consumer: consumer.name, ...words };
+  const heldUntil = state.is === 'leased' ? state.until : 0;
+  const facts = { ...message, event, name, row: row ?? {}, heldUntil, context };
+  const { state: named, text, next } = WORDS[found];
+  return { ...subject, state: named, text: text(facts), next: next?.(facts) ?? null };
 }
 
-const WORDS: Readonly<Record<MessageCase, (facts: MessageFacts) => StateText>> = {
-  unreadable: ({ event, name, consumer, problem, context }) =>
-    unreadableRow(
-      `${consumer.name} has a row of ${name} that`,
-      problem,
-      inboxKey(consumer.name, event.eventId),
-      context,
-    ),
-  processed: () => ({ state: 'processed', text: '', next: null }),
-  discarded: ({ name, consumer, row }) => ({
+/** What `why` says of a case. */
+interface CaseWords {
+  readonly state: WhyVerdict['state'];
+  readonly text: (facts: MessageFacts) => string;
+  /** The command to run first, where one is. */
+  readonly next?: (facts: MessageFacts) => string;
+}
+
+const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
+  processed: { state: 'processed', text: () => '' },
+  discarded: {
     state: 'discarded',
-    text: `${name} was discarded for ${consumer.name} by ${clipped(row.discardedBy ?? 'an operator')}.`,
-    next: null,
-  }),
-  leased: (facts) => {
-    const { name, consumer, row, context } = facts;
-    const since = row.claimedAt === undefined ? '' : ` since ${duration(context.now - row.claimedAt)}`;
-    const before = row.outOfTime === true || row.unfinished ? ` Before that it ${unfinishedText(row)}.` : '';
-    return {
-      state: 'processing',
-      text: `${consumer.name} is working on ${name}, ${attemptOf(facts)}${since}; its lease holds until ${time(facts.heldUntil)}.${before}`,
-      next: null,
-    };
+    text: ({ name, consumer, row }) =>
+      `${name} was discarded for ${consumer.name} by ${clipped(row.discardedBy ?? 'an operator')}.`,
   },
-  abandoned: (facts) => ({
+  leased: { state: 'processing', text: leasedText },
+  abandoned: { state: 'retrying', text: abandonedText, next: logsOf },
+  'abandoned-late': { state: 'late', text: abandonedText, next: logsOf },
+  failed: {
     state: 'retrying',
-    text: abandonedText(facts),
-    next: logsOf(facts),
-  }),
-  'abandoned-late': (facts) => ({ state: 'late', text: abandonedText(facts), next: logsOf(facts) }),
-  failed: (facts) => {
-    const { consumer, row, context } = facts;
-    const { attempts = 0, retryAt } = row;
-    const when = retryAt === undefined ? 'when its queue redelivers it' : inTime(retryAt, context.now);
-    const left = consumer.maxAttempts - attempts - 1;
-    const then = left > 0 ? `${many(left, 'more attempt')} follow${left === 1 ? 's' : ''}, then it` : 'it';
-    return {
-      state: 'retrying',
-      text: `${failedText(facts)} It is tried again ${when}. If that fails too, ${then} is rejected into the dead-letter queue.`,
-      next: context.commandLine(shell`messages list --failed --by cause --consumer ${consumer.name}`),
-    };
+    text: retryText,
+    next: ({ consumer, context }) =>
+      context.commandLine(shell`messages list --failed --by cause --consumer ${consumer.name}`),
   },
-  'failed-late': (facts) => {
-    const { consumer, row, context } = facts;
-    const ago = duration(context.now - (row.retryAt ?? 0));
-    return {
-      state: 'late',
-      text: `${failedText(facts)} It should have been tried again ${ago} ago: ${consumer.name} does not receive, or its queue has lost it, and ${auditOf(facts)} tells.`,
-      next: mappingsOf(facts),
-    };
-  },
-  'rejected-too-old': (facts) =>
-    rejected(
-      facts,
-      'It is older than the inbox remembers, so it may have been processed before.',
-      shell`message allow ${facts.consumer.name} ${facts.event.eventId} --reason "why"`,
-    ),
-  rejected: (facts) => rejected(facts, expiryText(facts), redriveOf(facts)),
-  'rejected-moving': (facts) =>
-    rejected(
-      facts,
-      'Its message is on its way to the dead-letter queue.',
-      shell`dlq list ${`consumer:${facts.consumer.name}`}`,
-    ),
-  'rejected-unseen': (facts) =>
-    rejected(
-      facts,
-      'Its dead letter is not among those that are visible: there are more, or another command is reading them.',
-      shell`dlq redrive ${`consumer:${facts.consumer.name}`} ${facts.event.eventId.replace(/^unreadable-/, '')}`,
-    ),
-  'rejected-gone': (facts) =>
-    rejected(
-      facts,
-      'Its dead letter is in no dead-letter queue any more. When its work was done by hand:',
-      shell`message resolve ${facts.consumer.name} ${facts.event.eventId} --reason "why"`,
-    ),
-  'dead-lettered': (facts) => ({
-    state: 'dead-lettered',
-    text: `${facts.name} was never finished by ${facts.consumer.name}. ${expiryText(facts)}`,
-    next: facts.context.commandLine(redriveOf(facts)),
-  }),
-  undelivered: (facts) => {
-    const refusal = facts.deadLetter?.refusal;
-    const error = refusal === undefined ? '' : ` (${clipped(refusal)})`;
-    return {
-      state: 'undelivered',
-      text: `${facts.name} could not be put into the queue of ${facts.consumer.name}${error}. ${expiryText(facts)}`,
-      next: facts.context.commandLine(redriveOf(facts)),
-    };
-  },
-  unproven: (facts) => {
-    const { consumer } = facts;
-    const declared = `That consumer was declared, or declared anew, at ${time(consumer.changedAt ?? 0)}: it need not have asked for it then.`;
-    return {
-      state: 'unproven',
-      text: `${publishedText(facts)}, and ${consumer.name} has no row of it. ${declared}`,
-      next: `${auditOf(facts)} --earlier`,
-    };
-  },
-  missing: (facts) => ({
-    state: 'missing',
-    text: `${publishedText(facts)} and has not arrived at ${facts.consumer.name}: it has no row there, and it is in none of its queues.`,
-    next: auditOf(facts),
-  }),
-  waiting: (facts) => ({ state: 'waiting', text: waitingText(facts), next: null }),
-  'waiting-late': (facts) => ({
+  'failed-late': {
     state: 'late',
-    text: `${waitingText(facts)} Either ${facts.consumer.name} receives nothing, or too much waits before it; or these are others, and ${auditOf(facts)} tells.`,
-    next: mappingsOf(facts),
-  }),
+    text: (facts) => {
+      const { consumer, row, context } = facts;
+      const ago = duration(context.now - (row.retryAt ?? 0));
+      return `${failedText(facts)} It should have been tried again ${ago} ago: ${consumer.name} does not receive, or its queue has lost it, and ${auditOf(facts)} tells.`;
+    },
+    next: mappingsOf,
+  },
+  'rejected-too-old': rejected(
+    () => 'It is older than the inbox remembers, so it may have been processed before.',
+    ({ consumer, event }) => shell`message allow ${consumer.name} ${event.eventId} --reason "why"`,
+  ),
+  rejected: rejected(expiryText, redriveCommand),
+  'rejected-moving': rejected(
+    () => 'Its message is on its way to the dead-letter queue.',
+    ({ consumer }) => shell`dlq list ${`consumer:${consumer.name}`}`,
+  ),
+  'rejected-unseen': rejected(
+    () =>
+      'Its dead letter is not among those that are visible: there are more, or another command is reading them.',
+    ({ consumer, event }) =>
+      shell`dlq redrive ${`consumer:${consumer.name}`} ${event.eventId.replace(/^unreadable-/, '')}`,
+  ),
+  'rejected-gone': rejected(
+    () => 'Its dead letter is in no dead-letter queue any more. When its work was done by hand:',
+    ({ consumer, event }) => shell`message resolve ${consumer.name} ${event.eventId} --reason "why"`,
+  ),
+  'dead-lettered': {
+    state: 'dead-lettered',
+    text: (facts) => `${facts.name} was never finished by ${facts.consumer.name}. ${expiryText(facts)}`,
+    next: (facts) => facts.context.commandLine(redriveCommand(facts)),
+  },
+  undelivered: {
+    state: 'undelivered',
+    text: (facts) => {
+      const refusal = facts.deadLetter?.refusal;
+      const error = refusal === undefined ? '' : ` (${clipped(refusal)})`;
+      return `${facts.name} could not be put into the queue of ${facts.consumer.name}${error}. ${expiryText(facts)}`;
+    },
+    next: (facts) => facts.context.commandLine(redriveCommand(facts)),
+  },
+  unproven: {
+    state: 'unproven',
+    text: (facts) =>
+      `${publishedText(facts)}, and ${facts.consumer.name} has no row of it. That consumer was declared, or declared anew, at ` +
+      `${time(facts.consumer.changedAt ?? 0)}: it need not have asked for it then.`,
+    next: (facts) => `${auditOf(facts)} --earlier`,
+  },
+  missing: {
+    state: 'missing',
+    text: (facts) =>
+      `${publishedText(facts)} and has not arrived at ${facts.consumer.name}: it has no row there, and it is in none of its queues.`,
+    next: auditOf,
+  },
+  waiting: { state: 'waiting', text: waitingText },
+  'waiting-late': {
+    state: 'late',
+    text: (facts) =>
+      `${waitingText(facts)} Either ${facts.consumer.name} receives nothing, or too much waits before it; or these are others, and ${auditOf(facts)} tells.`,
+    next: mappingsOf,
+  },
 };
 
-function rejected(facts: MessageFacts, text: string, next: ShellText): StateText {
-  const { name, consumer, row, context } = facts;
-  const said = `${consumer.name} rejected ${name} at ${attemptOf(facts)}, ${clipped(row.reason ?? 'UNKNOWN')}${errorOf(row)}. It is not tried again.`;
-  return { state: 'rejected', text: `${said} ${text}`, next: context.commandLine(next) };
+function rejected(
+  text: (facts: MessageFacts) => string,
+  next: (facts: MessageFacts) => ShellText,
+): CaseWords {
+  return {
+    state: 'rejected',
+    text: (facts) => {
+      const { name, consumer, row } = facts;
+      const reason = clipped(row.reason ?? 'UNKNOWN');
+      return `${consumer.name} rejected ${name} at ${attemptOf(facts)}, ${reason}${errorOf(row)}. It is not tried again. ${text(facts)}`;
+    },
+    next: (facts) => facts.context.commandLine(next(facts)),
+  };
+}
+
+function leasedText(facts: MessageFacts): string {
+  const { name, consumer, row, context, heldUntil } = facts;
+  const since = row.claimedAt === undefined ? '' : ` since ${duration(context.now - row.claimedAt)}`;
+  const before = row.outOfTime === true || row.unfinished ? ` Before that it ${unfinishedText(row)}.` : '';
+  return `${consumer.name} is working on ${name}, ${attemptOf(facts)}${since}; its lease holds until ${time(heldUntil)}.${before}`;
+}
+
+function retryText(facts: MessageFacts): string {
+  const { consumer, row, context } = facts;
+  const { attempts = 0, retryAt } = row;
+  const when = retryAt === undefined ? 'when its queue redelivers it' : inTime(retryAt, context.now);
+  const left = consumer.maxAttempts - attempts - 1;
+  const then = left > 0 ? `${many(left, 'more attempt')} follow${left === 1 ? 's' : ''}, then it` : 'it';
+  return `${failedText(facts)} It is tried again ${when}. If that fails too, ${then} is rejected into the dead-letter queue.`;
 }
 
 function failedText(facts: MessageFacts): string {
@@ -195,7 +185,7 @@ function expiryText({ deadLetter, context }: MessageFacts): string {
   return `Its dead letter is in ${deadLetter?.source} and is permanently deleted ${inTime(deadLetter?.expiresAt ?? 0, context.now)}.`;
 }
 
-function redriveOf({ deadLetter }: MessageFacts): ShellText {
+function redriveCommand({ deadLetter }: MessageFacts): ShellText {
   return shell`dlq redrive ${deadLetter?.source ?? ''} ${deadLetter?.id ?? ''}`;
 }
 

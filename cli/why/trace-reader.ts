@@ -72,13 +72,6 @@ interface FoundDeadLetter {
   readonly refusal: string | undefined;
 }
 
-/** The dead letters of a source that could be looked at. */
-interface SeenDeadLetters {
-  readonly deadLetters: readonly FoundDeadLetter[];
-  /** Whether there are more: beyond the most that are looked through, or hidden by another command. */
-  readonly more: boolean;
-}
-
 /** What a trace is read from. */
 export interface TraceDeps {
   readonly directory: Directory;
@@ -98,15 +91,9 @@ export interface Trace {
 /** A trace that is being read, and what it has read already: no queue and no minute is read twice. */
 interface Reading extends TraceDeps {
   readonly shards: readonly number[];
-  readonly deadLetters: Map<string, Promise<SeenDeadLetters>>;
-  readonly depths: Map<string, Promise<QueueDepth | undefined>>;
-  readonly written: Map<string, Promise<readonly WrittenEvent[]>>;
-}
-
-/** An event that a consumer's commit wrote, and the event that caused it. */
-interface WrittenEvent {
-  readonly eventId: string;
-  readonly causationId: string;
+  readonly deadLetters: Map<string, ReturnType<typeof deadLettersOf>>;
+  readonly depths: Map<string, ReturnType<typeof depthOf>>;
+  readonly written: Map<string, ReturnType<typeof writtenBy>>;
 }
 
 /** The most events of one chain that are read. */
@@ -205,7 +192,11 @@ async function findDeadLetter(
   return { deadLetter: undefined, unseen };
 }
 
-async function deadLettersOf(queues: Queues, { name, kind, url }: DeadLetterQueue): Promise<SeenDeadLetters> {
+/** The dead letters that could be looked at; `more`: there are others, beyond the most that are read, or hidden by another command. */
+async function deadLettersOf(
+  queues: Queues,
+  { name, kind, url }: DeadLetterQueue,
+): Promise<{ readonly deadLetters: readonly FoundDeadLetter[]; readonly more: boolean }> {
   const { retentionMs = 0, waiting = 0, inFlight = 0 } = (await depthOf(queues, url)) ?? {};
   const seen = waiting === 0 ? [] : await peek(queues, url, DEAD_LETTERS_MAX);
   const deadLetters = seen.map((letter) => ({
@@ -237,7 +228,12 @@ async function causedBy(
   return found.flat().flatMap((event) => (event.causationId === eventId ? [event.eventId] : []));
 }
 
-async function writtenBy(table: Table, pk: string, source: string): Promise<WrittenEvent[]> {
+/** The events that a service wrote into a partition. */
+async function writtenBy(
+  table: Table,
+  pk: string,
+  source: string,
+): Promise<{ readonly eventId: string; readonly causationId: string }[]> {
   const query = { pk, skPrefix: 'EVENT#', where: { source } };
   const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
   return items.flatMap((item) => {

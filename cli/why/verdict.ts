@@ -1,5 +1,4 @@
-import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Key } from '../../lambdas/runtime/store/table.ts';
+import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, time } from '../frame/output.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
 import { unreadableText } from '../reading/row-text.ts';
@@ -70,14 +69,13 @@ export interface WhyContext {
  */
 export function unreadableRow(
   subject: string,
-  problem: string,
-  { PK, SK }: Key,
+  { PK, SK, unreadable }: UnreadableRow,
   { awsLine, tableName }: WhyContext,
 ): StateText {
   const key = JSON.stringify({ PK: { S: PK }, SK: { S: SK } });
   return {
     state: 'unreadable',
-    text: `${subject} ${unreadableText(problem)}. Use the mailroom command of the version that is deployed; if that cannot read it either, the row was changed by hand.`,
+    text: `${subject} ${unreadableText(unreadable)}. Use the mailroom command of the version that is deployed; if that cannot read it either, the row was changed by hand.`,
     next: awsLine(shell`dynamodb get-item --consistent-read --table-name ${tableName} --key ${key}`),
   };
 }

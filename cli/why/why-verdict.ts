@@ -50,7 +50,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   const { now, commandLine } = context;
   const { eventId, row } = event;
   const name = nameOf(event);
-  if (isUnreadable(row)) return unreadableRow(`The outbox row of ${name}`, row.unreadable, row, context);
+  if (isUnreadable(row)) return unreadableRow(`The outbox row of ${name}`, row, context);
   if (row?.status === 'DISCARDED') {
     const text = `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`;
     return { state: 'discarded', text, next: null };

@@ -91,7 +91,7 @@ describe('rows that somebody changed by hand, or that a newer version wrote,', (
     for (const argv of [
       ['messages', 'list'],
       ['messages', 'list', '--by', 'cause'],
-      ['dlq', 'list'],
+      ['dlq', 'list', 'dead', '--by', 'cause'],
       ['log'],
     ]) {
       const listed = await run(...argv);
