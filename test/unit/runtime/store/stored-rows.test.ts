@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { mintEventId, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxState, isOverdue } from '../../../../lambdas/runtime/store/inbox-state.ts';
-import { effectKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { asRow, effectKey, type InboxRow, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
@@ -111,6 +111,16 @@ describe('an inbox row means', () => {
     ['unreadable', {}],
   ])('%s: %j', (is, row) => {
     expect(stateOf(row).is).toBe(is);
+  });
+
+  test.each([
+    ['leased', { status: 'PROCESSING', leaseUntil: NOW }],
+    ['abandoned', { status: 'PROCESSING', leaseUntil: NOW - 1 }],
+    ['abandoned', { status: 'PROCESSING', leaseUntil: 'soon' }],
+    ['unreadable', { status: 'PARKED' }],
+    ['unreadable', {}],
+  ])('%s to a consumer, which reads it unchecked and needs no margin: %j', (is, row) => {
+    expect(inboxState(asRow<InboxRow>({ ...key, ...row }), NOW, 0).is).toBe(is);
   });
 
   test.each([
