@@ -8,45 +8,45 @@ export const relayRowMutants: readonly Mutant[] = [
     [
       {
         rule: 'a claim is conditional on the lease that was read',
-        from: 'set: { leaseUntil }, when: held(row)',
-        to: "set: { leaseUntil }, when: { status: 'PENDING' }",
+        from: 'config.claimLeaseMs }, when: held(row),',
+        to: "config.claimLeaseMs }, when: { status: 'PENDING' },",
       },
       {
         rule: 'a claim is conditional on PENDING',
-        from: 'set: { leaseUntil }, when: held(row)',
-        to: 'set: { leaseUntil }, when: { leaseUntil: row.leaseUntil }',
+        from: 'config.claimLeaseMs }, when: held(row),',
+        to: 'config.claimLeaseMs }, when: { leaseUntil: row.leaseUntil },',
       },
       {
         rule: 'a refused claim is final, because another relay has the row',
-        from: 'else if (!result?.refused) failed.push(row);',
-        to: 'else failed.push(row);',
+        from: '(result.ok || result.refused ? [] : row)',
+        to: '(result.ok ? [] : row)',
       },
       {
         rule: 'a claim whose outcome is unknown is reported',
-        from: 'else if (!result?.refused) failed.push(row);',
-        to: '',
+        from: '(result.ok || result.refused ? [] : row)',
+        to: '(result.ok || row ? [] : row)',
         killers: unit('relay-turns'),
       },
       {
         rule: 'a lease starts when its claim is sent, not when it is queued',
-        from: 'await inBatches(context, rows, async (batch) => { const leaseUntil = clock.now() + config.claimLeaseMs;',
-        to: 'const leaseUntil = clock.now() + config.claimLeaseMs; await inBatches(context, rows, async (batch) => {',
+        from: 'const updates = await updateRows(context, rows, (row) => ({ set: { leaseUntil: clock.now() + config.claimLeaseMs },',
+        to: 'const now = clock.now(); const updates = await updateRows(context, rows, (row) => ({ set: { leaseUntil: now + config.claimLeaseMs },',
         killers: unit('relay-turns'),
       },
       {
         rule: 'a claimed row is held under its new lease',
-        from: 'claimed.push({ ...row, leaseUntil })',
-        to: 'claimed.push(row)',
+        from: '{ ...row, leaseUntil: Number(set.leaseUntil) }',
+        to: 'row',
       },
       {
         rule: 'a row that still has to be published never expires',
-        from: 'set: { leaseUntil }, when: held(row)',
-        to: 'set: { leaseUntil, expiresAt: 1 }, when: held(row)',
+        from: 'set: { leaseUntil: clock.now() + config.claimLeaseMs },',
+        to: 'set: { leaseUntil: clock.now() + config.claimLeaseMs, expiresAt: 1 },',
       },
       {
         rule: 'a mark is conditional on PENDING',
-        from: "({ key, set, when: { status: 'PENDING' } })",
-        to: '({ key, set, when: {} })',
+        from: "({ set, when: { status: 'PENDING' } })",
+        to: '({ set, when: {} })',
       },
       {
         rule: 'a failed mark is retried',
@@ -55,8 +55,8 @@ export const relayRowMutants: readonly Mutant[] = [
       },
       {
         rule: 'only the marks that failed are retried',
-        from: 'left = again;',
-        to: 'left = again.length > 0 ? batch : again;',
+        from: 'unmarked = again;',
+        to: 'unmarked = again.length > 0 ? rows : again;',
       },
       {
         rule: 'a published row that could not be marked is reported',
@@ -136,7 +136,7 @@ export const relayRowMutants: readonly Mutant[] = [
       },
       {
         rule: 'when a whole batch of updates fails, every row gets an answer',
-        from: 'return updates.map(() => ({ ok: false, refused: false, code, message }));',
+        from: 'return updates.map(() => ({ ok: false, refused: false, code, message }) as const);',
         to: 'throw error;',
       },
     ],

@@ -1,10 +1,11 @@
 import { z } from 'zod/mini';
-import type { ConsumerConfig, RelayConfig } from '../../lambdas/runtime/config.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import {
+  consumerConfig as defaultConsumerConfig,
+  relayConfig as defaultRelayConfig,
   type MemoryBusOptions,
   type MemoryTable,
   manualClock,
@@ -24,31 +25,16 @@ export const ThingHappened = defineEvent({
   upcast: (data) => ({ n: Number((data as { text: string }).text) }),
 });
 
-export const relayConfig: RelayConfig = {
-  tableName: 'Mailroom',
-  busName: 'bus',
-  shards: 2,
-  claimLeaseMs: 30_000,
-  publishTimeoutMs: 5_000,
-  maxAttempts: 3,
-  publishedRetentionDays: 7,
-  sweepEveryMs: 60_000,
-};
+export const relayConfig = defaultRelayConfig({ shards: 2, maxAttempts: 3 });
 
-export const consumerConfig: ConsumerConfig = {
+export const consumerConfig = defaultConsumerConfig({
   service: 'things',
-  tableName: 'Mailroom',
   shards: 2,
-  bornLeaseMs: 30_000,
   consumer: 'worker',
   queueUrl: 'https://queue',
-  leaseMs: 30_000,
   visibilityTimeoutMs: 60_000,
   maxAttempts: 3,
-  retryFirstMs: 2_000,
-  retryLongestMs: 900_000,
-  inboxRetentionDays: 35,
-};
+});
 
 /** Everything that a test of the runtime puts on its bench: the parts in memory, on one clock. */
 export function bench(

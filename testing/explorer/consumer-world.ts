@@ -8,6 +8,7 @@ import {
   SCHEMA,
 } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
+import { consumerConfig } from '../default-config.ts';
 import { eventBridgeMessage } from '../memory-bus.ts';
 import { memoryQueue } from '../memory-queue.ts';
 import { type MemoryTable, memoryTable } from '../memory-table.ts';
@@ -41,20 +42,14 @@ export interface ConsumerWorld extends World {
   violate(what: string): void;
 }
 
-const DEFAULTS: ConsumerConfig = {
+const DEFAULTS = consumerConfig({
   service: 'explored',
-  tableName: 'Mailroom',
   shards: 1,
-  bornLeaseMs: 30_000,
   consumer: 'worker',
   queueUrl: 'https://queue',
-  leaseMs: 30_000,
   visibilityTimeoutMs: 60_000,
   maxAttempts: 3,
-  retryFirstMs: 2_000,
-  retryLongestMs: 900_000,
-  inboxRetentionDays: 35,
-};
+});
 
 /** Sets up a consumer's world: an empty inbox, and the event's messages in the queue. */
 export async function consumerWorld(

@@ -48,21 +48,16 @@ export async function claimEvents<R extends PendingRow>(
   rows: readonly R[],
 ): Promise<{ claimed: R[]; failed: R[] }> {
   const { clock, config } = context;
-  const claimed: R[] = [];
-  const failed: R[] = [];
-  await inBatches(context, rows, async (batch) => {
-    const leaseUntil = clock.now() + config.claimLeaseMs;
-    const results = await updateEach(
-      context,
-      batch.map((row) => ({ key: row.key, set: { leaseUntil }, when: held(row) })),
-    );
-    batch.forEach((row, i) => {
-      const result = results[i];
-      if (result?.ok) claimed.push({ ...row, leaseUntil });
-      else if (!result?.refused) failed.push(row);
-    });
-  });
-  return { claimed, failed };
+  const updates = await updateRows(context, rows, (row) => ({
+    set: { leaseUntil: clock.now() + config.claimLeaseMs },
+    when: held(row),
+  }));
+  return {
+    claimed: updates.flatMap(({ row, set, result }) =>
+      result.ok ? { ...row, leaseUntil: Number(set.leaseUntil) } : [],
+    ),
+    failed: updates.flatMap(({ row, result }) => (result.ok || result.refused ? [] : row)),
+  };
 }
 
 /**
@@ -76,7 +71,7 @@ export async function markPublished<R extends PendingRow>(
   rows: readonly R[],
 ): Promise<R[]> {
   if (rows.length === 0) return [];
-  const { clock, config, path, telemetry } = context;
+  const { clock, config, path, random, telemetry } = context;
   const publishedAt = clock.now();
   const set = {
     status: 'PUBLISHED',
@@ -87,13 +82,21 @@ export async function markPublished<R extends PendingRow>(
   telemetry.count('EventsPublished', rows.length);
   if (path === 'sweep') telemetry.count('EventsRescued', rows.length);
   for (const row of rows) telemetry.duration('PublishLatency', publishedAt - eventIdTime(row.eventId));
-  const unmarked: R[] = [];
-  await inBatches(context, rows, async (batch) => {
-    unmarked.push(...(await markBatch(context, batch, set)));
-  });
+  let unmarked = rows;
+  for (let attempt = 1; unmarked.length > 0 && attempt <= MARK_TRIES; attempt += 1) {
+    if (attempt > 1) await clock.sleep(backoffMs(attempt - 1, 50, 1_000, random));
+    const updates = await updateRows(context, unmarked, () => ({ set, when: { status: 'PENDING' } }));
+    const again: R[] = [];
+    for (const { row, result } of updates) {
+      const settled =
+        result.ok || (result.refused && (!wasDead(result) || (await markDead(context, row, set))));
+      if (!settled) again.push(row);
+    }
+    unmarked = again;
+  }
   if (unmarked.length > 0)
     logFailure(context, 'Published, but not marked: the sweep will publish once more', unmarked);
-  return unmarked;
+  return [...unmarked];
 }
 
 /**
@@ -115,7 +118,7 @@ export async function failEvent(
   const cause = causeOf(error);
   if (!dead) {
     const leaseUntil = now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random);
-    await updateEach(context, [{ key: row.key, set: { ...cause, attempts, leaseUntil }, when: held(row) }]);
+    await updateRows(context, [row], () => ({ set: { ...cause, attempts, leaseUntil }, when: held(row) }));
     return;
   }
   const pointer: DeadPointer = {
@@ -153,46 +156,16 @@ export interface Release {
 
 /** Releases rows that are ours, so that they are due at `leaseUntil`. No attempt is counted. */
 export async function releaseEvents(context: OutboxContext, releases: readonly Release[]): Promise<void> {
-  await inBatches(context, releases, async (batch) => {
-    await updateEach(
-      context,
-      batch.map(({ row, leaseUntil, error }) => ({
-        key: row.key,
-        set: { leaseUntil, ...(error === undefined ? {} : causeOf(error)) },
-        when: held(row),
-      })),
-    );
-  });
+  const rows = releases.map((release) => ({ ...release, key: release.row.key }));
+  await updateRows(context, rows, ({ row, leaseUntil, error }) => ({
+    set: { leaseUntil, ...(error === undefined ? {} : causeOf(error)) },
+    when: held(row),
+  }));
 }
 
 /** The row is still PENDING under the lease as it was read. */
 function held({ leaseUntil }: PendingRow) {
   return { status: 'PENDING', leaseUntil };
-}
-
-async function markBatch<R extends PendingRow>(
-  context: OutboxContext,
-  batch: readonly R[],
-  set: EachUpdate['set'],
-): Promise<readonly R[]> {
-  const { clock, random } = context;
-  let left = batch;
-  for (let attempt = 1; left.length > 0 && attempt <= MARK_TRIES; attempt += 1) {
-    if (attempt > 1) await clock.sleep(backoffMs(attempt - 1, 50, 1_000, random));
-    const results = await updateEach(
-      context,
-      left.map(({ key }) => ({ key, set, when: { status: 'PENDING' } })),
-    );
-    const again: R[] = [];
-    for (const [i, row] of left.entries()) {
-      const result = results[i];
-      const settled =
-        result?.ok || (result?.refused && (!wasDead(result) || (await markDead(context, row, set))));
-      if (!settled) again.push(row);
-    }
-    left = again;
-  }
-  return left;
 }
 
 /**
@@ -210,32 +183,45 @@ async function markDead(context: OutboxContext, row: PendingRow, set: EachUpdate
   }
 }
 
-/** Works in batches of what one call takes, each when its turn has come. */
-async function inBatches<T>(
-  { writes }: OutboxContext,
-  items: readonly T[],
-  work: (batch: readonly T[]) => Promise<void>,
-): Promise<void> {
-  const starts = Array.from(
-    { length: Math.ceil(items.length / UPDATE_EACH_MAX) },
-    (_, n) => n * UPDATE_EACH_MAX,
-  );
-  await Promise.all(starts.map((start) => writes(() => work(items.slice(start, start + UPDATE_EACH_MAX)))));
+/** One conditional update of a row, and what became of it. */
+interface RowUpdate<R> extends Omit<EachUpdate, 'key'> {
+  readonly row: R;
+  readonly result: EachResult;
 }
 
-/** `updateEach` that answers for each row even when the request as a whole failed. */
-async function updateEach(
-  { table, telemetry }: OutboxContext,
-  updates: readonly EachUpdate[],
-): Promise<EachResult[]> {
-  try {
-    return await table.updateEach(updates);
-  } catch (error) {
-    telemetry.log.warn('A batch of updates failed', { error: error as Error });
-    const { code, message } = asMailroomError(error);
-    return updates.map(() => ({ ok: false, refused: false, code, message }));
-  }
+/**
+ * Updates rows in batches of what one call takes. Each row has a result, even when the request as a whole failed.
+ *
+ * @param change - called for each row when the turn of its batch has come
+ */
+async function updateRows<R extends Pick<PendingRow, 'key'>>(
+  { table, telemetry, writes }: OutboxContext,
+  rows: readonly R[],
+  change: (row: R) => Pick<EachUpdate, 'set' | 'when'>,
+): Promise<RowUpdate<R>[]> {
+  const starts = Array.from(
+    { length: Math.ceil(rows.length / UPDATE_EACH_MAX) },
+    (_, n) => n * UPDATE_EACH_MAX,
+  );
+  const update = async (batch: readonly R[]): Promise<RowUpdate<R>[]> => {
+    const updates = batch.map((row) => ({ key: row.key, ...change(row) }));
+    const results = await table.updateEach(updates).catch((error: unknown) => {
+      telemetry.log.warn('A batch of updates failed', { error: error as Error });
+      const { code, message } = asMailroomError(error);
+      return updates.map(() => ({ ok: false, refused: false, code, message }) as const);
+    });
+    return batch.map((row, i) => ({ row, ...(updates[i] as EachUpdate), result: results[i] ?? NO_RESULT }));
+  };
+  const batches = starts.map((start) => rows.slice(start, start + UPDATE_EACH_MAX));
+  return (await Promise.all(batches.map((batch) => writes(() => update(batch))))).flat();
 }
+
+const NO_RESULT = {
+  ok: false,
+  refused: false,
+  code: 'NoAnswer',
+  message: 'The table did not answer',
+} as const;
 
 function logFailure(
   { telemetry }: OutboxContext,

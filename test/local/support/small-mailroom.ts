@@ -31,6 +31,7 @@ import {
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { producerConfig } from '../../../testing/index.ts';
 import { createTable } from '../../support/aws.ts';
 
 /** A consumer of a {@link smallMailroom}: a rule and queues, and no function that reads them. */
@@ -68,7 +69,7 @@ export async function smallMailroom(
   await bridge.send(new CreateEventBusCommand({ Name: busName }));
   const table = dynamoTable({ client: dynamo, tableName });
   const bus = eventBridgeBus({ client: bridge, busName });
-  const config = { service: SMALL_SOURCE, tableName, shards: 2, bornLeaseMs: 30_000 };
+  const config = producerConfig({ service: SMALL_SOURCE, tableName, shards: 2 });
   const outbox = createOutbox({ config, table });
 
   const mailroom: MailroomEntry = {

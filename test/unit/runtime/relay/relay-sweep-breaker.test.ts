@@ -67,6 +67,14 @@ test('a pass that gave up the bus is not complete', async () => {
   expect(parts.bus.calls()).toHaveLength(10);
 });
 
+test('a bus that throttles everything is given up after ten calls, each of which was tried three times', async () => {
+  const parts = bench({ bus: { failEntry: () => ({ code: 'ThrottlingException', message: 'slow down' }) } });
+  await commitBanned(parts);
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweeper(parts).pass()).resolves.toMatchObject({ pending: 120, complete: false });
+  expect(parts.bus.calls()).toHaveLength(30);
+});
+
 test('a minute that was left out while the bus was given up is read by the next pass, even if the bus recovered in between', async () => {
   let banned = true;
   const parts = benchWithBanned(() => banned);
