@@ -26,22 +26,24 @@ export const relay: Part = {
     const sweepsAt = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
     const [from, to] = [sweepsAt - 2 * MINUTE_MS, sweepsAt - MINUTE_MS];
     const stub = await startStub({
-      rows: [{ status: 'PENDING', count: SWEPT_ROWS, from, to }],
+      rows: { count: SWEPT_ROWS, from, to },
       sweptTo: sweepsAt - MINUTE_MS,
-      remembers: false,
     });
-    const figures: Figure[] = [];
-    for (const path of PATHS) {
-      for (const concurrency of quick ? [8] : CONCURRENCIES) {
-        const now = path === 'sweep' ? sweepsAt : Date.now();
-        const task: CarryTask = { path, concurrency, batch: STREAM_BATCH, now, ...times };
-        const carried = await runChild<Carried>('carry', stub.endpoint, task);
-        figures.push({ path, concurrency, ...carried });
-        say(`${path}, ${concurrency} calls under way: ${carried.eventsPerSecond} events a second`);
+    try {
+      const figures: Figure[] = [];
+      for (const path of PATHS) {
+        for (const concurrency of quick ? [8] : CONCURRENCIES) {
+          const now = path === 'sweep' ? sweepsAt : Date.now();
+          const task: CarryTask = { path, concurrency, batch: STREAM_BATCH, now, ...times };
+          const carried = await runChild<Carried>('carry', stub.endpoint, task);
+          figures.push({ path, concurrency, ...carried });
+          say(`${path}, ${concurrency} calls under way: ${carried.eventsPerSecond} events a second`);
+        }
       }
+      return { json: { relay: figures }, tables: [tableOf(figures)] };
+    } finally {
+      await stub.stop();
     }
-    await stub.stop();
-    return { json: { relay: figures }, tables: [tableOf(figures)] };
   },
 };
 

@@ -5,7 +5,8 @@ import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
 import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { deliveredEvent } from '../../lambdas/runtime/operations/delivered-event.ts';
-import type { MeteredAws, TableShape } from '../aws/metered-aws.ts';
+import type { MeteredAws } from '../aws/metered-aws.ts';
+import type { TableShape } from '../aws/metered-table.ts';
 import { chunks, deliver } from './queue-delivery.ts';
 import type { System, Workload } from './system.ts';
 import {

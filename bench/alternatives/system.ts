@@ -1,4 +1,5 @@
-import type { MeteredAws, TableShape } from '../aws/metered-aws.ts';
+import type { MeteredAws } from '../aws/metered-aws.ts';
+import type { TableShape } from '../aws/metered-table.ts';
 
 /** What a system is given to do. */
 export interface Workload {

@@ -1,7 +1,7 @@
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
-import type { TableShape } from '../aws/metered-aws.ts';
+import type { TableShape } from '../aws/metered-table.ts';
 import type { Workload } from './system.ts';
 
 /** The EventBridge `source` of every event. */

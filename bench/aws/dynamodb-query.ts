@@ -5,7 +5,8 @@ import { ExpressionReader, Placeholders } from '../../testing/expression-reader.
 import { ValidationException } from '../../testing/validation-exception.ts';
 import { readUnits } from './billing.ts';
 import type { Metered } from './dynamodb-write.ts';
-import { type MeteredTable, type OrderedView, storedBytes } from './metered-table.ts';
+import type { MeteredTable } from './metered-table.ts';
+import { type OrderedView, storedBytes } from './ordered-view.ts';
 import { known, type Wire } from './wire.ts';
 
 /** The most bytes that one page reads: 1 MB (DynamoDB API reference, Query and Scan). */

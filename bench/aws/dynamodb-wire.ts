@@ -10,7 +10,8 @@ import { readUnits, writeUnits } from './billing.ts';
 import { type QueryInput, query, type ScanInput, scan } from './dynamodb-query.ts';
 import { readStatement, type Statement } from './dynamodb-statement.ts';
 import { type Accepted, items, type Metered, refusal, refusedUnits, returned } from './dynamodb-write.ts';
-import { type MeteredTable, storedBytes } from './metered-table.ts';
+import type { MeteredTable } from './metered-table.ts';
+import { storedBytes } from './ordered-view.ts';
 import { known, type Wire } from './wire.ts';
 
 /** How long a transaction's token is remembered: 10 minutes (DynamoDB API reference, TransactWriteItems). */
@@ -25,10 +26,13 @@ const WRITE_MEMBERS = [
   'ReturnValuesOnConditionCheckFailure',
 ];
 
+type StoreOf = (name: string | undefined) => Store;
+type Apply = (prepared: Prepared, outcome: Accepted, transactional: boolean) => number;
+type Write = (action: TransactAction) => { prepared: Prepared; outcome: Outcome; units: number };
+
 /** DynamoDB's operations on tables in memory, as they look on the wire. */
 export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, clock: Clock) {
   const created = clock.now();
-  const tokens = new Map<string, { readonly request: string; readonly until: number }>();
 
   function tableOf(name: string | undefined): MeteredTable {
     const found = tables.get(name ?? '');
@@ -79,7 +83,73 @@ export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, cl
     return { answer: { Item: item }, readUnits: readUnits(storedBytes(item), consistency) };
   }
 
-  function transactWriteItems(input: Wire): Metered {
+  const operations: Readonly<Record<string, (input: Wire) => Metered>> = {
+    GetItem: getItem,
+    PutItem: (input) => single('Put', input),
+    UpdateItem: (input) => single('Update', input),
+    DeleteItem: (input) => single('Delete', input),
+    TransactWriteItems: createTransactions(clock, storeOf, apply),
+    BatchExecuteStatement: (input) => batchExecuteStatement(input, storeOf, write),
+    Query: (input) => query(tableOf(input.TableName as string), input as QueryInput),
+    Scan: (input) => scan(tableOf(input.TableName as string), input as ScanInput),
+    DescribeTable: (input) => describeTable(storeOf(input.TableName as string), created),
+  };
+  return (operation: string, input: Wire): Metered => {
+    const operate = operations[operation];
+    if (operate !== undefined) return operate(input);
+    throw new Error(`${operation} of DynamoDB is not known to the metered AWS; add it to ${import.meta.url}`);
+  };
+}
+
+/** Each statement is the write that it stands for, and billed as that ("PartiQL for DynamoDB", and its pricing). */
+function batchExecuteStatement(input: Wire, storeOf: StoreOf, write: Write): Metered {
+  known('BatchExecuteStatement', input, ['Statements']);
+  const statements = input.Statements as readonly Statement[];
+  let units = 0;
+  const Responses = statements.map((statement) => {
+    const { tableName, update } = readStatement(statement, (name) => storeOf(name).keyNames);
+    try {
+      const { outcome, units: own } = write({
+        Update: { ...items(update), TableName: tableName },
+      } as never);
+      units += own;
+      if (!outcome.refused) return { TableName: tableName };
+      const Item = statement.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' ? outcome.before : undefined;
+      return {
+        TableName: tableName,
+        Error: { Code: 'ConditionalCheckFailed', Message: 'The conditional request failed', Item },
+      };
+    } catch (error) {
+      if (!(error instanceof ValidationException)) throw error;
+      return { TableName: tableName, Error: { Code: 'ValidationError', Message: error.message } };
+    }
+  });
+  return { answer: { Responses }, writeUnits: units };
+}
+
+function describeTable({ tableName }: Store, created: number): Metered {
+  const Table = { TableName: tableName, TableStatus: 'ACTIVE', CreationDateTime: created / 1_000 };
+  return { answer: { Table } };
+}
+
+/** Transactions, each known by its token for a while. */
+function createTransactions(clock: Clock, storeOf: StoreOf, apply: Apply): (input: Wire) => Metered {
+  const tokens = new Map<string, { readonly request: string; readonly until: number }>();
+
+  function isReplay(token: string, request: string): boolean {
+    if (token.length < 1 || token.length > 36) {
+      throw new ValidationException(`Value '${token}' at 'clientRequestToken' must have a length of 1 to 36`);
+    }
+    const found = tokens.get(token);
+    if (found === undefined || found.until <= clock.now()) return false;
+    if (found.request === request) return true;
+    throw new ValidationException(
+      'The token was used by another transaction within the last 10 minutes',
+      'IdempotentParameterMismatchException',
+    );
+  }
+
+  return (input) => {
     known('TransactWriteItems', input, ['TransactItems', 'ClientRequestToken']);
     const actions = (input.TransactItems as Record<string, Wire>[]).map((action) =>
       Object.fromEntries(Object.entries(action).map(([kind, request]) => [kind, items(request)])),
@@ -109,82 +179,6 @@ export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, cl
     );
     if (token !== undefined) tokens.set(token, { request, until: clock.now() + TOKEN_MS });
     return { answer: {}, writeUnits: units };
-  }
-
-  function isReplay(token: string, request: string): boolean {
-    if (token.length < 1 || token.length > 36) {
-      throw new ValidationException(`Value '${token}' at 'clientRequestToken' must have a length of 1 to 36`);
-    }
-    const found = tokens.get(token);
-    if (found === undefined || found.until <= clock.now()) return false;
-    if (found.request === request) return true;
-    throw new ValidationException(
-      'The token was used by another transaction within the last 10 minutes',
-      'IdempotentParameterMismatchException',
-    );
-  }
-
-  /** Each statement is the write that it stands for, and billed as that ("PartiQL for DynamoDB", and its pricing). */
-  function batchExecuteStatement(input: Wire): Metered {
-    known('BatchExecuteStatement', input, ['Statements']);
-    const statements = input.Statements as readonly Statement[];
-    let units = 0;
-    const Responses = statements.map((statement) => {
-      const { tableName, update } = readStatement(statement, (name) => storeOf(name).keyNames);
-      try {
-        const { outcome, units: own } = write({
-          Update: { ...items(update), TableName: tableName },
-        } as never);
-        units += own;
-        if (!outcome.refused) return { TableName: tableName };
-        const Item = statement.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' ? outcome.before : undefined;
-        return {
-          TableName: tableName,
-          Error: { Code: 'ConditionalCheckFailed', Message: 'The conditional request failed', Item },
-        };
-      } catch (error) {
-        if (!(error instanceof ValidationException)) throw error;
-        return { TableName: tableName, Error: { Code: 'ValidationError', Message: error.message } };
-      }
-    });
-    return { answer: { Responses }, writeUnits: units };
-  }
-
-  function describeTable(input: Wire): Metered {
-    const { store } = tableOf(input.TableName as string);
-    const Table = {
-      TableName: store.tableName,
-      TableStatus: 'ACTIVE',
-      CreationDateTime: created / 1_000,
-    };
-    return { answer: { Table } };
-  }
-
-  return (operation: string, input: Wire): Metered => {
-    switch (operation) {
-      case 'GetItem':
-        return getItem(input);
-      case 'PutItem':
-        return single('Put', input);
-      case 'UpdateItem':
-        return single('Update', input);
-      case 'DeleteItem':
-        return single('Delete', input);
-      case 'TransactWriteItems':
-        return transactWriteItems(input);
-      case 'BatchExecuteStatement':
-        return batchExecuteStatement(input);
-      case 'Query':
-        return query(tableOf(input.TableName as string), input as QueryInput);
-      case 'Scan':
-        return scan(tableOf(input.TableName as string), input as ScanInput);
-      case 'DescribeTable':
-        return describeTable(input);
-      default:
-        throw new Error(
-          `${operation} of DynamoDB is not known to the metered AWS; add it to ${import.meta.url}`,
-        );
-    }
   };
 }
 

@@ -5,7 +5,7 @@ import type { ActionOutcome as Outcome, Prepared } from '../../testing/memory-ac
 import { toItem } from '../../testing/memory-store.ts';
 import { parseUpdate } from '../../testing/update.ts';
 import { writeUnits } from './billing.ts';
-import { storedBytes } from './metered-table.ts';
+import { storedBytes } from './ordered-view.ts';
 import type { Wire } from './wire.ts';
 
 /** What an operation comes to: its answer or its refusal, and the units either way. */

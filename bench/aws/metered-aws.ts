@@ -7,22 +7,8 @@ import { toItem } from '../../testing/memory-store.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';
 import { createDynamoDbWire } from './dynamodb-wire.ts';
 import { createEventsWire, type WireEntry } from './events-wire.ts';
-import { createMeteredTable, type MeteredTable } from './metered-table.ts';
+import { createMeteredTable, type MeteredTable, type TableShape } from './metered-table.ts';
 import { readWire, type Wire, writeWire } from './wire.ts';
-
-/** A table to be made in {@link MeteredAws}. Its key attributes, and those of its indexes' partitions, are texts. */
-export interface TableShape {
-  readonly name: string;
-  /** The names of the key attributes: partition key and, where there is one, sort key. */
-  readonly keys: readonly [partition: string, sort?: string];
-  /** Global secondary indexes; an item without an index's keys is not in it. */
-  readonly indexes?: readonly {
-    readonly name: string;
-    readonly keys: readonly [partition: string, sort?: string];
-    /** What an entry holds: all attributes, or only the keys of the index and of the table. @default 'all' */
-    readonly projects?: 'all' | 'keys';
-  }[];
-}
 
 /** One request that was made, and what it comes to by the published rules of its service. */
 export interface MeteredRequest {
@@ -102,45 +88,15 @@ export function createMeteredAws(
   { clock = systemClock }: MeteredAwsOptions = {},
 ): MeteredAws {
   const tables = new Map(shapes.map((shape) => [shape.name, createMeteredTable(shape)]));
-  const dynamoDb = createDynamoDbWire(tables, clock);
   const events = createEventsWire();
   const steps = new AsyncLocalStorage<string>();
   const made: MeteredRequest[] = [];
   let unknown: unknown;
 
-  function record(
-    request: Omit<MeteredRequest, 'step' | 'writeUnits' | 'readUnits'> & Partial<MeteredRequest>,
-  ) {
+  const record: RequestLog = (request) => {
     made.push({ step: steps.getStore() ?? '', writeUnits: 0, readUnits: 0, ...request });
-  }
-
-  /** Answers one request and books it. */
-  function serve(
-    target: string,
-    input: Wire,
-  ): { readonly answer: Wire; readonly error?: string | undefined } {
-    const [service = '', operation = ''] = target.split('.');
-    switch (service) {
-      case 'DynamoDB_20120810': {
-        try {
-          const { answer, error, writeUnits = 0, readUnits = 0 } = dynamoDb(operation, input);
-          record({ service: 'dynamodb', operation, writeUnits, readUnits, billed: 0 });
-          return { answer, error };
-        } catch (error) {
-          if (!(error instanceof ValidationException)) throw error;
-          record({ service: 'dynamodb', operation, billed: 0 }); // refused before it touches an item: no units
-          return { answer: { message: error.message }, error: error.name };
-        }
-      }
-      case 'AWSEvents': {
-        const { answer, billed } = events.putEvents(operation, input);
-        record({ service: 'events', operation, billed });
-        return { answer };
-      }
-      default:
-        throw new Error(`The request ${target} is not known to the metered AWS`);
-    }
-  }
+  };
+  const serve = createServices(createDynamoDbWire(tables, clock), events, record);
 
   async function handle({ headers, body }: HttpRequest) {
     const target = headers['x-amz-target'] ?? 'without a target';
@@ -178,6 +134,37 @@ export function createMeteredAws(
     failNextEntries: (count) => events.failNext(count),
     items: (name) => tableOf(name).view().all().map(toItem),
     seed: (name, items) => tableOf(name).seed(items),
+  };
+}
+
+type RequestLog = (
+  request: Omit<MeteredRequest, 'step' | 'writeUnits' | 'readUnits'> & Partial<MeteredRequest>,
+) => void;
+
+/** Answers a request by its target, and records what it comes to. */
+function createServices(
+  dynamoDb: ReturnType<typeof createDynamoDbWire>,
+  events: ReturnType<typeof createEventsWire>,
+  record: RequestLog,
+) {
+  return (target: string, input: Wire): { readonly answer: Wire; readonly error?: string | undefined } => {
+    const [service = '', operation = ''] = target.split('.');
+    if (service === 'AWSEvents') {
+      const { answer, billed } = events.putEvents(operation, input);
+      record({ service: 'events', operation, billed });
+      return { answer };
+    }
+    if (service !== 'DynamoDB_20120810')
+      throw new Error(`The request ${target} is not known to the metered AWS`);
+    try {
+      const { answer, error, writeUnits = 0, readUnits = 0 } = dynamoDb(operation, input);
+      record({ service: 'dynamodb', operation, writeUnits, readUnits, billed: 0 });
+      return { answer, error };
+    } catch (error) {
+      if (!(error instanceof ValidationException)) throw error;
+      record({ service: 'dynamodb', operation, billed: 0 }); // refused before it touches an item: no units
+      return { answer: { message: error.message }, error: error.name };
+    }
   };
 }
 

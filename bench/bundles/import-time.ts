@@ -51,6 +51,7 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
   ...encodeRelayConfig({
     ...producer,
     busName: 'bench',
+    sources: ['bench'],
     claimLeaseMs: 30_000,
     publishTimeoutMs: 5_000,
     maxAttempts: 10,

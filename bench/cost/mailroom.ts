@@ -2,6 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { z } from 'zod';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
+import type { Clock } from '../../lambdas/runtime/clock.ts';
 import {
   createConsumer,
   createOutbox,
@@ -14,6 +15,7 @@ import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import { inboxHistoryKey, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
+import type { Telemetry } from '../../lambdas/runtime/telemetry.ts';
 import { consumerConfig, eventBridgeMessage, memoryQueue, producerConfig } from '../../testing/index.ts';
 import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';
 import type { SteadyLoad, System, Workload } from '../alternatives/system.ts';
@@ -105,17 +107,19 @@ function ofRunningConsumer(table: Table, consumer: string): Table {
   };
 }
 
-/** The parts of one run, and what is between them in AWS. */
-function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
-  const { clock } = aws;
-  const random = fixedRandom();
-  const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
-  const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName: RELAY_CONFIG.busName });
-  const parts = { table, clock, random, telemetry: silent };
-  const outbox = createOutbox({ ...parts, config: PRODUCER_CONFIG });
-  const relayStream = createRelayStream({ ...parts, bus, config: RELAY_CONFIG });
+/** What the parts of a run are made of. */
+interface RunParts {
+  readonly table: Table;
+  readonly clock: Clock;
+  readonly random: (count: number) => Uint8Array;
+  readonly telemetry: Telemetry;
+}
+
+/** The consumers of a run, each with its queue. */
+function createConsumers(aws: MeteredAws, workload: Workload, parts: RunParts, style: HandlerStyle) {
+  const { clock, table } = parts;
   const faults = handlerFaults(workload);
-  const consumers = consumerNames(workload).map((consumer) => {
+  return consumerNames(workload).map((consumer) => {
     const queue = memoryQueue({ clock, visibilityTimeoutMs: CONSUMER_CONFIG.visibilityTimeoutMs });
     const handle = createConsumer({
       ...parts,
@@ -131,18 +135,35 @@ function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
     });
     return { queue, handle };
   });
+}
 
-  async function drain({ queue, handle }: (typeof consumers)[number]): Promise<void> {
-    for (let waiting = queue.messages(); waiting.length > 0; waiting = queue.messages()) {
-      await clock.sleep(Math.min(...waiting.map(({ visibleAt }) => visibleAt)) - clock.now());
-      let bodies: string[] = [];
-      const { received, failed } = await queue.deliver(async (event, context) => {
-        bodies = event.Records.map(({ body }) => body);
-        return handle(event, context);
-      });
-      bookInvocation(aws, bodies, received - failed.length);
-    }
+/** Delivers until the queue is empty. */
+async function drain(
+  aws: MeteredAws,
+  { queue, handle }: ReturnType<typeof createConsumers>[number],
+): Promise<void> {
+  const { clock } = aws;
+  for (let waiting = queue.messages(); waiting.length > 0; waiting = queue.messages()) {
+    await clock.sleep(Math.min(...waiting.map(({ visibleAt }) => visibleAt)) - clock.now());
+    let bodies: string[] = [];
+    const { received, failed } = await queue.deliver(async (event, context) => {
+      bodies = event.Records.map(({ body }) => body);
+      return handle(event, context);
+    });
+    bookInvocation(aws, bodies, received - failed.length);
   }
+}
+
+/** The parts of one run, and what is between them in AWS. */
+function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
+  const { clock } = aws;
+  const random = fixedRandom();
+  const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
+  const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName: RELAY_CONFIG.busName });
+  const parts = { table, clock, random, telemetry: silent };
+  const outbox = createOutbox({ ...parts, config: PRODUCER_CONFIG });
+  const relayStream = createRelayStream({ ...parts, bus, config: RELAY_CONFIG });
+  const consumers = createConsumers(aws, workload, parts, style);
 
   return {
     write: async (indexes: readonly number[]) => {
@@ -178,7 +199,7 @@ function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
           bookSend(aws, body);
           consumer.queue.send(body);
         }
-        await drain(consumer);
+        await drain(aws, consumer);
       }
     },
   };

@@ -4,7 +4,7 @@ import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtim
 import { memoryTable, memoryTelemetry, producerConfig, relayConfig } from '../../testing/index.ts';
 
 /** The settings of the relays that are measured: the constructs' defaults. */
-export const RELAY_CONFIG = relayConfig({ busName: 'mailroom-bus' });
+export const RELAY_CONFIG = relayConfig({ busName: 'mailroom-bus', sources: ['orders'] });
 
 const OrderPlaced = defineEvent({
   source: 'orders',
