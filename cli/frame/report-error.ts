@@ -80,15 +80,15 @@ function complaint(error: CommanderError): string {
     : error.message.replace(/^error: /, '');
 }
 
-/** An error as it is told. */
-interface Told {
+/** An error as it is shown. */
+interface ShownError {
   readonly code: string;
   readonly message: string;
   readonly remedy?: string;
   readonly exit: ExitCode;
 }
 
-function explain(error: unknown, io: Io): Told {
+function explain(error: unknown, io: Io): ShownError {
   const code = errorCode(error);
   if (io.signal.aborted) return { code: 'STOPPED', message: 'Stopped.', exit: EXIT.stopped };
   const message = describe(error);

@@ -42,7 +42,7 @@ test('status prints what docs/cli.md says, member for member', async () => {
   expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));
 });
 
-test('why and trace print the events that docs/cli.md says, member for member', async () => {
+test('why prints the events that docs/cli.md says, member for member', async () => {
   const { table, queues, eventId } = await processedMailroom();
   const [expected] = (await documented('why')) as [{ events: unknown }];
   const trace = await readTrace({ directory, table, queues }, [eventId]);
