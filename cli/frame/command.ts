@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { ExitCode } from './exit-code.ts';
-import type { Io } from './io.ts';
+import type { ExitCode, Io } from './io.ts';
 import { openSession, type Session } from './session.ts';
 import type { GlobalOptions } from './target.ts';
 

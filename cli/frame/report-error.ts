@@ -1,8 +1,7 @@
 import { CommanderError } from 'commander';
 import { errorCode, errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import { escaped, jsonLine } from './escaped.ts';
-import { EXIT, type ExitCode } from './exit-code.ts';
-import type { Io } from './io.ts';
+import { EXIT, type ExitCode, type Io } from './io.ts';
 import { paint, plain } from './paint.ts';
 
 /** Which of our errors mean that there is nothing of that name; every other one is about how the command was called. */

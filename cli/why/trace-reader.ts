@@ -24,7 +24,7 @@ import {
   type UnreadableRow,
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { peek, refusalOf } from '../dead-letters/dead-letters.ts';
+import { type DeadLetter, peek, refusalOf } from '../dead-letters/dead-letters.ts';
 import { type DeadLetterQueue, rejectedBy, undeliveredTo } from '../dead-letters/sources.ts';
 import {
   eachOf,
@@ -66,12 +66,9 @@ export interface TracedMessage {
 }
 
 /** A dead letter, and where it is. */
-interface FoundDeadLetter {
+interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
   readonly source: string;
   readonly kind: DeadLetterQueue['kind'];
-  /** SQS's message id. */
-  readonly id: string;
-  readonly eventId: string | undefined;
   readonly sentAt: number;
   /** When SQS permanently deletes it, epoch milliseconds. */
   readonly expiresAt: number;
