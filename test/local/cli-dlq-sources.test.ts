@@ -68,7 +68,9 @@ describe.concurrent('DEAD events', () => {
     expect(run.code, run.err).toBe(0);
     expect(run.json().deadLetters).toMatchObject([{ id: one.eventId, outcome: 'discarded' }]);
     expect(await get(outboxKeyOf(other.eventId))).toMatchObject({ status: 'DEAD' });
-    expect((await mailroom('dlq', 'discard', 'dead', other.eventId, ...argv.slice(5))).code).toBe(0);
+    expect((await mailroom('dlq', 'discard', 'dead', other.eventId, ...argv.slice(5), '--apply')).code).toBe(
+      0,
+    );
     const both = await mailroom(...argv, '--all');
     expect(both.code).toBe(2);
   });
