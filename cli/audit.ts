@@ -8,8 +8,7 @@ import { auditFindings, auditText } from './audit-text.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { BEHIND_MAX_MS } from './frame/aws-clock.ts';
 import { withSession } from './frame/command.ts';
-import { EXIT, type ExitCode } from './frame/exit-code.ts';
-import type { Io } from './frame/io.ts';
+import { EXIT, type ExitCode, type Io } from './frame/io.ts';
 import type { Session } from './frame/session.ts';
 import { type ShellText, shell } from './frame/shell.ts';
 

@@ -11,10 +11,9 @@ import { type DeadLetterSource, deadLetterSource, deadLetterSources } from './de
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
 import { byOption, countArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
-import { byCause, causesText } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';
-import { EXIT } from './frame/exit-code.ts';
-import type { Io } from './frame/io.ts';
+import { EXIT, type Io } from './frame/io.ts';
+import { byCause, causesText } from './frame/listing.ts';
 import type { Session } from './frame/session.ts';
 import { eachOf } from './reading/rows-reader.ts';
 

@@ -4,8 +4,7 @@ import { isUnreadable, readOperation } from '../lambdas/runtime/store/stored-row
 import type { Table } from '../lambdas/runtime/store/table.ts';
 import { durationArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
-import { EXIT } from './frame/exit-code.ts';
-import type { Io } from './frame/io.ts';
+import { EXIT, type Io } from './frame/io.ts';
 import { moreText } from './frame/listing.ts';
 import { clipped, duration, table, time } from './frame/output.ts';
 import { eachOf, readPartition } from './reading/rows-reader.ts';

@@ -1,4 +1,4 @@
-import { EXIT } from './frame/exit-code.ts';
+import { EXIT } from './frame/io.ts';
 import { runMailroom } from './program.ts';
 
 // The first Ctrl-C asks a command to stop where it is safe; the second one ends the process.

@@ -5,11 +5,9 @@ import type { InboxRow, RejectedPointer } from '../lambdas/runtime/store/rows.ts
 import { isUnreadable, readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../lambdas/runtime/store/table.ts';
 import { byOption, countArgument } from './frame/arguments.ts';
-import { byCause, causesText, newest } from './frame/causes.ts';
 import { withSession } from './frame/command.ts';
-import { EXIT } from './frame/exit-code.ts';
-import type { Io } from './frame/io.ts';
-import { MORE_GROUPED, MORE_LISTED, moreText, when } from './frame/listing.ts';
+import { EXIT, type Io } from './frame/io.ts';
+import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest, when } from './frame/listing.ts';
 import { clipped, table as tableText } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { readInbox, readRejected, readWaiting } from './reading/message-reader.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import { withSession } from './frame/command.ts';
-import { EXIT } from './frame/exit-code.ts';
-import type { Io } from './frame/io.ts';
+import { EXIT, type Io } from './frame/io.ts';
 import type { Session } from './frame/session.ts';
 import { readStatus, type StatusReport } from './status/status-report.ts';
 import { statusText } from './status/status-text.ts';

@@ -4,9 +4,8 @@ import type { SweepRange, SweepRangeReport } from '../lambdas/runtime/relay/swee
 import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
-import { EXIT } from './frame/exit-code.ts';
 import { invoke } from './frame/invoke.ts';
-import type { Io } from './frame/io.ts';
+import { EXIT, type Io } from './frame/io.ts';
 import { duration, time } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 

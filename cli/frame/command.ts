@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { ExitCode } from './exit-code.ts';
-import type { Io } from './io.ts';
-import { type GlobalOptions, openSession, type Session } from './session.ts';
+import type { ExitCode, Io } from './io.ts';
+import { openSession, type Session } from './session.ts';
+import type { GlobalOptions } from './target.ts';
 
 /**
  * Runs a command against the Mailroom that its options mean, and ends the process as it says.

@@ -1,8 +1,7 @@
 import { CommanderError } from 'commander';
 import { errorCode, errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import { escaped, jsonLine } from './escaped.ts';
-import { EXIT, type ExitCode } from './exit-code.ts';
-import type { Io } from './io.ts';
+import { EXIT, type ExitCode, type Io } from './io.ts';
 import { paint, plain } from './paint.ts';
 
 /** Which of our errors mean that there is nothing of that name; every other one is about how the command was called. */
@@ -80,15 +79,15 @@ function complaint(error: CommanderError): string {
     : error.message.replace(/^error: /, '');
 }
 
-/** An error as it is told. */
-interface Told {
+/** An error as it is shown. */
+interface ShownError {
   readonly code: string;
   readonly message: string;
   readonly remedy?: string;
   readonly exit: ExitCode;
 }
 
-function explain(error: unknown, io: Io): Told {
+function explain(error: unknown, io: Io): ShownError {
   const code = errorCode(error);
   if (io.signal.aborted) return { code: 'STOPPED', message: 'Stopped.', exit: EXIT.stopped };
   const message = describe(error);

@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises';
 import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
@@ -18,16 +17,7 @@ import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
 import type { Io } from './io.ts';
 import { createOutput, duration, type Output } from './output.ts';
 import { type ShellText, shell } from './shell.ts';
-
-/** The options that every command takes. */
-export interface GlobalOptions {
-  readonly stage?: string;
-  readonly stack?: string;
-  readonly profile?: string;
-  readonly region?: string;
-  readonly endpoint?: string;
-  readonly json?: boolean;
-}
+import { type GlobalOptions, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and how to reach its parts. */
 export interface Session {
@@ -62,22 +52,6 @@ const REQUEST_LIMITS = { connectionTimeout: 3_000, requestTimeout: 30_000, throw
 
 /** A function that is invoked answers when it is done: after 15 minutes at the latest, and its answer has to travel. */
 const INVOKE_LIMITS = { ...REQUEST_LIMITS, requestTimeout: 16 * 60_000 };
-
-/** What the AWS SDK clients are made with. */
-interface Target {
-  readonly region?: string;
-  readonly endpoint?: string;
-  readonly profile?: string;
-  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
-}
-
-/** The stage that runs on a laptop, its endpoint unless another is given, and its one region. */
-const LOCAL = { stage: 'local', endpoint: 'http://127.0.0.1:4566', region: 'us-east-1' };
-
-/** The keys that a local engine takes from anybody. */
-const LOCAL_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
-
-const LOOPBACK = /^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/;
 
 /**
  * Finds the Mailroom that the options mean.
@@ -170,49 +144,6 @@ function whereOptions(options: GlobalOptions): string[] {
     const value = options[name];
     return value === undefined ? [] : [shell`--${name} ${value}`];
   });
-}
-
-/**
- * Where to look: `--endpoint`, else `AWS_ENDPOINT_URL`, else AWS. The stage `local` is the local engine; so is a call that
- * says nothing about where, in a folder where `npm run demo -- --keep` or `npm run local` has left one running.
- */
-async function targetOf(options: GlobalOptions, env: Io['env']): Promise<Target> {
-  const { stage, region, profile } = options;
-  const said = options.endpoint ?? env.AWS_ENDPOINT_URL;
-  const nothingSaid = [stage, region, profile, env.AWS_PROFILE, env.AWS_ACCESS_KEY_ID].every(
-    (value) => value === undefined,
-  );
-  const local =
-    said === undefined && (stage === LOCAL.stage || nothingSaid) ? await leftRunning() : undefined;
-  const endpoint = said ?? local ?? (stage === LOCAL.stage ? LOCAL.endpoint : undefined);
-  const named = { ...(region && { region }), ...(profile && { profile }) };
-  if (endpoint === undefined) return named;
-  if (!URL.canParse(endpoint)) {
-    throw new MailroomError(
-      'BAD_ARGUMENT',
-      `--endpoint is "${endpoint}"; expected an address like ${LOCAL.endpoint}.`,
-    );
-  }
-  if (!LOOPBACK.test(endpoint)) return { endpoint, ...named };
-  return { endpoint, region: LOCAL.region, credentials: LOCAL_CREDENTIALS, ...named };
-}
-
-/**
- * The endpoint of the engine that was left running by a command of this folder.
- *
- * @throws `WHICH_ENGINE` when there are several
- */
-async function leftRunning(): Promise<string | undefined> {
-  const files = await readdir('.local').catch(() => []);
-  const endpoints = files.flatMap((file) => {
-    const port = /^engine-(\d+)\.json$/.exec(file)?.[1];
-    return port === undefined ? [] : [`http://127.0.0.1:${port}`];
-  });
-  if (endpoints.length <= 1) return endpoints[0];
-  throw new MailroomError(
-    'WHICH_ENGINE',
-    `Several local engines were left running. Say which with --endpoint: ${endpoints.join(', ')}.`,
-  );
 }
 
 /** The one Mailroom that is meant. A stage is a word of its stack's name: `dev` means `mailroom-dev`. */

@@ -63,3 +63,10 @@ export function minutesOf(since: number, until: number): string[] {
     minutes.push(minuteOf(at));
   return minutes;
 }
+
+/** Reads what is under a key the first time only. */
+export function once<T>(known: Map<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
+  const found = known.get(key) ?? read();
+  known.set(key, found);
+  return found;
+}

@@ -39,8 +39,8 @@ type StoryWord =
   | 'not-arrived'
   | 'unreadable';
 
-/** A line of one teller: the outbox, or a consumer. */
-type Told = Omit<StoryLine, 'consumer'>;
+/** A line of the outbox's own story, or of a consumer's. */
+type OwnLine = Omit<StoryLine, 'consumer'>;
 
 /** Everything that is known to have happened to an event, in order of time. */
 export function storyOf(event: TracedEvent): StoryLine[] {
@@ -70,11 +70,11 @@ export function placedStory(event: TracedEvent): { readonly line: StoryLine; rea
   });
 }
 
-function tell(what: StoryWord, at: number | null | undefined, text: string): Told {
+function tell(what: StoryWord, at: number | null | undefined, text: string): OwnLine {
   return { what, at: at ?? null, text };
 }
 
-function outboxStory(event: TracedEvent): Told[] {
+function outboxStory(event: TracedEvent): OwnLine[] {
   const { row } = event;
   if (row === undefined)
     return [tell('expired', null, 'there is no outbox row: published and expired, or never committed here')];
@@ -99,16 +99,16 @@ function outboxStory(event: TracedEvent): Told[] {
   return lines;
 }
 
-function pendingLine({ lastError, leaseUntil }: OutboxRow): Told {
+function pendingLine({ lastError, leaseUntil }: OutboxRow): OwnLine {
   const text =
     lastError === undefined ? 'not published yet; the sweep may take it from here on' : 'tried again';
   return tell('next-attempt', leaseUntil, text);
 }
 
-function messageStory(message: TracedMessage): Told[] {
+function messageStory(message: TracedMessage): OwnLine[] {
   const { consumer, row, effects, deadLetter, queue } = message;
   if (isUnreadable(row)) return [tell('unreadable', null, `its row ${unreadableText(row.unreadable)}`)];
-  const lines: Told[] = [];
+  const lines: OwnLine[] = [];
   if (row === undefined && deadLetter === undefined && queue !== undefined) {
     const held = `${queue.waiting} waiting and ${queue.inFlight} in flight`;
     lines.push(tell('not-arrived', null, `has not claimed it; its queue has ${held}`));
@@ -124,7 +124,7 @@ function messageStory(message: TracedMessage): Told[] {
   return lines;
 }
 
-function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): Told[] {
+function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnLine[] {
   const error = errorText(row);
   const attempt = (nth: number) => `attempt ${nth} of ${consumer.maxAttempts}`;
   switch (row.status) {
@@ -163,6 +163,8 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): Told
 
 function effectStory(effect: EffectRow | UnreadableRow): Told[] {
   const name = clipped(effectNameOf(effect.SK) ?? effect.SK);
+function effectStory(effect: EffectRow | UnreadableRow): OwnLine[] {
+  const name = clipped(effect.SK.slice('EFFECT#'.length));
   if (isUnreadable(effect))
     return [tell('unreadable', null, `the row of effect ${name} ${unreadableText(effect.unreadable)}`)];
   const started = tell('effect-started', effect.startedAt, `effect ${name} began`);

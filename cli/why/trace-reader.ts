@@ -24,9 +24,16 @@ import {
   type UnreadableRow,
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { peek, refusalOf } from '../dead-letters/dead-letters.ts';
+import { type DeadLetter, peek, refusalOf } from '../dead-letters/dead-letters.ts';
 import { type DeadLetterQueue, rejectedBy, undeliveredTo } from '../dead-letters/sources.ts';
-import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
+import {
+  eachOf,
+  minutesOf,
+  once,
+  partitionsOf,
+  readPartition,
+  readSweepState,
+} from '../reading/rows-reader.ts';
 import { envelopeOf, type StoredEnvelope, storedEventId } from './stored-envelope.ts';
 
 /** Everything that is stored of an event, and of what each consumer made of it. */
@@ -59,12 +66,9 @@ export interface TracedMessage {
 }
 
 /** A dead letter, and where it is. */
-interface FoundDeadLetter {
+interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
   readonly source: string;
   readonly kind: DeadLetterQueue['kind'];
-  /** SQS's message id. */
-  readonly id: string;
-  readonly eventId: string | undefined;
   readonly sentAt: number;
   /** When SQS permanently deletes it, epoch milliseconds. */
   readonly expiresAt: number;
@@ -153,24 +157,20 @@ async function readMessage(
   const row = readInboxRow(items.find(({ SK }) => SK === 'MESSAGE'));
   const status = readable(row)?.status;
   const lost = row === undefined && event?.status === 'PUBLISHED';
+  const hint = status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
   const found =
     lost || status === 'REJECTED' ? await findDeadLetter(reading, eventId, row, consumer) : NOT_LOOKED_FOR;
   return {
     consumer,
     row,
     effects: items.filter(({ SK }) => String(SK).startsWith('EFFECT#')).map(readEffectRow),
-    failedAt: status === 'FAILED' ? await failedAt(table, eventId, consumer) : undefined,
+    failedAt: hint && readable(readFailedHint(hint))?.failedAt,
     queue: lost ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
     ...found,
   };
 }
 
 const NOT_LOOKED_FOR = { deadLetter: undefined, unseen: false };
-
-async function failedAt(table: Table, eventId: string, consumer: ConsumerEntry): Promise<number | undefined> {
-  const item = await table.get(failedKey(consumer.name, eventId));
-  return item && readable(readFailedHint(item))?.failedAt;
-}
 
 /** A dead letter that cannot be read has no event id: the row holds the SQS message ids under which it was rejected. */
 async function findDeadLetter(
@@ -246,11 +246,4 @@ async function writtenBy(
 /** When an event was committed, epoch milliseconds: its id holds the time. One that cannot be read has none. */
 export function bornAt({ eventId }: Pick<TracedEvent, 'eventId'>): number {
   return isEventId(eventId) ? eventIdTime(eventId) : 0;
-}
-
-/** Reads what is under a key the first time only. */
-function once<T>(known: Map<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
-  const found = known.get(key) ?? read();
-  known.set(key, found);
-  return found;
 }

@@ -91,7 +91,7 @@ describe('an outbox row whose JSON is 50,000 levels deep', () => {
   });
 });
 
-test('a letter whose body is 50,000 levels deep is listed like one that is no JSON', async () => {
+test('a dead letter whose body is 50,000 levels deep is listed like one that is no JSON', async () => {
   const mailroom = mailroomInMemory([fine]);
   mailroom.addDeadLetter(worker.deadLetterQueue, {
     messageId: 'deep',

@@ -102,7 +102,7 @@ async function hostileEvents(): Promise<string[]> {
   return ids;
 }
 
-/** Pointers, hints, operations and letters, named and filled with attacks. */
+/** Pointers, hints, operations and dead letters, named and filled with attacks. */
 async function hostilePointers(eventIds: readonly string[]): Promise<void> {
   const error = texts('pointer', ...ERROR);
   for (const eventId of [...eventIds, hostile('pointer.SK')]) {

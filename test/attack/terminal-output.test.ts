@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../cli/frame/exit-code.ts';
+import { EXIT } from '../../cli/frame/io.ts';
 import { createOutput } from '../../cli/frame/output.ts';
 import { paint } from '../../cli/frame/paint.ts';
 import { reportError } from '../../cli/frame/report-error.ts';

@@ -59,6 +59,21 @@ describe.concurrent('DEAD events', () => {
     });
     expect((await mailroom(...argv, '--apply')).code).toBe(3);
   });
+
+  it('are discarded by cause: an event of another cause stays DEAD', async () => {
+    const word = randomUUID().replaceAll(/\d/g, '').replaceAll('-', '');
+    const [one, other] = await Promise.all([deadEvent(`This is ${word}.`), deadEvent()]);
+    const argv = ['dlq', 'discard', 'dead', '--cause', word, '--reason', 'a test order', '--json'];
+    const run = await mailroom(...argv, '--apply');
+    expect(run.code, run.err).toBe(0);
+    expect(run.json().deadLetters).toMatchObject([{ id: one.eventId, outcome: 'discarded' }]);
+    expect(await get(outboxKeyOf(other.eventId))).toMatchObject({ status: 'DEAD' });
+    expect((await mailroom('dlq', 'discard', 'dead', other.eventId, ...argv.slice(5), '--apply')).code).toBe(
+      0,
+    );
+    const both = await mailroom(...argv, '--all');
+    expect(both.code).toBe(2);
+  });
 });
 
 describe.concurrent('dead letters of the stream', () => {

@@ -89,7 +89,7 @@ describe.concurrent('dead letters of a consumer', () => {
     }
 
     const applied = await seeing(...argv, ...PATIENTLY, '--apply', '--reason', 'the provider is back');
-    expect(applied.code, applied.err).toBe(1); // three letters are dead still
+    expect(applied.code, applied.err).toBe(1); // three dead letters are left
     const deadLetters = byId(applied.json().deadLetters);
     expect(deadLetters[ids.runs]).toMatchObject({ verdict: 'runs', outcome: 'processed' });
     expect(deadLetters[ids.handled]).toMatchObject({ verdict: 'handled', outcome: 'deleted' });

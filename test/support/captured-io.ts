@@ -1,5 +1,4 @@
-import { EXIT } from '../../cli/frame/exit-code.ts';
-import type { Io } from '../../cli/frame/io.ts';
+import { EXIT, type Io } from '../../cli/frame/io.ts';
 
 /** What a run of the command wrote to its two streams. */
 export interface Written {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { EXIT } from '../../cli/frame/exit-code.ts';
+import { EXIT } from '../../cli/frame/io.ts';
 import {
   encodeAuditConfig,
   encodeConsumerConfig,

@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
-import type { ExitCode } from '../../../cli/frame/exit-code.ts';
+import type { ExitCode } from '../../../cli/frame/io.ts';
 import { runMailroom } from '../../../cli/program.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 

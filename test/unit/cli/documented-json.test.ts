@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { byCause } from '../../../cli/frame/causes.ts';
+import { byCause } from '../../../cli/frame/listing.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { readTrace } from '../../../cli/why/trace-reader.ts';
 import { eventReports } from '../../../cli/why/trace-text.ts';
@@ -42,7 +42,7 @@ test('status prints what docs/cli.md says, member for member', async () => {
   expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));
 });
 
-test('why and trace print the events that docs/cli.md says, member for member', async () => {
+test('why prints the events that docs/cli.md says, member for member', async () => {
   const { table, queues, eventId } = await processedMailroom();
   const [expected] = (await documented('why')) as [{ events: unknown }];
   const trace = await readTrace({ directory, table, queues }, [eventId]);

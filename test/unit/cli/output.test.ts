@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { countArgument, durationArgument, reasonArgument } from '../../../cli/frame/arguments.ts';
-import { byCause } from '../../../cli/frame/causes.ts';
+import { byCause } from '../../../cli/frame/listing.ts';
 import { clipped, createOutput, duration, table } from '../../../cli/frame/output.ts';
 import { paint } from '../../../cli/frame/paint.ts';
 import { capturedIo } from '../../support/captured-io.ts';

@@ -117,7 +117,7 @@ describe('a redrive', () => {
     expect((sentAt[29] ?? 0) - third).toBeLessThan(5_000);
   });
 
-  test('sends a letter before it deletes it, one at a time, at the rate', async () => {
+  test('sends a dead letter before it deletes it, one at a time, at the rate', async () => {
     const { deadLetters, redrive, calls, sentAt } = scene(30, () => PROCESSED);
     await redrive();
     expect(calls).toEqual(deadLetters.flatMap(({ eventId }) => [`send ${eventId}`, `remove ${eventId}`]));
@@ -144,12 +144,12 @@ describe('a redrive', () => {
     expect(calls).toHaveLength(22);
   });
 
-  test('does not take the failure that brought a letter there for a new one', async () => {
+  test('does not take the failure that brought a dead letter there for a new one', async () => {
     const { redrive, deadLetters } = scene(1, () => [{ status: 'PROCESSED', afterMs: 10_000 }]);
     expect((await redrive()).done).toEqual(deadLetters);
   });
 
-  test('goes on waiting after a failure of another cause, which the next attempt may mend', async () => {
+  test('goes on waiting after a failure of another cause, which the next attempt may fix', async () => {
     const { redrive, deadLetters, sentAt } = scene(2, (nth) =>
       nth > 1
         ? PROCESSED

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EXIT } from '../../../cli/frame/exit-code.ts';
+import { EXIT } from '../../../cli/frame/io.ts';
 import { reportError } from '../../../cli/frame/report-error.ts';
 
 /** How an error is reported to a program. */

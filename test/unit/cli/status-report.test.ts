@@ -69,7 +69,7 @@ describe('the status', () => {
     expect(statusText(await status(mailroom), commandLine)).toContain('mailroom sweep --since 2h');
   });
 
-  test('needs somebody when the sweep does not run any more, though nothing waits', async () => {
+  test('requires action when the sweep does not run any more, though nothing waits', async () => {
     const mailroom = mailroomInMemory([fine]);
     await mailroom.publish();
     expect((await status(mailroom)).ok).toBe(true);
@@ -82,7 +82,7 @@ describe('the status', () => {
     );
   });
 
-  test('needs somebody when no sweep has ever run: its silence counts from the creation of the table', async () => {
+  test('requires action when no sweep has ever run: its silence counts from the creation of the table', async () => {
     const mailroom = mailroomInMemory([fine]);
     await mailroom.clock.advance(5 * 60_000);
     expect((await status(mailroom)).ok).toBe(true);
@@ -174,7 +174,7 @@ describe('the status', () => {
     expect((await status(mailroom)).consumers.worker).toMatchObject({ failed: 0 });
   });
 
-  test('says when the first letter is deleted: the retention after its first send, however late it died', async () => {
+  test('says when the first dead letter is deleted: the retention after its first send, however late it died', async () => {
     const mailroom = mailroomInMemory([
       leased(ThingHappened, async () => {
         throw new PoisonMessage('not like this');
@@ -200,7 +200,7 @@ describe('the status', () => {
     expect(text).toContain('mailroom dlq list consumer:worker');
   });
 
-  test('needs somebody where a message was rejected and has no letter any more', async () => {
+  test('requires action where a message was rejected and has no dead letter any more', async () => {
     const mailroom = mailroomInMemory([
       leased(ThingHappened, async () => {
         throw new PoisonMessage('not like this');

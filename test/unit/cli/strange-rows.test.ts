@@ -38,7 +38,7 @@ const STRANGE = [
   ['an error that is no text', { status: 'FAILED', lastError: { deep: 1 } }, 'its "lastError" is not a text'],
 ] as const;
 
-describe('why and trace, of an inbox row that cannot be read', () => {
+describe('why, of an inbox row that cannot be read', () => {
   test.each(STRANGE)('for %s: say so, and show the row', async (_what, row, problem) => {
     const { mailroom, eventId, key } = await published(row);
     const { verdict, needed, story, trace } = await why(mailroom, eventId);
@@ -74,7 +74,7 @@ describe('why and trace, of an inbox row that cannot be read', () => {
   });
 });
 
-describe('why and trace, of a message that was left PROCESSING', () => {
+describe('why, of a message that was left PROCESSING', () => {
   test('without a lease: it is taken over by the next receive, and late when that should have come', async () => {
     const { mailroom, eventId, now } = await published({ status: 'PROCESSING' });
     await put(mailroom, { ...inboxKey('worker', eventId), schema: 1, status: 'PROCESSING', claimedAt: now });
@@ -117,7 +117,7 @@ describe('why and trace, of a message that was left PROCESSING', () => {
   });
 });
 
-describe('why and trace, of an outbox row that cannot be read', () => {
+describe('why, of an outbox row that cannot be read', () => {
   test.each([
     ['a newer schema', { schema: 2 }, NEWER],
     ['a status that nobody knows', { status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"'],
@@ -136,7 +136,7 @@ describe('why and trace, of an outbox row that cannot be read', () => {
   });
 });
 
-describe('lists of messages and of letters', () => {
+describe('lists of messages and of dead letters', () => {
   test('show rows, hints and pointers that cannot be read as just that', async () => {
     const { mailroom, eventId } = await published({ status: 'PARKED' });
     await put(mailroom, { ...failedKey('worker', eventId), schema: 1 });
@@ -148,11 +148,11 @@ describe('lists of messages and of letters', () => {
     ]);
   });
 
-  test('judge a letter whose row cannot be read as unreadable, and its consumer is not asked', async () => {
+  test('judge a dead letter whose row cannot be read as unreadable, and its consumer is not asked', async () => {
     const { mailroom, eventId } = await published({ status: 'PARKED' });
     const [message] = mailroom.queue.messages();
     mailroom.addDeadLetter(worker.deadLetterQueue, {
-      messageId: 'letter-1',
+      messageId: 'message-1',
       receiptHandle: 'r',
       body: message?.body ?? '',
       sentAt: mailroom.clock.now(),
@@ -197,7 +197,7 @@ describe('lists of messages and of letters', () => {
   });
 });
 
-test('the status needs somebody where rows cannot be read, and says where to look', async () => {
+test('the status requires action where rows cannot be read, and says where to look', async () => {
   const { mailroom, eventId } = await published({ status: 'PARKED' });
   await put(mailroom, { ...failedKey('worker', eventId), schema: 1, failedAt: 1, expiresAt: 1 });
   await put(mailroom, { ...rejectedKey('worker', 'some'), schema: 2 });

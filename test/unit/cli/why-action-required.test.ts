@@ -35,13 +35,13 @@ describe('why, of an event that requires action', () => {
     const eventId = await commit(mailroom);
     await mailroom.publish();
     await mailroom.drain();
-    const [letter] = mailroom.queue.deadLetters();
+    const [deadLetter] = mailroom.queue.deadLetters();
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('rejected');
     expect(verdict.text).toMatch(/POISON_MESSAGE: the price is missing.*permanently deleted in 13 d/);
-    expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker ${letter?.messageId}`);
+    expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker ${deadLetter?.messageId}`);
     expect(story.slice(3)).toEqual(['worker rejected', 'worker dead-letter']);
-    expect(mailroom.shown).toEqual([letter?.messageId]);
+    expect(mailroom.shown).toEqual([deadLetter?.messageId]);
     expect(needed).toBe(true);
   });
 

@@ -90,9 +90,9 @@ export function mailroomInMemory(
   return {
     ...parts,
     queues,
-    /** The ids of the letters that were shown again after a look. */
+    /** The ids of the dead letters that were shown again after a look. */
     shown,
-    /** Puts a letter into a queue, as if it had come there some other way. */
+    /** Puts a message into a dead-letter queue, as if it had come there some other way. */
     addDeadLetter: (url: string, letter: Letter) => {
       letters[url] = [...(letters[url] ?? []), letter];
     },

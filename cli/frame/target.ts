@@ -1,0 +1,72 @@
+import { readdir } from 'node:fs/promises';
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import type { Io } from './io.ts';
+
+/** The options that every command takes. */
+export interface GlobalOptions {
+  readonly stage?: string;
+  readonly stack?: string;
+  readonly profile?: string;
+  readonly region?: string;
+  readonly endpoint?: string;
+  readonly json?: boolean;
+}
+
+/** What the AWS SDK clients are made with. */
+interface Target {
+  readonly region?: string;
+  readonly endpoint?: string;
+  readonly profile?: string;
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
+
+/** The stage that runs on a laptop, its endpoint unless another is given, and its one region. */
+const LOCAL = { stage: 'local', endpoint: 'http://127.0.0.1:4566', region: 'us-east-1' };
+
+/** The keys that a local engine takes from anybody. */
+const LOCAL_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
+
+const LOOPBACK = /^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/;
+
+/**
+ * Where to look: `--endpoint`, else `AWS_ENDPOINT_URL`, else AWS. The stage `local` is the local engine; so is a call that
+ * says nothing about where, in a folder where `npm run demo -- --keep` or `npm run local` has left one running.
+ */
+export async function targetOf(options: GlobalOptions, env: Io['env']): Promise<Target> {
+  const { stage, region, profile } = options;
+  const said = options.endpoint ?? env.AWS_ENDPOINT_URL;
+  const nothingSaid = [stage, region, profile, env.AWS_PROFILE, env.AWS_ACCESS_KEY_ID].every(
+    (value) => value === undefined,
+  );
+  const local =
+    said === undefined && (stage === LOCAL.stage || nothingSaid) ? await leftRunning() : undefined;
+  const endpoint = said ?? local ?? (stage === LOCAL.stage ? LOCAL.endpoint : undefined);
+  const named = { ...(region && { region }), ...(profile && { profile }) };
+  if (endpoint === undefined) return named;
+  if (!URL.canParse(endpoint)) {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `--endpoint is "${endpoint}"; expected an address like ${LOCAL.endpoint}.`,
+    );
+  }
+  if (!LOOPBACK.test(endpoint)) return { endpoint, ...named };
+  return { endpoint, region: LOCAL.region, credentials: LOCAL_CREDENTIALS, ...named };
+}
+
+/**
+ * The endpoint of the engine that was left running by a command of this folder.
+ *
+ * @throws `WHICH_ENGINE` when there are several
+ */
+async function leftRunning(): Promise<string | undefined> {
+  const files = await readdir('.local').catch(() => []);
+  const endpoints = files.flatMap((file) => {
+    const port = /^engine-(\d+)\.json$/.exec(file)?.[1];
+    return port === undefined ? [] : [`http://127.0.0.1:${port}`];
+  });
+  if (endpoints.length <= 1) return endpoints[0];
+  throw new MailroomError(
+    'WHICH_ENGINE',
+    `Several local engines were left running. Say which with --endpoint: ${endpoints.join(', ')}.`,
+  );
+}
