@@ -128,8 +128,8 @@ describe('importing', () => {
   );
 });
 
-describe.concurrent("somebody's app, made by cdk init with the files of README.md", () => {
-  /** Everything that the README has them do, short of the deployment. */
+describe.concurrent("somebody's app, made by cdk init with the files of docs/getting-started.md", () => {
+  /** Everything that the page has them do, short of the deployment. */
   async function use(folder: string, tscArguments: readonly string[]): Promise<void> {
     await step(folder, 'npx', ['--no', '--', 'tsc', ...tscArguments]);
     await step(folder, 'npx', ['--no', '--', 'cdk', 'synth', '-q']);

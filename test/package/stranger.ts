@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { readmeFiles } from '../docs/code-blocks.ts';
+import { firstAppFiles } from '../docs/code-blocks.ts';
 import { step } from './step.ts';
 import { ROOT, type Tarball } from './tarball.ts';
 
@@ -18,17 +18,17 @@ interface TemplateManifest {
 }
 
 /**
- * Makes an app in which the package is installed from its tarball: what `cdk init` makes, and the files of README.md.
+ * Makes an app in which the package is installed from its tarball: what `cdk init` makes, and the files of docs/getting-started.md.
  *
- * @param folder - is made; its last part, which the CDK takes for the app's name, must be `shop` as in README.md
+ * @param folder - is made; its last part, which the CDK takes for the app's name, must be `shop` as on that page
  */
 export async function makeApp(folder: string, tarball: Tarball, settings: StrangerSettings): Promise<void> {
   await mkdir(folder, { recursive: true });
   const cdk = join(ROOT, 'node_modules', 'aws-cdk', 'bin', 'cdk');
   await step(folder, process.execPath, [cdk, 'init', 'app', '--language', 'typescript', '--generate-only']);
-  // A test for Jest, of a stack that the README replaces.
+  // A test for Jest, of a stack that the page replaces.
   await rm(join(folder, 'test', 'shop.test.ts'));
-  for (const [file, text] of readmeFiles()) {
+  for (const [file, text] of firstAppFiles()) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
     await writeFile(join(folder, file), text);
   }
