@@ -22,7 +22,7 @@ interface Options {
 const PARTS: readonly Part[] = [cost, relay, memory, latency, bundles, capacity];
 
 /** Where the tables have their places. */
-const DOCS = ['docs/cost.md', 'docs/scaling.md'];
+const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];
 
 async function bench(names: readonly string[], options: Options): Promise<void> {
   const results: PartResult[] = [];
@@ -87,7 +87,7 @@ const program = new Command('npm run bench --')
   .argument('[parts...]', 'run only these')
   .option('--json', 'print the figures as one JSON document, the last line', false)
   .option('--quick', 'small sizes, to see that it runs; the figures say little', false)
-  .option('--docs', 'write the tables of this run into docs/', false)
+  .option('--docs', 'write the tables of this run into docs/ and bench/README.md', false)
   .addHelpText('after', () => `\nParts:\n${partList()}`)
   .action(bench);
 

@@ -161,10 +161,8 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
   }
 }
 
-function effectStory(effect: EffectRow | UnreadableRow): Told[] {
-  const name = clipped(effectNameOf(effect.SK) ?? effect.SK);
 function effectStory(effect: EffectRow | UnreadableRow): OwnLine[] {
-  const name = clipped(effect.SK.slice('EFFECT#'.length));
+  const name = clipped(effectNameOf(effect.SK) ?? effect.SK);
   if (isUnreadable(effect))
     return [tell('unreadable', null, `the row of effect ${name} ${unreadableText(effect.unreadable)}`)];
   const started = tell('effect-started', effect.startedAt, `effect ${name} began`);

@@ -72,14 +72,14 @@ export function codeBlocks(markdown: string): CodeBlock[] {
 }
 
 /**
- * The files that the blocks of README.md name, each with its whole text: prelude first, then the block.
+ * The files of the app in docs/getting-started.md, each with its whole text: prelude first, then the block.
  *
  * @example
- * readmeFiles().get('src/events.ts');
+ * firstAppFiles().get('src/events.ts');
  */
-export function readmeFiles(): ReadonlyMap<string, string> {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-  const named = codeBlocks(readme).flatMap(({ file, prelude, code }) =>
+export function firstAppFiles(): ReadonlyMap<string, string> {
+  const page = readFileSync(new URL('../../docs/getting-started.md', import.meta.url), 'utf8');
+  const named = codeBlocks(page).flatMap(({ file, prelude, code }) =>
     file === undefined ? [] : [[file, (prelude?.code ?? '') + code] as const],
   );
   return new Map(named);

@@ -6,7 +6,7 @@ import { codeBlocks } from './code-blocks.ts';
 import { CODE_FOLDER, pageCode } from './page-code.ts';
 import { ROOT } from './pages.ts';
 
-const readme = pageOf('README.md', [
+const firstApp = pageOf('docs/getting-started.md', [
   '```ts file=src/events.ts',
   "export const events = ['OrderPlaced'];",
   '```',
@@ -31,34 +31,34 @@ test('each block is a file of its own, on the lines that it has in the page, beh
     'y;',
     '```',
   ]);
-  expect([...pageCode(page, readme)]).toEqual([
+  expect([...pageCode(page, firstApp)]).toEqual([
     [`${CODE_FOLDER}docs/a.md/src/x.ts`, '\n\ndeclare const x: 1;\n\n\nx;\n'],
     [`${CODE_FOLDER}docs/a.md/src/line-9.ts`, `${'\n'.repeat(8)}y;\n`],
   ]);
 });
 
-test('a page that imports a file of the README gets it, and what that imports', () => {
-  const files = [...pageCode(pageOf('docs/a.md', importing), readme).keys()];
+test('a page that imports a file of the first app gets it, and what that imports', () => {
+  const files = [...pageCode(pageOf('docs/a.md', importing), firstApp).keys()];
   expect(files).toEqual(
     ['line-2', 'payments', 'events'].map((name) => `${CODE_FOLDER}docs/a.md/src/${name}.ts`),
   );
 });
 
-test('a file of the page goes before the one of the README', () => {
+test('a file of the page goes before the one of the first app', () => {
   const page = pageOf('docs/a.md', [
     ...importing,
     '```ts file=src/events.ts',
     'export const events = 1;',
     '```',
   ]);
-  expect(pageCode(page, readme).get(`${CODE_FOLDER}docs/a.md/src/events.ts`)?.trim()).toBe(
+  expect(pageCode(page, firstApp).get(`${CODE_FOLDER}docs/a.md/src/events.ts`)?.trim()).toBe(
     'export const events = 1;',
   );
 });
 
 test('two blocks of one page that are the same file are refused', () => {
   const twice = pageOf('docs/a.md', ['```ts file=src/x.ts', '```', '```ts file=src/x.ts', '```']);
-  expect(() => pageCode(twice, readme)).toThrow(
+  expect(() => pageCode(twice, firstApp)).toThrow(
     'docs/a.md:4: the block is file=src/x.ts, and so is the one in line 2',
   );
 });
@@ -71,7 +71,7 @@ test('an entry of the package is the source that it is built of, and one that th
     "import 'cdk-mailroom/nothing';",
     '```',
   ]);
-  const text = pageCode(page, readme).get(`${CODE_FOLDER}docs/a.md/src/x.ts`);
+  const text = pageCode(page, firstApp).get(`${CODE_FOLDER}docs/a.md/src/x.ts`);
   expect(text).toContain("from '../../../../../lib/index.ts'");
   expect(text).toContain("from '../../../../../testing/index.ts'");
   expect(text).toContain("import 'cdk-mailroom/nothing'");
@@ -104,7 +104,7 @@ function compile(page: ReturnType<typeof pageOf>): string[] {
   mkdirSync(`${ROOT}.local`, { recursive: true });
   const folder = mkdtempSync(`${ROOT}.local/docs-broken-`); // as deep as the real one, so that the package is found
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  for (const [path, text] of pageCode(page, readme)) {
+  for (const [path, text] of pageCode(page, firstApp)) {
     const file = join(folder, path.slice(CODE_FOLDER.length));
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);

@@ -13,20 +13,20 @@ interface PageText {
 }
 
 /**
- * The TypeScript files that the blocks of a page come to: a file for each block, and those files of README.md that a
+ * The TypeScript files that the blocks of a page come to: a file for each block, and those files of docs/getting-started.md that a
  * block of this page imports and the page does not have. Line N of a file is line N of the page that its block is from,
  * so the compiler's complaint leads to the page.
  *
- * @param readme - README.md, from where missing files come
+ * @param firstApp - docs/getting-started.md, which supplies missing files
  * @returns texts by their path from the repository's folder
  * @throws Error If two blocks of the page name the same file.
  * @example
- * pageCode(page, readme).get('.local/docs-code/docs/testing.md/src/line-18.ts');
+ * pageCode(page, firstApp).get('.local/docs-code/docs/testing.md/src/line-18.ts');
  */
-export function pageCode(page: PageText, readme: PageText): ReadonlyMap<string, string> {
+export function pageCode(page: PageText, firstApp: PageText): ReadonlyMap<string, string> {
   const folder = `${CODE_FOLDER}${page.path}/`;
   const own = filesOf(page);
-  const offered = page.path === readme.path ? own : filesOf(readme);
+  const offered = page.path === firstApp.path ? own : filesOf(firstApp);
   const files = new Map<string, string>();
   const take = (file: string, block: CodeBlock) => {
     const written = posix.join(folder, file);

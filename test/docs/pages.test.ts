@@ -14,7 +14,7 @@ const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as {
 };
 
 /** What `tsc` reads of a page: the blocks named `ts`. Anything else is checked below, or is output. */
-const LANGUAGES = ['ts', 'json', 'sh', 'yaml', 'text', ''];
+const LANGUAGES = ['ts', 'json', 'sh', 'yaml', 'mermaid', 'text', ''];
 
 describe('the pages', () => {
   test('are all found', () => {

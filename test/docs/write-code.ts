@@ -13,8 +13,9 @@ import { type Page, ROOT, readPages } from './pages.ts';
  * await import(ROOT + '.local/docs-code/docs/testing.md/test/charge-order.test.ts');
  */
 export function writeCode(pages: readonly Page[] = readPages()): readonly string[] {
-  const readme = pages.find(({ path }) => path === 'README.md') ?? { path: 'README.md', blocks: [] };
-  const files = new Map(pages.flatMap((page) => [...pageCode(page, readme)]));
+  const path = 'docs/getting-started.md';
+  const firstApp = pages.find((page) => page.path === path) ?? { path, blocks: [] };
+  const files = new Map(pages.flatMap((page) => [...pageCode(page, firstApp)]));
   for (const [path, text] of files) if (contentOf(path) !== text) replace(path, text);
   for (const path of writtenFiles())
     if (path.endsWith('.ts') && !files.has(path)) rmSync(ROOT + path, { force: true });

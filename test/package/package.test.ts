@@ -124,7 +124,7 @@ describe('importing', () => {
   );
 });
 
-describe("somebody's app, made by cdk init with the files of README.md", () => {
+describe("somebody's app, made by cdk init with the files of docs/getting-started.md", () => {
   // Bundled and tested too, with what npm installs: stranger.nightly.test.ts.
   test('compiles and lists its stack, and has the command', async () => {
     const app = join(folder, 'shop');

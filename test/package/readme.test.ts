@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { readmeFiles } from '../docs/code-blocks.ts';
+import { codeBlocks, firstAppFiles } from '../docs/code-blocks.ts';
 
 /** The lines of a file that are neither blank nor only a comment. */
 function codeLines(file: string): string[] {
-  const text = readmeFiles().get(file);
-  if (text === undefined) throw new Error(`README.md has no block file=${file}`);
+  const text = firstAppFiles().get(file);
+  if (text === undefined) throw new Error(`docs/getting-started.md has no block file=${file}`);
   const lines = text.replace(/\/\*[\s\S]*?\*\//g, '').split('\n');
   return lines.filter((line) => line.trim() !== '' && !line.trim().startsWith('//'));
 }
@@ -12,7 +13,14 @@ function codeLines(file: string): string[] {
 test.each([
   ['producer', 'src/place-order.ts', 10],
   ['consumer', 'src/payments.ts', 8],
-])('the %s of README.md, %s, is at most %i lines of code, imports and all', (_, file, most) => {
+])('the %s of the first app, %s, is at most %i lines of code, imports and all', (_, file, most) => {
   const lines = codeLines(file);
   expect(lines.length, lines.join('\n')).toBeLessThanOrEqual(most);
+});
+
+test('README.md shows the event, the producer and the consumer of the first app as they are', () => {
+  const readme = codeBlocks(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'));
+  const shown = ['src/events.ts', 'src/place-order.ts', 'src/payments.ts'];
+  for (const file of shown)
+    expect(readme.find((block) => block.file === file)?.code).toBe(firstAppFiles().get(file));
 });

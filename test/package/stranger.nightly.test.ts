@@ -20,7 +20,7 @@ afterAll(async () => {
   await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
 });
 
-describe.concurrent("somebody's app, made by cdk init with the files of README.md, and its packages installed by npm", () => {
+describe.concurrent("somebody's app, made by cdk init with the files of docs/getting-started.md, and its packages installed by npm", () => {
   test('works with TypeScript 7 and the peers of this repository, as ES modules, with every declaration checked', async () => {
     const folder = join(folders[1] ?? '', 'own', 'shop');
     const { peerDependencies, devDependencies } = tarball.manifest;

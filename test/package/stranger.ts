@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
-import { readmeFiles } from '../docs/code-blocks.ts';
+import { firstAppFiles } from '../docs/code-blocks.ts';
 import { staticImports } from './imports.ts';
 import { step } from './step.ts';
 import { ROOT, type Tarball } from './tarball.ts';
@@ -17,9 +17,9 @@ interface TemplateManifest {
 }
 
 /**
- * Makes an app as `cdk init` does, with the files of README.md and without any packages.
+ * Makes an app as `cdk init` does, with the files of docs/getting-started.md and without any packages.
  *
- * @param folder - is made; its last part, which the CDK takes for the app's name, must be `shop` as in README.md
+ * @param folder - is made; its last part, which the CDK takes for the app's name, must be `shop` as on that page
  */
 export async function makeApp(folder: string, modules: AppModules): Promise<void> {
   await mkdir(folder, { recursive: true });
@@ -27,7 +27,7 @@ export async function makeApp(folder: string, modules: AppModules): Promise<void
   await step(folder, process.execPath, [cdk, 'init', 'app', '--language', 'typescript', '--generate-only']);
   // A test for Jest, of a stack that the README replaces.
   await rm(join(folder, 'test', 'shop.test.ts'));
-  for (const [file, text] of readmeFiles()) {
+  for (const [file, text] of firstAppFiles()) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
     await writeFile(join(folder, file), text);
   }
