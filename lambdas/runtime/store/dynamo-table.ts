@@ -183,7 +183,7 @@ function statement(tableName: string, { key, set, remove = [], when }: EachUpdat
 }
 
 /** The shape of the two refusals in DynamoDB's model; their items are not unmarshalled by the document client. */
-interface Refusal {
+interface ServiceRefusal {
   readonly Item?: Record<string, AttributeValue>;
   readonly CancellationReasons?: readonly {
     readonly Code?: string;
@@ -194,7 +194,7 @@ interface Refusal {
 
 /** Throws the error that the port promises for a refusal; any other as it is. */
 function throwRefused(error: unknown): never {
-  const { Item, CancellationReasons = [] } = (error ?? {}) as Refusal;
+  const { Item, CancellationReasons = [] } = (error ?? {}) as ServiceRefusal;
   switch (errorCode(error)) {
     case 'ConditionalCheckFailedException':
       throw new ConditionFailed(Item && unmarshall(Item, READ_NUMBERS), { cause: error });

@@ -184,7 +184,7 @@ async function markDead(context: OutboxContext, row: PendingRow, set: EachUpdate
 }
 
 /** One conditional update of a row, and what became of it. */
-interface RowUpdate<R> extends Omit<EachUpdate, 'key'> {
+interface EventUpdate<R> extends Omit<EachUpdate, 'key'> {
   readonly row: R;
   readonly result: EachResult;
 }
@@ -198,12 +198,12 @@ async function updateRows<R extends Pick<PendingRow, 'key'>>(
   { table, telemetry, writes }: OutboxContext,
   rows: readonly R[],
   change: (row: R) => Pick<EachUpdate, 'set' | 'when'>,
-): Promise<RowUpdate<R>[]> {
+): Promise<EventUpdate<R>[]> {
   const starts = Array.from(
     { length: Math.ceil(rows.length / UPDATE_EACH_MAX) },
     (_, n) => n * UPDATE_EACH_MAX,
   );
-  const update = async (batch: readonly R[]): Promise<RowUpdate<R>[]> => {
+  const update = async (batch: readonly R[]): Promise<EventUpdate<R>[]> => {
     const updates = batch.map((row) => ({ key: row.key, ...change(row) }));
     const results = await table.updateEach(updates).catch((error: unknown) => {
       telemetry.log.warn('A batch of updates failed', { error: error as Error });
