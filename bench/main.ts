@@ -6,6 +6,7 @@ import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import { bundles } from './bundles.ts';
 import { capacity } from './capacity.ts';
 import { cost } from './cost.ts';
+import { drain } from './drain.ts';
 import { latency } from './latency.ts';
 import { memory } from './memory.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
@@ -19,7 +20,7 @@ interface Options {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, memory, latency, bundles, capacity];
+const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity];
 
 /** Where the tables have their places. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];

@@ -25,7 +25,7 @@ export const memory: Part = {
   title: 'memory of the stream handler, for batches of 100 to 10,000 records',
   run: async ({ say, quick }) => {
     const now = Date.now();
-    const stub = await startStub({ rows: { count: 0, from: now, to: now }, sweptTo: now });
+    const stub = await startStub({ rows: [], sweptTo: now, remembers: false });
     const folder = mkdtempSync(join(tmpdir(), 'mailroom-bench-'));
     try {
       const files = await Promise.all(

@@ -26,8 +26,9 @@ export const relay: Part = {
     const sweepsAt = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
     const [from, to] = [sweepsAt - 2 * MINUTE_MS, sweepsAt - MINUTE_MS];
     const stub = await startStub({
-      rows: { count: SWEPT_ROWS, from, to },
+      rows: [{ status: 'PENDING', count: SWEPT_ROWS, from, to }],
       sweptTo: sweepsAt - MINUTE_MS,
+      remembers: false,
     });
     try {
       const figures: Figure[] = [];

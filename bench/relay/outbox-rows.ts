@@ -3,25 +3,24 @@ import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.t
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { orderPlaced, ordersOutbox, RELAY_CONFIG } from './events.ts';
 
-/** What is kept of an outbox row; the rest is one of a few templates. */
+/** What is kept of an outbox row: what changes in it. The rest is one of a few templates. */
 interface StubRow {
   readonly sk: string;
   /** Which template, and so which payload. */
   readonly template: number;
-  readonly leaseUntil: number;
+  status: string;
+  leaseUntil: number;
 }
 
-/** How many rows there are, spread evenly over a time. Epoch milliseconds. */
-export interface PendingRows {
-  readonly count: number;
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Many pending outbox rows in little memory, by partition and in the order of their keys. */
+/** Many outbox rows in little memory, by partition and in the order of their keys. */
 export interface OutboxRows {
-  /** A page of a query: reads up to 1 MB, as DynamoDB does, and gives items as JSON texts. */
-  page(pk: string, after: string | undefined): { items: string[]; last: string | undefined };
+  /** Adds a row that was written at a time, and whose born lease ended 30 s later. */
+  add(writtenAt: number, status: string): void;
+  /** To be called after the last `add`. */
+  sort(): void;
+  row(pk: string, sk: string): StubRow | undefined;
+  /** A page of a query for one status: reads up to 1 MB, as DynamoDB does, and gives items as JSON texts. */
+  page(pk: string, status: string, after: string | undefined): { items: string[]; last: string | undefined };
 }
 
 /** The most bytes that one page of a query reads: 1 MB (DynamoDB API reference, Query). */
@@ -31,8 +30,8 @@ const BORN_LEASE_MS = 30_000;
 
 const TEMPLATES = 15;
 
-/** Makes the rows; each is one that the real outbox wrote, under an id of its own and with a born lease of 30 s. */
-export async function createOutboxRows({ count, from, to }: PendingRows): Promise<OutboxRows> {
+/** Makes the rows; each is one that the real outbox wrote, under an id and a lease of its own. */
+export async function createOutboxRows(): Promise<OutboxRows> {
   const entries = await ordersOutbox().entries(Array.from({ length: TEMPLATES }, (_, n) => orderPlaced(n)));
   const templates = entries.map(({ Put: { Item } }) => ({
     text: JSON.stringify(marshall(Item, { removeUndefinedValues: true })),
@@ -42,14 +41,7 @@ export async function createOutboxRows({ count, from, to }: PendingRows): Promis
     leaseUntil: String(Item.leaseUntil),
   }));
   const partitions = new Map<string, StubRow[]>();
-  for (let n = 0; n < count; n += 1) {
-    const writtenAt = Math.floor(from + ((to - from) * n) / count);
-    const { PK, SK } = outboxKeyOf(mintEventId(writtenAt, RELAY_CONFIG.shards));
-    const partition = partitions.get(PK) ?? [];
-    partitions.set(PK, partition);
-    partition.push({ sk: SK, template: n % TEMPLATES, leaseUntil: writtenAt + BORN_LEASE_MS });
-  }
-  for (const rows of partitions.values()) rows.sort((a, b) => (a.sk < b.sk ? -1 : 1));
+  let added = 0;
 
   function textOf(pk: string, { sk, template, leaseUntil }: StubRow): string {
     const { text = '', id = '', pk: ownPk = '', leaseUntil: lease = '' } = templates[template] ?? {};
@@ -60,16 +52,48 @@ export async function createOutboxRows({ count, from, to }: PendingRows): Promis
   }
 
   return {
-    page: (pk, after = '') => {
+    add: (writtenAt, status) => {
+      const { PK, SK } = outboxKeyOf(mintEventId(writtenAt, RELAY_CONFIG.shards));
+      const partition = partitions.get(PK) ?? [];
+      partitions.set(PK, partition);
+      partition.push({
+        sk: SK,
+        template: added % TEMPLATES,
+        status,
+        leaseUntil: writtenAt + BORN_LEASE_MS,
+      });
+      added += 1;
+    },
+    sort: () => {
+      for (const rows of partitions.values()) rows.sort((a, b) => (a.sk < b.sk ? -1 : 1));
+    },
+    row: (pk, sk) => {
+      const rows = partitions.get(pk) ?? [];
+      const row = rows[firstFrom(rows, sk)];
+      return row?.sk === sk ? row : undefined;
+    },
+    page: (pk, status, after) => {
+      const rows = partitions.get(pk) ?? [];
       const items: string[] = [];
       let bytes = 0;
-      for (const row of partitions.get(pk) ?? []) {
-        if (row.sk <= after) continue;
-        items.push(textOf(pk, row));
+      for (let i = after === undefined ? 0 : firstFrom(rows, after) + 1; i < rows.length; i += 1) {
+        const row = rows[i] as StubRow;
+        if (row.status === status) items.push(textOf(pk, row));
         bytes += templates[row.template]?.bytes ?? 0;
         if (bytes >= PAGE_BYTES_MAX) return { items, last: row.sk };
       }
       return { items, last: undefined };
     },
   };
+}
+
+/** The index of the first row whose key is not below this one. */
+function firstFrom(rows: readonly StubRow[], sk: string): number {
+  let [low, high] = [0, rows.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((rows[middle]?.sk ?? '') < sk) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -37,7 +37,7 @@ export async function startStub(contents: StubContents): Promise<Stub> {
 
 /** Runs `bench/relay/<name>.child.ts` in a fresh process with a function's environment. @returns what it answers */
 export async function runChild<T>(
-  name: 'carry' | 'footprint',
+  name: 'carry' | 'footprint' | 'drain',
   endpoint: string,
   task: object,
   flags: readonly string[] = [],

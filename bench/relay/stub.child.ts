@@ -2,25 +2,59 @@ import { createServer } from 'node:http';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
 import { CALL_MS } from '../assumptions.ts';
 import { RELAY_CONFIG } from './events.ts';
-import { createOutboxRows, type PendingRows } from './outbox-rows.ts';
+import { createOutboxRows } from './outbox-rows.ts';
 
 /**
  * A process that answers as DynamoDB and EventBridge do, after a fixed time: just what the relay asks. It is told in its
- * argument which rows the table holds, says its endpoint to whoever started it, and ends with them. Updates change nothing,
- * so the same rows can be published again and again.
+ * argument what the table holds, says its endpoint to whoever started it, and ends with them.
  */
 export interface StubContents {
-  readonly rows: PendingRows;
+  /** Rows to be added: so many, spread evenly over a time. Epoch milliseconds. */
+  readonly rows: readonly {
+    readonly status: 'PENDING' | 'PUBLISHED';
+    readonly count: number;
+    readonly from: number;
+    readonly to: number;
+  }[];
   /** Up to where the sweep has come, epoch milliseconds. */
   readonly sweptTo: number;
+  /** Whether updates change the rows; where not, the same rows can be published again and again. */
+  readonly remembers: boolean;
 }
 
 interface Value {
   readonly S?: string;
+  readonly N?: string;
 }
 
 const contents = JSON.parse(process.argv[2] ?? '') as StubContents;
-const rows = await createOutboxRows(contents.rows);
+const rows = await createOutboxRows();
+for (const { status, count, from, to } of contents.rows) {
+  for (let n = 0; n < count; n += 1) rows.add(Math.floor(from + ((to - from) * n) / count), status);
+}
+rows.sort();
+const pointers = new Map<string, Record<string, Value>>();
+let sweptTo = contents.sweptTo;
+
+/** One statement of a batch, by its own text: what it sets and on which conditions. */
+function execute({ Statement, Parameters }: { Statement: string; Parameters: Value[] }): string {
+  if (!contents.remembers) return '{"TableName":"Mailroom"}';
+  const names = [...Statement.matchAll(/"([^"]+)"=\?/g)].map(([, name]) => String(name));
+  const values = new Map(names.map((name, i) => [`${name}${i}`, Parameters[i]?.S ?? Parameters[i]?.N ?? '']));
+  const where = names.indexOf('PK');
+  const row = rows.row(values.get(`PK${where}`) ?? '', values.get(`SK${where + 1}`) ?? '');
+  const holds = names.slice(where + 2).every((name, i) => {
+    const held = name === 'status' ? row?.status : String(row?.leaseUntil);
+    return held === values.get(`${name}${where + 2 + i}`);
+  });
+  if (row === undefined || !holds)
+    return '{"Error":{"Code":"ConditionalCheckFailed","Message":"The conditional request failed"}}';
+  for (const [i, name] of names.slice(0, where).entries()) {
+    if (name === 'status') row.status = values.get(`${name}${i}`) ?? '';
+    if (name === 'leaseUntil') row.leaseUntil = Number(values.get(`${name}${i}`));
+  }
+  return '{"TableName":"Mailroom"}';
+}
 
 function query(request: {
   ExpressionAttributeValues: Record<string, Value>;
@@ -28,8 +62,11 @@ function query(request: {
 }): string {
   const values = request.ExpressionAttributeValues;
   const pk = values[':pk']?.S ?? '';
-  if (!pk.startsWith('OUTBOX#')) return '{"Items":[],"Count":0,"ScannedCount":0}';
-  const { items, last } = rows.page(pk, request.ExclusiveStartKey?.SK.S);
+  if (!pk.startsWith('OUTBOX#')) {
+    const items = [...pointers.values()].filter(({ PK }) => PK?.S === pk);
+    return JSON.stringify({ Items: items, Count: items.length, ScannedCount: items.length });
+  }
+  const { items, last } = rows.page(pk, values[':w0']?.S ?? '', request.ExclusiveStartKey?.SK.S);
   const cursor =
     last === undefined ? '' : `,"LastEvaluatedKey":${JSON.stringify({ PK: { S: pk }, SK: { S: last } })}`;
   return `{"Items":[${items.join()}],"Count":${items.length},"ScannedCount":${items.length}${cursor}}`;
@@ -45,7 +82,7 @@ function answer(operation: string, body: string): string {
       return JSON.stringify({ FailedEntryCount: 0, Entries: entries });
     }
     case 'BatchExecuteStatement':
-      return `{"Responses":[${request.Statements.map(() => '{"TableName":"Mailroom"}').join()}]}`;
+      return `{"Responses":[${request.Statements.map(execute).join()}]}`;
     case 'Query':
       return query(request);
     case 'GetItem':
@@ -54,13 +91,18 @@ function answer(operation: string, body: string): string {
           PK: { S: SWEEP_STATE_KEY.PK },
           SK: { S: SWEEP_STATE_KEY.SK },
           schema: { N: '1' },
-          sweptTo: { N: String(contents.sweptTo) },
+          sweptTo: { N: String(sweptTo) },
           shards: { N: String(RELAY_CONFIG.shards) },
         },
       });
     case 'UpdateItem':
+      if (contents.remembers) sweptTo = Number(request.ExpressionAttributeValues[':to']?.N);
+      return '{}';
     case 'PutItem':
+      pointers.set(request.Item.PK.S + request.Item.SK.S, request.Item);
+      return '{}';
     case 'DeleteItem':
+      pointers.delete(request.Key.PK.S + request.Key.SK.S);
       return '{}';
     default:
       throw new Error(`The stub does not know ${operation}`);

@@ -1,0 +1,78 @@
+import pMap from 'p-map';
+import { batchEntries } from '../../lambdas/runtime/relay/entry-batches.ts';
+import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
+import { type PendingRow, pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
+import { outboxPartition } from '../../lambdas/runtime/store/rows.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
+import { answer, relayPorts } from './ports.ts';
+
+/** A backlog that a fresh process is to publish. */
+export interface DrainTask {
+  /** By the sweep; or directly, without claim and mark: the floor. */
+  readonly how: 'sweep' | 'direct';
+  readonly concurrency: number;
+  /** When the backlog was written, epoch milliseconds. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What it took. */
+export interface Drained {
+  readonly published: number;
+  readonly seconds: number;
+  readonly passes: number;
+}
+
+/** Passes after which a backlog that is not gone will not go. */
+const PASSES_MAX = 20;
+
+const task = JSON.parse(process.argv[2] ?? '') as DrainTask;
+const { deps } = relayPorts();
+
+async function sweep(): Promise<Drained> {
+  const { handler } = createRelaySweep({ ...deps, concurrency: task.concurrency });
+  const startedAt = performance.now();
+  let published = 0;
+  for (let passes = 1; passes <= PASSES_MAX; passes += 1) {
+    const report = await handler({}, { getRemainingTimeInMillis: () => 55_000 });
+    published += report.published;
+    if (report.complete && report.pending === 0)
+      return { published, passes, seconds: (performance.now() - startedAt) / 1_000 };
+  }
+  throw new Error(`The backlog is not gone after ${PASSES_MAX} passes`);
+}
+
+async function direct(): Promise<Drained> {
+  const rows = await backlog();
+  const startedAt = performance.now();
+  await pMap(
+    batchEntries(rows),
+    (batch) =>
+      deps.bus.put(
+        batch.map(({ entry }) => entry),
+        deps.config.publishTimeoutMs,
+      ),
+    { concurrency: task.concurrency },
+  );
+  return { published: rows.length, passes: 0, seconds: (performance.now() - startedAt) / 1_000 };
+}
+
+async function backlog(): Promise<PendingRow[]> {
+  const rows: PendingRow[] = [];
+  for (let minute = task.from - (task.from % MINUTE_MS); minute < task.to; minute += MINUTE_MS) {
+    for (let shard = 0; shard < deps.config.shards; shard += 1) {
+      const pk = outboxPartition(minuteOf(minute), shard);
+      let cursor: Item | undefined;
+      do {
+        const page = await deps.table.query({ pk, where: { status: 'PENDING' }, cursor });
+        rows.push(...page.items.flatMap((item) => pendingRow(item) ?? []));
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+    }
+  }
+  return rows;
+}
+
+answer(await (task.how === 'sweep' ? sweep() : direct()));
