@@ -27,7 +27,6 @@ export type MailroomErrorCode =
   | 'EFFECT_RUNNING'
   | 'EMPTY_COMMIT'
   | 'EVENT_TOO_LARGE'
-  | 'IDEMPOTENCY_DISABLED'
   | 'INVALID_EVENT'
   | 'INVALID_PAYLOAD'
   | 'JSON_TOO_DEEP'
@@ -37,7 +36,6 @@ export type MailroomErrorCode =
   // A message that is not processed now.
   | 'ALREADY_PROCESSED'
   | 'EFFECT_IN_PROGRESS'
-  | 'EFFECT_MISSING'
   | 'FENCE_LOST'
   | 'FUNCTION_DIED'
   | 'HANDLER_ENDED'
@@ -92,8 +90,8 @@ export class MailroomError extends Error {
   }
 }
 
-/** The errors that carry more than a code. */
-interface ErrorOfCode {
+/** The class of each error that carries more than its code, by code: what {@link isMailroomError} narrows to. */
+export interface MailroomErrorOfCode {
   CONDITION_FAILED: ConditionFailed;
   RETRY_LATER: RetryLater;
   TRANSACTION_CANCELLED: TransactionCancelled;
@@ -115,7 +113,7 @@ interface ErrorOfCode {
 export function isMailroomError<Code extends MailroomErrorCode>(
   error: unknown,
   code?: Code,
-): error is Code extends keyof ErrorOfCode ? ErrorOfCode[Code] : MailroomError {
+): error is Code extends keyof MailroomErrorOfCode ? MailroomErrorOfCode[Code] : MailroomError {
   const { [MAILROOM_ERROR]: ours, code: actual } = Object(error) as Partial<MailroomError>;
   return ours === true && (code === undefined || actual === code);
 }

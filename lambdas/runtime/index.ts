@@ -29,6 +29,7 @@ export {
   isMailroomError,
   MailroomError,
   type MailroomErrorCode,
+  type MailroomErrorOfCode,
   PoisonMessage,
   type RetryDelay,
   RetryLater,
