@@ -75,7 +75,7 @@ const COUNTS = [
   ['rejected', 'rejected'],
   ['discarded', 'discarded'],
   ['unreadable', 'unreadable'],
-  ['letters', 'dead letters'],
+  ['deadLetters', 'dead letters'],
   ['waiting', 'waiting'],
   ['unproven', 'unproven'],
   ['missing', 'missing'],

@@ -131,7 +131,7 @@ function dead(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
   });
   const places = [
     named(relay.dead, 'dead'),
-    named(relay.deadLetters, 'letters in all queues'),
+    named(relay.deadLetters, 'dead letters in all queues'),
     named(relay.stream, 'stream'),
     ...consumers.flatMap(({ consumer, metrics }) => [
       named(metrics.undelivered, `rule:${consumer.name}`),

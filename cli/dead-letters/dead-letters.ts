@@ -1,7 +1,7 @@
-import pMap from 'p-map';
-import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
+import type { DeadLetterQueue } from '../../lambdas/runtime/operations/dead-letters.ts';
+import { readDeadLetter } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
-import type { Letter, Queues } from '../../lambdas/runtime/operations/queues.ts';
+import type { QueueMessage, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { type DeadPointer, deadKey, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
@@ -10,11 +10,10 @@ import {
   type UnreadableRow,
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { jsonObject, textOf } from '../reading/json-object.ts';
 import { readInbox } from '../reading/message-reader.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import { eachOf, type PartialList, readPartition, readSweepState } from '../reading/rows-reader.ts';
-import type { DeadLetterQueue, DeadLetterSource } from './sources.ts';
+import type { DeadLetterSource } from './sources.ts';
 
 /** A message in a dead-letter queue, or a DEAD event. */
 export interface DeadLetter {
@@ -31,7 +30,7 @@ export interface DeadLetter {
   /** Its row's last error, where it has one. */
   readonly lastError: string | undefined;
   /** As SQS handed it out. */
-  readonly received?: Letter | undefined;
+  readonly received?: QueueMessage | undefined;
   /** Its consumer's inbox row, as it was then. */
   readonly row?: InboxRow | UnreadableRow | undefined;
 }
@@ -65,11 +64,9 @@ export async function receiveDeadLetters(
   if (source.kind === 'dead') return deadEvents(deps, options.limit);
   const { retentionMs, waiting, inFlight } = await deps.queues.depth(source.url);
   const received = await deps.queues.receive(source.url, options);
-  const deadLetters = await eachOf(received, async (letter): Promise<DeadLetter> => {
-    const { messageId: id, sentAt } = letter;
-    const content = await contentOf(deps.table, source, letter);
-    return { ...content, id, sentAt, expiresAt: sentAt + retentionMs, received: letter };
-  });
+  const deadLetters: DeadLetter[] = await eachOf(received, (message) =>
+    explained(deps.table, source, message, retentionMs),
+  );
   return { deadLetters, total: Math.max(deadLetters.length, waiting + inFlight) };
 }
 
@@ -85,43 +82,20 @@ export async function putBack(
   });
 }
 
-/** How long {@link peek} hides dead letters if showing them again fails. Seconds. */
-const PEEK_HIDES_S = 15;
-
-/** Looks at the messages of a dead-letter queue and puts them back. @param limit - at most this many */
-export async function peek(queues: Queues, url: string, limit: number): Promise<Letter[]> {
-  const letters = await queues.receive(url, { limit, hideS: PEEK_HIDES_S });
-  await pMap(letters, (letter) => queues.show(url, letter), { concurrency: 8 });
-  return letters;
-}
-
 /** The id of a message in the inbox: its event's, or one made of SQS's where no event can be read. */
 export function inboxId({ eventId, id }: Pick<DeadLetter, 'eventId' | 'id'>): string {
   return eventId ?? `unreadable-${id}`;
 }
 
-/** The error that EventBridge writes into the message attributes of an event that it could not deliver (EventBridge user guide). */
-export function refusalOf({ attributes: { ERROR_CODE, ERROR_MESSAGE } }: Letter): string | undefined {
-  return [ERROR_CODE, ERROR_MESSAGE].filter(Boolean).join(': ') || undefined;
-}
-
-async function contentOf(table: Table, source: DeadLetterQueue, letter: Letter) {
-  const body = jsonObject(letter.body) ?? {};
-  if (source.kind === 'stream') {
-    const fingerprint = textOf((body.requestContext as { condition?: unknown } | undefined)?.condition);
-    return { eventId: undefined, type: undefined, fingerprint, lastError: undefined };
-  }
-  const eventId = deliveredEventId(letter.body);
-  const row = await readInbox(table, source.consumer.name, inboxId({ eventId, id: letter.messageId }), true);
+/** What a dead letter says about itself, and what its consumer's inbox row says. */
+async function explained(table: Table, source: DeadLetterQueue, message: QueueMessage, retentionMs: number) {
+  const { eventId, type, cause, expiresAt } = readDeadLetter(source, message, retentionMs);
+  const { messageId: id, sentAt } = message;
+  const letter = { id, eventId, type, sentAt, expiresAt, received: message };
+  if (source.kind === 'stream') return { ...letter, fingerprint: cause, lastError: undefined };
+  const row = await readInbox(table, source.consumer.name, inboxId({ eventId, id }), true);
   const { fingerprint, lastError } = readable(row) ?? {};
-  const refusal = source.kind === 'rule' ? refusalOf(letter) : undefined;
-  return {
-    eventId,
-    type: textOf(body['detail-type']),
-    fingerprint: refusal ?? fingerprint,
-    lastError: refusal ?? lastError,
-    row,
-  };
+  return { ...letter, fingerprint: cause ?? fingerprint, lastError: cause ?? lastError, row };
 }
 
 async function deadEvents({ directory, table }: DeadLetterDeps, limit: number): Promise<ReceivedDeadLetters> {

@@ -1,7 +1,7 @@
+import type { DeadLetterQueue } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import type { DeadPointer, RejectedPointer } from '../../lambdas/runtime/store/rows.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { DeadLetterQueue } from '../dead-letters/sources.ts';
 
 /** What a dead-letter source holds. Times are epoch milliseconds. */
 export interface SourceStatus {

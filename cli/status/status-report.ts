@@ -1,4 +1,4 @@
-import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
+import { deadLetterQueues, depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import {
@@ -13,7 +13,6 @@ import { outboxPartition, unsettledKey } from '../../lambdas/runtime/store/rows.
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
-import { deadLetterQueues } from '../dead-letters/sources.ts';
 import { readRejected, readWaiting } from '../reading/message-reader.ts';
 import {
   eachOf,

@@ -1,5 +1,10 @@
-import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
-import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
+import {
+  type DeadLetterQueue,
+  depthOf,
+  peekDeadLetters,
+  rejectedBy,
+  undeliveredTo,
+} from '../../lambdas/runtime/operations/dead-letters.ts';
 import {
   type ConsumerEntry,
   consumersOf,
@@ -24,8 +29,7 @@ import {
   type UnreadableRow,
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { type DeadLetter, peek, refusalOf } from '../dead-letters/dead-letters.ts';
-import { type DeadLetterQueue, rejectedBy, undeliveredTo } from '../dead-letters/sources.ts';
+import type { DeadLetter } from '../dead-letters/dead-letters.ts';
 import {
   eachOf,
   minutesOf,
@@ -103,8 +107,11 @@ interface Reading extends TraceDeps {
 /** The most events of one chain that are read. */
 const EVENTS_MAX = 200;
 
-/** The most dead letters of one source that are looked through. */
+/** The most dead letters of one source that are read. */
 const DEAD_LETTERS_MAX = 300;
+
+/** How long dead letters stay hidden if showing them again fails, seconds. */
+const PEEK_HIDES_S = 15;
 
 /** A transactional handler's claim is not stored: its commit mints its events just before it, within this. */
 const MINTED_WITHIN_MS = MINUTE_MS;
@@ -195,20 +202,19 @@ async function findDeadLetter(
 /** The dead letters that could be looked at; `more`: there are others, beyond the most that are read, or hidden by another command. */
 async function deadLettersOf(
   queues: Queues,
-  { name, kind, url }: DeadLetterQueue,
+  source: DeadLetterQueue,
 ): Promise<{ readonly deadLetters: readonly FoundDeadLetter[]; readonly more: boolean }> {
-  const { retentionMs = 0, waiting = 0, inFlight = 0 } = (await depthOf(queues, url)) ?? {};
-  const seen = waiting === 0 ? [] : await peek(queues, url, DEAD_LETTERS_MAX);
-  const deadLetters = seen.map((letter) => ({
-    source: name,
-    kind,
-    id: letter.messageId,
-    eventId: deliveredEventId(letter.body),
-    sentAt: letter.sentAt,
-    expiresAt: letter.sentAt + retentionMs,
-    refusal: refusalOf(letter),
+  const seen = await peekDeadLetters(queues, source, { limit: DEAD_LETTERS_MAX, hideS: PEEK_HIDES_S });
+  const deadLetters = seen.deadLetters.map(({ received, eventId, expiresAt, cause }) => ({
+    source: source.name,
+    kind: source.kind,
+    id: received.messageId,
+    eventId,
+    sentAt: received.sentAt,
+    expiresAt,
+    refusal: cause,
   }));
-  return { deadLetters, more: seen.length < waiting + inFlight };
+  return { deadLetters, more: deadLetters.length < seen.total };
 }
 
 async function causedBy(

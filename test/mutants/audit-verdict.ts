@@ -5,7 +5,7 @@ export const auditVerdictMutants: readonly Mutant[] = [
   ...mutantsOf('operations/audit/audit-verdict.ts', unit('audit-verdict'), [
     {
       rule: 'an event with a dead letter is not missing',
-      from: 'if (letters.eventIds.has(event.eventId)) return',
+      from: 'if (dead.eventIds.has(event.eventId)) return',
       to: 'if (false) return',
     },
     {
@@ -14,8 +14,8 @@ export const auditVerdictMutants: readonly Mutant[] = [
       to: '',
     },
     {
-      rule: 'an event may be among the letters that could not be looked at',
-      from: '!letters.complete ||',
+      rule: 'an event may be among the dead letters that could not be looked at',
+      from: '!dead.complete ||',
       to: '',
     },
     {
@@ -40,12 +40,12 @@ export const auditVerdictMutants: readonly Mutant[] = [
       equivalent: 'The verdict on a message that has a row asks once more whether the queue is empty.',
     },
     {
-      rule: 'how full the queue is is looked at before the letters are',
-      from: 'const wasEmpty = await isEmpty(queues, consumer.queue); const letters = await deadLettersOf(queues, consumer);',
-      to: 'const letters = await deadLettersOf(queues, consumer); const wasEmpty = await isEmpty(queues, consumer.queue);',
+      rule: 'how full the queue is is looked at before the dead letters are',
+      from: 'const wasEmpty = await isEmpty(queues, consumer.queue); const dead = await deadLettersOf(queues, consumer);',
+      to: 'const dead = await deadLettersOf(queues, consumer); const wasEmpty = await isEmpty(queues, consumer.queue);',
     },
     {
-      rule: 'how full the queue is is looked at once more after the letters were',
+      rule: 'how full the queue is is looked at once more after the dead letters were',
       from: 'wasEmpty && (await isEmpty(queues, consumer.queue))',
       to: 'wasEmpty',
     },
@@ -80,17 +80,17 @@ export const auditVerdictMutants: readonly Mutant[] = [
       to: 'declaration.covers(event)',
     },
     {
-      rule: 'the letters of the dead-letter queue are looked at',
+      rule: 'the dead letters of the dead-letter queue are looked at',
       from: '[rejectedBy(consumer), undeliveredTo(consumer)]',
       to: '[undeliveredTo(consumer)]',
     },
     {
-      rule: 'the letters of the undelivered queue are looked at',
+      rule: 'the dead letters of the undelivered queue are looked at',
       from: '[rejectedBy(consumer), undeliveredTo(consumer)]',
       to: '[rejectedBy(consumer)]',
     },
     {
-      rule: 'letters that were not received make the look incomplete',
+      rule: 'dead letters that were not received make the look incomplete',
       from: 'complete &&= deadLetters.length >= total;',
       to: '',
     },

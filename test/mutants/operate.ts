@@ -135,8 +135,8 @@ export const operateMutants: readonly Mutant[] = [
     },
     {
       rule: 'a letter that is received twice is one',
-      from: "found.set(message.MessageId ?? '', letterOf(message))",
-      to: "found.set(message.ReceiptHandle ?? '', letterOf(message))",
+      from: "found.set(message.MessageId ?? '', queueMessageOf(message))",
+      to: "found.set(message.ReceiptHandle ?? '', queueMessageOf(message))",
     },
     {
       rule: 'hidden and delayed messages are in the queue',

@@ -22,7 +22,7 @@ const standing = fc.constantFrom<Standing>(
   'failed',
   'rejected',
   'discarded',
-  'letters',
+  'deadLetters',
   'waiting',
   'missing',
 );
@@ -52,9 +52,9 @@ test('whatever became of the events: what was expected is accounted for, each wh
           for (const name of CONSUMERS) {
             const row = ROW_OF[at[name]];
             const nowhere = busy[name] ? 'waiting' : 'missing';
-            const stands = row !== undefined || at[name] === 'letters' ? at[name] : nowhere;
+            const stands = row !== undefined || at[name] === 'deadLetters' ? at[name] : nowhere;
             if (row !== undefined) await rig.inbox(name, envelope.eventId, row);
-            if (stands === 'letters')
+            if (stands === 'deadLetters')
               rig.letter(`${name}-${agoMinutes % 2 ? 'dead' : 'undelivered'}`, envelope);
             if (status !== 'PUBLISHED' || type !== 'OrderPlaced') continue;
             expected[name].expected += 1;
@@ -91,7 +91,7 @@ function counts(): Record<keyof ConsumerLedger, number> {
     rejected: 0,
     discarded: 0,
     unreadable: 0,
-    letters: 0,
+    deadLetters: 0,
     waiting: 0,
     unproven: 0,
     missing: 0,

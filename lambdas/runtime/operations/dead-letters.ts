@@ -3,7 +3,7 @@ import { errorCode } from '../errors.ts';
 import { parseJson } from '../json-depth.ts';
 import { deliveredEventId } from './delivered-event.ts';
 import type { ConsumerEntry, Directory } from './directory.ts';
-import type { Letter, QueueDepth, Queues } from './queues.ts';
+import type { QueueDepth, QueueMessage, Queues } from './queues.ts';
 
 /** A queue of one consumer's dead letters: events that its rule could not deliver (`rule`), or messages that it rejected (`consumer`). */
 export interface ConsumerDeadLetters {
@@ -46,7 +46,7 @@ export function rejectedBy(consumer: ConsumerEntry): ConsumerDeadLetters {
 /** A dead-letter message, and what it says about itself. */
 interface DeadLetterMessage {
   /** As SQS handed it out. */
-  readonly received: Letter;
+  readonly received: QueueMessage;
   /** The event's id, read as a consumer reads it; absent where that finds no whole envelope, and of a batch of the stream. */
   readonly eventId: string | undefined;
   /** The event's type; absent where the body does not say it. */
@@ -96,7 +96,7 @@ export async function peekDeadLetters(
 /** What a dead-letter message says about itself. @param retentionMs - of its queue */
 export function readDeadLetter(
   { kind }: Pick<DeadLetterQueue, 'kind'>,
-  received: Letter,
+  received: QueueMessage,
   retentionMs: number,
 ): DeadLetterMessage {
   const { attributes, body, sentAt } = received;

@@ -6,20 +6,20 @@ export interface Queues {
   /** How much a queue holds, and how long it keeps a message. Approximate, as SQS says. */
   depth(url: string): Promise<QueueDepth>;
   /**
-   * Receives letters out of a queue that nothing else receives from, hiding them so that the next receive brings others.
+   * Receives messages from a queue that nothing else receives from, hiding them so that the next receive brings others.
    * Never on a queue that a consumer reads: each receive counts towards its `maxReceiveCount`.
    *
    * @param options.limit - at most this many
    * @param options.hideS - how long each stays hidden, seconds; {@link Queues.show} shows it at once. @default 30
    * @returns each once, oldest first
    */
-  receive(url: string, options: { readonly limit: number; readonly hideS?: number }): Promise<Letter[]>;
-  /** Shows a received letter again. One that is visible already is none the worse. */
-  show(url: string, letter: Letter): Promise<void>;
+  receive(url: string, options: { readonly limit: number; readonly hideS?: number }): Promise<QueueMessage[]>;
+  /** Makes a received message visible again; nothing changes if it is visible already. */
+  show(url: string, message: QueueMessage): Promise<void>;
   /** Sends a body. @returns the new message's id */
   send(url: string, body: string): Promise<string>;
-  /** Deletes a received letter. One that somebody else has received since may stay: whoever acts on it must be able to repeat that. */
-  remove(url: string, letter: Letter): Promise<void>;
+  /** Deletes a received message. It may stay if it was received again since, so the caller's action must be repeatable. */
+  remove(url: string, message: QueueMessage): Promise<void>;
 }
 
 /** What a queue holds. */
@@ -33,8 +33,8 @@ export interface QueueDepth {
   readonly retentionMs: number;
 }
 
-/** A message of a queue where nobody works on it: a dead letter. */
-export interface Letter {
+/** A message that was received from a queue. */
+export interface QueueMessage {
   readonly messageId: string;
   readonly receiptHandle: string;
   readonly body: string;

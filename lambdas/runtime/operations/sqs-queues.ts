@@ -8,7 +8,7 @@ import {
   type SQSClient,
 } from '@aws-sdk/client-sqs';
 import { errorCode, errorMessage, isErrorWithCode } from '../errors.ts';
-import type { Letter, Queues } from './queues.ts';
+import type { QueueMessage, Queues } from './queues.ts';
 
 /** The most messages of one receive (SQS API reference, ReceiveMessage). */
 const RECEIVE_MAX = 10;
@@ -30,8 +30,8 @@ export function sqsQueues(client: SQSClient): Queues {
   async function receive(
     url: string,
     options: { readonly limit: number; readonly hideS?: number },
-  ): Promise<Letter[]> {
-    const found = new Map<string, Letter>();
+  ): Promise<QueueMessage[]> {
+    const found = new Map<string, QueueMessage>();
     for (let empty = 0; empty < EMPTY_RECEIVES && found.size < options.limit; ) {
       const { Messages = [] } = await client.send(
         new ReceiveMessageCommand({
@@ -43,7 +43,7 @@ export function sqsQueues(client: SQSClient): Queues {
         }),
       );
       const before = found.size;
-      for (const message of Messages) found.set(message.MessageId ?? '', letterOf(message));
+      for (const message of Messages) found.set(message.MessageId ?? '', queueMessageOf(message));
       empty = found.size === before ? empty + 1 : 0;
     }
     return [...found.values()].sort((a, b) => a.sentAt - b.sentAt);
@@ -113,7 +113,7 @@ function isOldReceipt(error: unknown): boolean {
   );
 }
 
-function letterOf(message: Message): Letter {
+function queueMessageOf(message: Message): QueueMessage {
   const attributes = Object.entries(message.MessageAttributes ?? {}).map(
     ([name, value]) => [name, value.StringValue ?? ''] as const,
   );

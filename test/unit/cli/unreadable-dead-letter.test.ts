@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { inboxId, receiveDeadLetters } from '../../../cli/dead-letters/dead-letters.ts';
-import { rejectedBy } from '../../../cli/dead-letters/sources.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import { rejectedBy } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import type { Letter } from '../../../lambdas/runtime/operations/queues.ts';
+import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { ThingHappened } from '../../support/runtime-bench.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
@@ -56,6 +56,7 @@ describe('why, of an event that requires action', () => {
       queues: {
         ...mailroom.queues,
         depth: async (url: string) => ({ arn: url, waiting: 0, inFlight, retentionMs: 1 }),
+        receive: async () => [],
       },
     });
     const hidden = await why(seeing(1), eventId);
@@ -74,7 +75,7 @@ describe('why, of an event that requires action', () => {
   });
 
   /** Published, and its message is nowhere but in a dead-letter queue. */
-  async function deadLettered(queue: string, attributes: Letter['attributes']) {
+  async function deadLettered(queue: string, attributes: QueueMessage['attributes']) {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();

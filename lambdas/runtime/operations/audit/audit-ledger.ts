@@ -18,7 +18,7 @@ export interface ConsumerLedger {
   /** An inbox row that cannot be read: see {@link UnreadableFinding}. */
   readonly unreadable: number;
   /** A letter in its dead-letter or undelivered queue, and no inbox row, or one that is overdue. */
-  readonly letters: number;
+  readonly deadLetters: number;
   /** No inbox row, and it may still be on its way, or on it once more. */
   readonly waiting: number;
   /** No inbox row, and nothing says that there should be one. */
@@ -145,7 +145,7 @@ function blank(): Counts {
     rejected: 0,
     discarded: 0,
     unreadable: 0,
-    letters: 0,
+    deadLetters: 0,
     waiting: 0,
     unproven: 0,
     missing: 0,

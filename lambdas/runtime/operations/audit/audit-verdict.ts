@@ -39,7 +39,7 @@ interface Judging {
 /**
  * Judges the published events of a consumer for which the walk found no inbox row, or one that waits for its message.
  *
- * The order of the looks is what makes "missing" certain: how full the queue is, the letters, how full the queue is once
+ * The order of the looks is what makes "missing" certain: how full the queue is, the dead letters, how full the queue is once
  * more, and the row at last, strongly consistent. A message that is received in between has a row by then; one that is moved
  * to the dead-letter queue was in the queue at the first look; one that is redriven is in it at the second.
  *
@@ -55,7 +55,7 @@ export async function judgeUndecided(
   if (open.length === 0) return [];
   const lookedAt = clock.now();
   const wasEmpty = await isEmpty(queues, consumer.queue);
-  const letters = await deadLettersOf(queues, consumer);
+  const dead = await deadLettersOf(queues, consumer);
   const empty = wasEmpty && (await isEmpty(queues, consumer.queue));
   const oldestAt = empty ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
   const history = await table.get(inboxHistoryKey(consumer.name), { consistent: true });
@@ -76,10 +76,10 @@ export async function judgeUndecided(
   }
 
   async function judge(event: PublishedEvent): Promise<void> {
-    if (letters.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'letters');
+    if (dead.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'deadLetters');
     const onItsWay =
       event.sentAt + deps.graceMs > lookedAt ||
-      !letters.complete ||
+      !dead.complete ||
       oldestAt === undefined ||
       event.sentAt + CLOCK_MARGIN_MS >= oldestAt ||
       // A message that was received often is left out of SQS's age: only an empty queue proves that it is gone.
@@ -103,10 +103,10 @@ export async function judgeUndecided(
   await pMap(open, judge, { concurrency: AT_ONCE });
   return [
     ...declaration.unread,
-    ...(letters.complete
+    ...(dead.complete
       ? []
       : [
-          `Some letters of ${consumer.name} were held by somebody else, or are beyond the first ${PEEK.limit}: an event that could ` +
+          `Some dead letters of ${consumer.name} were received by another reader, or are beyond the first ${PEEK.limit}: an event that could ` +
             'be among them counts as waiting.',
         ]),
     ...(unjudged === 0 ? [] : [`There was no time to judge ${unjudged} events of ${consumer.name}.`]),

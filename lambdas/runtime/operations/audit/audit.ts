@@ -96,11 +96,11 @@ const GRACE_MS = 5 * 60_000;
 const WALK_SHARE = 0.7;
 
 /**
- * Makes the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + unreadable + letters +
- * waiting + unproven + missing*. It counts rows and letters, never CloudWatch's sums, so that what was lost anywhere between the bus
+ * Makes the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + unreadable + dead letters +
+ * waiting + unproven + missing*. It counts rows and dead letters, never CloudWatch's sums, so that what was lost anywhere between the bus
  * and the inbox is found: a missing bus, a drifted rule, a purged queue.
  *
- * What a published event without an inbox row is: one of *letters* when a letter of it lies in the consumer's dead-letter or
+ * What a published event without an inbox row is: *deadLetters* when a dead letter of it is in the consumer's dead-letter or
  * undelivered queue; *waiting* while it may still be on its way; *unproven* when it need not have a row (see `earlier`, and
  * the retention of the inbox); else *missing*, confirmed by a strongly consistent read. *Missing* is also one that was to be
  * tried again, by its row, and of which no message is left: neither a letter, nor anything at all in the queue.

@@ -1,7 +1,7 @@
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
-import type { Letter, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
+import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
 import {
@@ -55,7 +55,7 @@ export function mailroomInMemory(
   bus.routeTo(queue);
   const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry });
   const sweeper = createRelaySweep({ ...parts, config: relayConfig });
-  const letters: Record<string, Letter[]> = {};
+  const letters: Record<string, QueueMessage[]> = {};
   const shown: string[] = [];
 
   const queues: Queues = {
@@ -74,7 +74,7 @@ export function mailroomInMemory(
     remove: () => Promise.reject(new Error('A command that only looks removes nothing')),
   };
 
-  function lettersOf(url: string): Letter[] {
+  function lettersOf(url: string): QueueMessage[] {
     const added = letters[url] ?? [];
     if (url !== worker.deadLetterQueue) return added;
     const dead = queue.deadLetters().map(({ messageId, body, sentAt }) => ({
@@ -93,7 +93,7 @@ export function mailroomInMemory(
     /** The ids of the dead letters that were shown again after a look. */
     shown,
     /** Puts a message into a dead-letter queue, as if it had come there some other way. */
-    addDeadLetter: (url: string, letter: Letter) => {
+    addDeadLetter: (url: string, letter: QueueMessage) => {
       letters[url] = [...(letters[url] ?? []), letter];
     },
     /** Lets the lease of the stream pass, and the first age of the minute, and sweeps. */

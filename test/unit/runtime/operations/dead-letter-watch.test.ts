@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createDeadLetterWatch } from '../../../../lambdas/runtime/operations/dead-letter-watch.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
-import type { Letter, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
+import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable, memoryTelemetry } from '../../../../testing/index.ts';
 import { runThrough } from '../../../support/runtime-bench.ts';
@@ -37,7 +37,7 @@ function rig(contents: Readonly<Record<string, Contents>> = {}) {
     },
     receive: async (url, options) => {
       asked.push(`receive ${url} ${JSON.stringify(options)}`);
-      return (contents[url]?.sentAt ?? []).map((sentAt) => ({ sentAt }) as Letter);
+      return (contents[url]?.sentAt ?? []).map((sentAt) => ({ sentAt }) as QueueMessage);
     },
   };
   return {

@@ -8,7 +8,7 @@ import {
 } from '../../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../../lambdas/runtime/operations/delivered-event.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
-import type { Letter, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
+import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { bench } from '../../../support/runtime-bench.ts';
 
 const payments = {
@@ -18,7 +18,7 @@ const payments = {
 } as ConsumerEntry;
 
 /** A delivered event, and a dead letter with it. */
-async function delivered(attributes: Letter['attributes'] = {}) {
+async function delivered(attributes: QueueMessage['attributes'] = {}) {
   const { outbox, happened, rows } = bench();
   const [event] = await outbox.commit({ events: [happened(1)] });
   const [row] = rows();
@@ -27,7 +27,7 @@ async function delivered(attributes: Letter['attributes'] = {}) {
   return { event, letter: letter(body, attributes) };
 }
 
-function letter(body: string, attributes: Letter['attributes'] = {}): Letter {
+function letter(body: string, attributes: QueueMessage['attributes'] = {}): QueueMessage {
   return { messageId: 'm', receiptHandle: 'r', body, sentAt: 1_000, attributes };
 }
 

@@ -13,7 +13,7 @@ import type {
   Directory,
   EntryVersion,
 } from '../../../../../lambdas/runtime/operations/directory.ts';
-import type { Letter, Queues } from '../../../../../lambdas/runtime/operations/queues.ts';
+import type { QueueMessage, Queues } from '../../../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
 import {
   type InboxRow,
@@ -27,12 +27,12 @@ export const MINUTE_MS = 60_000;
 export const DAY_MS = 86_400_000;
 const SHARDS = 4;
 
-/** Queues as the audit sees them: how much each holds, and its letters. */
+/** Queues as the audit sees them: how much each holds, and its dead letters. */
 export interface FakeQueues extends Queues {
   /** How many messages a source queue holds. */
   readonly holds: Map<string, number>;
   /** Letters by queue. */
-  readonly letters: Map<string, Letter[]>;
+  readonly deadLetters: Map<string, QueueMessage[]>;
   /** Queues that do not exist. */
   readonly gone: Set<string>;
   /** Letters that somebody else hides. */
@@ -48,7 +48,7 @@ export interface FakeQueues extends Queues {
 function fakeQueues(): FakeQueues {
   const all: FakeQueues = {
     holds: new Map(),
-    letters: new Map(),
+    deadLetters: new Map(),
     gone: new Set(),
     hidden: new Set(),
     received: new Set(),
@@ -56,7 +56,7 @@ function fakeQueues(): FakeQueues {
     depth: async (url) => {
       await all.onDepth?.(url);
       if (all.gone.has(url)) throw Object.assign(new Error('no'), { name: 'QueueDoesNotExist' });
-      const waiting = all.holds.get(url) ?? all.letters.get(url)?.length ?? 0;
+      const waiting = all.holds.get(url) ?? all.deadLetters.get(url)?.length ?? 0;
       return {
         arn: `arn:aws:sqs:eu-west-1:123456789012:${url}`,
         waiting,
@@ -65,7 +65,7 @@ function fakeQueues(): FakeQueues {
       };
     },
     receive: async (url, { limit }) => {
-      const shown = (all.letters.get(url) ?? []).filter(({ messageId }) => !all.hidden.has(messageId));
+      const shown = (all.deadLetters.get(url) ?? []).filter(({ messageId }) => !all.hidden.has(messageId));
       for (const { messageId } of shown.slice(0, limit)) all.received.add(messageId);
       return shown.slice(0, limit);
     },
@@ -183,9 +183,9 @@ export function auditRig(
   }
 
   /** Puts a letter of an event into a queue. */
-  function letter(queue: string, envelope: Envelope): Letter {
+  function letter(queue: string, envelope: Envelope): QueueMessage {
     letters += 1;
-    const made: Letter = {
+    const made: QueueMessage = {
       messageId: `letter-${letters}`,
       receiptHandle: `handle-${letters}`,
       body: deliveredEvent(
@@ -195,7 +195,7 @@ export function auditRig(
       sentAt: clock.now(),
       attributes: {},
     };
-    queues.letters.set(queue, [...(queues.letters.get(queue) ?? []), made]);
+    queues.deadLetters.set(queue, [...(queues.deadLetters.get(queue) ?? []), made]);
     return made;
   }
 

@@ -59,8 +59,8 @@ describe('an event whose row waits for a message that is overdue', () => {
   test('counts as a letter when one of it is there, and processed when it was in between', async () => {
     const { run, letter, event, write, queues } = await begun(overdue[0][1]);
     letter('payments-dead', event);
-    expect((await run()).consumers.payments).toMatchObject({ letters: 1, missing: 0 });
-    queues.letters.clear();
+    expect((await run()).consumers.payments).toMatchObject({ deadLetters: 1, missing: 0 });
+    queues.deadLetters.clear();
     queues.onDepth = async () => {
       await write({ status: 'PROCESSED' });
     };
@@ -101,8 +101,8 @@ describe('an event without an inbox row', () => {
       rig.letter(queue, await rig.event(LONG_AGO));
       rig.letter(queue, await rig.event(0));
       const report = await rig.run();
-      expect(report.consumers.payments).toMatchObject({ letters: 2, missing: 0, waiting: 0 });
-      expect(rig.queues.received, 'letters that are still hidden').toEqual(new Set());
+      expect(report.consumers.payments).toMatchObject({ deadLetters: 2, missing: 0, waiting: 0 });
+      expect(rig.queues.received, 'dead letters that are still hidden').toEqual(new Set());
     },
   );
 
@@ -133,14 +133,14 @@ describe('an event without an inbox row', () => {
     expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
   });
 
-  test('is waiting when somebody else holds letters that could be it, and the report says so', async () => {
+  test('is waiting when somebody else holds dead letters that could be it, and the report says so', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(LONG_AGO);
     const other = rig.letter('payments-dead', await rig.event(LONG_AGO));
     rig.queues.hidden.add(other.messageId);
     const report = await rig.run();
     expect(report.consumers.payments).toMatchObject({ waiting: 2, missing: 0 });
-    expect(report.incomplete).toEqual([expect.stringContaining('Some letters of payments')]);
+    expect(report.incomplete).toEqual([expect.stringContaining('Some dead letters of payments')]);
   });
 
   test('is waiting when it may be the oldest message of the queue, allowing for clock differences', async () => {
@@ -179,7 +179,7 @@ describe('an event without an inbox row', () => {
     let looks = 0;
     rig.queues.onDepth = async (url) => {
       if (url === 'payments-queue') looks += 1;
-      // The first look is for drift, the second before the letters, the third after them.
+      // The first look is for drift, the second before the dead letters, the third after them.
       if (url === 'payments-queue' && looks === 3) await rig.inbox('payments', eventId);
     };
     expect((await rig.run()).consumers.payments).toMatchObject({ processed: 1, missing: 0 });
@@ -202,7 +202,7 @@ describe('an event without an inbox row', () => {
     rig.letter('payments-dead', await rig.event(LONG_AGO));
     rig.queues.onDepth = async (url) => {
       if (url !== 'payments-dead') return;
-      rig.queues.letters.clear();
+      rig.queues.deadLetters.clear();
       rig.queues.holds.set('payments-queue', 1);
     };
     expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });

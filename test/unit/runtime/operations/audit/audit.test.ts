@@ -22,7 +22,7 @@ describe('the audit accounts for every published event at every consumer', () =>
       rejected: 1,
       discarded: 1,
       unreadable: 0,
-      letters: 0,
+      deadLetters: 0,
       waiting: 0,
       unproven: 0,
       missing: 0,
