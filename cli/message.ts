@@ -71,10 +71,11 @@ async function resolve(session: Session, decided: Decided): Promise<ExitCode> {
     return report(session, decided, `was ${state.row.status} before`, state.is);
   if (force !== true && state.is === 'unreadable') throw unreadable(decided, state.problem);
   // Without AWS's time only the look at the row that resolves it can tell.
-  if (force !== true && state.is === 'leased' && session.clockIsTrusted) throw leased(decided, state.until);
+  if (force !== true && state.is === 'leased' && session.clockIsTrusted)
+    throw leased(decided, state.until, session.clock.now());
   const by = await record(session, 'message resolve', decided);
   const result = await resolveMessage(session, { ...decided, by, inboxRetentionDays });
-  if (result.status === 'leased') throw leased(decided, result.until);
+  if (result.status === 'leased') throw leased(decided, result.until, session.clock.now());
   if (result.status === 'unreadable') throw unreadable(decided, result.problem);
   return report(session, decided, `is ${result.status}`, result.status);
 }
@@ -102,11 +103,12 @@ async function requireEvent({ table, directory }: Session, eventId: string): Pro
   );
 }
 
-function leased({ consumer, eventId }: Decided, until: number): MailroomError {
+function leased({ consumer, eventId }: Decided, until: number, now: number): MailroomError {
   return new MailroomError(
     'MESSAGE_LEASED',
     `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat this; --force takes it ` +
       'away now, and what that worker is doing outside DynamoDB goes on.',
+    { retryAfterMs: Math.max(0, until - now) },
   );
 }
 

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { errorCode, errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { errorCode, errorMessage, isMailroomError } from '../../lambdas/runtime/errors.ts';
 import { escaped, jsonLine } from './escaped.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
 import { paint, plain } from './paint.ts';
@@ -59,18 +59,18 @@ export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
     if (json) io.err(`${errorJson('BAD_ARGUMENT', complaint(error))}\n`);
     return EXIT.usage;
   }
-  const { code, message, remedy, exit } = explain(error, io);
+  const { code, message, remedy, retryAfterMs, exit } = explain(error, io);
   // What AWS or a row says stays one line; the remedy is ours and begins the next one.
   const said = [message, ...(remedy === undefined ? [] : [remedy])];
   const line = json
-    ? errorJson(code, said.join('\n'))
+    ? errorJson(code, said.join('\n'), retryAfterMs)
     : plain(`${paint.red(escaped(code))}: ${said.map(escaped).join('\n')}`, io, io.errIsTerminal);
   io.err(`${io.errIsTerminal ? '\r\u001b[K' : ''}${line}\n`);
   return exit;
 }
 
-function errorJson(code: string, message: string): string {
-  return jsonLine({ error: { code, message } });
+function errorJson(code: string, message: string, retryAfterMs?: number): string {
+  return jsonLine({ error: { code, message, retryAfterMs } });
 }
 
 function complaint(error: CommanderError): string {
@@ -84,6 +84,7 @@ interface ShownError {
   readonly code: string;
   readonly message: string;
   readonly remedy?: string;
+  readonly retryAfterMs?: number | undefined;
   readonly exit: ExitCode;
 }
 
@@ -91,8 +92,10 @@ function explain(error: unknown, io: Io): ShownError {
   const code = errorCode(error);
   if (io.signal.aborted) return { code: 'STOPPED', message: 'Stopped.', exit: EXIT.stopped };
   const message = describe(error);
-  if (error instanceof MailroomError)
-    return { code, message, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
+  if (isMailroomError(error)) {
+    const { retryAfterMs } = error;
+    return { code, message, retryAfterMs, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
+  }
   const { name = '' } = error as { name?: string };
   const [ours, , remedy = ''] =
     REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];

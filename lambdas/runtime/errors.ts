@@ -114,8 +114,12 @@ export function isMailroomError<Code extends MailroomErrorCode>(
   error: unknown,
   code?: Code,
 ): error is Code extends keyof MailroomErrorOfCode ? MailroomErrorOfCode[Code] : MailroomError {
-  const { [MAILROOM_ERROR]: ours, code: actual } = Object(error) as Partial<MailroomError>;
-  return ours === true && (code === undefined || actual === code);
+  try {
+    const { [MAILROOM_ERROR]: ours, code: actual } = Object(error) as Partial<MailroomError>;
+    return ours === true && (code === undefined || actual === code);
+  } catch {
+    return false; // a member that must not be read
+  }
 }
 
 /**
@@ -177,8 +181,7 @@ export interface RetryDelay {
  * ```
  */
 export class RetryLater extends MailroomError {
-  /** The delay, milliseconds. */
-  readonly afterMs: number;
+  declare readonly retryAfterMs: number;
 
   /**
    * @param after - milliseconds, or hours, minutes and seconds; 11 hours at most
@@ -194,9 +197,11 @@ export class RetryLater extends MailroomError {
         { cause },
       );
     }
-    super('RETRY_LATER', cause === undefined ? `Retry in ${afterMs} ms` : errorMessage(cause), { cause });
+    super('RETRY_LATER', cause === undefined ? `Retry in ${afterMs} ms` : errorMessage(cause), {
+      cause,
+      retryAfterMs: afterMs,
+    });
     this.name = 'RetryLater';
-    this.afterMs = afterMs;
   }
 }
 
@@ -291,34 +296,9 @@ export function asMailroomError(error: unknown): MailroomError {
   return new MailroomError(errorCode(error), errorMessage(error), { cause: error });
 }
 
-/** Whether an error has this code. */
-export function isErrorWithCode(error: unknown, code: string): boolean {
-  return errorCode(error) === code;
-}
-
-/** Whether an error is a {@link ConditionFailed}. */
-export function isConditionFailed(error: unknown): error is ConditionFailed {
-  return isErrorWithCode(error, 'CONDITION_FAILED');
-}
-
-/** Whether an error is a {@link TransactionCancelled}. */
-export function isTransactionCancelled(error: unknown): error is TransactionCancelled {
-  return isErrorWithCode(error, 'TRANSACTION_CANCELLED');
-}
-
 /** Whether an error is a {@link PoisonMessage}. A downstream 422 is not one. */
 export function isPoison(error: unknown): boolean {
   return error instanceof Error && error.name === 'PoisonMessage';
-}
-
-/** Whether an error is an {@link AlreadyProcessed}. A downstream 409 is not one. */
-export function isAlreadyProcessed(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AlreadyProcessed';
-}
-
-/** Whether an error is a {@link RetryLater}. */
-export function isRetryLater(error: unknown): error is RetryLater {
-  return error instanceof Error && error.name === 'RetryLater';
 }
 
 /**

@@ -6,7 +6,7 @@ import {
   leased,
   transactional,
 } from '../../lambdas/runtime/consume/handler.ts';
-import { isErrorWithCode, PoisonMessage, RetryLater } from '../../lambdas/runtime/errors.ts';
+import { isMailroomError, PoisonMessage, RetryLater } from '../../lambdas/runtime/errors.ts';
 import {
   discardMessage,
   type Resolution,
@@ -91,7 +91,7 @@ const chargeAgain = leased(ThingHappened, async (_event, ctx) => {
   try {
     await ctx.once(CHARGE, async () => Promise.reject(new Error('The provider is busy')));
   } catch (error) {
-    if (isErrorWithCode(error, 'FENCE_LOST') || isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) throw error;
+    if (isMailroomError(error, 'FENCE_LOST') || isMailroomError(error, 'EFFECT_IN_PROGRESS')) throw error;
     await charge(ctx);
   }
 });

@@ -2,7 +2,7 @@ import type { DynamoDBRecord } from 'aws-lambda';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import type { RelayConfig } from '../../lambdas/runtime/config.ts';
-import { isTransactionCancelled } from '../../lambdas/runtime/errors.ts';
+import { isMailroomError } from '../../lambdas/runtime/errors.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
@@ -227,7 +227,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       try {
         await commit();
       } catch (error) {
-        if (isTransactionCancelled(error)) return;
+        if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return;
         await commit().catch(() => {}); // refused where the first did happen
       }
     });

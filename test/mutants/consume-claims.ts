@@ -155,7 +155,7 @@ export const consumeClaimMutants: readonly Mutant[] = [
     },
     {
       rule: 'a history that somebody else has written first is looked at again',
-      from: 'if (!isConditionFailed(error) || writes === WRITES_MAX) throw error;',
+      from: "if (!isMailroomError(error, 'CONDITION_FAILED') || writes === WRITES_MAX) throw error;",
       to: 'throw error;',
     },
     {

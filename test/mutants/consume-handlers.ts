@@ -133,12 +133,12 @@ export const consumeHandlerMutants: readonly Mutant[] = [
       },
       {
         rule: 'an outage does not save what its handler calls poison',
-        from: "end.kind !== 'threw' || isPoison(end.error) || isAlreadyProcessed(end.error)",
-        to: "end.kind !== 'threw' || isAlreadyProcessed(end.error)",
+        from: "end.kind !== 'threw' || isPoison(end.error) || isMailroomError(end.error, 'ALREADY_PROCESSED')",
+        to: "end.kind !== 'threw' || isMailroomError(end.error, 'ALREADY_PROCESSED')",
       },
       {
         rule: 'an outage does not undo what its handler calls processed',
-        from: "end.kind !== 'threw' || isPoison(end.error) || isAlreadyProcessed(end.error)",
+        from: "end.kind !== 'threw' || isPoison(end.error) || isMailroomError(end.error, 'ALREADY_PROCESSED')",
         to: "end.kind !== 'threw' || isPoison(end.error)",
       },
       {

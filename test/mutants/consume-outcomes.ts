@@ -33,7 +33,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
       },
       {
         rule: 'a handler that asks for a delay is given it',
-        from: 'if (isRetryLater(error)) return wholeSeconds(error.afterMs);',
+        from: "if (isMailroomError(error, 'RETRY_LATER')) return wholeSeconds(error.retryAfterMs);",
         to: '',
         killers: unit('consumer-schedule'),
       },

@@ -53,7 +53,7 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'what a handler that asks for a delay names as the cause is the last error',
-        from: 'isRetryLater(error) ? (error.cause ?? error) : error',
+        from: "isMailroomError(error, 'RETRY_LATER') ? (error.cause ?? error) : error",
         to: 'error',
       },
       {
@@ -115,7 +115,7 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'a handler that says already processed is done',
-        from: 'if (isAlreadyProcessed(error)) return complete(claimed, undefined, false);',
+        from: "if (isMailroomError(error, 'ALREADY_PROCESSED')) return complete(claimed, undefined, false);",
         to: '',
       },
       {

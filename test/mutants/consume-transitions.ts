@@ -23,8 +23,8 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       },
       {
         rule: 'a transition is refused by the inbox only when its own condition was',
-        from: "isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed'",
-        to: 'isTransactionCancelled(error)',
+        from: "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'",
+        to: "isMailroomError(error, 'TRANSACTION_CANCELLED')",
       },
     ],
   ),

@@ -142,7 +142,7 @@ export const consumeTurnMutants: readonly Mutant[] = [
     },
     {
       rule: "a transaction that was cancelled by the inbox row's throttle is an outage",
-      from: 'isTransactionCancelled(error.cause) ? error.cause : error',
+      from: "isMailroomError(error.cause, 'TRANSACTION_CANCELLED') ? error.cause : error",
       to: 'error',
     },
     {

@@ -44,8 +44,8 @@ export const operateMutants: readonly Mutant[] = [
   ...mutantsOf('store/retry.ts', unit('outbox-decisions'), [
     {
       rule: 'a decision was refused only when its own condition was',
-      from: "isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed'",
-      to: 'isTransactionCancelled(error)',
+      from: "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'",
+      to: "isMailroomError(error, 'TRANSACTION_CANCELLED')",
     },
   ]),
   ...mutantsOf('store/inbox-state.ts', unit('audit-verdict', 'audit'), [

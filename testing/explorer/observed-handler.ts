@@ -1,5 +1,5 @@
 import type { Handler, LeasedContext, TransactionalContext } from '../../lambdas/runtime/consume/handler.ts';
-import { isErrorWithCode } from '../../lambdas/runtime/errors.ts';
+import { isMailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import {
   asRow,
@@ -95,7 +95,7 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
       }
     });
     return result.catch((error: unknown) => {
-      if (done && isErrorWithCode(error, 'FENCE_LOST'))
+      if (done && isMailroomError(error, 'FENCE_LOST'))
         violate(`The result of the effect "${name}" is refused while its worker runs`);
       throw error;
     });

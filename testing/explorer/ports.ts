@@ -1,6 +1,6 @@
 import type { Bus, BusEntry, BusResult } from '../../lambdas/runtime/bus/event-bus.ts';
 import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
-import { errorCode, isTransactionCancelled, TransactionCancelled } from '../../lambdas/runtime/errors.ts';
+import { errorCode, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/errors.ts';
 import type {
   EachResult,
   EachUpdate,
@@ -179,7 +179,7 @@ async function refusals(memory: MemoryTable, actions: readonly TransactAction[],
     await memory.transact([...actions, never], token);
   } catch (error) {
     if (errorCode(error) === 'IdempotentParameterMismatchException') return undefined;
-    if (isTransactionCancelled(error)) return error.reasons.slice(0, -1);
+    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return error.reasons.slice(0, -1);
     throw error;
   }
   throw new Error('A transaction that cannot happen happened');

@@ -1,5 +1,5 @@
 import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
-import { errorMessage, isErrorWithCode } from '../../lambdas/runtime/errors.ts';
+import { errorCode, errorMessage } from '../../lambdas/runtime/errors.ts';
 import type { Telemetry } from '../../lambdas/runtime/telemetry.ts';
 import { memoryTelemetry } from '../memory-telemetry.ts';
 
@@ -12,7 +12,7 @@ export function watchedTelemetry(violate: (what: string) => void): Telemetry {
       ...memory.log,
       error: (_message, ...[extra]) => {
         const error = (extra as { readonly error?: unknown } | undefined)?.error;
-        if (isErrorWithCode(error, UNSTABLE_EFFECTS)) violate(errorMessage(error));
+        if (errorCode(error) === UNSTABLE_EFFECTS) violate(errorMessage(error));
       },
     },
   };

@@ -3,7 +3,7 @@ import {
   type EventBridgeClient,
   ListTargetsByRuleCommand,
 } from '@aws-sdk/client-eventbridge';
-import { isErrorWithCode } from '../errors.ts';
+import { errorCode } from '../errors.ts';
 import type { DeployedRules } from '../operations/audit/audit-drift.ts';
 
 /**
@@ -31,7 +31,7 @@ export function eventBridgeRules(client: EventBridgeClient): DeployedRules {
           targets: Targets.map(({ Arn = '' }) => Arn),
         };
       } catch (error) {
-        if (isErrorWithCode(error, 'ResourceNotFoundException')) return undefined;
+        if (errorCode(error) === 'ResourceNotFoundException') return undefined;
         throw error;
       }
     },

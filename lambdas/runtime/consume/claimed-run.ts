@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
-import { isAlreadyProcessed, isPoison, isRetryLater } from '../errors.ts';
+import { isMailroomError, isPoison } from '../errors.ts';
 import type { Envelope } from '../event.ts';
 import type { Claim, InboxRefusal } from '../store/inbox.ts';
 import { claimMessage } from '../store/inbox-claim.ts';
@@ -107,9 +107,9 @@ function settle(claimed: ClaimedMessage, run: LeasedRun): Promise<MessageOutcome
 
 async function threw(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { config, inbox, claim } = claimed;
-  if (isAlreadyProcessed(error)) return complete(claimed, undefined, false);
+  if (isMailroomError(error, 'ALREADY_PROCESSED')) return complete(claimed, undefined, false);
   if (isPoison(error)) return reject(claimed, error);
-  const cause = isRetryLater(error) ? (error.cause ?? error) : error;
+  const cause = isMailroomError(error, 'RETRY_LATER') ? (error.cause ?? error) : error;
   if (claim.attempt >= config.maxAttempts) return reject(claimed, attemptsSpent(claim.attempt, cause));
   const afterMs = retryAfterMs(claimed, claim.attempt, error);
   const write = (retryAt: number) => failMessage(inbox, claim, cause, retryAt);

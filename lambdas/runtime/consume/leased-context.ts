@@ -1,4 +1,4 @@
-import { isErrorWithCode, isTransactionCancelled, MailroomError } from '../errors.ts';
+import { isMailroomError, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
 import type { Claim } from '../store/inbox.ts';
 import { commitMessage } from '../store/inbox-completion.ts';
@@ -78,7 +78,7 @@ function listened<T>(run: HandlerRun, promise: Promise<T>): Promise<T> {
   run.calls.push(promise);
   return new Listened(promise, (call, error) => {
     run.failures.push({ call, error });
-    const logged = isErrorWithCode(error, 'HANDLER_ENDED');
+    const logged = isMailroomError(error, 'HANDLER_ENDED');
     if (run.ended && !call.heard && !logged) logUnheard(run.ctx.telemetry, run.event, error);
   });
 }
@@ -107,7 +107,7 @@ async function once<T>(
   try {
     return await runOnce(run.effects, name, watched);
   } catch (error) {
-    if (isErrorWithCode(error, 'EFFECT_IN_PROGRESS')) run.blocked = error as EffectInProgress;
+    if (isMailroomError(error, 'EFFECT_IN_PROGRESS')) run.blocked = error as EffectInProgress;
     else if (thrown?.error !== error && isOutage(error)) run.outage = { error };
     throw error;
   } finally {
@@ -134,7 +134,8 @@ async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Pr
     telemetry.count('EventsCommitted', eventCount(actions));
   } catch (error) {
     // Only a refusal says that nothing was written, and so lets the handler commit something else.
-    const refused = !sent || isTransactionCancelled(error) || isErrorWithCode(error, 'FENCE_LOST');
+    const refused =
+      !sent || isMailroomError(error, 'TRANSACTION_CANCELLED') || isMailroomError(error, 'FENCE_LOST');
     run.commit = refused ? { kind: 'none' } : { kind: 'unknown', error };
     if (sent && isOutageOf(actions, config.tableName, error)) run.outage = { error };
     throw error;

@@ -1,5 +1,5 @@
 import { withDeadline } from '../deadline.ts';
-import { isAlreadyProcessed, isErrorWithCode, isPoison, MailroomError } from '../errors.ts';
+import { isMailroomError, isPoison, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
 import type { EffectInProgress } from '../store/inbox-effect.ts';
 import { markOutOfTime, renewLease } from '../store/inbox-lease.ts';
@@ -133,7 +133,7 @@ async function heartbeat(
       const hiddenMs = Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now());
       await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));
     } catch (error) {
-      if (isErrorWithCode(error, 'FENCE_LOST')) {
+      if (isMailroomError(error, 'FENCE_LOST')) {
         // Unless it was our own commit that has just set the message PROCESSED.
         if (run.commit.kind === 'none') stop.abort(error);
         return;
@@ -164,10 +164,11 @@ function settled({ ctx, event, commit, blocked, failures }: HandlerRun, end: Lea
   // A commit of which nobody knows how it ended: whatever the handler says, the message must not be settled without
   // its writes. It is set FAILED, which the row refuses if the commit happened, and tried again if it did not.
   if (commit.kind === 'unknown' && end.kind !== 'out-of-time') return { kind: 'threw', error: commit.error };
-  const done = end.kind === 'returned' || (end.kind === 'threw' && isAlreadyProcessed(end.error));
+  const done =
+    end.kind === 'returned' || (end.kind === 'threw' && isMailroomError(end.error, 'ALREADY_PROCESSED'));
   if (done && unheard.length > 0) {
     // One that says "already processed" speaks for itself only.
-    const error = unheard.find((failure) => !isAlreadyProcessed(failure)) ?? unheard[0];
+    const error = unheard.find((failure) => !isMailroomError(failure, 'ALREADY_PROCESSED')) ?? unheard[0];
     return { kind: 'threw', error };
   }
   return end;
@@ -175,7 +176,8 @@ function settled({ ctx, event, commit, blocked, failures }: HandlerRun, end: Lea
 
 /** Whether a handler that failed did so for a reason that is not its own. */
 function explained({ outage, cutOff }: HandlerRun, end: LeasedRun): LeasedRun {
-  if (end.kind !== 'threw' || isPoison(end.error) || isAlreadyProcessed(end.error)) return end;
+  if (end.kind !== 'threw' || isPoison(end.error) || isMailroomError(end.error, 'ALREADY_PROCESSED'))
+    return end;
   if (outage !== undefined) return { kind: 'outage', error: outage.error };
   if (cutOff === undefined) return end;
   return { kind: cutOff.robbed ? 'outage' : 'cut-off', error: outOfTime(end.error) };

@@ -1,11 +1,4 @@
-import {
-  errorCode,
-  errorMessage,
-  isErrorWithCode,
-  isPoison,
-  isRetryLater,
-  MailroomError,
-} from '../errors.ts';
+import { errorCode, errorMessage, isMailroomError, isPoison, MailroomError } from '../errors.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
 import type { InboxRefusal } from '../store/inbox.ts';
 import { TOO_OLD } from '../store/inbox-conditions.ts';
@@ -140,7 +133,7 @@ export function fenceRefused(received: Received, refusal: InboxRefusal): Promise
  * so that its row can say when that is.
  */
 export function retryAfterMs({ config, random }: ConsumerContext, attempt: number, error?: unknown): number {
-  if (isRetryLater(error)) return wholeSeconds(error.afterMs);
+  if (isMailroomError(error, 'RETRY_LATER')) return wholeSeconds(error.retryAfterMs);
   return wholeSeconds(retryDelayMs(attempt, config, fraction(random)));
 }
 
@@ -168,9 +161,10 @@ export function logFailure(
 /** The poison of a message that has failed too often. */
 export function attemptsSpent(attempts: number, error: unknown): MailroomError {
   // Whole: a redaction must see what it looks for in one piece.
-  const last = isErrorWithCode(error, 'UNKNOWN')
-    ? errorMessage(error, Number.POSITIVE_INFINITY)
-    : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
+  const last =
+    errorCode(error) === 'UNKNOWN'
+      ? errorMessage(error, Number.POSITIVE_INFINITY)
+      : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
   return poison('ATTEMPTS_SPENT', `Rejected after ${attempts} attempts. ${last}`);
 }
 

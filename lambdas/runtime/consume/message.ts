@@ -1,5 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
-import { errorCode, errorMessage, isErrorWithCode, type MailroomError, PoisonMessage } from '../errors.ts';
+import { errorCode, errorMessage, isMailroomError, type MailroomError, PoisonMessage } from '../errors.ts';
 import {
   type AnyEventDefinition,
   type Envelope,
@@ -43,7 +43,7 @@ function parseBody(body: unknown): Record<string, unknown> {
   try {
     event = parseJson(String(body));
   } catch (error) {
-    if (isErrorWithCode(error, 'JSON_TOO_DEEP'))
+    if (isMailroomError(error, 'JSON_TOO_DEEP'))
       throw poison('UNREADABLE_MESSAGE', `The message's body is ${TOO_DEEP}`);
     // The parser's own message quotes the body, and what this says is logged.
     throw poison('UNREADABLE_MESSAGE', "The message's body is no JSON");
@@ -133,7 +133,7 @@ export async function readEvent(definition: AnyEventDefinition, envelope: Envelo
     const valid = await validateData(definition, data);
     return { ...envelope, source: definition.source, version: definition.version, data: valid };
   } catch (error) {
-    if (isErrorWithCode(error, 'INVALID_PAYLOAD')) throw poison('INVALID_PAYLOAD', errorMessage(error));
+    if (isMailroomError(error, 'INVALID_PAYLOAD')) throw poison('INVALID_PAYLOAD', errorMessage(error));
     throw poison(
       'INVALID_PAYLOAD',
       `The schema of ${envelope.type} failed: ${thrownText(definition, error)}`,

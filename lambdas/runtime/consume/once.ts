@@ -1,4 +1,4 @@
-import { errorCode, isErrorWithCode, MailroomError, PoisonMessage } from '../errors.ts';
+import { errorCode, isMailroomError, MailroomError, PoisonMessage } from '../errors.ts';
 import type { Claim } from '../store/inbox.ts';
 import { type EffectCall, finishEffect, startEffect } from '../store/inbox-effect.ts';
 import { backoffMs } from '../store/retry.ts';
@@ -104,7 +104,7 @@ async function storeResult(
     try {
       return await finishEffect(inbox, call, 'COMPLETED', json);
     } catch (error) {
-      if (isErrorWithCode(error, 'FENCE_LOST') || attempt >= STORE_TRIES) throw error;
+      if (isMailroomError(error, 'FENCE_LOST') || attempt >= STORE_TRIES) throw error;
       await clock.sleep(backoffMs(attempt, 50, 1_000, random));
     }
   }

@@ -1,4 +1,4 @@
-import { errorCode, isTransactionCancelled } from '../errors.ts';
+import { errorCode, isMailroomError } from '../errors.ts';
 import type { TransactAction } from '../store/table.ts';
 
 /**
@@ -14,9 +14,9 @@ const OUTAGE =
  * refused condition and an invalid request are not: they are what the handler asked for.
  */
 export function isOutage(error: unknown): boolean {
-  if (isTransactionCancelled(error)) {
+  if (isMailroomError(error, 'TRANSACTION_CANCELLED')) {
     // A commit's error names the handler's writes only; its cause names the inbox row's action too.
-    const whole = isTransactionCancelled(error.cause) ? error.cause : error;
+    const whole = isMailroomError(error.cause, 'TRANSACTION_CANCELLED') ? error.cause : error;
     const codes = whole.reasons.map(({ code }) => code).filter((code) => code !== 'None');
     return codes.length > 0 && codes.every((code) => OUTAGE.test(code));
   }

@@ -1,5 +1,5 @@
 import { withDeadline } from '../deadline.ts';
-import { isAlreadyProcessed, isTransactionCancelled, MailroomError } from '../errors.ts';
+import { isMailroomError, MailroomError } from '../errors.ts';
 import type { Envelope } from '../event.ts';
 import { commitUnclaimed } from '../store/inbox-completion.ts';
 import { backoffMs } from '../store/retry.ts';
@@ -46,7 +46,7 @@ export async function runUnclaimed(
       commit(received, await actionsOf(received, handler, event, given)),
     );
   } catch (error) {
-    if (isAlreadyProcessed(error)) return commit(received, []);
+    if (isMailroomError(error, 'ALREADY_PROCESSED')) return commit(received, []);
     return failUnclaimed(received, error);
   }
 }
@@ -141,7 +141,7 @@ async function commitOf(
 }
 
 function isConditionRefused(error: unknown): boolean {
-  if (!isTransactionCancelled(error)) return false;
+  if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) return false;
   const codes = error.reasons.map((reason) => reason.code);
   return (
     codes.includes('ConditionalCheckFailed') &&

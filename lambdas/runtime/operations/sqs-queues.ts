@@ -7,7 +7,7 @@ import {
   SendMessageCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
-import { errorCode, errorMessage, isErrorWithCode } from '../errors.ts';
+import { errorCode, errorMessage } from '../errors.ts';
 import type { QueueMessage, Queues } from './queues.ts';
 
 /** The most messages of one receive (SQS API reference, ReceiveMessage). */
@@ -83,7 +83,7 @@ export function sqsQueues(client: SQSClient): Queues {
           }),
         );
       } catch (error) {
-        if (!isErrorWithCode(error, 'MessageNotInflight') && !isOldReceipt(error)) throw error;
+        if (errorCode(error) !== 'MessageNotInflight' && !isOldReceipt(error)) throw error;
       }
     },
     send: async (url, body) => {

@@ -1,5 +1,5 @@
 import { isTime } from '../clock.ts';
-import { isConditionFailed } from '../errors.ts';
+import { isMailroomError } from '../errors.ts';
 import { SCHEMA, SWEEP_STATE_KEY, type SweepState } from '../store/rows.ts';
 import type { Item, Table } from '../store/table.ts';
 import type { SweepContext } from './partition-sweep.ts';
@@ -67,7 +67,7 @@ export async function moveSweptTo(
       },
     });
   } catch (error) {
-    if (!isConditionFailed(error)) throw error; // refused: another pass has come further
+    if (!isMailroomError(error, 'CONDITION_FAILED')) throw error; // refused: another pass has come further
   }
 }
 
@@ -89,7 +89,7 @@ async function highestShards(
       },
     })
     .catch((error: unknown) => {
-      if (!isConditionFailed(error)) throw error;
+      if (!isMailroomError(error, 'CONDITION_FAILED')) throw error;
       return error.item;
     });
   return Math.max(config.shards, numberOr(written?.shards, 0));

@@ -1,4 +1,4 @@
-import { isTransactionCancelled, TransactionCancelled } from '../errors.ts';
+import { isMailroomError, TransactionCancelled } from '../errors.ts';
 import { mintToken } from './event-id.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
@@ -51,7 +51,7 @@ export async function commitMessage(
     if (written.ok) return;
     item = written.item;
   } catch (error) {
-    if (isTransactionCancelled(error)) throw withoutInboxRow(error, writes.length);
+    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
     // No answer: only the row can tell whether it happened.
     item = await inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true });
     if (isOurs(rowOf(item), fence)) throw error;
@@ -90,7 +90,7 @@ export async function commitUnclaimed(
     const final = status === 'processed' || status === 'rejected' || status === 'leased';
     return final ? refusalOf(inbox, message, written.item) : { status: 'open' };
   } catch (error) {
-    if (isTransactionCancelled(error)) throw withoutInboxRow(error, writes.length);
+    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
-import { FenceLost, isTransactionCancelled, MailroomError } from '../errors.ts';
+import { FenceLost, isMailroomError, MailroomError } from '../errors.ts';
 import type { Claim, InboxContext } from './inbox.ts';
 import { heldBy } from './inbox-conditions.ts';
 import { transactWithRetry } from './retry.ts';
@@ -63,7 +63,7 @@ export async function startEffect(inbox: InboxContext, call: EffectCall): Promis
     ]);
     return undefined;
   } catch (error) {
-    if (!isTransactionCancelled(error)) throw error;
+    if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;
     const [held, started] = error.reasons;
     if (held?.code === 'ConditionalCheckFailed') throw fenceLost(call, 'was not started');
     if (started?.code !== 'ConditionalCheckFailed' || started.item === undefined) throw error;

@@ -1,4 +1,4 @@
-import { isConditionFailed } from '../errors.ts';
+import { isMailroomError } from '../errors.ts';
 import { eventIdTime, isEventId } from './event-id.ts';
 import type { InboxContext } from './inbox.ts';
 import { conditionalUpdate } from './row-update.ts';
@@ -38,7 +38,7 @@ async function readHistory(inbox: InboxContext): Promise<void> {
       inbox.memory.history = found !== undefined && recorded ? found : await recordRetention(inbox, found);
       return;
     } catch (error) {
-      if (!isConditionFailed(error) || writes === WRITES_MAX) throw error;
+      if (!isMailroomError(error, 'CONDITION_FAILED') || writes === WRITES_MAX) throw error;
       item = error.item; // another function was quicker, or the answer to our own write was lost
     }
   }

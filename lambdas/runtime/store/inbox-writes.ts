@@ -1,4 +1,4 @@
-import { FenceLost, isTransactionCancelled } from '../errors.ts';
+import { FenceLost, isMailroomError } from '../errors.ts';
 import { storedCause } from '../redaction.ts';
 import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
@@ -42,7 +42,10 @@ export async function transactRow(
     await transactWithRetry(inbox, [{ Update: own }, ...others]);
     return { ok: true };
   } catch (error) {
-    if (isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed')
+    if (
+      isMailroomError(error, 'TRANSACTION_CANCELLED') &&
+      error.reasons[0]?.code === 'ConditionalCheckFailed'
+    )
       return { ok: false, item: error.reasons[0].item };
     throw error;
   }

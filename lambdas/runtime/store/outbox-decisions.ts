@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts';
-import { isConditionFailed, MailroomError } from '../errors.ts';
+import { isMailroomError, MailroomError } from '../errors.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from './event-id.ts';
 import type { Note, OperationDeps } from './operation-record.ts';
 import { happens } from './retry.ts';
@@ -98,7 +98,7 @@ export async function markResent(deps: OperationDeps, eventId: string): Promise<
       updateAction({ key: outboxKeyOf(eventId), set: { resentAt: clock.now() }, when: {} }),
     );
   } catch (error) {
-    if (isConditionFailed(error)) return undefined;
+    if (isMailroomError(error, 'CONDITION_FAILED')) return undefined;
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import {
   asMailroomError,
   errorMessage,
   fingerprint,
-  isTransactionCancelled,
+  isMailroomError,
   type MailroomError,
 } from '../errors.ts';
 import type { Telemetry } from '../telemetry.ts';
@@ -140,7 +140,7 @@ export async function failEvent(
     telemetry.count('EventsDead');
   } catch (writeError) {
     // Still PENDING under a lease that ends: the sweep reads it again.
-    if (!isTransactionCancelled(writeError))
+    if (!isMailroomError(writeError, 'TRANSACTION_CANCELLED'))
       logFailure(context, 'The failure of an event could not be written down', [row], writeError);
   }
 }

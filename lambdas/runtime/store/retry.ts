@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts';
-import { errorCode, isTransactionCancelled, type TransactionCancelled } from '../errors.ts';
+import { errorCode, isMailroomError, type TransactionCancelled } from '../errors.ts';
 import { mintToken, type RandomBytes, systemRandomBytes } from './event-id.ts';
 import type { Table, TransactAction } from './table.ts';
 
@@ -91,7 +91,9 @@ export async function happens(deps: TransactDeps, actions: readonly TransactActi
 
 /** Whether a transaction was cancelled because the condition of its first action was not met. */
 export function isRefused(error: unknown): boolean {
-  return isTransactionCancelled(error) && error.reasons[0]?.code === 'ConditionalCheckFailed';
+  return (
+    isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'
+  );
 }
 
 /** The server turned the request away unread. A wrong signature is one of a wrong clock, which the SDK has corrected by now. */
@@ -102,7 +104,7 @@ const REFUSED =
   /^(ValidationException|AccessDenied\w*|UnrecognizedClient\w*|ExpiredToken\w*|ResourceNotFound\w*|IdempotentParameterMismatch\w*|BAD_\w+)$/;
 
 function failureOf(error: unknown): keyof typeof RETRIES | 'refused' {
-  if (isTransactionCancelled(error)) return isConflictOnly(error) ? 'conflict' : 'refused';
+  if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return isConflictOnly(error) ? 'conflict' : 'refused';
   const code = errorCode(error);
   if (code === 'TransactionConflictException') return 'conflict';
   if (UNREAD.test(code)) return 'unread';

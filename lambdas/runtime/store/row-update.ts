@@ -1,4 +1,4 @@
-import { isConditionFailed } from '../errors.ts';
+import { isMailroomError } from '../errors.ts';
 import type { Item, Key, Table, Update } from './table.ts';
 
 /** What a transition changes on a row. */
@@ -83,7 +83,7 @@ export async function conditionalWrite(
   try {
     return { ok: true, item: await table.write({ Update: conditionalUpdate(key, change, condition) }) };
   } catch (error) {
-    if (isConditionFailed(error)) return { ok: false, item: error.item };
+    if (isMailroomError(error, 'CONDITION_FAILED')) return { ok: false, item: error.item };
     throw error;
   }
 }

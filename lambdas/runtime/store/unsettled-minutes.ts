@@ -1,4 +1,4 @@
-import { isConditionFailed } from '../errors.ts';
+import { isMailroomError } from '../errors.ts';
 import { mintToken, type RandomBytes } from './event-id.ts';
 import { asRow, SCHEMA, type UnsettledPointer, unsettledKey } from './rows.ts';
 import type { Table } from './table.ts';
@@ -31,6 +31,6 @@ export async function removeUnsettled(table: Table, { PK, SK, token }: Unsettled
       },
     });
   } catch (error) {
-    if (!isConditionFailed(error)) throw error;
+    if (!isMailroomError(error, 'CONDITION_FAILED')) throw error;
   }
 }

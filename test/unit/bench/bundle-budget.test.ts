@@ -19,13 +19,13 @@ import { BUNDLING, lambdaEntry, ServiceFunction } from '../../../lib/service-fun
 const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-stream': 310_000,
   'relay-sweep': 430_000,
-  audit: 443_000,
+  audit: 450_000,
   bank: 243_000,
-  inventory: 415_000,
-  notifications: 415_000,
+  inventory: 380_000,
+  notifications: 380_000,
   'orders-api': 352_000,
-  'orders-status': 415_000,
-  payments: 506_000,
+  'orders-status': 380_000,
+  payments: 470_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */
