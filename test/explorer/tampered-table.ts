@@ -60,7 +60,8 @@ export function withCondition(update: Update, condition: string | undefined): Up
 
 /** Whether an update sets this status. */
 export function setsStatus(update: Update, status: string): boolean {
-  return (update.UpdateExpression ?? '').includes(`#status = :${status}`);
+  const [, value = ''] = /#status = (:\w+)/.exec(update.UpdateExpression ?? '') ?? [];
+  return update.ExpressionAttributeValues?.[value] === status;
 }
 
 function same<T>(value: T): T {
