@@ -12,7 +12,7 @@ const PACKAGES_SHOWN = 4;
 /** The clients and commands of the relay's live path, as esbuild bundles them; trimmed: as Mailroom does. */
 const SDK_CLIENTS = { name: 'sdk-clients', entry: 'bench/bundles/sdk-clients.handler.ts' };
 
-interface Figure {
+interface BundleFigure {
   readonly bundle: FunctionBundle;
   readonly time: ImportTime;
 }
@@ -36,13 +36,13 @@ export const bundles: Part = {
   },
 };
 
-function asJson({ bundle, time }: Figure) {
+function asJson({ bundle, time }: BundleFigure) {
   const { name, bytes, gzipBytes, packages } = bundle;
   return { name, bytes, gzipBytes, importMs: round(time.wallMs), importCpuMs: round(time.cpuMs), packages };
 }
 
-function tableOf(figures: readonly Figure[]): FigureTable {
-  const sdk = figures.find(({ bundle }) => bundle.name === 'sdk-clients') as Figure;
+function tableOf(figures: readonly BundleFigure[]): FigureTable {
+  const sdk = figures.find(({ bundle }) => bundle.name === 'sdk-clients') as BundleFigure;
   return {
     name: 'bundles',
     title: `Bundles, and their import by Node.js ${process.versions.node} (medians). "× SDK" is beside sdk-clients.`,

@@ -32,13 +32,13 @@ export function planTables(): FigureTable[] {
   return [...KINDS.map(planTable), limitTable()];
 }
 
-type Kind = (typeof KINDS)[number];
+type CapacityKind = (typeof KINDS)[number];
 
-function targets({ payloadBytes, consumers }: Kind) {
+function targets({ payloadBytes, consumers }: CapacityKind) {
   return RATES.map((eventsPerSecond) => ({ eventsPerSecond, payloadBytes, consumers }));
 }
 
-function planTable(kind: Kind): FigureTable {
+function planTable(kind: CapacityKind): FigureTable {
   const columns = targets(kind).map((target) => planRows(planCapacity(target)));
   const names = columns[0]?.map(([name]) => name) ?? [];
   return {
@@ -51,7 +51,7 @@ function planTable(kind: Kind): FigureTable {
 
 /** At which rate each limit is met, first ones first. */
 function limitTable(): FigureTable {
-  const metAt = ({ payloadBytes, consumers }: Kind, name: string) =>
+  const metAt = ({ payloadBytes, consumers }: CapacityKind, name: string) =>
     rateWhere((eventsPerSecond) => {
       const { limits } = planCapacity({ eventsPerSecond, payloadBytes, consumers });
       return limits.every((limit) => limit.name !== name || fullness(limit) <= 1);

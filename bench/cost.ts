@@ -12,7 +12,7 @@ import {
   outboxName,
   PAYLOADS,
   priceTable,
-  type Standing,
+  type StandingCost,
   servicesTable,
   standingTable,
   stepsTable,
@@ -53,7 +53,7 @@ export const cost: Part = {
       say(`${payloadBytes} B, ${consumers} consumers, ${retries} % fail once, batches of ${batchSize}`);
       for (const system of SYSTEMS) cases.push(await measured(system, workload));
     }
-    const standing: Standing[] = [];
+    const standing: StandingCost[] = [];
     for (const load of STANDING) {
       const eventsPerSecond = quick
         ? Math.min(QUICK_EVENTS_PER_SECOND, load.eventsPerSecond)
@@ -110,8 +110,8 @@ export async function measured(system: System, workload: Workload): Promise<Meas
 }
 
 /** What stands in each kind of outbox; systems that share one share that. */
-async function standingRuns(load: SteadyLoad): Promise<Standing[]> {
-  const runs: Standing[] = [];
+async function standingRuns(load: SteadyLoad): Promise<StandingCost[]> {
+  const runs: StandingCost[] = [];
   for (const system of SYSTEMS) {
     const { standing } = system;
     if (standing === undefined || runs.some((run) => run.system.standing === standing)) continue;
@@ -148,7 +148,7 @@ function stepRecords({ system, workload, event }: Measured) {
   }));
 }
 
-function standingRecord(standing: Standing) {
+function standingRecord(standing: StandingCost) {
   const { eventsPerSecond, payloadBytes, perMinute, usdPerMonth } = standing;
   const perMillion = usdPerMillionEvents(standing);
   return {

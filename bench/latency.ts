@@ -25,7 +25,7 @@ interface Lengths {
 }
 
 /** A run that is shown. */
-interface Figure extends RateRun {
+interface LatencyFigure extends RateRun {
   /** Where it is the one at the highest rate that was carried: the lowest that was not, `null` where none was tried. */
   readonly tooHigh?: number | null;
 }
@@ -66,7 +66,7 @@ export const latency: Part = {
   },
 };
 
-async function measure({ endpoint }: Engine, { say, quick }: PartSettings): Promise<Figure[]> {
+async function measure({ endpoint }: Engine, { say, quick }: PartSettings): Promise<LatencyFigure[]> {
   const appDir = fileURLToPath(new URL('latency', import.meta.url));
   const { TableName: tableName = '', EventBusName: busName = '' } = await deployLocal({
     endpoint,
@@ -105,13 +105,13 @@ async function runInTurns(
   producers: readonly Producer[],
   { given, tried, triesMax }: Lengths,
   runFor: (producer: Producer, ordersPerSecond: number, seconds: number) => Promise<RateRun>,
-): Promise<Figure[]> {
+): Promise<LatencyFigure[]> {
   const runs: RateRun[] = [];
   const runsOf = ({ system }: Producer) => runs.filter((run) => run.system === system);
   for (const [rate, seconds] of given) {
     for (const producer of producers) runs.push(await runFor(producer, rate, seconds));
   }
-  const figures: Figure[] = [...runs];
+  const figures: LatencyFigure[] = [...runs];
   for (let tries = 0; tries < triesMax; tries += 1) {
     for (const producer of producers) {
       const rate = nextRate(runsOf(producer));
@@ -134,7 +134,7 @@ async function stop(engine: Engine): Promise<void> {
   await rm(localFile(`outputs-${engine.port}.json`), { force: true });
 }
 
-function asJson({ handler, toBus, toProcessed, ordersPerSecond, ...run }: Figure) {
+function asJson({ handler, toBus, toProcessed, ordersPerSecond, ...run }: LatencyFigure) {
   return {
     system: run.system,
     asked: run.tooHigh === undefined ? run.asked : 'most',
@@ -151,7 +151,7 @@ function asJson({ handler, toBus, toProcessed, ordersPerSecond, ...run }: Figure
   };
 }
 
-function tableOf(figures: readonly Figure[]): FigureTable {
+function tableOf(figures: readonly LatencyFigure[]): FigureTable {
   return {
     name: 'latency',
     title: 'Latency on the local engine, ms, p50 / p99',
@@ -165,7 +165,7 @@ function tableOf(figures: readonly Figure[]): FigureTable {
   };
 }
 
-function remark({ keptUp, tooHigh }: Pick<Figure, 'keptUp' | 'tooHigh'>): string {
+function remark({ keptUp, tooHigh }: Pick<LatencyFigure, 'keptUp' | 'tooHigh'>): string {
   if (tooHigh !== undefined)
     return tooHigh === null ? ' (more was not tried)' : ` (the most: ${tooHigh} were too many)`;
   return keptUp ? '' : ' (the backlog grew)';

@@ -13,7 +13,7 @@ import type { FigureTable, Part, PartResult } from './part.ts';
 import { relay } from './relay.ts';
 import { withTables } from './render.ts';
 
-interface Options {
+interface BenchOptions {
   readonly json: boolean;
   readonly quick: boolean;
   readonly docs: boolean;
@@ -25,7 +25,7 @@ const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, ca
 /** Where the tables have their places. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];
 
-async function bench(names: readonly string[], options: Options): Promise<void> {
+async function bench(names: readonly string[], options: BenchOptions): Promise<void> {
   const results: PartResult[] = [];
   for (const part of choose(names)) {
     say(`${part.name}: ${part.title}`);

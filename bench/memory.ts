@@ -9,7 +9,7 @@ import { streamBatch } from './relay/stream-batch.ts';
 /** Batches of the stream: the mapping's default, and up to its most (Lambda developer guide, "DynamoDB streams"). */
 const BATCHES = [100, 1_000, 10_000];
 
-interface Figure {
+interface MemoryFigure {
   readonly records: number;
   /** The batch as JSON. */
   readonly inputMb: number;
@@ -38,7 +38,7 @@ export const memory: Part = {
       );
       const warmUpFile = files[0]?.file ?? '';
       const warmUpRounds = quick ? 5 : 200;
-      const figures: Figure[] = [];
+      const figures: MemoryFigure[] = [];
       for (const { records, file, bytes } of files) {
         const task: FootprintTask = { file, warmUpFile, warmUpRounds, now, collect: true };
         const { peakBytes } = await runChild<Footprint>('footprint', stub.endpoint, task, ['--expose-gc']);
@@ -56,7 +56,7 @@ export const memory: Part = {
   },
 };
 
-function tableOf(figures: readonly Figure[]): FigureTable {
+function tableOf(figures: readonly MemoryFigure[]): FigureTable {
   return {
     name: 'memory',
     title: 'Memory of the stream handler, MB',

@@ -11,7 +11,7 @@ const SWEPT_ROWS = 4_800;
 const PATHS: readonly CarryTask['path'][] = ['stream', 'sweep', 'single'];
 const CONCURRENCIES = [1, 8, 32];
 
-interface Figure extends Carried {
+interface RelayFigure extends Carried {
   readonly path: CarryTask['path'];
   readonly concurrency: number;
 }
@@ -31,7 +31,7 @@ export const relay: Part = {
       remembers: false,
     });
     try {
-      const figures: Figure[] = [];
+      const figures: RelayFigure[] = [];
       for (const path of PATHS) {
         for (const concurrency of quick ? [8] : CONCURRENCIES) {
           const now = path === 'sweep' ? sweepsAt : Date.now();
@@ -54,7 +54,7 @@ const NAMES = {
   single: 'one PutEvents and one UpdateItem an event',
 };
 
-function tableOf(figures: readonly Figure[]): FigureTable {
+function tableOf(figures: readonly RelayFigure[]): FigureTable {
   return {
     name: 'relay',
     title: `One process; every call answers after ${CALL_MS} ms; envelopes of 0.5 to 1.1 KB`,

@@ -16,7 +16,7 @@ import { readInbox } from './reading/message-reader.ts';
 import { unreadableText } from './reading/row-text.ts';
 
 /** One message of one consumer, and what an operator decides about it. */
-interface Decided {
+interface MessageCommand {
   readonly consumer: string;
   readonly eventId: string;
   readonly reason: string;
@@ -45,7 +45,7 @@ function decisionCommand(
   io: Io,
   name: string,
   description: string,
-  decide: (session: Session, decided: Decided) => Promise<ExitCode>,
+  decide: (session: Session, decided: MessageCommand) => Promise<ExitCode>,
 ): Command {
   return new Command(name)
     .description(description)
@@ -53,7 +53,7 @@ function decisionCommand(
     .argument('<eventId>', 'the id of the event, or unreadable-<SQS message id>', messageIdArgument)
     .requiredOption('--reason <text>', 'why; stored on the row', reasonArgument)
     .action(
-      withSession<[string, string], Pick<Decided, 'reason' | 'force'>>(
+      withSession<[string, string], Pick<MessageCommand, 'reason' | 'force'>>(
         io,
         (session, { reason, force }, consumer, eventId) =>
           decide(session, { consumer, eventId, reason, ...(force && { force }) }),
@@ -61,7 +61,7 @@ function decisionCommand(
     );
 }
 
-async function resolve(session: Session, decided: Decided): Promise<ExitCode> {
+async function resolve(session: Session, decided: MessageCommand): Promise<ExitCode> {
   const { consumer, eventId, force } = decided;
   const { inboxRetentionDays } = session.consumer(consumer);
   const row = await readInbox(session.table, consumer, eventId, true);
@@ -80,7 +80,7 @@ async function resolve(session: Session, decided: Decided): Promise<ExitCode> {
   return report(session, decided, `is ${result.status}`, result.status);
 }
 
-async function allowMessage(session: Session, decided: Decided): Promise<ExitCode> {
+async function allowMessage(session: Session, decided: MessageCommand): Promise<ExitCode> {
   const { consumer, eventId } = decided;
   session.consumer(consumer);
   const row = await readInbox(session.table, consumer, eventId, true);
@@ -103,7 +103,7 @@ async function requireEvent({ table, directory }: Session, eventId: string): Pro
   );
 }
 
-function leased({ consumer, eventId }: Decided, until: number, now: number): MailroomError {
+function leased({ consumer, eventId }: MessageCommand, until: number, now: number): MailroomError {
   return new MailroomError(
     'MESSAGE_LEASED',
     `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat this; --force takes it ` +
@@ -112,7 +112,7 @@ function leased({ consumer, eventId }: Decided, until: number, now: number): Mai
   );
 }
 
-function unreadable({ consumer, eventId }: Decided, problem: string): MailroomError {
+function unreadable({ consumer, eventId }: MessageCommand, problem: string): MailroomError {
   return new MailroomError(
     'UNREADABLE_ROW',
     `The row of ${eventId} at ${consumer} ${unreadableText(problem)}. Nothing was changed. Use the command of the version that is ` +
@@ -121,7 +121,7 @@ function unreadable({ consumer, eventId }: Decided, problem: string): MailroomEr
 }
 
 /** Records a decision before it is made. @returns who made it */
-async function record(session: Session, command: string, decided: Decided): Promise<string> {
+async function record(session: Session, command: string, decided: MessageCommand): Promise<string> {
   const { consumer, eventId, reason, force } = decided;
   const by = await session.operator();
   const subject = `${consumer} ${eventId}${force ? ', by force' : ''}`;
@@ -129,7 +129,12 @@ async function record(session: Session, command: string, decided: Decided): Prom
   return by;
 }
 
-function report({ output }: Session, { consumer, eventId }: Decided, says: string, status: string): ExitCode {
+function report(
+  { output }: Session,
+  { consumer, eventId }: MessageCommand,
+  says: string,
+  status: string,
+): ExitCode {
   const line = `The message ${eventId} of ${consumer} ${says}.`;
   output.result({ consumer, eventId, status }, line, (seen) => seen);
   return EXIT.ok;

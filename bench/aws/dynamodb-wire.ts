@@ -28,7 +28,7 @@ const WRITE_MEMBERS = [
 
 type StoreOf = (name: string | undefined) => Store;
 type Apply = (prepared: Prepared, outcome: Accepted, transactional: boolean) => number;
-type Write = (action: TransactAction) => { prepared: Prepared; outcome: Outcome; units: number };
+type MeteredWrite = (action: TransactAction) => { prepared: Prepared; outcome: Outcome; units: number };
 
 /** DynamoDB's operations on tables in memory, as they look on the wire. */
 export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, clock: Clock) {
@@ -102,7 +102,7 @@ export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, cl
 }
 
 /** Each statement is the write that it stands for, and billed as that ("PartiQL for DynamoDB", and its pricing). */
-function batchExecuteStatement(input: Wire, storeOf: StoreOf, write: Write): Metered {
+function batchExecuteStatement(input: Wire, storeOf: StoreOf, write: MeteredWrite): Metered {
   known('BatchExecuteStatement', input, ['Statements']);
   const statements = input.Statements as readonly Statement[];
   let units = 0;

@@ -67,7 +67,7 @@ export interface MeteredAwsOptions {
 }
 
 /** A request as the SDK hands it to its handler, as far as it is read here. */
-interface HttpRequest {
+interface WireRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
 }
@@ -98,7 +98,7 @@ export function createMeteredAws(
   };
   const serve = createServices(createDynamoDbWire(tables, clock), events, record);
 
-  async function handle({ headers, body }: HttpRequest) {
+  async function handle({ headers, body }: WireRequest) {
     const target = headers['x-amz-target'] ?? 'without a target';
     try {
       const { answer, error } = serve(target, readWire(body));

@@ -3,7 +3,7 @@ import { table } from '../../cli/frame/output.ts';
 import { planCapacity } from './plan.ts';
 import { planRows } from './plan-rows.ts';
 
-interface Options {
+interface PlanOptions {
   readonly rate: number;
   readonly peak?: number;
   readonly payload: number;
@@ -27,7 +27,7 @@ new Command('npx tsx bench/capacity/main.ts')
   .option('--peak <events>', 'events a second in the busiest seconds (default: the average)', rateOf)
   .option('--payload <bytes>', 'size of an event’s payload as JSON', countUpTo(PAYLOAD_BYTES_MAX), 200)
   .option('--consumers <count>', 'how many consumers each event goes to', countUpTo(CONSUMERS_MAX), 1)
-  .action(({ rate, peak, payload, consumers }: Options, command: Command) => {
+  .action(({ rate, peak, payload, consumers }: PlanOptions, command: Command) => {
     if (peak !== undefined && peak < rate) {
       command.error(`error: --peak ${peak} is below --rate ${rate}; a peak is at least the average.`);
     }

@@ -20,7 +20,7 @@ export interface Measured {
 }
 
 /** What a minute of a system costs, whatever it has to do. */
-export interface Standing {
+export interface StandingCost {
   readonly system: System;
   readonly eventsPerSecond: number;
   readonly payloadBytes: number;
@@ -33,7 +33,7 @@ export interface Standing {
  *
  * @param standing - what is paid by the minute: the last column is that at the highest rate
  */
-export function priceTable(plain: readonly Measured[], standing: readonly Standing[]): FigureTable {
+export function priceTable(plain: readonly Measured[], standing: readonly StandingCost[]): FigureTable {
   const rate = Math.max(0, ...standing.map(({ eventsPerSecond }) => eventsPerSecond));
   const byTheMinute = (system: System) => {
     const found = standing.find(
@@ -152,7 +152,7 @@ export function casesTable(runs: readonly Measured[]): FigureTable {
 }
 
 /** What is paid by the minute. */
-export function standingTable(standing: readonly Standing[]): FigureTable {
+export function standingTable(standing: readonly StandingCost[]): FigureTable {
   return {
     name: 'cost-standing',
     title: 'What is paid by the minute: scans, polls and the sweep',
@@ -181,7 +181,7 @@ export function standingTable(standing: readonly Standing[]): FigureTable {
 }
 
 /** `two-table` of `two-table+transactional-inbox`, `mailroom` of `mailroom (leased)`. */
-export function outboxName({ system }: Standing): string {
+export function outboxName({ system }: StandingCost): string {
   return system.name.split(/[+ ]/)[0] ?? '';
 }
 
@@ -202,7 +202,7 @@ function find(runs: readonly Measured[], system: System, part: Partial<Workload>
 }
 
 /** What the standing cost adds to a million events at that rate; none at no rate. */
-export function usdPerMillionEvents({ usdPerMonth, eventsPerSecond }: Standing): number | undefined {
+export function usdPerMillionEvents({ usdPerMonth, eventsPerSecond }: StandingCost): number | undefined {
   const millions = (eventsPerSecond * 60 * MINUTES_PER_MONTH) / 1_000_000;
   return millions === 0 ? undefined : usdPerMonth / millions;
 }
