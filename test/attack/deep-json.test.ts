@@ -17,7 +17,7 @@ import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
-import { bench, consumerConfig, relayConfig, runThrough, ThingHappened } from '../support/runtime-bench.ts';
+import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts';
 
@@ -141,7 +141,7 @@ describe('a message whose body is 50,000 levels deep', () => {
 
 describe('an event whose payload is deep', () => {
   const commitOf = (levels: number) => {
-    const { memory, clock } = bench();
+    const { memory, clock } = rig();
     const outbox = createOutbox({ config: consumerConfig, table: memory, clock });
     const event = Anything.create({ aggregateId: 'a', data: JSON.parse(nested(levels)) });
     return outbox.commit({ events: [event] });
@@ -161,7 +161,7 @@ describe('an event whose payload is deep', () => {
 });
 
 test('an item of 50,000 levels is refused as one, and its size is counted without recursion', async () => {
-  const { memory } = bench();
+  const { memory } = rig();
   const deep: unknown = JSON.parse(nested(DEEP));
   expect(itemBytes({ deep } as never)).toBeGreaterThan(0);
   const item = { PK: 'a', SK: 'b', deep } as never;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type Envelope, HOPS_MAX } from '../../lambdas/runtime/event.ts';
-import { bench, ThingHappened } from '../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../support/runtime-rig.ts';
 import { consumer, inboxRow, send } from '../unit/runtime/consume/consumer-rig.ts';
 
 it('a chain that is meant to go on begins anew with a correlationId of its own', async () => {
-  const parts = bench();
+  const parts = rig();
   const next = leased(ThingHappened, async ({ data }, ctx) => {
     await ctx.commit({
       events: [ThingHappened.create({ aggregateId: 'thing-1', data, correlationId: 'page-2' })],
@@ -31,7 +31,7 @@ const echoes = {
 
 describe.each(Object.entries(echoes))('a service that answers its own events, %s', (_kind, handler) => {
   const answerTo = async (hops: number | undefined) => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [handler]);
     const event = send(parts, { hops });
     await deliver();

@@ -6,13 +6,13 @@ import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../testing/index.ts';
-import { bench, consumerConfig, relayConfig, runThrough, ThingHappened } from '../support/runtime-bench.ts';
+import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
 
 const config = { ...relayConfig, sources: ['things'] };
 
-/** A bench whose relay publishes `things` only, and what its sweep and its stream function do there. */
+/** A rig whose relay publishes `things` only, and what its sweep and its stream function do there. */
 function guarded() {
-  const parts = bench();
+  const parts = rig();
   const { clock } = parts;
   const sweep = createRelaySweep({ ...parts, config });
   const stream = createRelayStream({ ...parts, config });
@@ -25,7 +25,7 @@ function guarded() {
 }
 
 describe('rows that claim an undeclared source', () => {
-  const forge = (parts: ReturnType<typeof bench>, count: number) =>
+  const forge = (parts: ReturnType<typeof rig>, count: number) =>
     parts.outbox.commit({ events: Array.from({ length: count }, (_, n) => parts.happenedOf('bank', n)) });
 
   test('are not published by the stream, change nothing, and are not handed back; their neighbours are published', async () => {
@@ -89,7 +89,7 @@ describe('rows that claim an undeclared source', () => {
 
 describe('a function that publishes what it does not declare', () => {
   const outboxOf = (publishes: readonly string[], service = 'things') => {
-    const parts = bench();
+    const parts = rig();
     return {
       ...parts,
       outbox: createOutbox({ ...parts, config: { ...consumerConfig, service, publishes } }),
@@ -112,7 +112,7 @@ describe('a function that publishes what it does not declare', () => {
   test('is refused in a handler too, under a lease and in one transaction; one that declares it may', async () => {
     for (const publishes of [[], ['ThingHappened']]) {
       for (const kind of ['leased', 'transactional'] as const) {
-        const parts = bench();
+        const parts = rig();
         const events = [parts.happened(2)];
         const handler =
           kind === 'leased'
@@ -137,7 +137,7 @@ describe('a function that publishes what it does not declare', () => {
 });
 
 test('an event of another service never runs a handler, though type and payload are right', async () => {
-  const parts = bench();
+  const parts = rig();
   const handle = vi.fn();
   const consume = createConsumer({
     ...parts,

@@ -13,7 +13,7 @@ import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { powertoolsTelemetry, type Telemetry } from '../../lambdas/runtime/telemetry.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../testing/index.ts';
-import { bench, consumerConfig, runThrough } from '../support/runtime-bench.ts';
+import { consumerConfig, rig, runThrough } from '../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { why } from '../unit/cli/support/why-rig.ts';
 
@@ -200,7 +200,7 @@ describe.each(SCHEMAS)('a payload that %s refuses', (_vendor, schema, data) => {
   );
 
   test.each(data.map((one) => [one]))('is in no error when it is written: %j', async (one) => {
-    const { memory, clock } = bench();
+    const { memory, clock } = rig();
     const outbox = createOutbox({ config: consumerConfig, table: memory, clock });
     const event = definitionOf(schema).create({ aggregateId: 'a', data: one as never });
     const error = await outbox.commit({ events: [event] }).catch((thrown: unknown) => thrown);

@@ -4,7 +4,7 @@ import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
-import { ThingHappened } from '../support/runtime-bench.ts';
+import { ThingHappened } from '../support/runtime-rig.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type LeasedContext, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type ExploredParts, explore, type MemoryTable } from '../../testing/index.ts';
-import { ThingHappened } from '../support/runtime-bench.ts';
+import { ThingHappened } from '../support/runtime-rig.ts';
 
 const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
 const ADD_ONE = {

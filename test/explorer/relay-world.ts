@@ -26,7 +26,7 @@ import { createPastItems } from '../../testing/explorer/past-items.ts';
 import { scheduledBus, scheduledTable } from '../../testing/explorer/ports.ts';
 import { watchedTable } from '../../testing/explorer/watched-table.ts';
 import { memoryBus, memoryTable, memoryTelemetry } from '../../testing/index.ts';
-import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-bench.ts';
+import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-rig.ts';
 import { outboxRules, type Role } from './outbox-rules.ts';
 
 const MINUTE_MS = 60_000;
@@ -47,7 +47,7 @@ interface SeededEvent {
   /** How long ago it was written, milliseconds. @default as its id says */
   readonly writtenAgoMs?: number;
   readonly status?: 'PENDING' | 'DEAD';
-  /** @default the bench's service */
+  /** @default the rig's service */
   readonly source?: string;
 }
 

@@ -7,7 +7,7 @@ import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../testing/index.ts';
-import { bench, consumerConfig, relayConfig, runThrough, ThingHappened } from '../support/runtime-bench.ts';
+import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
 import { type DeployedPart, deployedParts } from './access/deployed-parts.ts';
 import { type Ask, askOf, type Principal, rolesOf } from './access/permissions.ts';
 import { type RecordedCalls, recordCalls } from './access/recorded-calls.ts';
@@ -26,7 +26,7 @@ beforeAll(() => {
   ask = askOf(parts);
 });
 
-type Parts = ReturnType<typeof bench>;
+type Parts = ReturnType<typeof rig>;
 
 /** How a bus refuses an entry. */
 interface Refusal {
@@ -40,8 +40,8 @@ const isInsert = ({ eventName, dynamodb }: DynamoDBRecord) =>
 
 const MINUTE_MS = 60_000;
 
-function setUp(options: Parameters<typeof bench>[0] = {}) {
-  const made = bench(options);
+function setUp(options: Parameters<typeof rig>[0] = {}) {
+  const made = rig(options);
   const recorded = recordCalls(made.memory);
   return { ...made, recorded, table: recorded.table };
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
 import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
-import { consumerConfig } from '../support/runtime-bench.ts';
+import { consumerConfig } from '../support/runtime-rig.ts';
 import { anyJson, anyThrown } from './support/arbitraries.ts';
 import { batches, DEEDS, type Handed } from './support/deliveries.ts';
 import { runs } from './support/runs.ts';

@@ -10,7 +10,7 @@ import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext, memoryBus, memoryQueue, memoryTable, memoryTelemetry } from '../../testing/index.ts';
-import { consumerConfig, relayConfig } from '../support/runtime-bench.ts';
+import { consumerConfig, relayConfig } from '../support/runtime-rig.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';
 import { flakyTable, type TableMoods, tableMoods } from './support/flaky-table.ts';
 import { runs, seededBytes } from './support/runs.ts';

@@ -6,7 +6,7 @@ import { type LeasedContext, leased } from '../../lambdas/runtime/consume/handle
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../testing/index.ts';
-import { consumerConfig } from '../support/runtime-bench.ts';
+import { consumerConfig } from '../support/runtime-rig.ts';
 import { anything } from './support/anything.ts';
 import { anyData, noJson } from './support/arbitraries.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';
@@ -15,7 +15,7 @@ import { runs, seededBytes } from './support/runs.ts';
 it('an effect’s result is the same on the attempt that ran it as on those that read it back: as JSON reads it', async () => {
   await fc.assert(
     fc.asyncProperty(anyData, fc.nat(), async (result, seed) => {
-      const { attempt, status } = bench(seed);
+      const { attempt, status } = rig(seed);
       let runsOfIt = 0;
       const read: unknown[] = [];
       const handle = async (ctx: LeasedContext) => {
@@ -47,7 +47,7 @@ it('an effect whose result has no JSON text, as it happened, is not run again', 
       noJson.filter((value) => typeof value === 'object'),
       fc.nat(),
       async (result, seed) => {
-        const { attempt, status } = bench(seed);
+        const { attempt, status } = rig(seed);
         let runsOfIt = 0;
         for (let n = 1; n <= 2; n += 1) {
           await attempt((ctx) =>
@@ -66,7 +66,7 @@ it('an effect whose result has no JSON text, as it happened, is not run again', 
 });
 
 /** One message of a consumer, and what its handler does at each attempt. */
-function bench(seed: number) {
+function rig(seed: number) {
   const clock = eagerClock();
   const random = seededBytes(seed);
   const table = memoryTable({ clock });

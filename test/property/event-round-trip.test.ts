@@ -8,7 +8,7 @@ import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { memoryBus, memoryQueue, memoryTable } from '../../testing/index.ts';
-import { consumerConfig } from '../support/runtime-bench.ts';
+import { consumerConfig } from '../support/runtime-rig.ts';
 import { anything } from './support/anything.ts';
 import { anyData, anyText, noJson } from './support/arbitraries.ts';
 import { eagerClock } from './support/eager-clock.ts';
@@ -63,7 +63,7 @@ it('the schema is shown the same when an event is written as when it is read', a
 it('a payload that has no JSON text is refused when it is written, and nothing is', async () => {
   await fc.assert(
     fc.asyncProperty(fc.record({ ...saying, data: noJson }), fc.nat(), async (input, seed) => {
-      const { outbox, table, Anything } = bench(seed);
+      const { outbox, table, Anything } = rig(seed);
       await expect(outbox.commit({ events: [Anything.create(input)] })).rejects.toMatchObject({
         code: 'INVALID_PAYLOAD',
         message: expect.stringContaining('Anything cannot be written as JSON'),
@@ -98,7 +98,7 @@ it('an event is refused by its outbox, or can be read by every consumer, whateve
   );
 });
 
-function bench(seed: number) {
+function rig(seed: number) {
   const clock = eagerClock();
   const random = seededBytes(seed);
   const table = memoryTable({ clock });
@@ -108,7 +108,7 @@ function bench(seed: number) {
 
 /** The one row that an event becomes: as an item that was read, and as a record of the stream shows it. */
 async function written(input: EventInput<unknown>, seed: number) {
-  const parts = bench(seed);
+  const parts = rig(seed);
   await parts.outbox.commit({ events: [parts.Anything.create(input)] });
   const [item] = parts.table.items();
   const [record] = JSON.parse(JSON.stringify(parts.table.stream()));

@@ -5,7 +5,7 @@ import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
 import { deadKey, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { memoryTable, memoryTelemetry } from '../../testing/index.ts';
-import { relayConfig } from '../support/runtime-bench.ts';
+import { relayConfig } from '../support/runtime-rig.ts';
 import { anyJson } from './support/arbitraries.ts';
 import { type Moods, moods, moodyBus } from './support/bus-moods.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';
@@ -21,7 +21,7 @@ it('whatever an event holds, it is answered, with sequence numbers that it gave,
       fc.nat(),
       async (specs, event, seed) => {
         const down = { thrown: new Error('connect ETIMEDOUT'), published: false };
-        const { handle, batch } = await bench(specs, seed, { entries: [], calls: Array(100).fill(down) });
+        const { handle, batch } = await rig(specs, seed, { entries: [], calls: Array(100).fill(down) });
         const failed = await handle(event ?? undefined);
         const given = event === null ? batch.records.map(sequenceNumberOf) : [];
         expect(failed.filter((number) => !given.includes(number))).toEqual([]);
@@ -35,7 +35,7 @@ it('whatever an event holds, it is answered, with sequence numbers that it gave,
 it('every good row is published once and marked, and no row that somebody else claimed, whatever stands around it', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyRecord, { maxLength: 40, size: 'max' }), fc.nat(), async (specs, seed) => {
-      const { handle, batch, bus, stored } = await bench(specs, seed);
+      const { handle, batch, bus, stored } = await rig(specs, seed);
       expect(await handle()).toEqual([]);
       for (const { row, claimed } of batch.good) {
         expect(bus.publishedIds().filter((id) => id === idOf(row))).toHaveLength(claimed ? 0 : 1);
@@ -53,7 +53,7 @@ it('a row is PUBLISHED if the bus said that it took it, and only if it did; else
       moods,
       fc.nat(),
       async (specs, mood, seed) => {
-        const { handle, batch, clock, table, bus, stored } = await bench(specs, seed, mood);
+        const { handle, batch, clock, table, bus, stored } = await rig(specs, seed, mood);
         const startedAt = clock.now();
         const failed = await handle();
         if (failed.length > 0) expect(clock.now() - startedAt).toBeGreaterThanOrEqual(HAND_BACK_MS);
@@ -84,7 +84,7 @@ function sequenceNumberOf(record: unknown): unknown {
 }
 
 /** The stream's function, a batch for it with its rows in the table, and what became of both. */
-async function bench(specs: readonly Spec[], seed: number, mood: Moods = { entries: [], calls: [] }) {
+async function rig(specs: readonly Spec[], seed: number, mood: Moods = { entries: [], calls: [] }) {
   const clock = eagerClock();
   const table = memoryTable({ clock });
   const bus = moodyBus(mood, { clock });

@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { deadKey, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { memoryTable, memoryTelemetry } from '../../testing/index.ts';
-import { relayConfig } from '../support/runtime-bench.ts';
+import { relayConfig } from '../support/runtime-rig.ts';
 import { type Moods, moods, moodyBus } from './support/bus-moods.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';
 import { runs, seededBytes } from './support/runs.ts';
@@ -23,7 +23,7 @@ it('every good row that is due is published once, and the pass is complete, what
       fc.array(anyContent, { maxLength: 25, size: 'max' }),
       fc.nat(),
       async (contents, seed) => {
-        const { pass, good, bus, stored } = await bench(contents, seed);
+        const { pass, good, bus, stored } = await rig(contents, seed);
         await expect(pass()).resolves.toMatchObject({ complete: true });
         for (const { row, due } of good) {
           expect(stored(row)?.status).toBe(due ? 'PUBLISHED' : 'PENDING');
@@ -42,7 +42,7 @@ it('whatever a bus does before it is well, each row ends PUBLISHED, as the bus s
       moods,
       fc.nat(),
       async (contents, mood, seed) => {
-        const { pass, good, bus, stored, table, clock } = await bench(contents, seed, mood);
+        const { pass, good, bus, stored, table, clock } = await rig(contents, seed, mood);
         // Longer than the longest backoff after the last attempt.
         for (let minute = 0; minute < 60; minute += 5) {
           await pass();
@@ -66,7 +66,7 @@ function idOf(row: OutboxRow): string {
 }
 
 /** The sweep, a table with these contents, and what becomes of the good rows. */
-async function bench(contents: readonly Content[], seed: number, mood: Moods = { entries: [], calls: [] }) {
+async function rig(contents: readonly Content[], seed: number, mood: Moods = { entries: [], calls: [] }) {
   const clock = eagerClock();
   const memory = memoryTable({ clock });
   clock.moveTo(clock.now() + RUNNING_MINUTES * MINUTE_MS);

@@ -22,7 +22,7 @@ import { anyText } from './support/arbitraries.ts';
 import { type Attributes, asItem, attributeName, storable } from './support/outbox-items.ts';
 import { runs } from './support/runs.ts';
 
-/** When the clocks of the bench begin. */
+/** When the clocks of the rig begin. */
 const COMMITTED_AT = Date.UTC(2026, 0, 1);
 const HOUR_MS = 3_600_000;
 

@@ -7,7 +7,7 @@ import {
   encodeProducerConfig,
   encodeRelayConfig,
 } from '../../lambdas/runtime/config.ts';
-import { consumerConfig, relayConfig } from '../support/runtime-bench.ts';
+import { consumerConfig, relayConfig } from '../support/runtime-rig.ts';
 
 /** Names of DynamoDB, and states of rows, that are written as error codes are. */
 const NO_CODES = /^(?:ALL_OLD|ALL_NEW|IN_PROGRESS|MAILROOM_\w+|POWERTOOLS_\w+|AWS_\w+)$/;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
-import { consumerConfig } from '../../support/runtime-bench.ts';
+import { consumerConfig } from '../../support/runtime-rig.ts';
 import { anyJson, anyText } from './arbitraries.ts';
 import { seededBytes } from './runs.ts';
 

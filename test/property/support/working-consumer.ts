@@ -6,7 +6,7 @@ import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/errors
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/event.ts';
 import { inboxKey, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
-import { consumerConfig } from '../../support/runtime-bench.ts';
+import { consumerConfig } from '../../support/runtime-rig.ts';
 import { batchOf, DEEDS, type Deed, type Spec } from './deliveries.ts';
 import { eagerClock, settled } from './eager-clock.ts';
 import { seededBytes } from './runs.ts';

@@ -14,7 +14,7 @@ import { planTables } from '../../../bench/capacity.ts';
 import { MAILROOM } from '../../../bench/cost/mailroom.ts';
 import { withTables } from '../../../bench/render.ts';
 import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
-import { bench } from '../../support/runtime-bench.ts';
+import { rig } from '../../support/runtime-rig.ts';
 
 const targets = fc.record({
   eventsPerSecond: fc.integer({ min: 1, max: 2_000_000 }),
@@ -42,7 +42,7 @@ test('on the key of a minute and shard are the put and the mark; the rest is spr
 });
 
 test('the row of a plan is about as large as one that the outbox writes', async () => {
-  const { outbox, happened } = bench();
+  const { outbox, happened } = rig();
   const [entry] = await outbox.entries([happened(1)]);
   const payloadBytes = JSON.stringify({ n: 1 }).length;
   // Names and ids of other lengths, and what the mark adds.

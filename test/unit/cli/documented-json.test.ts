@@ -5,7 +5,7 @@ import { readStatus } from '../../../cli/status/status-report.ts';
 import { readTrace } from '../../../cli/why/trace-reader.ts';
 import { eventReports } from '../../../cli/why/trace-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { ThingHappened } from '../../support/runtime-bench.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { searchEvents } from '../../../cli/why/event-search.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { ThingHappened } from '../../support/runtime-bench.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 
 const thing = (aggregateId: string, n: number, correlationId?: string) =>

@@ -10,7 +10,7 @@ import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { type InboxRow, inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable } from '../../../testing/index.ts';
-import { runThrough } from '../../support/runtime-bench.ts';
+import { runThrough } from '../../support/runtime-rig.ts';
 
 const BANK_ERROR = Object.assign(new Error('The bank answered 500'), { name: 'BankError' });
 /** As a consumer stores them: of one failed attempt, and of all of them. */

@@ -5,7 +5,7 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
-import { consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
+import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
 
 type Mailroom = ReturnType<typeof mailroomInMemory>;

@@ -4,7 +4,7 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { rejectedBy } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
-import { ThingHappened } from '../../support/runtime-bench.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 
 const note = { consumer: worker.name, by: 'ada', reason: 'a copy that was cut', inboxRetentionDays: 35 };

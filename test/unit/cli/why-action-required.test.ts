@@ -3,7 +3,7 @@ import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
-import { ThingHappened } from '../../support/runtime-bench.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 

@@ -3,7 +3,7 @@ import { eventReports, traceText } from '../../../cli/why/trace-text.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
-import { ThingHappened } from '../../support/runtime-bench.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 

@@ -7,7 +7,7 @@ import {
   readProducerConfig,
   readRelayConfig,
 } from '../../../lambdas/runtime/config.ts';
-import { consumerConfig, relayConfig } from '../../support/runtime-bench.ts';
+import { consumerConfig, relayConfig } from '../../support/runtime-rig.ts';
 
 const producerConfig = {
   service: 'orders',

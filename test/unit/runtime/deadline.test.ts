@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { withDeadline } from '../../../lambdas/runtime/deadline.ts';
 import { manualClock } from '../../../testing/index.ts';
-import { runThrough } from '../../support/runtime-bench.ts';
+import { runThrough } from '../../support/runtime-rig.ts';
 
 describe('work with a deadline', () => {
   test('that ends in time returns what it returns, and leaves no timer behind', async () => {

@@ -5,7 +5,7 @@ import type { ConsumerHandler } from '../../../lambdas/runtime/consume/consumer.
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts';
 import { lambdaContext } from '../../../testing/index.ts';
-import { consumerConfig, ThingHappened } from '../../support/runtime-bench.ts';
+import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 
 const environment = Object.entries(
   encodeConsumerConfig({ ...consumerConfig, publishes: [ThingHappened.type] }),

@@ -8,7 +8,7 @@ import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { powertoolsTelemetry } from '../../../lambdas/runtime/telemetry.ts';
 import { lambdaContext } from '../../../testing/index.ts';
-import { bench, consumerConfig, runThrough, ThingHappened } from '../../support/runtime-bench.ts';
+import { consumerConfig, rig, runThrough, ThingHappened } from '../../support/runtime-rig.ts';
 
 /** What must never be in a log: a piece of somebody's payload. */
 const SECRET = 'card-4711';
@@ -96,7 +96,7 @@ describe("a consumer's log", () => {
   ] as const)(
     'says which message it was, and not what was in it: %s',
     async (_what, data, handle, status) => {
-      const parts = bench();
+      const parts = rig();
       const { table, queue, clock, memory } = parts;
       const telemetry = powertoolsTelemetry({ service: 'things', tableName: 'Mailroom', consumer: 'worker' });
       const consume = createConsumer({
@@ -129,7 +129,7 @@ describe("a consumer's log", () => {
   );
 
   test('does not quote a body that is no JSON', async () => {
-    const { table, queue, clock } = bench();
+    const { table, queue, clock } = rig();
     const telemetry = powertoolsTelemetry({ service: 'things', tableName: 'Mailroom', consumer: 'worker' });
     const consume = createConsumer({ config: consumerConfig, table, queue, handlers: [], clock, telemetry });
     queue.send(SECRET);

@@ -7,9 +7,9 @@ import {
   resolveMessage,
 } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
-import { consumer, EVENT_ID, OrderPlaced, shapeBench } from './bench.ts';
+import { consumer, EVENT_ID, OrderPlaced, shapeRig } from './stored-shape-rig.ts';
 
-type Bench = ReturnType<typeof shapeBench>;
+type Rig = ReturnType<typeof shapeRig>;
 
 const DAY_MS = 86_400_000;
 const payment = { PK: 'PAYMENT#42', SK: 'PAYMENT' };
@@ -26,60 +26,60 @@ const fails = (): Handler => leased(OrderPlaced, () => Promise.reject(new Error(
 const refuses = (): Handler =>
   leased(OrderPlaced, () => Promise.reject(new PoisonMessage('order 42 has no customer')));
 
-async function sent(): Promise<Bench> {
-  const bench = shapeBench();
-  await bench.commit();
-  await bench.publish();
-  return bench;
+async function sent(): Promise<Rig> {
+  const rig = shapeRig();
+  await rig.commit();
+  await rig.publish();
+  return rig;
 }
 
-async function delivered(handler: Handler): Promise<Bench> {
-  const bench = await sent();
-  await bench.deliver(handler);
-  return bench;
+async function delivered(handler: Handler): Promise<Rig> {
+  const rig = await sent();
+  await rig.deliver(handler);
+  return rig;
 }
 
-const inboxRow = (bench: Bench) => bench.item('INBOX#', 'MESSAGE');
-const effectRow = (bench: Bench) => bench.item('INBOX#', 'EFFECT#');
+const inboxRow = (rig: Rig) => rig.item('INBOX#', 'MESSAGE');
+const effectRow = (rig: Rig) => rig.item('INBOX#', 'EFFECT#');
 
 /** What an item is while the handler runs. */
-async function meanwhile(look: (bench: Bench) => unknown, inEffect: boolean): Promise<unknown> {
-  const bench = await sent();
+async function meanwhile(look: (rig: Rig) => unknown, inEffect: boolean): Promise<unknown> {
+  const rig = await sent();
   let seen: unknown;
   const see = async () => {
-    seen = look(bench);
+    seen = look(rig);
   };
-  await bench.deliver(leased(OrderPlaced, (_, ctx) => (inEffect ? ctx.once('charge', see) : see())));
+  await rig.deliver(leased(OrderPlaced, (_, ctx) => (inEffect ? ctx.once('charge', see) : see())));
   return seen;
 }
 
-async function tooOldAndAllowed(): Promise<Bench> {
-  const bench = await sent();
-  await bench.clock.advance((consumer.inboxRetentionDays + 1) * DAY_MS);
-  await bench.deliver(captures());
-  await allowTooOld(bench, { ...decision, reason: 'never charged, says the bank' });
-  return bench;
+async function tooOldAndAllowed(): Promise<Rig> {
+  const rig = await sent();
+  await rig.clock.advance((consumer.inboxRetentionDays + 1) * DAY_MS);
+  await rig.deliver(captures());
+  await allowTooOld(rig, { ...decision, reason: 'never charged, says the bank' });
+  return rig;
 }
 
 /** A message whose handler was still running at the end of two functions in a row. */
-async function outOfTimeTwice(): Promise<Bench> {
-  const bench = await sent();
+async function outOfTimeTwice(): Promise<Rig> {
+  const rig = await sent();
   const hangs = leased(OrderPlaced, async () => {
-    await bench.clock.advance(30_000);
+    await rig.clock.advance(30_000);
     await new Promise(() => {});
   });
-  await bench.deliver(hangs);
+  await rig.deliver(hangs);
   // All tokens are alike here: the first claim gets another, or the second would be taken for it.
-  await bench.table.write({
+  await rig.table.write({
     Update: {
       Key: { ...inboxKey(consumer.consumer, EVENT_ID) },
       UpdateExpression: 'SET fence = :another',
       ExpressionAttributeValues: { ':another': 'another' },
     },
   });
-  await bench.clock.advance(consumer.visibilityTimeoutMs);
-  await bench.deliver(hangs);
-  return bench;
+  await rig.clock.advance(consumer.visibilityTimeoutMs);
+  await rig.deliver(hangs);
+  return rig;
 }
 
 /** Each item of the consume stage that docs/data-model.md shows, by its heading there. */
@@ -106,14 +106,14 @@ export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'Inbox row: REJECTED as too old, allowed': async () => inboxRow(await tooOldAndAllowed()),
   'Inbox history': async () => (await delivered(captures())).item('INBOX#payments#HISTORY'),
   'Inbox row: PROCESSED, resolved': async () => {
-    const bench = await delivered(fails());
-    await resolveMessage(bench, decision);
-    return inboxRow(bench);
+    const rig = await delivered(fails());
+    await resolveMessage(rig, decision);
+    return inboxRow(rig);
   },
   'Inbox row: DISCARDED': async () => {
-    const bench = await delivered(refuses());
-    await discardMessage(bench, { ...decision, reason: 'a test order' });
-    return inboxRow(bench);
+    const rig = await delivered(refuses());
+    await discardMessage(rig, { ...decision, reason: 'a test order' });
+    return inboxRow(rig);
   },
   'Effect: IN_PROGRESS': () => meanwhile(effectRow, true),
   'Effect: COMPLETED': async () =>

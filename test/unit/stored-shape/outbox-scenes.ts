@@ -3,72 +3,72 @@ import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts'
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
-import { EVENT_ID, shapeBench } from './bench.ts';
+import { EVENT_ID, shapeRig } from './stored-shape-rig.ts';
 
 const REFUSED = { code: 'InvalidArgument', message: 'Parameter Detail is not valid' };
 const note = { by: 'arn:aws:sts::111122223333:assumed-role/on-call/ada', reason: 'sent by hand' };
 
 async function written() {
-  const bench = shapeBench();
-  await bench.commit();
-  return bench;
+  const rig = shapeRig();
+  await rig.commit();
+  return rig;
 }
 
 async function dead() {
-  const bench = shapeBench(REFUSED);
-  await bench.commit();
-  await bench.sweep();
-  return bench;
+  const rig = shapeRig(REFUSED);
+  await rig.commit();
+  await rig.sweep();
+  return rig;
 }
 
 async function failed() {
-  const bench = shapeBench({ code: 'SomethingNew', message: 'a failure that nobody knows' });
-  await bench.commit();
-  await bench.sweep();
-  return bench;
+  const rig = shapeRig({ code: 'SomethingNew', message: 'a failure that nobody knows' });
+  await rig.commit();
+  await rig.sweep();
+  return rig;
 }
 
 async function requeued() {
-  const bench = await dead();
-  await requeueDead(bench, EVENT_ID, note);
-  return bench;
+  const rig = await dead();
+  await requeueDead(rig, EVENT_ID, note);
+  return rig;
 }
 
 /** Each item of the write and relay stages that docs/data-model.md shows, by its heading there. */
 export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'The envelope': async () => {
-    const [envelope] = await shapeBench().commit();
+    const [envelope] = await shapeRig().commit();
     return envelope;
   },
   'The EventBridge entry': async () => {
-    const bench = await written();
-    await bench.publish();
+    const rig = await written();
+    await rig.publish();
     const stub = stubHandler(() => ({ status: 200, body: { Entries: [{ EventId: 'e' }] } }));
     const client = new EventBridgeClient({ ...STUB_CONFIGURATION, requestHandler: stub });
-    await eventBridgeBus({ client, busName: 'shop' }).put(bench.bus.calls()[0]?.entries ?? [], 5_000);
+    await eventBridgeBus({ client, busName: 'shop' }).put(rig.bus.calls()[0]?.entries ?? [], 5_000);
     return (stub.requests[0] as { Entries: unknown[] }).Entries[0];
   },
   'Outbox row: PENDING': async () => (await written()).item('OUTBOX#'),
   'Outbox row: PENDING, after a failure of its own': async () => (await failed()).item('OUTBOX#'),
   'Outbox row: PUBLISHED': async () => {
-    const bench = await written();
-    await bench.publish();
-    return bench.item('OUTBOX#');
+    const rig = await written();
+    await rig.publish();
+    return rig.item('OUTBOX#');
   },
   'Outbox row: DEAD': async () => (await dead()).item('OUTBOX#'),
   'DEAD pointer': async () => (await dead()).item('DEAD#'),
   'Outbox row: PENDING, requeued': async () => (await requeued()).item('OUTBOX#'),
   'Outbox row: DISCARDED': async () => {
-    const bench = await dead();
-    await discardDead(bench, EVENT_ID, note);
-    return bench.item('OUTBOX#');
+    const rig = await dead();
+    await discardDead(rig, EVENT_ID, note);
+    return rig.item('OUTBOX#');
   },
   'Unsettled pointer': async () => (await requeued()).item('SWEEP#'),
   'Sweep state': async () => (await dead()).item('SWEEP', 'STATE'),
   Operation: async () => {
-    const bench = shapeBench();
+    const rig = shapeRig();
     const what = { command: 'message resolve', subject: `payments ${EVENT_ID}` };
-    await recordOperation(bench, { ...note, ...what, reason: 'charged by phone' });
-    return bench.item('OPERATIONS#');
+    await recordOperation(rig, { ...note, ...what, reason: 'charged by phone' });
+    return rig.item('OPERATIONS#');
   },
 };

@@ -5,9 +5,9 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { createOncePerKey, requestRecords } from '../../../lambdas/example/orders/once-per-key.ts';
 import { codeBlocks } from '../../docs/code-blocks.ts';
-import { NOW, onlyOne } from './bench.ts';
 import { inboxScenes } from './inbox-scenes.ts';
 import { outboxScenes } from './outbox-scenes.ts';
+import { NOW, onlyOne } from './stored-shape-rig.ts';
 
 /**
  * What is stored, made by the real runtime, against the JSON of docs/data-model.md: the page is true, and the shape frozen.

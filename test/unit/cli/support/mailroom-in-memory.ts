@@ -4,20 +4,14 @@ import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/opera
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
-import {
-  bench,
-  consumerConfig,
-  relayConfig,
-  runThrough,
-  ThingHappened,
-} from '../../../support/runtime-bench.ts';
+import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
 const DAY_MS = 86_400_000;
 
 /** How long the dead-letter queues keep a letter. */
 export const RETENTION_MS = 14 * DAY_MS;
 
-/** The bench's consumer, as the directory has it. */
+/** The rig's consumer, as the directory has it. */
 export const worker: ConsumerEntry = {
   stack: 'things-dev',
   name: consumerConfig.consumer,
@@ -45,12 +39,12 @@ export const directory: Directory = {
   consumers: [worker],
 };
 
-/** A whole Mailroom on the bench: what is committed is published by a sweep, and the consumer's queue gets it. */
+/** A whole Mailroom on the rig: what is committed is published by a sweep, and the consumer's queue gets it. */
 export function mailroomInMemory(
   handlers: readonly Handler[],
   options: { readonly bus?: MemoryBusOptions } = {},
 ) {
-  const parts = bench(options);
+  const parts = rig(options);
   const { clock, queue, bus, table, telemetry } = parts;
   bus.routeTo(queue);
   const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry });

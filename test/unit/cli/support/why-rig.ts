@@ -4,7 +4,7 @@ import { isActionRequired } from '../../../../cli/why/verdict.ts';
 import { verdictOf } from '../../../../cli/why/why-verdict.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
-import { ThingHappened } from '../../../support/runtime-bench.ts';
+import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { directory, type mailroomInMemory } from './mailroom-in-memory.ts';
 
 export type Mailroom = ReturnType<typeof mailroomInMemory>;

@@ -5,7 +5,7 @@ import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Key, Table } from '../../../../lambdas/runtime/store/table.ts';
-import { bench, consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, envelope, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 /** A message of a batch: its name, how often it was received, and whether it must run alone. */
@@ -17,7 +17,7 @@ interface Received {
 
 /** Decides about a batch. @returns the names of those that run, and of those that come again, with their delay and its reason */
 async function turn(batch: readonly Received[]) {
-  const parts = bench();
+  const parts = rig();
   const events = new Map(batch.map((received) => [envelope(parts).eventId, received]));
   const get = vi.fn(async ({ PK }: Key) => {
     const [, { suspect = false } = {}] = [...events].find(([eventId]) => PK.endsWith(eventId)) ?? [];
@@ -130,7 +130,7 @@ async function suspectIn(parts: Parts, unfinished: number) {
 }
 
 test('whatever makes room is shown again before a message that must run alone starts, however long SQS takes', async () => {
-  const parts = bench();
+  const parts = rig();
   await suspectIn(parts, 2);
   send(parts, { aggregateId: 'other' });
   const shown: number[] = [];
@@ -148,7 +148,7 @@ test('whatever makes room is shown again before a message that must run alone st
 });
 
 test('a message that must run alone only since its row was read is not claimed in company', async () => {
-  const parts = bench();
+  const parts = rig();
   const suspect = await suspectIn(parts, 1);
   send(parts, { aggregateId: 'other' });
   const get: Table['get'] = async (...args) => {

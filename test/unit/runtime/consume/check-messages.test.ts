@@ -4,10 +4,10 @@ import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts'
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { bench, consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 
 test('a consumer that is asked says which messages it can read today; it runs none and touches no row', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const before = parts.memory.items();
   let runs = 0;
@@ -58,7 +58,7 @@ test('a consumer that is asked says which messages it can read today; it runs no
 });
 
 test('a batch of SQS is a batch, whatever its messages say', async () => {
-  const parts = bench();
+  const parts = rig();
   const consume = createConsumer({ ...parts, config: consumerConfig, handlers: [] });
   parts.queue.send({ mailroomCheck: { bodies: [] } });
   const { failed } = await parts.queue.deliver(consume);

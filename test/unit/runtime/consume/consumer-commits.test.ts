@@ -3,12 +3,12 @@ import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
   test('commits its writes, its events and its message in one transaction', async () => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) =>
         ctx.commit({ writes: [domainRow], events: [parts.happened(7)] }),
@@ -23,7 +23,7 @@ describe('a leased handler', () => {
   });
 
   test('a refused domain condition is its failure, not a lost claim and not a success', async () => {
-    const parts = bench();
+    const parts = rig();
     await parts.memory.write({ Put: { Item: { PK: 'THING#1', SK: 'THING' } } });
     const errors: unknown[] = [];
     const { deliver } = consumer(parts, [
@@ -43,7 +43,7 @@ describe('a leased handler', () => {
   });
 
   test('commits up to 99 writes beside its inbox row', async () => {
-    const parts = bench();
+    const parts = rig();
     const errors: unknown[] = [];
     const put = (n: number) => ({ Put: { Item: { PK: `THING#${n}`, SK: 'THING', schema: 1 } } });
     const writes = Array.from({ length: 100 }, (_, n) => put(n));
@@ -62,7 +62,7 @@ describe('a leased handler', () => {
   });
 
   test('commits once, and runs no effect after that; what it throws then is logged', async () => {
-    const parts = bench();
+    const parts = rig();
     const codes: string[] = [];
     const note = (error: { code: string }) => void codes.push(error.code);
     const event = send(parts);
@@ -84,7 +84,7 @@ describe('a leased handler', () => {
   });
 
   test('that commits twice at once has one commit; the other is told so', async () => {
-    const parts = bench();
+    const parts = rig();
     const other = { Put: { Item: { PK: 'OTHER', SK: 'OTHER' } } };
     const ends: string[] = [];
     const event = send(parts);
@@ -104,7 +104,7 @@ describe('a leased handler', () => {
   });
 
   test('whose first commit happens late, after it was reported as refused, does not pass off the second as done', async () => {
-    const parts = bench();
+    const parts = rig();
     const other = { Put: { Item: { PK: 'OTHER', SK: 'OTHER' } } };
     let late: (() => Promise<void>) | undefined;
     const table = {
@@ -135,7 +135,7 @@ describe('a leased handler', () => {
   });
 
   test('that does not await its commit, or its effect, is waited for', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
@@ -156,7 +156,7 @@ describe('a leased handler', () => {
   });
 
   test('whose commit is begun by an effect that it did not await is waited for, however slow', async () => {
-    const parts = bench();
+    const parts = rig();
     const table = {
       ...parts.memory,
       transact: async (...args: Parameters<typeof parts.memory.transact>) => {
@@ -176,7 +176,7 @@ describe('a leased handler', () => {
   });
 
   test('that swallows a commit of which no answer came is not taken for done', async () => {
-    const parts = bench();
+    const parts = rig();
     const table = {
       ...parts.memory,
       transact: () => Promise.reject(Object.assign(new Error('socket hang up'), { name: 'TimeoutError' })),
@@ -192,7 +192,7 @@ describe('a leased handler', () => {
   });
 
   test('that begins a commit after it has returned is refused it, and told so', async () => {
-    const parts = bench();
+    const parts = rig();
     const codes: string[] = [];
     const event = send(parts);
     const handler = leased(ThingHappened, async (_event, ctx) => {
@@ -211,7 +211,7 @@ describe('a leased handler', () => {
   });
 
   test('that says its work was done already, after a commit of which no answer came, is not taken at its word', async () => {
-    const parts = bench();
+    const parts = rig();
     const table = {
       ...parts.memory,
       transact: () => Promise.reject(Object.assign(new Error('socket hang up'), { name: 'TimeoutError' })),
@@ -227,7 +227,7 @@ describe('a leased handler', () => {
   });
 
   test('whose commit’s answer was lost is processed, and written once', async () => {
-    const parts = bench();
+    const parts = rig();
     let lost = 0;
     const table = {
       ...parts.memory,

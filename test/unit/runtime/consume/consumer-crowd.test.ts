@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig as defaultConfig } from '../../../../testing/index.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, inboxRow, mortal, type Parts, send } from './consumer-rig.ts';
 
 /** Many messages, several pollers, and a queue that hands them out in any order, with the constructs' defaults. */
@@ -19,7 +19,7 @@ function draws(seed: number): () => number {
   };
 }
 
-const crowd = (maxReceiveCount = MAX_RECEIVE_COUNT) => bench({ maxReceiveCount, draw: draws(42) });
+const crowd = (maxReceiveCount = MAX_RECEIVE_COUNT) => rig({ maxReceiveCount, draw: draws(42) });
 const statuses = (parts: Parts, events: readonly ReturnType<typeof send>[]) => [
   ...new Set(events.map((event) => inboxRow(parts, event)?.status)),
 ];

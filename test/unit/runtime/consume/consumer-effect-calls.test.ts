@@ -4,7 +4,7 @@ import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/
 import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table, Update } from '../../../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../../../../testing/index.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 /** An effect whose function, by its own clock, was or is stopped at `endsBy`. */
@@ -52,7 +52,7 @@ describe('an effect that another worker may still be running', () => {
     ['waits while clocks may differ', -CLOCK_SKEW_MS, 0],
     ['runs once clocks cannot differ that much', -CLOCK_SKEW_MS - 1, 1],
   ])('%s', async (_what, endedMs, runs) => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     await leftInProgress(parts, event.eventId, parts.clock.now() + endedMs);
     const charge = vi.fn(async () => 'charged');
@@ -61,7 +61,7 @@ describe('an effect that another worker may still be running', () => {
   });
 
   test('brings its message back when it may be started, and not before', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const endsBy = parts.clock.now() + 20_000;
     await leftInProgress(parts, event.eventId, endsBy);
@@ -80,7 +80,7 @@ describe('an effect that another worker may still be running', () => {
 describe('an effect that its handler tries again', () => {
   test('starts at once, though its release was lost, and a release that lands late does not open it', async () => {
     const { wrap, land } = abandoning('RELEASED', 1);
-    const parts = bench({ wrap });
+    const parts = rig({ wrap });
     const event = send(parts);
     const charge = vi.fn(async () => {
       await land();
@@ -100,7 +100,7 @@ describe('an effect that its handler tries again', () => {
   test('keeps its place when the start of an earlier call lands late', async () => {
     // All tries of one start, so that the first call ends without knowing that it will happen.
     const { wrap, land } = abandoning('IN_PROGRESS', 3);
-    const parts = bench({ wrap });
+    const parts = rig({ wrap });
     const event = send(parts);
     const first = vi.fn(refuse);
     const charge = vi.fn(async () => {
@@ -121,7 +121,7 @@ describe('an effect that its handler tries again', () => {
 });
 
 test('the result of an effect is stored, though its message belongs to another worker by then', async () => {
-  const parts = bench();
+  const parts = rig();
   const event = send(parts);
   const handler = async (_event: unknown, ctx: LeasedContext) => {
     await ctx.once('charge', async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { effectKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 
 describe('a side effect', () => {
   test('runs under a stable key, and not again once its result is stored', async () => {
-    const parts = bench();
+    const parts = rig();
     const keys: string[] = [];
     const results: unknown[] = [];
     const event = send(parts);
@@ -29,7 +29,7 @@ describe('a side effect', () => {
   });
 
   test('of a name that has succeeded in this run is refused, and one that failed may be tried again', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const charged: number[] = [];
     const { deliver } = consumer(parts, [
@@ -48,7 +48,7 @@ describe('a side effect', () => {
   });
 
   test('that fails is released and run again under the same key', async () => {
-    const parts = bench();
+    const parts = rig();
     const keys: string[] = [];
     const event = send(parts);
     const { drain, deliver } = consumer(parts, [
@@ -71,7 +71,7 @@ describe('a side effect', () => {
   });
 
   test('that may still run elsewhere gives the attempt back and waits, whatever the handler makes of it', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const endsBy = parts.clock.now() + 20_000;
     await parts.memory.write({
@@ -109,7 +109,7 @@ describe('a side effect', () => {
   });
 
   test('that is left of a message whose own row has expired does not expire while it runs', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const effect = effectKey(CONSUMER, event.eventId, 'charge');
     const left = { status: 'RELEASED', fence: 'old', endsBy: 0, startedAt: 0, expiresAt: 1 };
@@ -124,7 +124,7 @@ describe('a side effect', () => {
   });
 
   test('of a worker that died may expire too, also where the one that took over did not come to it', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const effect = effectKey(CONSUMER, event.eventId, 'charge');
     const past = { fence: 'dead', endsBy: parts.clock.now() - 1 };
@@ -149,7 +149,7 @@ describe('a side effect', () => {
   });
 
   test('is not begun by a worker that lost its lease', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const ran = vi.fn();
     const { deliver } = consumer(parts, [
@@ -167,7 +167,7 @@ describe('a side effect', () => {
     ['is no JSON', () => ({ n: 1n }), 'EFFECT_RESULT_NOT_STORABLE'],
     ['is too long', () => 'x'.repeat(200_000), 'EFFECT_RESULT_NOT_STORABLE'],
   ])('whose result %s is not run again and again: the message is rejected', async (_what, result, reason) => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const ran = vi.fn(async () => result());
     await consumer(parts, [
@@ -178,7 +178,7 @@ describe('a side effect', () => {
   });
 
   test('has a name that can be a key, and is not run beside itself', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const codes: string[] = [];
     const note = (error: { code: string }) => void codes.push(error.code);

@@ -3,7 +3,7 @@ import { type LeasedContext, leased, transactional } from '../../../../lambdas/r
 import { AlreadyProcessed, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 function named(name: string): Error {
@@ -30,7 +30,7 @@ const fails = leased(ThingHappened, async () => {
 
 describe('the end of a claim', () => {
   test('is written again while the table cannot be reached', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     let tries = 0;
     const table = delayed(parts, ':FAILED, retryAt', async () => {
@@ -43,7 +43,7 @@ describe('the end of a claim', () => {
   });
 
   test('that the table refuses for good is not written again', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const write = vi.fn().mockRejectedValue(named('ValidationException'));
     await consumer(parts, [fails], delayed(parts, ':FAILED, retryAt', write)).deliver();
@@ -54,7 +54,7 @@ describe('the end of a claim', () => {
     ['only while the batch can be answered before its function is stopped', 10_000, 8_000],
     ['only for a while, however long the function may take', 600_000, 20_000],
   ])('is written again %s', async (_what, timeoutMs, atMostMs) => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const startedAt = parts.clock.now();
     const write = async () => {
@@ -66,7 +66,7 @@ describe('the end of a claim', () => {
   });
 
   test('says on the row when the message is shown again', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     await consumer(parts, [fails]).deliver();
     expect(inboxRow(parts, event)?.retryAt).toBe(parts.queue.messages()[0]?.visibleAt);
@@ -75,7 +75,7 @@ describe('the end of a claim', () => {
 
 describe('an outage', () => {
   test('does not undo what the handler calls processed', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const table = delayed(parts, 'THING#1', async () => {
       throw new TransactionCancelled([{ code: 'ThrottlingError' }, { code: 'None' }]);
@@ -105,7 +105,7 @@ describe('when the time is up', () => {
       1,
     ],
   ])('a handler that %s is judged by who took its time: %#', async (_what, does, slow, outages) => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const { clock } = parts;
     const table = slow === '' ? parts.memory : delayed(parts, slow, () => clock.sleep(nearlyAll));
@@ -128,7 +128,7 @@ describe('when the time is up', () => {
   const slowMark = (parts: Parts) => delayed(parts, 'outOfTime = :outOfTime', () => parts.clock.sleep(100));
 
   test('a handler that obeys is not counted when its claim was slow', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const memory = { ...parts.memory, ...slowMark(parts) };
     const table = delayed({ ...parts, memory }, 'claimedAt', () => parts.clock.sleep(5_000));
@@ -142,7 +142,7 @@ describe('when the time is up', () => {
     ['in company is tried again', 0, 'FAILED'],
     ['alone is rejected', 2, 'REJECTED'],
   ])('on its last attempt, a handler that obeys %s', async (_what, unfinished, status) => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     parts.queue.receive();
     await parts.clock.advance(60_000);
@@ -154,7 +154,7 @@ describe('when the time is up', () => {
   });
 
   test('attempts that are not counted spread over the retry schedule', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     parts.queue.receive();
     await parts.clock.advance(60_000);
@@ -166,7 +166,7 @@ describe('when the time is up', () => {
   });
 
   test('its message waits as after a failure', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const handler = leased(ThingHappened, forever);
     await consumer(parts, [handler], parts.table, { retryFirstMs: 60_000 }).deliver();
@@ -174,7 +174,7 @@ describe('when the time is up', () => {
   });
 
   test('its message waits until its function is stopped, however soon its next attempt is due', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const endsBy = parts.clock.now() + 30_000;
     const handler = leased(ThingHappened, forever);
@@ -183,7 +183,7 @@ describe('when the time is up', () => {
   });
 
   test('its message waits as in an outage where the table took the time', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const table = delayed(parts, 'claimedAt', () => parts.clock.sleep(5_000));
     await consumer(parts, [leased(ThingHappened, forever)], table).deliver();
@@ -191,7 +191,7 @@ describe('when the time is up', () => {
   });
 
   test('the batch is answered, though the table does not take the mark', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const endsBy = parts.clock.now() + 30_000;
     const { failed } = await consumer(
@@ -205,7 +205,7 @@ describe('when the time is up', () => {
 });
 
 test('a transactional handler is not run again at once when there is no time for it', async () => {
-  const parts = bench();
+  const parts = rig();
   send(parts);
   const handle = vi.fn(async () => {
     await parts.clock.sleep(28_500);

@@ -4,7 +4,7 @@ import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { bench, runThrough, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, pointer, send } from './consumer-rig.ts';
 
 /** Overwrites attributes of a message's row. */
@@ -13,7 +13,7 @@ const overwrite = (parts: Parts, event: Envelope, change: object) =>
 
 describe('a lease', () => {
   test('never outlasts the function of its worker', async () => {
-    const parts = bench();
+    const parts = rig();
     const leases: unknown[] = [];
     const event = send(parts);
     const endsBy = parts.clock.now() + 20_000;
@@ -27,7 +27,7 @@ describe('a lease', () => {
   });
 
   test('has a unique fencing token', async () => {
-    const parts = bench();
+    const parts = rig();
     const fences = new Set<unknown>();
     const event = send(parts);
     const handler = leased(ThingHappened, async () => {
@@ -40,7 +40,7 @@ describe('a lease', () => {
 
   test('that another worker takes over first is not taken over again', async () => {
     const handle = vi.fn();
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const row = { schema: 1, status: 'PROCESSING', fence: 'dead', attempts: 1, leaseUntil: 1, endsBy: 1 };
     await parts.memory.write({ Put: { Item: { ...inboxKey(CONSUMER, event.eventId), ...row } } });
@@ -77,7 +77,7 @@ describe('a worker that has lost its message', () => {
       },
     ],
   ])('changes nothing when its handler %s', async (_what, end) => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const handler = leased(ThingHappened, async () => {
       await overwrite(parts, event, { fence: 'other' });
@@ -91,7 +91,7 @@ describe('a worker that has lost its message', () => {
   });
 
   test('has not completed it, even if the row still has its fencing token', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const handler = leased(ThingHappened, () => overwrite(parts, event, { status: 'FAILED' }));
     const { deliver } = consumer(parts, [handler]);
@@ -101,7 +101,7 @@ describe('a worker that has lost its message', () => {
   });
 
   test('does not count the completion of another worker as its own', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const handler = leased(ThingHappened, () =>
       overwrite(parts, event, { status: 'PROCESSED', fence: 'other' }),
@@ -115,7 +115,7 @@ describe('a worker that has lost its message', () => {
 
 describe('a message', () => {
   test('with an unknown receive count continues its attempts', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const attempts: number[] = [];
     const { handle } = consumer(parts, [
@@ -133,7 +133,7 @@ describe('a message', () => {
   });
 
   test('that cannot be read is rejected even if an expired lease is left on its row', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts, { type: 'Unheard' });
     const row = { schema: 1, status: 'PROCESSING', fence: 'dead', attempts: 1, leaseUntil: 1, endsBy: 1 };
     await parts.memory.write({ Put: { Item: { ...inboxKey(CONSUMER, event.eventId), ...row } } });
@@ -144,7 +144,7 @@ describe('a message', () => {
   });
 
   test('that cannot be read is rejected under every SQS message id that it arrives with', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts, { type: 'Unheard' });
     const { drain } = consumer(parts, [leased(ThingHappened, async () => {})]);
     await drain();
@@ -156,7 +156,7 @@ describe('a message', () => {
   });
 
   test('that was rejected is readmitted by one redrive only', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn(async () => {
       throw new PoisonMessage('not like this');
     });
@@ -174,7 +174,7 @@ describe('a message', () => {
   });
 
   test('that was rejected does not run under its old id after its redrive has failed', async () => {
-    const parts = bench();
+    const parts = rig();
     const ran: string[] = [];
     const event = envelope(parts);
     const { handle } = consumer(parts, [

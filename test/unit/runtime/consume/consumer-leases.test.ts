@@ -3,12 +3,12 @@ import { leased, transactional } from '../../../../lambdas/runtime/consume/handl
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
   test('is completed in time also when a heartbeat hangs', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     let writes = 0;
     const table = {
@@ -26,7 +26,7 @@ describe('a leased handler', () => {
   });
 
   test('whose effect is running when the time is up is stopped with its function, not answered for', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     let answered = false;
     const { handle } = consumer(parts, [
@@ -42,7 +42,7 @@ describe('a leased handler', () => {
   });
 
   test('longer than its lease and its visibility is kept up by one heartbeat', async () => {
-    const parts = bench();
+    const parts = rig();
     let second = 0;
     const event = send(parts);
     const { deliver } = consumer(parts, [
@@ -60,7 +60,7 @@ describe('a leased handler', () => {
   });
 
   test('that lost its lease is told so, and can write nothing', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const steal = () => {
       const row = inboxRow(parts, event);
@@ -86,7 +86,7 @@ describe('a leased handler', () => {
   });
 
   test('that is still running when the function’s time is up keeps its lease; the message waits for the end', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const { deliver } = consumer(parts, [leased(ThingHappened, () => parts.clock.sleep(1_000_000))]);
     const startedAt = parts.clock.now();
@@ -122,7 +122,7 @@ describe('a message that somebody else holds', () => {
   }
 
   test('sleeps for the rest of the lease, then until its worker is stopped; it is never put back at once', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn();
     const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
     const event = send(parts);
@@ -141,7 +141,7 @@ describe('a message that somebody else holds', () => {
   });
 
   test('is taken over when its lease has passed: at once, beside the others of its batch', async () => {
-    const parts = bench();
+    const parts = rig();
     const started: string[] = [];
     const [left, fresh] = [send(parts, { aggregateId: 'left' }), send(parts, { aggregateId: 'fresh' })];
     if (!left || !fresh) throw new Error('unreachable');
@@ -160,7 +160,7 @@ describe('a message that somebody else holds', () => {
   });
 
   test('is claimed at once where its row has no lease: it is never stuck', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     await receivedBefore(parts);
     await held(parts, event, -1);
@@ -177,7 +177,7 @@ describe('a message that somebody else holds', () => {
   });
 
   test('that is received for the first time is run, whatever was counted under other messages', async () => {
-    const parts = bench();
+    const parts = rig();
     const attempts: number[] = [];
     const event = send(parts);
     await held(parts, event, -1, 3);
@@ -191,7 +191,7 @@ describe('a message that somebody else holds', () => {
   });
 
   test('and whose transactional handler throws in its first run has its attempts all the same', async () => {
-    const parts = bench();
+    const parts = rig();
     const attempts: number[] = [];
     const event = send(parts);
     await held(parts, event, -1, 3);
@@ -208,7 +208,7 @@ describe('a message that somebody else holds', () => {
   });
 
   test('past its attempts is rejected without being run: its process died each time, also when it ran alone', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn();
     const event = send(parts);
     await receivedBefore(parts);

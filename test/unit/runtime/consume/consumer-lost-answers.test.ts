@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 
@@ -25,7 +25,7 @@ describe('when the answer of the table was lost', () => {
     ['the result of an effect', 'completedAt'],
     ['a completion', 'processedAt'],
   ])('%s is recognised', async (_what, attribute) => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const charge = vi.fn(async () => 'charged');
     const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', charge));
@@ -37,7 +37,7 @@ describe('when the answer of the table was lost', () => {
   });
 
   test('a failure is recognised', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const handler = leased(ThingHappened, () => Promise.reject(new Error('not now')));
     await consumer(parts, [handler], sentTwice(parts.memory, 'lastError')).deliver();
@@ -47,7 +47,7 @@ describe('when the answer of the table was lost', () => {
   });
 
   test('a release is recognised', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const endsBy = parts.clock.now() + 20_000;
     const running = { status: 'IN_PROGRESS', fence: 'other', endsBy, startedAt: 0 };
@@ -61,7 +61,7 @@ describe('when the answer of the table was lost', () => {
   });
 
   test('a commit is recognised by a strongly consistent read of the row', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const stale = staleReads(parts.memory);
     const transact: Table['transact'] = async (...call) => {

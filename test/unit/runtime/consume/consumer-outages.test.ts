@@ -3,7 +3,7 @@ import { leased, transactional } from '../../../../lambdas/runtime/consume/handl
 import { isOutage } from '../../../../lambdas/runtime/consume/outage.ts';
 import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 const HOUR_MS = 3_600_000;
@@ -64,7 +64,7 @@ describe.each(OUTAGES)('a table that %s for 4 hours', (_what, calls, error) => {
       }),
     ],
   ])('counts no attempt of a %s message, and dead-letters nothing', async (_kind, handler) => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const event = send(parts);
     const began = parts.clock.now();
     const table = outUntil(parts, began + 4 * HOUR_MS, calls, error);
@@ -79,7 +79,7 @@ describe.each(OUTAGES)('a table that %s for 4 hours', (_what, calls, error) => {
 
 describe('an outage', () => {
   test('is waited out for about a minute at first, and for 15 minutes at most', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     send(parts);
     const table = outUntil(parts, Number.POSITIVE_INFINITY, ALL, () => named('ThrottlingException'));
     const { deliver } = consumer(parts, [leased(ThingHappened, vi.fn())], table);
@@ -98,7 +98,7 @@ describe('an outage', () => {
   });
 
   test('in the middle of a handler is written on the row, and its claim is taken back', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const table = outUntil(parts, parts.clock.now() + 20_000, ['transact'], () =>
       named('ThrottlingException'),
@@ -116,7 +116,7 @@ describe('an outage', () => {
   });
 
   test('in the first run of a transactional handler, which needs no claim, is no failure of the handler', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const table = outUntil(parts, parts.clock.now() + 20_000, ['transact'], () =>
       named('ThrottlingException'),
@@ -131,7 +131,7 @@ describe('an outage', () => {
   });
 
   test("is not what a provider's failure looks like: that counts", async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const handler = leased(ThingHappened, async (_event, ctx) =>
       ctx.once('charge', async () => {
@@ -144,7 +144,7 @@ describe('an outage', () => {
   });
 
   test('does not save what its handler calls poison', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const table = outUntil(parts, parts.clock.now() + 4_000, ['transact'], () =>
       cancelled('ThrottlingError'),
@@ -159,7 +159,7 @@ describe('an outage', () => {
   });
 
   test('while a failure is written counts no attempt either: the next claim takes over', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     let failing = true;
     const table = new Proxy(parts.memory, {

@@ -6,12 +6,12 @@ import { defineEvent } from '../../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, pointer, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
   test('that throws PoisonMessage is rejected at once; fixed and redriven it is processed, and the pointer goes', async () => {
-    const parts = bench();
+    const parts = rig();
     let fixed = false;
     const handle = vi.fn(async (_event: unknown, ctx: { attempt: number }) => {
       if (!fixed) throw new PoisonMessage('currency is not supported');
@@ -48,7 +48,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
     ['an event older than the inbox retention', { eventId: old }, 'EVENT_TOO_OLD'],
   ])('%s', async (what, change, reason) => {
     for (const kind of [leased, transactional]) {
-      const parts = bench();
+      const parts = rig();
       const handle = vi.fn(async () => ({}));
       parts.queue.send(
         what.includes('body') || what.includes('detail')
@@ -79,7 +79,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
     ],
   ])('a message that %s is never run', async (_what, change, reason, named) => {
     for (const kind of [leased, transactional]) {
-      const parts = bench();
+      const parts = rig();
       const handle = vi.fn(async () => ({}));
       const forged = envelope(parts);
       parts.queue.send({ ...body(forged), ...change });
@@ -91,7 +91,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
   });
 
   test('two services may each own a type of the same name: the source chooses the handler, and the handler sees it', async () => {
-    const parts = bench();
+    const parts = rig();
     const ours = vi.fn();
     const theirs = vi.fn();
     const OfStrangers = defineEvent({ ...ThingHappened, source: 'strangers' });
@@ -102,7 +102,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
   });
 
   test('an old version is upcast', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn();
     send(parts, { version: 1, data: { text: '42' } });
     await consumer(parts, [leased(ThingHappened, handle)]).deliver();
@@ -113,7 +113,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
   });
 
   test('a message too old to run does not run when it is redriven, until an operator says so', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn(async () => ({}));
     const { drain } = consumer(parts, [leased(ThingHappened, handle)]);
     const event = send(parts, { eventId: old });
@@ -136,7 +136,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
 
   test('a message too old to run does not run by way of another rejection either', async () => {
     for (const kind of [leased, transactional]) {
-      const parts = bench();
+      const parts = rig();
       const handle = vi.fn(async () => ({}));
       send(parts, { eventId: old, type: 'Unheard' });
       await consumer(parts, []).drain(); // deployed without its handler
@@ -151,7 +151,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
   });
 
   test('messages too old to run that come again beside others are still rejected: no outage, no delay', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn(async () => ({}));
     const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
     const sent = [2, 3].map((shard) => send(parts, { eventId: mintEventId(Date.UTC(2025, 0, 1), shard) }));
@@ -168,7 +168,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
   test.each([[undefined], [{}], [{ Records: 'x' }], [{ Records: [null, {}, { messageId: 7 }] }]])(
     'an event like %j fails nobody',
     async (event) => {
-      const parts = bench();
+      const parts = rig();
       const { handle } = consumer(parts, [leased(ThingHappened, vi.fn())]);
       await expect(
         handle(event as unknown as SQSEvent, lambdaContext({ clock: parts.clock }) as Context),

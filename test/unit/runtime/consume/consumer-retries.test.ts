@@ -2,12 +2,12 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed } from '../../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, inboxRow, pointer, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
   test('that throws is tried again after a backoff, with one attempt more', async () => {
-    const parts = bench();
+    const parts = rig();
     const attempts: number[] = [];
     const { drain, deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
@@ -30,7 +30,7 @@ describe('a leased handler', () => {
   });
 
   test('that always throws is rejected when its attempts are spent, and goes to the DLQ by SQS’s own route', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn(async () => {
       throw new Error('never');
     });
@@ -48,7 +48,7 @@ describe('a leased handler', () => {
   });
 
   test('that throws AlreadyProcessed is processed; a downstream 409 or 422 is a failure like others', async () => {
-    const parts = bench();
+    const parts = rig();
     const one = send(parts, { data: { n: 1 } });
     const two = send(parts, { data: { n: 2 } });
     const { deliver } = consumer(parts, [
@@ -66,7 +66,7 @@ describe('a leased handler', () => {
     'that throws %j fails alone',
     async (thrown) => {
       for (const kind of [leased, transactional]) {
-        const parts = bench();
+        const parts = rig();
         const bad = send(parts, { data: { n: 1 } });
         const good = send(parts, { data: { n: 2 } });
         const { deliver } = consumer(parts, [
@@ -84,7 +84,7 @@ describe('a leased handler', () => {
 });
 
 test('a table that does not answer fails the message, not the batch, and it comes again', async () => {
-  const parts = bench();
+  const parts = rig();
   const event = send(parts);
   const broken = { ...parts.memory, write: () => Promise.reject(new Error('connect ECONNREFUSED')) };
   const handle = vi.fn();

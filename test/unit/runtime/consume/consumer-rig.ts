@@ -4,14 +4,14 @@ import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, type QueueHandler } from '../../../../testing/index.ts';
-import { type bench, consumerConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { consumerConfig, type rig, runThrough } from '../../../support/runtime-rig.ts';
 
-/** What {@link bench} puts on a consumer's bench. */
-export type Parts = ReturnType<typeof bench>;
+/** What {@link rig} puts on a consumer's rig. */
+export type Parts = ReturnType<typeof rig>;
 
 export const CONSUMER = consumerConfig.consumer;
 
-/** A consumer on the bench, its queue, and one round of what Lambda does. */
+/** A consumer on the rig, its queue, and one round of what Lambda does. */
 export function consumer(
   parts: Parts,
   handlers: readonly Handler[],

@@ -7,7 +7,7 @@ import {
 } from '../../../../lambdas/runtime/consume/retry-schedule.ts';
 import { RetryLater } from '../../../../lambdas/runtime/errors.ts';
 import { consumerConfig as defaultConfig } from '../../../../testing/index.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 
 const MINUTE_MS = 60_000;
@@ -28,7 +28,7 @@ describe('the default retry schedule', () => {
     ['leased', leased],
     ['transactional', transactional],
   ])('carries a %s handler through 30 minutes in which its provider is down', async (_kind, kind) => {
-    const parts = bench({ maxReceiveCount: 105 });
+    const parts = rig({ maxReceiveCount: 105 });
     const event = send(parts);
     const up = parts.clock.now() + 30 * MINUTE_MS;
     const { drain } = consumer(
@@ -65,7 +65,7 @@ describe('a handler that throws RetryLater', () => {
     [0, 0],
     [1_500, 2],
   ])('with %j is tried again after %d s, as its next attempt', async (after, seconds) => {
-    const parts = bench();
+    const parts = rig();
     const attempts: number[] = [];
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
@@ -93,7 +93,7 @@ describe('a handler that throws RetryLater', () => {
   });
 
   test('is heard in a transactional handler too, from its first run on', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const { deliver } = consumer(parts, [
       transactional(ThingHappened, async () => {
@@ -106,7 +106,7 @@ describe('a handler that throws RetryLater', () => {
   });
 
   test('on its last attempt is rejected, with the cause', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const handler = leased(ThingHappened, async () => {
       throw new RetryLater(1_000, new Error('rate limited'));

@@ -5,12 +5,17 @@ import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { failedKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { bench, consumerConfig, runThrough, ThingHappened } from '../../../support/runtime-bench.ts';
+import {
+  consumerConfig,
+  runThrough,
+  rig as runtimeRig,
+  ThingHappened,
+} from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, inboxRow, pointer, send } from './consumer-rig.ts';
 
 /** A consumer with one message in its queue. */
 function rig(handler: Handler, wrap: (table: Table) => Table = (table) => table, maxAttempts = 5) {
-  const parts = bench();
+  const parts = runtimeRig();
   const { clock, queue, memory } = parts;
   const event = send(parts);
   const { eventId } = event;

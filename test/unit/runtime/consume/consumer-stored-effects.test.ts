@@ -2,12 +2,12 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, inboxRow, send } from './consumer-rig.ts';
 
 describe('an effect', () => {
   test('does not expire when its message could not be completed', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const handler = leased(ThingHappened, async (_event, ctx) => {
       await ctx.once('charge', async () => 'charged');
@@ -20,7 +20,7 @@ describe('an effect', () => {
   });
 
   test('is stored even if the table fails for a moment', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const charge = vi.fn(async () => 'charged');
     let tries = 0;
@@ -36,7 +36,7 @@ describe('an effect', () => {
   });
 
   test('does not run again once completed, however long ago its function was stopped', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const charge = vi.fn(async () => 'charged');
     const handler = leased(ThingHappened, async (_event, ctx) => {
@@ -58,7 +58,7 @@ describe('an effect', () => {
     ['COMPLETED by another call', { status: 'COMPLETED', run: 2 }],
     ['RELEASED', { status: 'RELEASED' }],
   ])('is not finished when it is %s', async (_what, change) => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     const key = effectKey(CONSUMER, event.eventId, 'charge');
     let theirs: Item = {};

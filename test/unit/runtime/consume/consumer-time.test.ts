@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, send } from './consumer-rig.ts';
 
 describe('a batch', () => {
@@ -9,7 +9,7 @@ describe('a batch', () => {
     ['leased', leased],
     ['transactional', transactional],
   ])('is answered before its function is stopped, however long a %s handler takes', async (_kind, kind) => {
-    const parts = bench();
+    const parts = rig();
     const handler = kind(ThingHappened, async () => {
       await parts.clock.sleep(1_000_000);
       return {};
@@ -24,7 +24,7 @@ describe('a batch', () => {
 
 describe('a message', () => {
   test('is hidden by its heartbeat no longer than until its function is stopped', async () => {
-    const parts = bench();
+    const parts = rig();
     const endsBy = parts.clock.now() + 20_000;
     const visibleAt: (number | undefined)[] = [];
     const handler = leased(ThingHappened, async () => {
@@ -38,7 +38,7 @@ describe('a message', () => {
   });
 
   test('that was rejected is shown again at once until it is a dead letter', async () => {
-    const parts = bench();
+    const parts = rig();
     const handler = leased(ThingHappened, async () => {
       throw new PoisonMessage('not like this');
     });
@@ -52,7 +52,7 @@ describe('a message', () => {
   });
 
   test('whose transaction was throttled is not rerun at once', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn(async () => ({ events: [1, 2].map(parts.happened) }));
     const transact = async () => {
       throw new TransactionCancelled([

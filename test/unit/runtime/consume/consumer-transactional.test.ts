@@ -2,12 +2,12 @@ import { describe, expect, test, vi } from 'vitest';
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { inboxHistoryKey } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench, consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, domainRow, inboxRow, mortal, pointer, send } from './consumer-rig.ts';
 
 describe('a transactional handler', () => {
   test('writes, and is processed, in one call', async () => {
-    const parts = bench();
+    const parts = rig();
     const transact = vi.fn(parts.memory.transact);
     const history = { ...inboxHistoryKey(CONSUMER), retentions: [{ days: 35, since: 0 }], changedAt: 0 };
     await parts.memory.write({ Put: { Item: history } });
@@ -32,7 +32,7 @@ describe('a transactional handler', () => {
   });
 
   test('that is delivered twice at once writes once', async () => {
-    const parts = bench();
+    const parts = rig();
     const count = {
       Update: {
         Key: { PK: 'COUNT', SK: 'COUNT' },
@@ -50,7 +50,7 @@ describe('a transactional handler', () => {
   });
 
   test('is run again on fresh reads when one of its conditions was refused', async () => {
-    const parts = bench();
+    const parts = rig();
     let reads = 0;
     const { deliver } = consumer(parts, [
       transactional(ThingHappened, async () => {
@@ -70,7 +70,7 @@ describe('a transactional handler', () => {
     ['nothing', undefined, 'returned undefined'],
     ['a list of writes', [domainRow], 'returned a list'],
   ])('that returns %s fails, and is told what to return', async (_what, returned, part) => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [transactional(ThingHappened, async () => returned as never)]);
     const event = send(parts);
     await deliver();
@@ -83,7 +83,7 @@ describe('a transactional handler', () => {
   });
 
   test('that fails writes no row at its first receive; then it is claimed, and its attempts are counted', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn(async () => {
       throw new Error('table is gone');
     });
@@ -111,7 +111,7 @@ describe('a transactional handler', () => {
   });
 
   test('whose first receive never came to its handler is not out of attempts', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = send(parts);
     parts.queue.receive(); // handed out, and the function was throttled
     await parts.clock.advance(consumerConfig.visibilityTimeoutMs);
@@ -122,7 +122,7 @@ describe('a transactional handler', () => {
   });
 
   test('that kills its process does not take its batch along', async () => {
-    const parts = bench({ maxReceiveCount: 40 });
+    const parts = rig({ maxReceiveCount: 40 });
     const killer = send(parts, { aggregateId: 'killer' });
     const siblings = Array.from({ length: 9 }, (_, n) => send(parts, { aggregateId: `sibling-${n}` }));
     await mortal(parts, ({ kill }) => [
@@ -139,7 +139,7 @@ describe('a transactional handler', () => {
   });
 
   test('that fills its transaction is processed also after a redrive, which takes one action more', async () => {
-    const parts = bench();
+    const parts = rig();
     let fixed = false;
     const writes = Array.from({ length: 98 }, (_, n) => ({ Put: { Item: { PK: `W#${n}`, SK: 'W' } } }));
     const { drain } = consumer(parts, [
@@ -157,7 +157,7 @@ describe('a transactional handler', () => {
   });
 
   test('is refused at its first run already a commit that a redrive would have no room for', async () => {
-    const parts = bench();
+    const parts = rig();
     const writes = Array.from({ length: 99 }, (_, n) => ({
       Put: { Item: { PK: `THING#${n}`, SK: 'THING', schema: 1 } },
     }));
@@ -169,7 +169,7 @@ describe('a transactional handler', () => {
   });
 
   test('rejected, then redriven, is processed and its pointer goes with the same transaction', async () => {
-    const parts = bench();
+    const parts = rig();
     let fixed = false;
     const { drain } = consumer(parts, [
       transactional(ThingHappened, async () => {
@@ -189,7 +189,7 @@ describe('a transactional handler', () => {
   });
 
   test('that returns nothing fails with an error that says so', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     await consumer(parts, [transactional(ThingHappened, (async () => undefined) as never)]).deliver();
     expect(

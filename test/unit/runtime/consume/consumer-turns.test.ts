@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { consumerConfig as defaultConfig } from '../../../../testing/index.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, inboxRow, mortal, type Parts, send } from './consumer-rig.ts';
 
 /** A consumer of 30 s with the constructs' defaults. */
@@ -15,7 +15,7 @@ describe('after a process died once', () => {
   test.each([3_000, 15_000, 27_000])(
     'a message whose handler takes %d ms is processed, whatever new neighbours it meets in each batch',
     async (tookMs) => {
-      const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+      const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
       const event = send(parts, { aggregateId: 'slow' });
       let deaths = 0;
       const neighbours: ReturnType<typeof send>[] = [];
@@ -42,7 +42,7 @@ describe('after a process died once', () => {
   );
 
   test('all ten of its batch are processed, 15 s each, and none has lost an attempt', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const events = Array.from({ length: 10 }, (_, n) => send(parts, { aggregateId: `${n}` }));
     let deaths = 0;
     const { drain } = mortal(
@@ -68,7 +68,7 @@ describe('after a process died once', () => {
 
 describe('a message that ran out of time', () => {
   test('because its neighbours used it up runs at once the next time, then alone, and is processed', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     // One processor for all of a batch: ten handlers of 5 s of work need 50 s, and the function has 30.
     let running = 0;
     const working = async (signal: AbortSignal) => {
@@ -93,7 +93,7 @@ describe('a message that ran out of time', () => {
   });
 
   test('says so on its row and in the log, while it still runs and when its attempts are spent', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const event = send(parts);
     const { deliver, drain } = mortal(
       parts,
@@ -118,7 +118,7 @@ describe('a message that ran out of time', () => {
   });
 
   test('in every attempt spreads them over the retry schedule: a provider that hangs for 30 minutes kills nothing', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const event = send(parts);
     const up = parts.clock.now() + 30 * 60_000;
     const { drain } = mortal(
@@ -135,7 +135,7 @@ describe('a message that ran out of time', () => {
   });
 
   test('and whose handler obeys its signal is counted by the same rule: not unless it ran alone', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const attempts: number[] = [];
     const event = send(parts);
     const { drain } = consumer(
@@ -160,7 +160,7 @@ describe('a message that ran out of time', () => {
 
 describe('a message that kills its process', () => {
   test('runs alone from its third claim on: only then it counts, and it takes nobody along', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const killer = send(parts, { aggregateId: 'killer' });
     const others: ReturnType<typeof send>[] = [];
     const batches: string[] = [];
@@ -194,7 +194,7 @@ describe('a message that kills its process', () => {
   });
 
   test('within an effect is counted all the same, though each of its claims waits for the effect first', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const killer = send(parts);
     const { drain } = mortal(
       parts,
@@ -206,7 +206,7 @@ describe('a message that kills its process', () => {
   });
 
   test('begins anew when it is redriven', async () => {
-    const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const event = send(parts);
     let fixed = false;
     const { drain } = mortal(
@@ -229,7 +229,7 @@ describe('a message that kills its process', () => {
 });
 
 test('a function that does not start for 4 hours spends receives and no attempts', async () => {
-  const parts = bench({ maxReceiveCount: MAX_RECEIVE_COUNT });
+  const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
   const event = send(parts);
   const up = parts.clock.now() + 4 * 3_600_000;
   const { queue, clock } = parts;

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed, errorCode } from '../../../../lambdas/runtime/errors.ts';
 import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
 
 describe('a leased handler that does not await', () => {
   test('a commit that is refused fails: its message is not processed without its writes', async () => {
-    const parts = bench();
+    const parts = rig();
     await parts.memory.write({ Put: { Item: { PK: 'THING#1', SK: 'THING' } } });
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
@@ -23,7 +23,7 @@ describe('a leased handler that does not await', () => {
   });
 
   test('a commit of an event that is not valid fails', async () => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
         void ctx.commit({ events: [ThingHappened.create({ aggregateId: '', data: { n: 1 } })] });
@@ -35,7 +35,7 @@ describe('a leased handler that does not await', () => {
   });
 
   test('an effect that fails fails', async () => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
         void ctx.once('charge', async () => {
@@ -49,7 +49,7 @@ describe('a leased handler that does not await', () => {
   });
 
   test('a commit that succeeds is processed', async () => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
         void ctx.commit({ writes: [domainRow] });
@@ -61,7 +61,7 @@ describe('a leased handler that does not await', () => {
   });
 
   test('but has looked at the failure decides for itself', async () => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
         await ctx
@@ -86,7 +86,7 @@ const invalid = ThingHappened.create({ aggregateId: '', data: { n: 1 } });
 
 /** What becomes of a message whose handler does this, and what is logged as an error. */
 async function outcomeOf(handle: (ctx: LeasedContext) => Promise<unknown>) {
-  const parts = bench();
+  const parts = rig();
   const { deliver } = consumer(parts, [leased(ThingHappened, async (_event, ctx) => handle(ctx))]);
   const event = send(parts);
   await deliver();
@@ -186,7 +186,7 @@ describe('a failure that is heard late or not at all', () => {
   });
 
   test('leaves the message to wait, without an attempt, when the effect may still run elsewhere', async () => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
         void ctx.once('charge', async () => 1).then(() => {});
@@ -208,7 +208,7 @@ describe('a failure that is heard late or not at all', () => {
   });
 
   test('writes nothing when the message belongs to another worker by now', async () => {
-    const parts = bench();
+    const parts = rig();
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (event, ctx) => {
         const Key = parts.memory.item({ PK: `INBOX#${CONSUMER}#${event.eventId}`, SK: 'MESSAGE' });

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { type Handler, type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed } from '../../../../lambdas/runtime/errors.ts';
 import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 const handles = (handle: (ctx: LeasedContext) => Promise<unknown>): Handler =>
@@ -10,7 +10,7 @@ const handles = (handle: (ctx: LeasedContext) => Promise<unknown>): Handler =>
 
 /** Runs one message to its end. */
 async function processed(handler: Handler, prepare?: (parts: Parts, eventId: string) => Promise<unknown>) {
-  const parts = bench();
+  const parts = rig();
   const event = send(parts);
   await prepare?.(parts, event.eventId);
   await consumer(parts, [handler]).drain();
@@ -71,7 +71,7 @@ test('an effect that an earlier attempt completed, and that this one no longer w
 });
 
 test('the effects of earlier attempts are read consistently: a stale read shows one that was released as running', async () => {
-  const parts = bench();
+  const parts = rig();
   send(parts);
   const query = vi.fn(parts.memory.query);
   const handler = handles(async (ctx) => failsFirst(ctx));
@@ -107,7 +107,7 @@ describe('nothing is reported', () => {
   });
 
   test('in a first attempt, which does not even look', async () => {
-    const parts = bench();
+    const parts = rig();
     send(parts);
     const query = vi.fn(parts.memory.query);
     const table = { ...parts.memory, query };

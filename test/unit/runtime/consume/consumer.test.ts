@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { bench, ThingHappened } from '../../../support/runtime-bench.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, consumer, inboxRow, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
   test('is given the event and its message is processed, once', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn(async () => ({ fine: true }));
     const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
     const event = send(parts);
@@ -28,7 +28,7 @@ describe('a leased handler', () => {
   });
 
   test('is not begun when the function has too little time left', async () => {
-    const parts = bench();
+    const parts = rig();
     const handle = vi.fn();
     const event = send(parts);
     await consumer(parts, [leased(ThingHappened, handle)]).deliver(1_500);
@@ -39,11 +39,11 @@ describe('a leased handler', () => {
 
 test('what is no handler is refused by its place', () => {
   const handlers = [leased(ThingHappened, vi.fn()), vi.fn()] as never;
-  expect(() => consumer(bench(), handlers)).toThrow(/^handlers\[1\] is of type function .* leased/);
+  expect(() => consumer(rig(), handlers)).toThrow(/^handlers\[1\] is of type function .* leased/);
 });
 
 test('two handlers of one event type are refused', () => {
-  const parts = bench();
+  const parts = rig();
   const twice = [leased(ThingHappened, vi.fn()), transactional(ThingHappened, vi.fn())];
   expect(() => consumer(parts, twice)).toThrow('Two handlers take ThingHappened of things');
 });

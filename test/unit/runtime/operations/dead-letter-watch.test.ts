@@ -4,7 +4,7 @@ import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/opera
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable, memoryTelemetry } from '../../../../testing/index.ts';
-import { runThrough } from '../../../support/runtime-bench.ts';
+import { runThrough } from '../../../support/runtime-rig.ts';
 
 const DAY_MS = 86_400_000;
 

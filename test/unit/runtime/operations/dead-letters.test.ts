@@ -9,7 +9,7 @@ import {
 import { deliveredEvent } from '../../../../lambdas/runtime/operations/delivered-event.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
-import { bench } from '../../../support/runtime-bench.ts';
+import { rig } from '../../../support/runtime-rig.ts';
 
 const payments = {
   name: 'payments',
@@ -19,7 +19,7 @@ const payments = {
 
 /** A delivered event, and a dead letter with it. */
 async function delivered(attributes: QueueMessage['attributes'] = {}) {
-  const { outbox, happened, rows } = bench();
+  const { outbox, happened, rows } = rig();
   const [event] = await outbox.commit({ events: [happened(1)] });
   const [row] = rows();
   if (event === undefined || row === undefined) throw new Error('unreachable');

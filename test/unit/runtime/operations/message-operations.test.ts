@@ -9,7 +9,7 @@ import {
 } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { eventBridgeMessage } from '../../../../testing/index.ts';
-import { bench, consumerConfig, runThrough, ThingHappened } from '../../../support/runtime-bench.ts';
+import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 
 const { consumer } = consumerConfig;
@@ -18,7 +18,7 @@ const note = { reason: 'charged by phone', by: 'ada', inboxRetentionDays: 35 };
 
 /** A message in the queue, and a consumer whose handler is counted. */
 async function message(handle: () => Promise<void>, ageDays = 0) {
-  const parts = bench();
+  const parts = rig();
   const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
   if (event === undefined) throw new Error('unreachable');
   const row = parts.rows()[0];

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import type { PutCall } from '../../../../testing/index.ts';
-import { bench } from '../../../support/runtime-bench.ts';
+import { rig } from '../../../support/runtime-rig.ts';
 import { stream } from './relay-stream-rig.ts';
 
 const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
 const invalid = Object.assign(new Error('1 validation error detected'), { name: 'ValidationException' });
 
 test('a refused entry is DEAD with its error and a pointer; its neighbours are published', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.detail.includes('"n":3')
@@ -34,7 +34,7 @@ test('a refused entry is DEAD with its error and a pointer; its neighbours are p
 });
 
 test('a failing entry of unknown cause counts an attempt and waits its backoff', async () => {
-  const parts = bench({ bus: { failEntry: () => ({ code: 'SomethingNew', message: 'what?' }) } });
+  const parts = rig({ bus: { failEntry: () => ({ code: 'SomethingNew', message: 'what?' }) } });
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await expect(stream(parts)()).resolves.toEqual({ batchItemFailures: [] });
   expect(parts.rows()).toMatchObject([{ status: 'PENDING', attempts: 1, lastError: 'what?' }]);
@@ -44,7 +44,7 @@ test('a failing entry of unknown cause counts an attempt and waits its backoff',
 });
 
 test('a whole call refused as invalid is made once per entry, and what fails alone is DEAD', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failCall: (call) =>
         call.entries.some((entry) => entry.detail.includes('"n":2')) ? { error: invalid } : undefined,
@@ -67,7 +67,7 @@ test.each([
 ])(
   'while the bus is %s nothing is counted; the batch goes back when it is no longer fresh',
   async (_what, failure, calls) => {
-    const parts = bench({ bus: { failEntry: () => failure } });
+    const parts = rig({ bus: { failEntry: () => failure } });
     await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
     const event = parts.streamEvent();
     const writtenAt = parts.clock.now();
@@ -88,14 +88,14 @@ test.each([
   ['as a whole', 1, () => denied],
   ['split into single entries', 3, (entries: number) => (entries > 1 ? invalid : denied)],
 ])('a call without permission, %s, is not retried', async (_what, calls, errorOf) => {
-  const parts = bench({ bus: { failCall: ({ entries }) => ({ error: errorOf(entries.length) }) } });
+  const parts = rig({ bus: { failCall: ({ entries }) => ({ error: errorOf(entries.length) }) } });
   await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
   expect((await stream(parts)()).batchItemFailures).toHaveLength(2);
   expect(parts.bus.calls()).toHaveLength(calls);
 });
 
 test('entries without a result are not published', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
   const bus = { ...parts.bus, put: async () => [] };
   expect((await stream({ ...parts, bus })()).batchItemFailures).toHaveLength(2);
@@ -104,7 +104,7 @@ test('entries without a result are not published', async () => {
 
 test('what went back comes again, and is published once the bus is well', async () => {
   let down = true;
-  const parts = bench({
+  const parts = rig({
     bus: { failCall: () => (down ? { error: new Error('connect ETIMEDOUT') } : undefined) },
   });
   await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
@@ -121,7 +121,7 @@ test('what went back comes again, and is published once the bus is well', async 
 });
 
 test('a batch goes back only when its youngest record is no longer fresh, whichever failed', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.detail.includes('"n":1}') ? { code: 'InternalFailure', message: 'oops' } : undefined,
@@ -138,7 +138,7 @@ test('a batch goes back only when its youngest record is no longer fresh, whiche
 });
 
 test('a batch whose youngest record was written under a clock that is ahead goes back later still', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.detail.includes('"n":1}') ? { code: 'InternalFailure', message: 'oops' } : undefined,
@@ -158,7 +158,7 @@ test('a batch whose youngest record was written under a clock that is ahead goes
 });
 
 test('what one service may not publish is handed back; the others of the batch are published', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
@@ -183,7 +183,7 @@ const denying = (denied: string) => ({
 });
 
 test('a call that is denied because of one source publishes the others: it is made again for each source', async () => {
-  const parts = bench({ bus: denying('banned') });
+  const parts = rig({ bus: denying('banned') });
   for (let n = 0; n < 40; n += 1) {
     const events = n % 8 === 0 ? [parts.happenedOf('banned', n), parts.happened(n)] : [parts.happened(n)];
     await parts.outbox.commit({ events });
@@ -197,7 +197,7 @@ test('a call that is denied because of one source publishes the others: it is ma
 });
 
 test('events of several services that may all be published share their calls', async () => {
-  const parts = bench();
+  const parts = rig();
   const events = Array.from({ length: 10 }, (_, n) => parts.happenedOf(`service-${n}`, n));
   await parts.outbox.commit({ events });
   expect(await stream(parts)()).toEqual({ batchItemFailures: [] });
@@ -205,7 +205,7 @@ test('events of several services that may all be published share their calls', a
 });
 
 test('when the born lease is over, the batch is not handed back: the sweep has it', async () => {
-  const parts = bench({ bus: { failCall: () => ({ error: new Error('connect ETIMEDOUT') }) } });
+  const parts = rig({ bus: { failCall: () => ({ error: new Error('connect ETIMEDOUT') }) } });
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(31_000);
   await expect(stream(parts)()).resolves.toEqual({ batchItemFailures: [] });
@@ -213,7 +213,7 @@ test('when the born lease is over, the batch is not handed back: the sweep has i
 });
 
 test('a mark that fails is tried again, and never handed back', async () => {
-  const parts = bench();
+  const parts = rig();
   let calls = 0;
   const table = {
     ...parts.memory,
@@ -230,7 +230,7 @@ test('a mark that fails is tried again, and never handed back', async () => {
 });
 
 test('an event that went DEAD while it was published after all is PUBLISHED, and its pointer goes', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const [row] = parts.rows();
   const pointer = { PK: `DEAD#0${row?.PK.at(-1)}`, SK: row?.SK.slice(6) ?? '' };
@@ -263,6 +263,6 @@ test.each([
     { Records: [{ eventName: 'INSERT', dynamodb: { SequenceNumber: '1', NewImage: { PK: 7 } } }] },
   ],
 ])('an event that holds %s fails nobody', async (_what, event) => {
-  const parts = bench();
+  const parts = rig();
   await expect(stream(parts)(event as never)).resolves.toEqual({ batchItemFailures: [] });
 });

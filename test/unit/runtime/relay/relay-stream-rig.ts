@@ -1,10 +1,10 @@
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
-import { type bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { relayConfig, type rig, runThrough } from '../../../support/runtime-rig.ts';
 
-type Bench = ReturnType<typeof bench>;
+type Rig = ReturnType<typeof rig>;
 
-/** The stream handler on what is on the bench. */
-export function stream(parts: Bench) {
+/** The stream handler on what is on the rig. */
+export function stream(parts: Rig) {
   const { table, bus, clock, telemetry } = parts;
   const handler = createRelayStream({ config: relayConfig, table, bus, clock, telemetry });
   return (event = parts.streamEvent()) => runThrough(clock, handler(event));

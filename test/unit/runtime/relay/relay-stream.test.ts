@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
-import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { stream } from './relay-stream-rig.ts';
 
 test('a fresh record is published and marked, without a claim', async () => {
-  const parts = bench();
+  const parts = rig();
   const updates: string[][] = [];
   const { outbox, happened, rows, publishedIds } = parts;
   const table = {
@@ -24,7 +24,7 @@ test('a fresh record is published and marked, without a claim', async () => {
 });
 
 test('many records go in calls of ten, are marked 25 to a call, and each is published once', async () => {
-  const parts = bench();
+  const parts = rig();
   for (let n = 0; n < 3; n += 1) {
     await parts.outbox.commit({ events: Array.from({ length: 40 }, (_, i) => parts.happened(n * 100 + i)) });
   }
@@ -35,7 +35,7 @@ test('many records go in calls of ten, are marked 25 to a call, and each is publ
 });
 
 test('records are read as their turn comes: a large batch is never in memory as rows', async () => {
-  const parts = bench();
+  const parts = rig();
   for (let n = 0; n < 20; n += 1) {
     await parts.outbox.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(n * 50 + i)) });
   }
@@ -64,7 +64,7 @@ test('records are read as their turn comes: a large batch is never in memory as 
 });
 
 test('a record of a schema that this version does not know is left to the sweep, and its neighbours are published', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
   const [unknown, known] = parts.rows();
   const { Records } = parts.streamEvent();
@@ -79,7 +79,7 @@ test('a record of a schema that this version does not know is left to the sweep,
 });
 
 test('a row that comes twice in a batch is published once, and marked', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
   const { Records } = parts.streamEvent();
   await stream(parts)({ Records: [...Records, ...Records] });
@@ -88,7 +88,7 @@ test('a row that comes twice in a batch is published once, and marked', async ()
 });
 
 test('no more calls are under way at once than the handler is told', async () => {
-  const parts = bench();
+  const parts = rig();
   for (let n = 0; n < 6; n += 1) {
     await parts.outbox.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(n * 50 + i)) });
   }
@@ -115,7 +115,7 @@ test('no more calls are under way at once than the handler is told', async () =>
 });
 
 test('a record delivered again is claimed first: what is published already stays as it is', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const event = parts.streamEvent();
   const handle = stream(parts);
@@ -126,7 +126,7 @@ test('a record delivered again is claimed first: what is published already stays
 });
 
 test('a late record is claimed, published and marked', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(20_000);
   await stream(parts)();
@@ -135,7 +135,7 @@ test('a late record is claimed, published and marked', async () => {
 });
 
 test('a record whose row somebody else has claimed is left to them', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(40_000);
   const [row] = parts.rows();
@@ -148,7 +148,7 @@ test('a record whose row somebody else has claimed is left to them', async () =>
 });
 
 test('a record of an age that is fresh is not fresh when its lease is nearly over', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const event = parts.streamEvent();
   const image = event.Records[0]?.dynamodb?.NewImage as Record<string, { N: string }>;
@@ -161,7 +161,7 @@ test('a record of an age that is fresh is not fresh when its lease is nearly ove
 
 test('a producer whose clock is off is noticed', async () => {
   let claims = 0;
-  const parts = bench({
+  const parts = rig({
     wrap: (memory) => ({
       ...memory,
       updateEach: async (updates) => {
@@ -185,7 +185,7 @@ test.each([
   ['inserted as PUBLISHED, as in a restored table', { status: { S: 'PUBLISHED' } }, 'INSERT'],
   ['that was modified', {}, 'MODIFY'],
 ])('a row %s is not published', async (_what, change, eventName) => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const event = parts.streamEvent();
   for (const record of event.Records) {

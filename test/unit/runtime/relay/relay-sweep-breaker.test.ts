@@ -4,16 +4,16 @@ import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
-import { bench, consumerConfig, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { sweeper } from './relay-sweep-rig.ts';
 
-type Parts = ReturnType<typeof bench>;
+type Parts = ReturnType<typeof rig>;
 
 const DENIED = { code: 'NotAuthorizedForSourceException', message: 'no' };
 
 /** A bus that refuses services whose names begin with `banned`. */
-function benchWithBanned(banned: () => boolean = () => true) {
-  return bench({
+function rigWithBanned(banned: () => boolean = () => true) {
+  return rig({
     bus: {
       failEntry: ({ source }) => (banned() && source.startsWith('banned') ? DENIED : undefined),
     },
@@ -41,7 +41,7 @@ async function commitBanned(parts: Parts): Promise<void> {
 }
 
 test('of a service without permission only one group is claimed, and its unsent rows are released at once', async () => {
-  const parts = benchWithBanned();
+  const parts = rigWithBanned();
   await commitTo(parts, 0, 'banned', 250);
   await parts.clock.advance(2 * MINUTE_MS);
   const { clock, bus, telemetry, memory } = parts;
@@ -60,7 +60,7 @@ test('of a service without permission only one group is claimed, and its unsent 
 });
 
 test('a pass that gave up the bus is not complete', async () => {
-  const parts = benchWithBanned();
+  const parts = rigWithBanned();
   await commitBanned(parts);
   await parts.clock.advance(2 * MINUTE_MS);
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ pending: 120, complete: false });
@@ -68,7 +68,7 @@ test('a pass that gave up the bus is not complete', async () => {
 });
 
 test('a bus that throttles everything is given up after ten calls, each of which was tried three times', async () => {
-  const parts = bench({ bus: { failEntry: () => ({ code: 'ThrottlingException', message: 'slow down' }) } });
+  const parts = rig({ bus: { failEntry: () => ({ code: 'ThrottlingException', message: 'slow down' }) } });
   await commitBanned(parts);
   await parts.clock.advance(2 * MINUTE_MS);
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ pending: 120, complete: false });
@@ -77,7 +77,7 @@ test('a bus that throttles everything is given up after ten calls, each of which
 
 test('a minute that was left out while the bus was given up is read by the next pass, even if the bus recovered in between', async () => {
   let banned = true;
-  const parts = benchWithBanned(() => banned);
+  const parts = rigWithBanned(() => banned);
   const { clock, memory } = parts;
   await commitBanned(parts);
   await commitTo(parts, 0, 'slow', 1);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
-import { bench } from '../../../support/runtime-bench.ts';
+import { rig } from '../../../support/runtime-rig.ts';
 import { sweeper } from './relay-sweep-rig.ts';
 
 test('while the bus is down nothing is counted, few calls are made, and rows are let go of with the reason', async () => {
   let down = true;
-  const parts = bench({
+  const parts = rig({
     bus: { failCall: () => (down ? { error: new Error('connect ETIMEDOUT') } : undefined) },
   });
   const sweep = sweeper(parts);
@@ -27,7 +27,7 @@ test('while the bus is down nothing is counted, few calls are made, and rows are
 
 test('a call that is denied because of one source publishes the others in the same pass', async () => {
   const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
-  const parts = bench({
+  const parts = rig({
     bus: {
       failCall: ({ entries }) =>
         entries.some(({ source }) => source === 'banned') ? { error: denied } : undefined,
@@ -45,7 +45,7 @@ test('a call that is denied because of one source publishes the others in the sa
 });
 
 test('a service that may not publish any more does not hold up the others', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
@@ -64,7 +64,7 @@ test('a service that may not publish any more does not hold up the others', asyn
 });
 
 test.each([1, 10])('nor on a bus that takes its time, with %i times as much in front', async (times) => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
@@ -89,7 +89,7 @@ test.each([1, 10])('nor on a bus that takes its time, with %i times as much in f
 });
 
 test('one event with which every call fails does not take its neighbours along for ever', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failCall: ({ entries }) =>
         entries.some((entry) => entry.detail.includes('"n":0}')) ? { error: new Error('500') } : undefined,
@@ -105,7 +105,7 @@ test('one event with which every call fails does not take its neighbours along f
 });
 
 test('one event that the bus always fails does not hold up those behind it', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.detail.includes('"n":0}') ? { code: 'InternalFailure', message: 'oops' } : undefined,
@@ -126,7 +126,7 @@ test('one event that the bus always fails does not hold up those behind it', asy
 });
 
 test('many events that the bus always fails do not hold up those behind them', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.detail.includes('"n":0}') ? { code: 'InternalFailure', message: 'oops' } : undefined,
@@ -147,7 +147,7 @@ test('many events that the bus always fails do not hold up those behind them', a
 });
 
 test('an event whose attempts are spent is DEAD, is counted, and holds up nobody', async () => {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: (entry) =>
         entry.detail.includes('"n":1,') || entry.detail.includes('"n":1}')

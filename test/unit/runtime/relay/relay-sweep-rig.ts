@@ -2,12 +2,12 @@ import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Query, Table, Write } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { type bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { relayConfig, type rig, runThrough } from '../../../support/runtime-rig.ts';
 
-type Bench = ReturnType<typeof bench>;
+type Rig = ReturnType<typeof rig>;
 
-/** A sweep of what is on the bench. */
-export function sweeper(parts: Bench, config: Partial<typeof relayConfig> = {}) {
+/** A sweep of what is on the rig. */
+export function sweeper(parts: Rig, config: Partial<typeof relayConfig> = {}) {
   const { table, bus, clock, telemetry } = parts;
   const sweep = createRelaySweep({ config: { ...relayConfig, ...config }, table, bus, clock, telemetry });
   return {
@@ -17,14 +17,14 @@ export function sweeper(parts: Bench, config: Partial<typeof relayConfig> = {}) 
 }
 
 /** The sweep's stored state. */
-export const state = (parts: Bench) => parts.memory.item(SWEEP_STATE_KEY);
+export const state = (parts: Rig) => parts.memory.item(SWEEP_STATE_KEY);
 /** The pointers to unsettled minutes. */
-export const pointers = (parts: Bench) =>
+export const pointers = (parts: Rig) =>
   parts.memory.items().filter((item) => /^SWEEP#\d/.test(String(item.PK)));
 
-/** The table of a bench, of which some reads and writes fail as long as `broken.is`. */
+/** The table of a rig, of which some reads and writes fail as long as `broken.is`. */
 export function breaking(
-  parts: Bench,
+  parts: Rig,
   fails: { readonly query?: (query: Query) => boolean; readonly write?: (write: Write) => boolean },
 ) {
   const broken = { is: true };

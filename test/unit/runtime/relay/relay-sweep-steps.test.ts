@@ -4,14 +4,14 @@ import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table, Write } from '../../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
-import { bench, consumerConfig } from '../../../support/runtime-bench.ts';
+import { consumerConfig, rig } from '../../../support/runtime-rig.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
 
 const SHARDS = { shards: 1 };
 
 /** One event in an old minute and one in a newer one, both in shard 0 and both due in the next pass. */
 async function twoMinutes() {
-  const parts = bench();
+  const parts = rig();
   const { memory: table, clock } = parts;
   const outbox = createOutbox({ config: { ...consumerConfig, ...SHARDS }, table, clock });
   await clock.advance(MINUTE_MS);
@@ -114,7 +114,7 @@ describe('a step of the sweep that fails does not hold up the newer minutes:', (
   });
 
   test('an unsettled minute in which something is left keeps its pointer, also in a pass in which it comes to no age', async () => {
-    const parts = bench();
+    const parts = rig();
     await parts.outbox.commit({ events: [parts.happened(1)] });
     const [row] = parts.rows();
     const key = { PK: row?.PK ?? '', SK: row?.SK ?? '' };
@@ -146,7 +146,7 @@ describe('a step of the sweep that fails does not hold up the newer minutes:', (
   });
 
   test('unsettled minutes that never settle do not keep those after them from their turn', async () => {
-    const parts = bench();
+    const parts = rig();
     const minutes = Array.from({ length: 8 }, (_, n) => `2025-01-01T00:0${n}`);
     for (const SK of minutes) {
       const unreadable = { PK: `OUTBOX#${SK}#00`, SK: 'EVENT#1', schema: 99, status: 'PENDING' };

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';
 
 test('a row that the stream path missed is published once its minute has its first age', async () => {
-  const parts = bench();
+  const parts = rig();
   const sweep = sweeper(parts);
   await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
   await expect(sweep.pass()).resolves.toMatchObject({ published: 0 });
@@ -18,7 +18,7 @@ test('a row that the stream path missed is published once its minute has its fir
 });
 
 test('a row is left alone until a clock margin after its lease has ended', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(2 * MINUTE_MS);
   const [{ PK, SK } = { PK: '', SK: '' }] = parts.rows();
@@ -30,7 +30,7 @@ test('a row is left alone until a clock margin after its lease has ended', async
 });
 
 test('a PENDING row that cannot be read is not overlooked, and holds up nobody', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const [row] = parts.rows();
   await parts.memory.write({ Put: { Item: { PK: row?.PK, SK: 'EVENT#edited-by-hand', status: 'PENDING' } } });
@@ -43,7 +43,7 @@ test('a PENDING row that cannot be read is not overlooked, and holds up nobody',
 test.each([2, '1', 0, null])(
   'a PENDING row of schema %j, which this version does not know, stays as it is, keeps its minute unsettled and is reported',
   async (schema) => {
-    const parts = bench();
+    const parts = rig();
     await parts.outbox.commit({ events: [parts.happened(1)] });
     await parts.outbox.commit({ events: [parts.happened(2)] });
     const [unknown, known] = parts.rows();
@@ -66,7 +66,7 @@ test.each([2, '1', 0, null])(
 );
 
 test('a copy of a row in another partition is reported and not published', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const [row] = parts.rows();
   const PK = row?.PK.replace(/T\d\d:\d\d/, 'T00:01');
@@ -80,7 +80,7 @@ test('a copy of a row in another partition is reported and not published', async
 test('the report says for how long a row has been nobody’s: not while it is held, nor once it was served', async () => {
   let tableDown = false;
   let busDown = true;
-  const parts = bench({
+  const parts = rig({
     bus: { failCall: () => (busDown ? { error: new Error('connect ETIMEDOUT') } : undefined) },
     wrap: (memory) => ({
       ...memory,
@@ -119,7 +119,7 @@ test('the report says for how long a row has been nobody’s: not while it is he
 });
 
 test('the calls that a sweep may have under way are shared out to its shards', async () => {
-  const parts = bench();
+  const parts = rig();
   const { clock, memory, telemetry } = parts;
   for (let n = 0; n < 6; n += 1) {
     await parts.outbox.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(n * 50 + i)) });
@@ -154,7 +154,7 @@ test('the calls that a sweep may have under way are shared out to its shards', a
 });
 
 test('a backlog is drained in one pass', async () => {
-  const parts = bench();
+  const parts = rig();
   const sweep = sweeper(parts);
   await sweep.pass();
   for (let n = 0; n < 20; n += 1) {
@@ -168,7 +168,7 @@ test('a backlog is drained in one pass', async () => {
 });
 
 test('two sweeps at once publish each event once', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: Array.from({ length: 60 }, (_, n) => parts.happened(n)) });
   await parts.clock.advance(2 * MINUTE_MS);
   const sweeps = [sweeper(parts), sweeper(parts)];
@@ -177,7 +177,7 @@ test('two sweeps at once publish each event once', async () => {
 });
 
 test('more often than each minute, the sweep loops over the youngest minutes inside its invocation', async () => {
-  const parts = bench();
+  const parts = rig();
   const sweep = sweeper(parts, { sweepEveryMs: 5_000 });
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const startedAt = parts.clock.now();
@@ -189,7 +189,7 @@ test('more often than each minute, the sweep loops over the youngest minutes ins
 });
 
 test('the watch over dead letters looks once in each invocation, after the pass, and knows when it must be over', async () => {
-  const parts = bench();
+  const parts = rig();
   const { table, bus, clock, telemetry } = parts;
   const looks: number[] = [];
   const sweep = createRelaySweep({

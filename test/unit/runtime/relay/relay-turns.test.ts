@@ -8,7 +8,7 @@ import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import type { MemoryBusOptions } from '../../../../testing/index.ts';
-import { bench, consumerConfig, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 
 const DENIED = { code: 'AccessDeniedException', message: 'no' };
 const THROTTLED = { code: 'ThrottlingException', message: 'slow down' };
@@ -25,7 +25,7 @@ interface Setting {
 
 /** A relay with one call at a time, so that all others wait for their turn. */
 async function waitingRelay({ events, callsMs = [0], bornLeaseMs = 30_000, ...options }: Setting) {
-  const parts = bench(options);
+  const parts = rig(options);
   const { clock, memory, telemetry } = parts;
   const outbox = createOutbox({
     config: { ...consumerConfig, shards: 1, bornLeaseMs },

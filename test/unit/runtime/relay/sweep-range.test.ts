@@ -6,13 +6,13 @@ import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { bench, consumerConfig, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 import { breaking, pointers } from './relay-sweep-rig.ts';
 
 const HOUR_MS = 60 * MINUTE_MS;
 
-type Parts = ReturnType<typeof bench>;
+type Parts = ReturnType<typeof rig>;
 
 function call(parts: Parts, event: unknown, timeoutMs = 60_000): Promise<SweepRangeReport> {
   const { handler } = createRelaySweep({ ...parts, config: relayConfig });
@@ -25,7 +25,7 @@ function call(parts: Parts, event: unknown, timeoutMs = 60_000): Promise<SweepRa
 async function forgotten() {
   let drawn = 0;
   const random = (length: number) => new Uint8Array(length).fill(drawn++ / 2); // an id and a token for each commit
-  const made = bench();
+  const made = rig();
   const parts = {
     ...made,
     outbox: createOutbox({ config: consumerConfig, table: made.memory, clock: made.clock, random }),
@@ -139,7 +139,7 @@ describe('the sweep of a range', () => {
   });
 
   test('leaves what the bus does not take, and makes its minute unsettled for the ordinary passes', async () => {
-    const parts = bench({ bus: { failCall: () => ({ error: new Error('down') }) } });
+    const parts = rig({ bus: { failCall: () => ({ error: new Error('down') }) } });
     const since = parts.clock.now();
     await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
     await parts.clock.advance(HOUR_MS);

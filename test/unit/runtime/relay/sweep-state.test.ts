@@ -3,11 +3,11 @@ import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { moveSweptTo, startSweep } from '../../../../lambdas/runtime/relay/sweep-state.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
 
 test('without a state the sweep reads from the table’s creation', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(86_400_000);
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, complete: true });
@@ -15,7 +15,7 @@ test('without a state the sweep reads from the table’s creation', async () => 
 });
 
 test('the state is the time that the pass started with, and moves only past what was read or has a pointer', async () => {
-  const parts = bench();
+  const parts = rig();
   await sweeper(parts).pass();
   await parts.clock.advance(5 * MINUTE_MS);
   const startedAt = parts.clock.now();
@@ -50,7 +50,7 @@ test('the state is the time that the pass started with, and moves only past what
 });
 
 test('a state in the future is a wrong clock’s: the last 1024 minutes are read, and it is put right', async () => {
-  const parts = bench();
+  const parts = rig();
   const sweep = sweeper(parts);
   await sweep.pass();
   await parts.outbox.commit({ events: [parts.happened(1)] });
@@ -63,7 +63,7 @@ test('a state in the future is a wrong clock’s: the last 1024 minutes are read
 });
 
 test('the highest number of shards ever used is kept and read', async () => {
-  const parts = bench();
+  const parts = rig();
   await sweeper(parts, { shards: 3 }).pass();
   await sweeper(parts, { shards: 4 }).pass();
   expect(state(parts)).toMatchObject({ shards: 4 });
@@ -75,7 +75,7 @@ test('the highest number of shards ever used is kept and read', async () => {
 });
 
 test('a long pass that does not come to its end goes on where it stopped', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.clock.advance(120 * MINUTE_MS);
   const slow = {
     ...parts.memory,
@@ -96,7 +96,7 @@ test('a long pass that does not come to its end goes on where it stopped', async
 });
 
 test('a pass that runs out of time leaves its range to the next one', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(2 * MINUTE_MS);
   const { table, bus, clock, telemetry } = parts;
@@ -110,7 +110,7 @@ test('a pass that runs out of time leaves its range to the next one', async () =
 });
 
 test('a pass that another one has overtaken does not move the state back', async () => {
-  const parts = bench();
+  const parts = rig();
   const deps = { ...parts, config: relayConfig };
   const first = parts.clock.now();
   const slow = await startSweep(deps, first);
@@ -121,7 +121,7 @@ test('a pass that another one has overtaken does not move the state back', async
 });
 
 test('a state in the future is corrected only if it is the one that the pass read', async () => {
-  const parts = bench();
+  const parts = rig();
   const item = (sweptTo: number) => ({
     Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 2, sweptTo } },
   });
@@ -134,7 +134,7 @@ test('a state in the future is corrected only if it is the one that the pass rea
 });
 
 test('a higher number of shards that another sweep has stored in between is kept and used', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 8 } } });
   const table = { ...parts.memory, get: async () => undefined };
   const { shards } = await startSweep({ ...parts, table, config: relayConfig }, parts.clock.now());
@@ -143,7 +143,7 @@ test('a higher number of shards that another sweep has stored in between is kept
 });
 
 test('a state with values of the wrong type is overwritten', async () => {
-  const parts = bench();
+  const parts = rig();
   const now = parts.clock.now();
   await parts.memory.write({
     Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, sweptTo: 'yesterday', shards: 'many' } },

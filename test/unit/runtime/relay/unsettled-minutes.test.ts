@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench } from '../../../support/runtime-bench.ts';
+import { rig } from '../../../support/runtime-rig.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';
 
 test('a row under a lease is left, and its minute is unsettled until it is clean', async () => {
-  const parts = bench();
+  const parts = rig();
   const sweep = sweeper(parts);
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const [row] = parts.rows();
@@ -35,7 +35,7 @@ test.each([
   ['a token', { token: 'old' }],
   ['no token, as put by hand', {}],
 ])('an unsettled pointer with %s that was put anew is not removed', async (_what, old) => {
-  const parts = bench();
+  const parts = rig();
   const key = { PK: 'SWEEP#00', SK: '2025-12-31T23:00' };
   await parts.memory.write({ Put: { Item: { ...key, schema: 1, ...old } } });
   const table = {
@@ -54,7 +54,7 @@ test.each([
 
 test('every page of a minute, of the pointers and of the DEAD events is read', async () => {
   let refused = true;
-  const parts = bench({
+  const parts = rig({
     bus: { failEntry: () => (refused ? { code: 'InvalidArgument', message: 'no' } : undefined) },
     wrap: (memory) => ({ ...memory, query: (query) => memory.query({ limit: 1, ...query }) }),
   });
@@ -77,7 +77,7 @@ test('every page of a minute, of the pointers and of the DEAD events is read', a
 });
 
 test('a pass that cannot read an unsettled minute is not complete', async () => {
-  const parts = bench();
+  const parts = rig();
   const pointer = { PK: 'SWEEP#00', SK: '2025-12-31T23:00', schema: 1, token: 'one' };
   await parts.memory.write({ Put: { Item: pointer } });
   const table = {
@@ -92,7 +92,7 @@ test('a pass that cannot read an unsettled minute is not complete', async () => 
 });
 
 test('unsettled minutes are read even when a pass has no time for its whole backlog', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const [row] = parts.rows();
   const [, SK, shard] = row?.PK.split('#') ?? [];
@@ -115,7 +115,7 @@ test('unsettled minutes are read even when a pass has no time for its whole back
 });
 
 test('a row that was published but could not be marked keeps its minute unsettled', async () => {
-  const parts = bench();
+  const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(2 * MINUTE_MS);
   const broken = {

@@ -3,7 +3,7 @@ import { type Handler, leased, transactional } from '../../../../lambdas/runtime
 import type { Table, TransactAction } from '../../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import type { MemoryTable } from '../../../../testing/index.ts';
-import { bench, consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, domainRow, inboxRow, send } from '../consume/consumer-rig.ts';
 
 const KEY = { PK: 'THING#2', SK: 'THING' };
@@ -12,8 +12,8 @@ const late: TransactAction = { Put: { Item: { ...KEY, order: { placedAt: new Dat
 const circle: { self?: object } = {};
 circle.self = circle;
 
-/** A bench that counts the transactions that are sent to the table. */
-function countingBench() {
+/** A rig that counts the transactions that are sent to the table. */
+function countingRig() {
   let sent = 0;
   const wrap = (memory: MemoryTable): Table => ({
     ...memory,
@@ -22,13 +22,13 @@ function countingBench() {
       return memory.transact(actions, token);
     },
   });
-  const parts = bench({ wrap });
+  const parts = rig({ wrap });
   return { ...parts, sent: () => sent };
 }
 
 describe('a value that cannot be stored', () => {
   test('is refused at once by outbox.commit, which names the action, the way to it and what it is', async () => {
-    const { table, clock, sent, happened, memory } = countingBench();
+    const { table, clock, sent, happened, memory } = countingRig();
     const outbox = createOutbox({ config: consumerConfig, table, clock });
     const committed = outbox.commit({ writes: [domainRow, late], events: [happened(1)] });
     // The clock stands still: a commit that slept before another try would never end.
@@ -45,7 +45,7 @@ describe('a value that cannot be stored', () => {
     ['contains itself', { ...KEY, circle }, 'circle.self.self'],
     ['has a getter that throws', { ...KEY, order: throwing() }, 'throws when it is read'],
   ])('is an item that %s', async (_what, Item, text) => {
-    const { outbox } = bench();
+    const { outbox } = rig();
     await expect(outbox.commit({ writes: [{ Put: { Item } }] })).rejects.toMatchObject({
       code: 'BAD_ITEM',
       message: expect.stringContaining(text),
@@ -53,7 +53,7 @@ describe('a value that cannot be stored', () => {
   });
 
   test('fails the handler whose ctx.commit has it, which may commit something else', async () => {
-    const parts = countingBench();
+    const parts = countingRig();
     const errors: unknown[] = [];
     const handler = leased(ThingHappened, async (_event, ctx) => {
       await ctx.commit({ writes: [late] }).catch((error: unknown) => errors.push(error));
@@ -68,7 +68,7 @@ describe('a value that cannot be stored', () => {
   });
 
   test('fails the message whose transactional handler returns it, before anything is sent', async () => {
-    const parts = countingBench();
+    const parts = countingRig();
     await delivered(
       parts,
       transactional(ThingHappened, async () => ({ writes: [domainRow, late] })),
@@ -79,7 +79,7 @@ describe('a value that cannot be stored', () => {
   });
 });
 
-async function delivered(parts: ReturnType<typeof countingBench>, handler: Handler) {
+async function delivered(parts: ReturnType<typeof countingRig>, handler: Handler) {
   const { deliver } = consumer(parts, [handler]);
   const event = send(parts);
   await deliver();

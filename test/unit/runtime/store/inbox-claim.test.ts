@@ -7,7 +7,7 @@ import { openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
 import { rejectUnclaimed } from '../../../../lambdas/runtime/store/inbox-rejection.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { bench } from '../../../support/runtime-bench.ts';
+import { rig } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 import { CONSUMER, envelope, inboxRow } from '../consume/consumer-rig.ts';
 
@@ -21,7 +21,7 @@ const DEAD = { status: 'PROCESSING', attempts: 3, leaseUntil: 1, endsBy: 1 };
 
 /** The inbox row of one message, as it was left, and an inbox that wants to claim it. */
 async function inboxWith(row: object, tableOf: (table: Table) => Table = (table) => table) {
-  const parts = bench();
+  const parts = rig();
   const { memory, clock } = parts;
   const event = envelope(parts);
   const message = { eventId: event.eventId, messageId: 'now' };

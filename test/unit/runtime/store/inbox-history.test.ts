@@ -7,7 +7,7 @@ import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/store/i
 import { forgottenBecause, openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
 import { inboxHistoryKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { bench, type consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+import { type consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';
 
 const HOUR_MS = 3_600_000;
@@ -44,7 +44,7 @@ async function passDays(parts: Parts, days: number): Promise<void> {
 
 describe('an event is too old by the shortest retention since it was minted:', () => {
   test('handled under 35 days and replayed under 400, it is rejected and not run again', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = envelope(parts);
     await deliver(parts, started(parts, 35), event);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
@@ -66,7 +66,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('also where nothing was delivered between the raise and the replay', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = envelope(parts);
     await deliver(parts, started(parts, 35), event);
     await passDays(parts, 100);
@@ -76,7 +76,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('a transactional handler is held to it as well', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = envelope(parts);
     await deliver(parts, started(parts, 35), event);
     await passDays(parts, 100);
@@ -88,7 +88,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('minted after the raise, it is absorbed by its row for 400 days, and runs where it has none', async () => {
-    const parts = bench();
+    const parts = rig();
     await deliver(parts, started(parts, 35), envelope(parts));
     const raised = started(parts, 400);
     await deliver(parts, raised, envelope(parts));
@@ -105,7 +105,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('minted while the old version may still run, it is held to the shorter one', async () => {
-    const parts = bench();
+    const parts = rig();
     const old = started(parts, 35);
     await deliver(parts, old, envelope(parts));
     await deliver(parts, started(parts, 400), envelope(parts));
@@ -120,7 +120,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('a retention that was raised, rolled back and raised again is known for each of these times', async () => {
-    const parts = bench();
+    const parts = rig();
     await deliver(parts, started(parts, 35), envelope(parts));
     await deliver(parts, started(parts, 400), envelope(parts));
     await passDays(parts, 5);
@@ -138,7 +138,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('lowered, it holds for all events', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = envelope(parts);
     await deliver(parts, started(parts, 400), envelope(parts));
     await passDays(parts, 36);
@@ -148,7 +148,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('a new consumer is given everything that its own retention covers', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = envelope(parts);
     await passDays(parts, 50);
     const fresh = started(parts, 58);
@@ -157,7 +157,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('under a new name, what was written before the move is rejected, and what is newer runs', async () => {
-    const parts = bench();
+    const parts = rig();
     const before = envelope(parts);
     await parts.clock.advance(HOUR_MS);
     const moved = started(parts, 35, { inboxSince: parts.clock.now() });
@@ -173,7 +173,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 
   test('an operator lets one run that was rejected', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = envelope(parts);
     await deliver(parts, started(parts, 35), event);
     await passDays(parts, 100);
@@ -197,7 +197,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
 
 describe('the history of an inbox', () => {
   test('is read once for each start, and written only when a retention changes', async () => {
-    const parts = bench();
+    const parts = rig();
     const { table, gets, writes } = watched(parts.memory);
     for (let start = 0; start < 3; start += 1) {
       const fresh = started({ ...parts, table }, 35);
@@ -212,7 +212,7 @@ describe('the history of an inbox', () => {
   });
 
   test('keeps what two functions that start at once find changed', async () => {
-    const parts = bench();
+    const parts = rig();
     await deliver(parts, started(parts, 35), envelope(parts));
     const stale = parts.memory.item(inboxHistoryKey(CONSUMER));
     // The second function read the history before the first one wrote it.
@@ -225,7 +225,7 @@ describe('the history of an inbox', () => {
   });
 
   test('keeps what two functions find that start at once for the first time', async () => {
-    const parts = bench();
+    const parts = rig();
     const table: Table = { ...parts.memory, get: async () => undefined };
     await deliver(parts, started(parts, 35), envelope(parts));
     await deliver(parts, started({ ...parts, table }, 400), envelope(parts));
@@ -233,7 +233,7 @@ describe('the history of an inbox', () => {
   });
 
   test('has a time of its own for each change, also under a clock that is behind', async () => {
-    const { memory } = bench();
+    const { memory } = rig();
     const clock = { now: () => 1_000, sleep: async () => {} };
     for (const inboxRetentionDays of [35, 58, 400])
       await openInbox(inboxOn({ table: memory, clock, inboxRetentionDays }));
@@ -244,7 +244,7 @@ describe('the history of an inbox', () => {
   });
 
   test('is read as it is now: a retention that was rolled back meanwhile is not overlooked', async () => {
-    const parts = bench();
+    const parts = rig();
     const { memory, clock } = parts;
     const open = async (inboxRetentionDays: number, table: Table = memory) => {
       const inbox = inboxOn({ table, clock, inboxRetentionDays });
@@ -264,7 +264,7 @@ describe('the history of an inbox', () => {
   });
 
   test('is not written twice where the answer to the write is lost', async () => {
-    const parts = bench();
+    const parts = rig();
     let lost = false;
     const table: Table = {
       ...parts.memory,
@@ -282,7 +282,7 @@ describe('the history of an inbox', () => {
   });
 
   test('that cannot be read lets no message run, and the next one reads it', async () => {
-    const parts = bench();
+    const parts = rig();
     const event = envelope(parts);
     let down = true;
     const table: Table = {

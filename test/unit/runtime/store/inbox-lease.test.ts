@@ -13,12 +13,12 @@ import {
 } from '../../../../lambdas/runtime/store/inbox-lease.ts';
 import { rejectMessage } from '../../../../lambdas/runtime/store/inbox-rejection.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench } from '../../../support/runtime-bench.ts';
+import { rig } from '../../../support/runtime-rig.ts';
 import { CONSUMER, envelope, inboxRow } from '../consume/consumer-rig.ts';
 
 /** A claim of a message that runs alone, after so many that ended without a result: 3 attempts were counted before. */
 async function claimed(unfinished: number) {
-  const parts = bench();
+  const parts = rig();
   const { memory, clock } = parts;
   const event = envelope(parts);
   const row = { schema: 1, status: 'FAILED', fence: 'theirs', attempts: 3, lastError: 'the one before' };

@@ -11,14 +11,14 @@ import {
 import { recordOperation } from '../../../../lambdas/runtime/store/operation-record.ts';
 import { discardDead, requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
 import { deadKey, unsettledKey } from '../../../../lambdas/runtime/store/rows.ts';
-import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 
-type Parts = ReturnType<typeof bench>;
+type Parts = ReturnType<typeof rig>;
 
 /** An event that the bus refused for what it is. */
 async function deadEvent(refuses: () => boolean) {
-  const parts = bench({
+  const parts = rig({
     bus: {
       failEntry: () => (refuses() ? { code: 'InvalidArgument', message: 'not like this' } : undefined),
     },
@@ -105,7 +105,7 @@ describe('to requeue a DEAD event', () => {
   });
 
   test('says so when there is no such event, or no such id', async () => {
-    const parts = bench();
+    const parts = rig();
     await expect(requeueDead(parts, '01a1fba6-4458-7a41-9c37-3f5d2b8e1101')).rejects.toMatchObject({
       code: 'NO_SUCH_EVENT',
     });
@@ -152,7 +152,7 @@ describe('to discard a DEAD event', () => {
   });
 
   test('does not take back what is being published: the event goes out once, and its row stays DISCARDED', async () => {
-    const parts = bench();
+    const parts = rig();
     const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
     const eventId = event?.eventId ?? '';
     const key = outboxKeyOf(eventId);
@@ -186,7 +186,7 @@ describe('to discard a DEAD event', () => {
 });
 
 test('what an operator does is written down by month, in the order of time', async () => {
-  const { memory, clock } = bench();
+  const { memory, clock } = rig();
   const deps = { table: memory, clock };
   const note = { by: 'ada', reason: 'charged by phone' };
   await recordOperation(deps, { ...note, command: 'message resolve', subject: 'payments 1' });

@@ -11,13 +11,13 @@ import {
 } from '../../../../lambdas/runtime/store/outbox-transitions.ts';
 import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/store/pending-row.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { bench, relayConfig, runThrough } from '../../../support/runtime-bench.ts';
+import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 
 const ERROR = new MailroomError('Odd', 'odd');
 
 /** Outbox rows as the sweep has read them, and their transitions. */
 async function readRows(events: number, change: (table: Table) => Partial<Table> = () => ({})) {
-  const parts = bench();
+  const parts = rig();
   const { clock, memory, outbox, happened } = parts;
   await outbox.commit({ events: Array.from({ length: events }, (_, n) => happened(n)) });
   const table = { ...memory, ...change(memory) };

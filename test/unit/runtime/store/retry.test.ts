@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MailroomError, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import { backoffMs, transactWithRetry } from '../../../../lambdas/runtime/store/retry.ts';
 import type { TransactAction } from '../../../../lambdas/runtime/store/table.ts';
-import { bench, runThrough } from '../../../support/runtime-bench.ts';
+import { rig, runThrough } from '../../../support/runtime-rig.ts';
 
 const random = (count: number) => new Uint8Array(count).fill(128);
 const cancelled = (...codes: string[]) => new TransactionCancelled(codes.map((code) => ({ code })));
@@ -10,7 +10,7 @@ const named = (name: string) => Object.assign(new Error(name), { name });
 
 /** Runs a transaction of which the first tries fail like this; tells the tokens that were used. */
 async function tried(failures: readonly Error[], happened = false) {
-  const { memory, clock } = bench();
+  const { memory, clock } = rig();
   const startedAt = clock.now();
   const tokens: (string | undefined)[] = [];
   let count = 0;

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { memoryTelemetry } from '../../../../testing/index.ts';
-import { bench, consumerConfig, ThingHappened } from '../../../support/runtime-bench.ts';
+import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 
 const order = { PK: 'THING#1', SK: 'THING', schema: 1 };
 const put = { Put: { Item: order, ConditionExpression: 'attribute_not_exists(PK)' } };
 
 test('a commit writes the domain rows and the events in one transaction', async () => {
-  const { outbox, memory, rows, happened, clock } = bench();
+  const { outbox, memory, rows, happened, clock } = rig();
   const [envelope] = await outbox.commit({ writes: [put], events: [happened(1)] });
   expect(memory.item({ PK: 'THING#1', SK: 'THING' })).toEqual(order);
   expect(rows()).toMatchObject([
@@ -31,7 +31,7 @@ test('a commit writes the domain rows and the events in one transaction', async 
 });
 
 test('events inherit the correlation and the trace of the event that caused them, and a trace that is too long is dropped', async () => {
-  const { outbox, happened } = bench();
+  const { outbox, happened } = rig();
   const [cause] = await outbox.commit({ events: [{ ...happened(1), correlationId: 'chain' }] });
   if (cause === undefined) throw new Error('unreachable');
   const inherited = async (traceId: string) => {
@@ -51,7 +51,7 @@ test('events inherit the correlation and the trace of the event that caused them
 });
 
 test('a refused domain condition writes nothing, and its reason comes first', async () => {
-  const { outbox, rows, happened } = bench();
+  const { outbox, rows, happened } = rig();
   await outbox.commit({ writes: [put], events: [happened(1)] });
   await expect(outbox.commit({ writes: [put], events: [happened(2)] })).rejects.toMatchObject({
     code: 'TRANSACTION_CANCELLED',
@@ -61,7 +61,7 @@ test('a refused domain condition writes nothing, and its reason comes first', as
 });
 
 test('entries used again cannot turn a published event back, nor be used after a while', async () => {
-  const { outbox, happened, clock } = bench();
+  const { outbox, happened, clock } = rig();
   const entries = await outbox.entries([happened(1)]);
   await outbox.commit({ writes: entries });
   await expect(outbox.commit({ writes: entries })).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
@@ -77,7 +77,7 @@ test.each([
   ['a time that is none', { occurredAt: Number.NaN }, 'INVALID_EVENT', 'occurredAt'],
   ['a trace header that is too long', { traceId: 'x'.repeat(501) }, 'INVALID_EVENT', 'traceId'],
 ])('%s is refused by name', async (_what, change, code, part) => {
-  const { outbox, memory } = bench();
+  const { outbox, memory } = rig();
   const draft = { ...ThingHappened.create({ aggregateId: '1', data: { n: 1 } }), ...change };
   await expect(outbox.commit({ events: [draft] })).rejects.toMatchObject({
     code,
@@ -90,7 +90,7 @@ test.each([
   ['a payload', { n: 1 }],
   ['nothing', undefined],
 ])('%s in place of an event is refused, and told how one is made', async (_what, event) => {
-  const { outbox } = bench();
+  const { outbox } = rig();
   await expect(outbox.commit({ events: [event as never] })).rejects.toMatchObject({
     code: 'INVALID_EVENT',
     message: expect.stringContaining('OrderPlaced.create({ aggregateId, data })'),
@@ -98,7 +98,7 @@ test.each([
 });
 
 test('an event too large to store is refused by name and size', async () => {
-  const { outbox } = bench();
+  const { outbox } = rig();
   const event = ThingHappened.create({ aggregateId: 'a'.repeat(405_000), data: { n: 1 } });
   await expect(outbox.commit({ events: [event] })).rejects.toMatchObject({
     code: 'EVENT_TOO_LARGE',
@@ -107,7 +107,7 @@ test('an event too large to store is refused by name and size', async () => {
 });
 
 test('a transaction too big is refused with its numbers', async () => {
-  const { outbox, happened } = bench();
+  const { outbox, happened } = rig();
   await expect(
     outbox.commit({ events: Array.from({ length: 101 }, (_, n) => happened(n)) }),
   ).rejects.toMatchObject({
@@ -123,7 +123,7 @@ test('a transaction too big is refused with its numbers', async () => {
 
 test('an answer that was lost does not write twice', async () => {
   let calls = 0;
-  const { memory, clock, rows, happened, telemetry } = bench();
+  const { memory, clock, rows, happened, telemetry } = rig();
   const flaky = {
     ...memory,
     transact: async (...args: Parameters<typeof memory.transact>) => {
@@ -150,7 +150,7 @@ describe('committed events are counted', () => {
   });
 
   test('after the commit, entries among its writes too; a refused commit has none', async () => {
-    const { memory: table, clock, happened } = bench();
+    const { memory: table, clock, happened } = rig();
     const telemetry = { ...memoryTelemetry(), flush: vi.fn() };
     const outbox = createOutbox({ config: consumerConfig, table, clock, telemetry });
     const entries = await outbox.entries([happened(1)]);
@@ -167,7 +167,7 @@ describe('committed events are counted', () => {
     vi.stubEnv('POWERTOOLS_DEV', 'true');
     vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false');
     const print = vi.spyOn(console, 'log').mockImplementation(() => {});
-    const { memory: table, clock, happened } = bench();
+    const { memory: table, clock, happened } = rig();
     await createOutbox({ config: consumerConfig, table, clock }).commit({ events: [happened(1)] });
     expect(print).not.toHaveBeenCalled();
 
@@ -186,7 +186,7 @@ describe('committed events are counted', () => {
 });
 
 test('a service named like one of AWS is refused', () => {
-  const { memory } = bench();
+  const { memory } = rig();
   expect(() => createOutbox({ config: { ...consumerConfig, service: 'aws.orders' }, table: memory })).toThrow(
     'keeps sources',
   );

@@ -45,7 +45,7 @@ const bytesOf = (hex: string): RandomBytes => {
 const random = bytesOf('5b0f3c0e7d9a4f6f8a1b2c3d4e5f6071');
 
 /** The whole runtime on a memory table. Nothing in it is left to chance, and the clock moves only when told. */
-export function shapeBench(refusal?: { readonly code: string; readonly message: string }) {
+export function shapeRig(refusal?: { readonly code: string; readonly message: string }) {
   const clock = manualClock(NOW);
   const memory = memoryTable({ clock });
   // Without the token: as all of them are alike, the second transaction would pass for a repetition of the first.

@@ -36,8 +36,8 @@ export const consumerConfig = defaultConsumerConfig({
   maxAttempts: 3,
 });
 
-/** Everything that a test of the runtime puts on its bench: the parts in memory, on one clock. */
-export function bench(
+/** Everything that a test of the runtime puts on its rig: the parts in memory, on one clock. */
+export function rig(
   options: {
     readonly bus?: MemoryBusOptions;
     readonly wrap?: (table: MemoryTable) => Table;
