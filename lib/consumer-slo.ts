@@ -2,7 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { between, unless } from './refusal.ts';
 
 /**
- * What a consumer promises: so soon after its event was committed is a message processed.
+ * A consumer's latency objective (SLO), from the commit of an event to the end of its processing.
  *
  * @example
  * ```ts
@@ -12,16 +12,16 @@ import { between, unless } from './refusal.ts';
 export interface ConsumerSlo {
   /** From the event's commit to the message's PROCESSED, 1 second to 7 days. */
   readonly latency: Duration;
-  /** Of how many in a hundred messages it is promised, above 0 and below 100. @default 99 */
+  /** The share of messages that must meet it, in percent, above 0 and below 100. @default 99 */
   readonly percentile?: number;
-  /** Whether somebody is paged when it is broken, or when the consumer stands still. @default false: a ticket */
+  /** Whether a missed SLO or a stalled consumer pages. @default false: a ticket */
   readonly critical?: boolean;
 }
 
 /**
- * What is wrong with a promise.
+ * The faults of an SLO.
  *
- * @returns a sentence for each fault; none when there is no promise
+ * @returns a sentence for each fault; none without an SLO
  */
 export function sloProblems(slo: ConsumerSlo | undefined): string[] {
   if (slo === undefined) return [];
@@ -30,8 +30,8 @@ export function sloProblems(slo: ConsumerSlo | undefined): string[] {
     ...between('slo.latency', slo.latency, Duration.seconds(1), Duration.days(7), ''),
     ...unless(
       percentile > 0 && percentile < 100,
-      `slo.percentile is ${percentile}, but must be above 0 and below 100: it is of how many in a hundred messages ` +
-        'the latency is promised. Write 99 for ninety-nine of a hundred.',
+      `slo.percentile is ${percentile}, but must be above 0 and below 100: it is the percentage of messages that meet the ` +
+        'latency. Use 99 for 99 %.',
     ),
   ];
 }

@@ -10,7 +10,7 @@ export interface IInboxConsumer extends IConstruct {
   readonly name: string;
   /** The service it belongs to. */
   readonly service: string;
-  /** What it promises; absent when it promises nothing. */
+  /** Its SLO, if it has one. */
   readonly slo?: ConsumerSlo | undefined;
   /** Its messages: what the rule sends, and what is redriven. */
   readonly queue: Queue;

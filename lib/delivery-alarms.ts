@@ -21,7 +21,7 @@ import {
   alarmDescription,
   deliveryAlarm,
 } from './delivery-alarm.ts';
-import { consumerAlarms, promiseAlarms, standsStill } from './delivery-consumer-alarms.ts';
+import { consumerAlarms, sloAlarms, stalledConsumer } from './delivery-consumer-alarms.ts';
 import { DeliveryDashboard } from './delivery-dashboard.ts';
 import { auditMetrics, consumerMetrics, relayMetrics } from './delivery-metrics.ts';
 import { auditAlarms, relayAlarms } from './delivery-relay-alarms.ts';
@@ -52,8 +52,8 @@ export interface DeliveryAlarmsProps {
   /**
    * Whether one composite alarm tells of all pages, so that one incident is one page: the page alarms then have no action
    * of their own, and one that joins while another lasts does not page again. Without it, for engines that have neither
-   * composite alarms nor metric math, each page alarm pages, a consumer's promise is watched over the long window alone,
-   * and nobody hears of a consumer that stands still.
+   * composite alarms nor metric math, each page alarm pages, a consumer's SLO is watched over the long window alone,
+   * and a stalled consumer is not reported.
    *
    * @default true
    */
@@ -121,8 +121,8 @@ export class DeliveryAlarms extends Construct {
     for (const { consumer, metrics } of consumers) {
       const own = new Construct(this, consumer.name);
       this.addAll(own, consumerAlarms(consumer, metrics, thresholds));
-      if (this.composite) this.addAll(own, [standsStill(consumer, metrics, thresholds)]);
-      this.addPromise(own, promiseAlarms(consumer, metrics));
+      if (this.composite) this.addAll(own, [stalledConsumer(consumer, metrics, thresholds)]);
+      this.addSlo(own, sloAlarms(consumer, metrics));
     }
     const told = this.composite ? [this.pageOnce()] : [];
     if (props.dashboard ?? true) {
@@ -141,7 +141,7 @@ export class DeliveryAlarms extends Construct {
   }
 
   /** Only both windows together tell; where there is no composite alarm, the long one does. */
-  private addPromise(scope: Construct, plans: readonly AlarmPlan[]): void {
+  private addSlo(scope: Construct, plans: readonly AlarmPlan[]): void {
     const windows = plans.map((plan) => ({ plan, alarm: deliveryAlarm(scope, this.place, plan) }));
     if (this.composite) for (const { alarm } of windows) acknowledge(alarm, PART_OF_COMPOSITE);
     const long = windows.at(-1);

@@ -7,10 +7,10 @@ import { throttled, troublePeriods } from './delivery-relay-alarms.ts';
 import type { EffectiveThresholds } from './delivery-thresholds.ts';
 import { say } from './refusal.ts';
 
-/** The long window of a promise: what breaks it for an hour is no hiccup. */
+/** The long window of an SLO: missing it for an hour is not a hiccup. */
 const LONG_WINDOW = Duration.hours(1);
 
-/** The alarms on one consumer that watch one metric each, without those on its promise. */
+/** The alarms on one consumer that watch one metric each, without those on its SLO. */
 export function consumerAlarms(
   consumer: IInboxConsumer,
   metrics: ConsumerMetrics,
@@ -72,10 +72,9 @@ export function consumerAlarms(
 }
 
 /**
- * A consumer that does nothing has no latency either, so its promise would look kept. Its queue tells: never empty, and
- * nothing was deleted.
+ * A stalled consumer reports no latency, so its SLO would look met. Its queue shows it: never empty, and nothing is deleted.
  */
-export function standsStill(
+export function stalledConsumer(
   { name, slo }: IInboxConsumer,
   metrics: ConsumerMetrics,
   thresholds: EffectiveThresholds,
@@ -83,14 +82,14 @@ export function standsStill(
   const { waiting, deleted } = metrics;
   return {
     id: 'StandsStill',
-    anchor: 'a-consumer-stands-still',
+    anchor: 'a-consumer-is-stalled',
     severity: severityOf(slo),
     what: `Messages wait for ${name}, and it has finished none for ${say(thresholds.troubleFor)}.`,
     run: 'status',
     metric: new MathExpression({
       expression: 'IF(waiting > 0 AND FILL(deleted, 0) == 0, 1, 0)',
       usingMetrics: { waiting, deleted },
-      label: 'Stands still',
+      label: 'Stalled',
       period: COUNT_PERIOD,
     }),
     threshold: 0,
@@ -131,19 +130,19 @@ function hardships(name: string, metrics: ConsumerMetrics, thresholds: Effective
 }
 
 /**
- * The two alarms on a promise: broken now, and broken for long. Only both together are worth a call.
+ * The two alarms on an SLO: missed now, and missed for long. Only both together page.
  *
- * @returns none when the consumer promises nothing
+ * @returns none without an SLO
  */
-export function promiseAlarms({ name, slo }: IInboxConsumer, { latency }: ConsumerMetrics): AlarmPlan[] {
+export function sloAlarms({ name, slo }: IInboxConsumer, { latency }: ConsumerMetrics): AlarmPlan[] {
   if (slo === undefined) return [];
   const severity = severityOf(slo);
   const windows = { SlowNow: COUNT_PERIOD, SlowForLong: LONG_WINDOW };
   return Object.entries(windows).map(([id, period]) => ({
     id,
-    anchor: 'a-promise-is-broken',
+    anchor: 'an-slo-is-missed',
     severity,
-    what: `Over ${say(period)}, ${name} has processed events later than the ${say(slo.latency)} that it promises.`,
+    what: `Over ${say(period)}, ${name} has processed events later than the ${say(slo.latency)} of its SLO.`,
     run: `messages list --failed --consumer ${name}`,
     metric: latency.with({ period }),
     threshold: slo.latency.toMilliseconds(),

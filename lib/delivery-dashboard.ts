@@ -37,7 +37,7 @@ const STATUS_ALARMS_MAX = 100;
 const HOUR_MS = Duration.hours(1).toMilliseconds();
 
 /**
- * The dashboard, from top to bottom in the order in which somebody asks: is anything wrong, is the promise kept, does
+ * The dashboard, from top to bottom in the order in which somebody asks: is anything wrong, is the SLO met, does
  * everything that comes in go out, what is dead, how is the relay, how is each consumer, what does it cost.
  *
  * Made by `DeliveryAlarms` out of the metrics that its alarms watch.
@@ -56,7 +56,7 @@ export class DeliveryDashboard extends Dashboard {
             alarms: alarms.slice(0, STATUS_ALARMS_MAX),
           }),
         ],
-        [heading('Promise')],
+        [heading('SLO')],
         promise(props),
         [heading('Flow')],
         flow(relay, consumers),
@@ -83,8 +83,8 @@ function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[]
       title: 'Commit to processed',
       left: consumers.map(({ consumer, metrics }) => {
         const { name, slo } = consumer;
-        const promised = slo === undefined ? '' : `, promised ${say(slo.latency)}`;
-        return named(metrics.latency, `${name} p${slo?.percentile ?? 99}${promised}`);
+        const target = slo === undefined ? '' : `, SLO ${say(slo.latency)}`;
+        return named(metrics.latency, `${name} p${slo?.percentile ?? 99}${target}`);
       }),
     },
     ...(audit === undefined
@@ -213,7 +213,7 @@ function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
     {
       title: 'Commit to processed',
       left: percentiles(metrics.latency, slo?.percentile),
-      leftAnnotations: slo === undefined ? [] : [{ value: slo.latency.toMilliseconds(), label: 'promised' }],
+      leftAnnotations: slo === undefined ? [] : [{ value: slo.latency.toMilliseconds(), label: 'SLO' }],
     },
     {
       title: 'Queue',

@@ -20,7 +20,7 @@ describe('the dashboard', () => {
     const headings = widgets.flatMap(({ properties }) => properties.markdown ?? []);
     expect(widgets[0]?.properties.title).toBe('Status');
     expect(headings).toEqual([
-      '## Promise',
+      '## SLO',
       '## Flow',
       '## Dead',
       '## Relay',
@@ -81,7 +81,7 @@ describe('the dashboard', () => {
   test('shows beside the promise what the audit found, at each of its runs', () => {
     const titles = widgets.map(({ properties }) => properties.title ?? properties.markdown);
     const at = titles.indexOf('Found by the audit');
-    expect(at).toBeGreaterThan(titles.indexOf('## Promise'));
+    expect(at).toBeGreaterThan(titles.indexOf('## SLO'));
     expect(at).toBeLessThan(titles.indexOf('## Flow'));
     const shown = widgets[at]?.properties.metrics.map((line: unknown[]) => [line[1], line.at(-1)]);
     expect(shown).toEqual([
@@ -93,7 +93,7 @@ describe('the dashboard', () => {
 
   test('draws the line of a promise', () => {
     const promised = widgets.flatMap(({ properties }) => properties.annotations?.horizontal ?? []);
-    expect(promised).toEqual([{ value: 30_000, label: 'promised', yAxis: 'left' }]);
+    expect(promised).toEqual([{ value: 30_000, label: 'SLO', yAxis: 'left' }]);
   });
 
   test('has no widget beside the edge or over another one', () => {
