@@ -43,7 +43,7 @@ export async function sweepMinute(aws: MeteredAws, row: Item, eventsPerSecond: n
   const sweep = createRelaySweep({ ...parts, config: RELAY_CONFIG, table, bus, watch });
   await aws.during('standing', async () => {
     aws.book('lambda', 'Invoke', 1);
-    const report = await sweep.handler({}, { getRemainingTimeInMillis: () => SWEEP_TIMEOUT_MS });
+    const report = await sweep({}, { getRemainingTimeInMillis: () => SWEEP_TIMEOUT_MS });
     if (!('complete' in report) || !report.complete) throw new Error('The pass did not come to its end');
   });
 }

@@ -43,7 +43,7 @@ const rounds: Record<CarryTask['path'], () => Promise<() => Promise<number>>> = 
   sweep: async () => {
     const sweep = createRelaySweep(handlerDeps);
     return async () => {
-      const report = await sweep.handler({}, { getRemainingTimeInMillis: () => 55_000 });
+      const report = await sweep({}, { getRemainingTimeInMillis: () => 55_000 });
       return report.published;
     };
   },

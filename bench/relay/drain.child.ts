@@ -32,7 +32,7 @@ const task = JSON.parse(process.argv[2] ?? '') as DrainTask;
 const { deps } = relayPorts();
 
 async function sweep(): Promise<Drained> {
-  const { handler } = createRelaySweep({ ...deps, concurrency: task.concurrency });
+  const handler = createRelaySweep({ ...deps, concurrency: task.concurrency });
   const startedAt = performance.now();
   let published = 0;
   for (let passes = 1; passes <= PASSES_MAX; passes += 1) {

@@ -17,7 +17,7 @@ const sqs = new SQSClient(clientSettings);
 const ssm = new SSMClient(clientSettings);
 
 /** The conservation check, on a schedule: nothing else notices an event that nobody received. */
-export const { handler } = createAuditHandler({
+export const handler = createAuditHandler({
   config,
   table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),
   queues: sqsQueues(sqs),

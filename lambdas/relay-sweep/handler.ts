@@ -16,7 +16,7 @@ const table = dynamoTable({ client: new DynamoDBClient(clientSettings), tableNam
 const ssm = new SSMClient(clientSettings);
 
 /** The backstop: finds what the live path did not publish, and publishes it. */
-export const { handler } = createRelaySweep({
+export const handler = createRelaySweep({
   config,
   table,
   // One try a call: the relay decides itself whether a publish may be tried again.

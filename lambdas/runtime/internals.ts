@@ -7,8 +7,8 @@ export type { RelayHandlerDeps } from './relay/relay.ts';
 export { createRelayStream } from './relay/relay-stream.ts';
 export {
   createRelaySweep,
-  type RelaySweep,
   type RelaySweepDeps,
+  type RelaySweepHandler,
 } from './relay/relay-sweep.ts';
 export type { SweepReport } from './relay/sweep-pass.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';

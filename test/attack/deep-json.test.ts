@@ -12,7 +12,7 @@ import { isDeeperThan, JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from '../../lambdas/r
 import { createLogger } from '../../lambdas/runtime/logger.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { rejectedBy } from '../../lambdas/runtime/operations/dead-letters.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
@@ -191,8 +191,8 @@ describe('a PENDING row that cannot be read', () => {
     await memory.write({ Put: { Item: { ...row(outboxKeyOf(eventId)) } } });
     const writtenAt = clock.now();
     await clock.advance(HOUR_MS);
-    const sweep = createRelaySweep({ ...mailroom, config: relayConfig });
-    await runThrough(clock, sweep.pass(clock.now() + 60_000));
+    const sweep = createSweepPass({ ...mailroom, config: relayConfig });
+    await runThrough(clock, sweep(clock.now() + 60_000));
     expect(telemetry.durations('OldestPendingAge').at(-1)).toBeGreaterThanOrEqual(HOUR_MS);
     const now = clock.now();
     const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now });

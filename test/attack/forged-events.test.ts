@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../testing/index.ts';
@@ -14,11 +14,11 @@ const config = { ...relayConfig, sources: ['things'] };
 function guarded() {
   const parts = rig();
   const { clock } = parts;
-  const sweep = createRelaySweep({ ...parts, config });
+  const sweep = createSweepPass({ ...parts, config });
   const stream = createRelayStream({ ...parts, config });
   return {
     ...parts,
-    sweep: () => runThrough(clock, sweep.pass(clock.now() + 60_000)),
+    sweep: () => runThrough(clock, sweep(clock.now() + 60_000)),
     stream: () => runThrough(clock, stream(parts.streamEvent() as Parameters<typeof stream>[0])),
     rowsOf: (source: string) => parts.rows().filter((row) => row.source === source),
   };
@@ -78,8 +78,8 @@ describe('rows that claim an undeclared source', () => {
       await parts.clock.advance(15 * MINUTE_MS);
       await parts.sweep();
     }
-    const declared = createRelaySweep({ ...parts, config: { ...config, sources: ['bank', 'things'] } });
-    expect(await runThrough(parts.clock, declared.pass(parts.clock.now() + 60_000))).toMatchObject({
+    const declared = createSweepPass({ ...parts, config: { ...config, sources: ['bank', 'things'] } });
+    expect(await runThrough(parts.clock, declared(parts.clock.now() + 60_000))).toMatchObject({
       published: 5,
       pending: 0,
       undeclared: 0,

@@ -5,7 +5,7 @@ import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import { isMailroomError } from '../../lambdas/runtime/errors.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { requeueDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
 import {
@@ -210,7 +210,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   async function sweep(actor: Actor): Promise<void> {
     const endsBy = actor.clock.now() + FUNCTION_TIMEOUT_MS;
     // A pass that throws is an invocation that failed: the next one reads what it did not.
-    await actor.invoke(FUNCTION_TIMEOUT_MS, () => createRelaySweep(parts(actor, 'sweep')).pass(endsBy));
+    await actor.invoke(FUNCTION_TIMEOUT_MS, () => createSweepPass(parts(actor, 'sweep'))(endsBy));
   }
 
   async function produce(actor: Actor): Promise<void> {

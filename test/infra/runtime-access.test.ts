@@ -124,7 +124,7 @@ describe('what the runtime calls is what its role may do:', () => {
     });
     const { recorded, clock, bus, telemetry, table, memory, outbox, happened } = made;
     const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry });
-    const pass = () => runThrough(clock, sweep.handler({}, lambdaContext({ clock })));
+    const pass = () => runThrough(clock, sweep({}, lambdaContext({ clock })));
     await outbox.commit({ events: [happened(1), happened(13)] });
     await outbox.commit({ events: [happened(2)] });
     const held = made.rows().at(-1);

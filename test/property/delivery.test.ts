@@ -5,7 +5,7 @@ import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
-import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
@@ -105,7 +105,7 @@ function system({ kind, producer, relay, consumer, bus: moods, seed }: Setting) 
   const outbox = createOutbox({ ...deps, config, table: flakyTable(memory, clock, producer) });
   const relayDeps = { ...deps, config: relayConfig, table: flakyTable(memory, clock, relay), bus };
   const stream = createRelayStream(relayDeps);
-  const sweep = createRelaySweep(relayDeps);
+  const sweep = createSweepPass(relayDeps);
   const table = flakyTable(memory, clock, consumer);
   const handle = createConsumer({ ...deps, config, table, queue, handlers: [handlerOf(kind)] });
 
@@ -127,7 +127,7 @@ function system({ kind, producer, relay, consumer, bus: moods, seed }: Setting) 
       await settled(stream({ Records })).catch(() => {});
       for (let minute = 0; minute < 40; minute += 1) {
         clock.moveTo(clock.now() + MINUTE_MS);
-        await settled(sweep.pass(clock.now() + MINUTE_MS)).catch(() => {});
+        await settled(sweep(clock.now() + MINUTE_MS)).catch(() => {});
       }
     },
     consume: async () => {

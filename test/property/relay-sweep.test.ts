@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { deadKey, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
@@ -82,13 +82,13 @@ async function rig(contents: readonly Content[], seed: number, mood: Moods = { e
   };
   const telemetry = memoryTelemetry();
   const random = seededBytes(seed);
-  const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, random, telemetry });
+  const sweep = createSweepPass({ config: relayConfig, table, bus, clock, random, telemetry });
   return {
     clock,
     bus,
     good,
     table: memory,
-    pass: () => settled(sweep.pass(clock.now() + 60_000)),
+    pass: () => settled(sweep(clock.now() + 60_000)),
     stored: ({ PK, SK }: OutboxRow) => memory.item({ PK, SK }) as OutboxRow | undefined,
   };
 }

@@ -68,7 +68,7 @@ interface Holding {
  * @example
  * ```ts
  * const watch = createDeadLetterWatch({ table, queues, directory: () => readDirectory(ssm, config.tableName) });
- * export const { handler } = createRelaySweep({ config, table, bus, watch });
+ * export const handler = createRelaySweep({ config, table, bus, watch });
  * ```
  */
 export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatch {

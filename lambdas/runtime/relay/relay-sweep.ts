@@ -7,25 +7,16 @@ import { type SweepReport, sweepPass } from './sweep-pass.ts';
 import { rangeToSweep, type SweepRangeReport, sweepRange } from './sweep-range.ts';
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
 
-/** The backstop: finds PENDING rows whose lease has passed, and publishes them. */
-export interface RelaySweep {
-  /**
-   * One whole pass.
-   *
-   * @param endsBy - when the invocation ends, epoch milliseconds
-   */
-  pass(endsBy: number): Promise<SweepReport>;
-  /**
-   * The handler: a pass; where `sweepEvery` is under a minute, then the youngest minutes again and again until the minute is
-   * over. Given `{ since, until }`, epoch milliseconds, it sweeps that range instead and says how far it came.
-   *
-   * @throws `BAD_SWEEP_RANGE` when these are no range
-   */
-  handler(
-    event: unknown,
-    context: { getRemainingTimeInMillis(): number },
-  ): Promise<SweepReport | SweepRangeReport>;
-}
+/**
+ * The sweep's Lambda handler: one pass; where `sweepEvery` is under a minute, then the youngest minutes again and again until the
+ * minute is over. Given `{ since, until }`, epoch milliseconds, it sweeps that range instead and reports how far it came.
+ *
+ * @throws `BAD_SWEEP_RANGE` when these are not a range
+ */
+export type RelaySweepHandler = (
+  event: unknown,
+  context: { getRemainingTimeInMillis(): number },
+) => Promise<SweepReport | SweepRangeReport>;
 
 /** What the sweep is made of. */
 export interface RelaySweepDeps extends RelayHandlerDeps {
@@ -40,38 +31,45 @@ export interface RelaySweepDeps extends RelayHandlerDeps {
  *
  * @example
  * ```ts
- * export const { handler } = createRelaySweep({ config, table, bus });
+ * export const handler = createRelaySweep({ config, table, bus });
  * ```
  */
-export function createRelaySweep(deps: RelaySweepDeps): RelaySweep {
+export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
   const context = sweepContext(deps);
   const { config, clock, telemetry } = context;
-  return {
-    pass: async (endsBy) => (await sweepPass(context, endsBy)).report,
-    handler: async (event, lambda) => {
-      const startedAt = clock.now();
-      const endsBy = startedAt + lambda.getRemainingTimeInMillis();
-      const range = rangeToSweep(event, startedAt);
-      if (range !== undefined) {
-        const report = await sweepRange(context, range, endsBy);
-        telemetry.flush();
-        return report;
-      }
-      const { report, shards } = await sweepPass(context, endsBy);
+  return async (event, lambda) => {
+    const startedAt = clock.now();
+    const endsBy = startedAt + lambda.getRemainingTimeInMillis();
+    const range = rangeToSweep(event, startedAt);
+    if (range !== undefined) {
+      const report = await sweepRange(context, range, endsBy);
       telemetry.flush();
-      await deps.watch?.(telemetry, endsBy);
-      telemetry.flush();
-      let { published } = report;
-      // An invocation a minute: what comes more often happens inside it.
-      const loopUntil = Math.min(startedAt + MINUTE_MS, endsBy - END_MARGIN_MS);
-      while (config.sweepEveryMs < MINUTE_MS && clock.now() + config.sweepEveryMs < loopUntil) {
-        await clock.sleep(config.sweepEveryMs);
-        published += await sweepYoungest(context, shards, endsBy);
-      }
-      telemetry.flush();
-      return { ...report, published };
-    },
+      return report;
+    }
+    const { report, shards } = await sweepPass(context, endsBy);
+    telemetry.flush();
+    await deps.watch?.(telemetry, endsBy);
+    telemetry.flush();
+    let { published } = report;
+    // An invocation a minute: what comes more often happens inside it.
+    const loopUntil = Math.min(startedAt + MINUTE_MS, endsBy - END_MARGIN_MS);
+    while (config.sweepEveryMs < MINUTE_MS && clock.now() + config.sweepEveryMs < loopUntil) {
+      await clock.sleep(config.sweepEveryMs);
+      published += await sweepYoungest(context, shards, endsBy);
+    }
+    telemetry.flush();
+    return { ...report, published };
   };
+}
+
+/**
+ * Makes a function that runs one whole pass of the sweep, without the dead-letter watch.
+ *
+ * @returns takes the time at which the invocation ends, epoch milliseconds
+ */
+export function createSweepPass(deps: RelayHandlerDeps): (endsBy: number) => Promise<SweepReport> {
+  const context = sweepContext(deps);
+  return async (endsBy) => (await sweepPass(context, endsBy)).report;
 }
 
 /** Sweeps the youngest minutes, in all shards. They need no pointer: their first age has not come yet. Returns how many it published. */

@@ -4,7 +4,7 @@ import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
-import { createRelaySweep } from '../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdTime, type RandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../lambdas/runtime/write/outbox.ts';
@@ -78,7 +78,7 @@ export function shapeRig(refusal?: { readonly code: string; readonly message: st
     /** One pass of the sweep, after the born lease and the first age of the minute. */
     sweep: async () => {
       await clock.advance(150_000);
-      await createRelaySweep(relay).pass(clock.now() + 60_000);
+      await createSweepPass(relay)(clock.now() + 60_000);
     },
     /** Hands the messages to the consumer of some handler, once. */
     deliver: async (handler: Handler) => {

@@ -40,12 +40,12 @@ const LOGGED_MAX = 50;
  *
  * @example
  * ```ts
- * export const { handler } = createAuditHandler({ config, table, queues, rules, ages, directory });
+ * export const handler = createAuditHandler({ config, table, queues, rules, ages, directory });
  * ```
  */
-export function createAuditHandler(deps: AuditHandlerDeps): {
-  handler(event: unknown, context: { getRemainingTimeInMillis(): number }): Promise<AuditSummary>;
-} {
+export function createAuditHandler(
+  deps: AuditHandlerDeps,
+): (event: unknown, context: { getRemainingTimeInMillis(): number }) => Promise<AuditSummary> {
   const { config, clock = systemClock } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-audit', tableName: config.tableName });
@@ -100,20 +100,18 @@ export function createAuditHandler(deps: AuditHandlerDeps): {
       : { since };
   }
 
-  return {
-    handler: async (_event, context) => {
-      const now = clock.now();
-      const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
-      const directory = await deps.directory();
-      const audit = createAudit({ ...deps, directory });
-      const report = await audit.run({
-        ...(await range(now, directory)),
-        until: now - YOUNGEST_MS,
-        endsBy,
-      });
-      const summary = tell(report);
-      telemetry.flush();
-      return summary;
-    },
+  return async (_event, context) => {
+    const now = clock.now();
+    const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
+    const directory = await deps.directory();
+    const audit = createAudit({ ...deps, directory });
+    const report = await audit.run({
+      ...(await range(now, directory)),
+      until: now - YOUNGEST_MS,
+      endsBy,
+    });
+    const summary = tell(report);
+    telemetry.flush();
+    return summary;
   };
 }

@@ -2,7 +2,7 @@ import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts'
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
-import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
@@ -48,7 +48,7 @@ export function mailroomInMemory(
   const { clock, queue, bus, table, telemetry } = parts;
   bus.routeTo(queue);
   const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry });
-  const sweeper = createRelaySweep({ ...parts, config: relayConfig });
+  const sweeper = createSweepPass({ ...parts, config: relayConfig });
   const letters: Record<string, QueueMessage[]> = {};
   const shown: string[] = [];
 
@@ -93,7 +93,7 @@ export function mailroomInMemory(
     /** Lets the lease of the stream pass, and the first age of the minute, and sweeps. */
     publish: async () => {
       await clock.advance(150_000);
-      await runThrough(clock, sweeper.pass(clock.now() + 60_000));
+      await runThrough(clock, sweeper(clock.now() + 60_000));
     },
     /** One round of what Lambda does. */
     deliver: () => runThrough(clock, queue.deliver(handle, 10, lambdaContext({ clock }))),

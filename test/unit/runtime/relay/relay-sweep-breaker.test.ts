@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
@@ -51,8 +51,8 @@ test('of a service without permission only one group is claimed, and its unsent 
     return memory.updateEach(updates);
   };
   const table = { ...memory, updateEach };
-  const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry, concurrency: 1 });
-  await runThrough(clock, sweep.pass(clock.now() + 60_000));
+  const sweep = createSweepPass({ config: relayConfig, table, bus, clock, telemetry, concurrency: 1 });
+  await runThrough(clock, sweep(clock.now() + 60_000));
   expect(bus.calls()).toHaveLength(3);
   expect(claims).toBe(100); // one group
   const held = parts.rows().filter(({ leaseUntil }) => leaseUntil > clock.now());

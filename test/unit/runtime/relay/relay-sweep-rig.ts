@@ -1,4 +1,4 @@
-import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createRelaySweep, createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Query, Table, Write } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
@@ -9,10 +9,12 @@ type Rig = ReturnType<typeof rig>;
 /** A sweep of what is on the rig. */
 export function sweeper(parts: Rig, config: Partial<typeof relayConfig> = {}) {
   const { table, bus, clock, telemetry } = parts;
-  const sweep = createRelaySweep({ config: { ...relayConfig, ...config }, table, bus, clock, telemetry });
+  const deps = { config: { ...relayConfig, ...config }, table, bus, clock, telemetry };
+  const pass = createSweepPass(deps);
+  const handler = createRelaySweep(deps);
   return {
-    pass: () => runThrough(clock, sweep.pass(clock.now() + 60_000)),
-    handler: (timeoutMs: number) => runThrough(clock, sweep.handler({}, lambdaContext({ clock, timeoutMs }))),
+    pass: () => runThrough(clock, pass(clock.now() + 60_000)),
+    handler: (timeoutMs: number) => runThrough(clock, handler({}, lambdaContext({ clock, timeoutMs }))),
   };
 }
 

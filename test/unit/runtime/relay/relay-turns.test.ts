@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Bus } from '../../../../lambdas/runtime/bus/event-bus.ts';
 import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
-import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { FRESH_MS } from '../../../../lambdas/runtime/relay/relay-timings.ts';
 import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
@@ -73,8 +73,7 @@ async function waitingRelay({ events, callsMs = [0], bornLeaseMs = 30_000, ...op
     leaseWrites: () => leaseWrites,
     stream: (updateEach?: Table['updateEach']) =>
       runThrough(clock, createRelayStream({ ...deps, table: counted(updateEach) })(parts.streamEvent())),
-    sweep: (endsBy: number) =>
-      runThrough(clock, createRelaySweep({ ...deps, table: counted() }).pass(endsBy)),
+    sweep: (endsBy: number) => runThrough(clock, createSweepPass({ ...deps, table: counted() })(endsBy)),
   };
 }
 

@@ -15,7 +15,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 type Parts = ReturnType<typeof rig>;
 
 function call(parts: Parts, event: unknown, timeoutMs = 60_000): Promise<SweepRangeReport> {
-  const { handler } = createRelaySweep({ ...parts, config: relayConfig });
+  const handler = createRelaySweep({ ...parts, config: relayConfig });
   return runThrough(parts.clock, handler(event, lambdaContext({ ...parts, timeoutMs }))) as Promise<never>;
 }
 
@@ -70,7 +70,7 @@ describe('the sweep of a range', () => {
   test('reads strongly consistently, because it reads only once', async () => {
     const parts = await forgotten();
     const table = staleReads(parts.memory);
-    const { handler } = createRelaySweep({ ...parts, table, config: { ...relayConfig, shards: 1 } });
+    const handler = createRelaySweep({ ...parts, table, config: { ...relayConfig, shards: 1 } });
     const event = { since: parts.from, until: parts.from + 2 * HOUR_MS };
     const report = await runThrough(parts.clock, handler(event, lambdaContext(parts)));
     expect(report).toMatchObject({ published: 3, pending: 0 });
@@ -90,7 +90,7 @@ describe('the sweep of a range', () => {
   test('reads every shard that was ever used', async () => {
     const parts = await forgotten();
     const { from, memory } = parts;
-    const { handler } = createRelaySweep({ ...parts, config: { ...relayConfig, shards: 1 } });
+    const handler = createRelaySweep({ ...parts, config: { ...relayConfig, shards: 1 } });
     const event = { since: from, until: from + 2 * HOUR_MS };
     const report = await runThrough(parts.clock, handler(event, lambdaContext(parts)));
     expect(report).toMatchObject({ published: 3 });
@@ -179,6 +179,6 @@ describe('the sweep of a range', () => {
 
 test('an invocation that asks for no range is an ordinary pass', async () => {
   const parts = await forgotten();
-  const { handler } = createRelaySweep({ ...parts, config: relayConfig });
+  const handler = createRelaySweep({ ...parts, config: relayConfig });
   expect(await runThrough(parts.clock, handler({}, lambdaContext(parts)))).toHaveProperty('dead');
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { moveSweptTo, startSweep } from '../../../../lambdas/runtime/relay/sweep-state.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
@@ -100,8 +100,8 @@ test('a pass that runs out of time leaves its range to the next one', async () =
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(2 * MINUTE_MS);
   const { table, bus, clock, telemetry } = parts;
-  const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry });
-  await expect(runThrough(clock, sweep.pass(clock.now() + 5_000))).resolves.toMatchObject({
+  const sweep = createSweepPass({ config: relayConfig, table, bus, clock, telemetry });
+  await expect(runThrough(clock, sweep(clock.now() + 5_000))).resolves.toMatchObject({
     published: 0,
     complete: false,
   });

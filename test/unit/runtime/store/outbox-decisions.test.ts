@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
-import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import {
   eventIdShard,
   eventIdTime,
@@ -31,8 +31,8 @@ async function deadEvent(refuses: () => boolean) {
 }
 
 function sweep(parts: Parts) {
-  const relay = createRelaySweep({ ...parts, config: relayConfig });
-  return runThrough(parts.clock, relay.pass(parts.clock.now() + 60_000));
+  const relay = createSweepPass({ ...parts, config: relayConfig });
+  return runThrough(parts.clock, relay(parts.clock.now() + 60_000));
 }
 
 describe('to requeue a DEAD event', () => {

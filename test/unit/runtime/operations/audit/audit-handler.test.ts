@@ -8,7 +8,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 function scheduled() {
   const rig = auditRig([consumerEntry('payments')]);
   const telemetry = memoryTelemetry();
-  const { handler } = createAuditHandler({
+  const handler = createAuditHandler({
     ...rig.deps,
     directory: async () => rig.directory,
     config: { tableName: rig.table.name, sinceMs: HOUR_MS },
