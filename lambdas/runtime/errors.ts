@@ -90,6 +90,12 @@ export class MailroomError extends Error {
   }
 }
 
+/** The classes that decide what happens to a message. A `PoisonMessage` may carry any code, and stays one. */
+const OUTCOMES: Readonly<Partial<Record<MailroomErrorCode, string>>> = {
+  ALREADY_PROCESSED: 'AlreadyProcessed',
+  RETRY_LATER: 'RetryLater',
+};
+
 /** The class of each error that carries more than its code, by code: what {@link isMailroomError} narrows to. */
 export interface MailroomErrorOfCode {
   CONDITION_FAILED: ConditionFailed;
@@ -98,7 +104,8 @@ export interface MailroomErrorOfCode {
 }
 
 /**
- * Whether an error is one of Mailroom's, whichever copy of the package threw it; with a code, whether it is this one.
+ * Whether an error is one of Mailroom's, whichever copy of the package threw it; with a code, whether it is this one, also when
+ * a table of your own throws it.
  *
  * @example
  * ```ts
@@ -115,8 +122,9 @@ export function isMailroomError<Code extends MailroomErrorCode>(
   code?: Code,
 ): error is Code extends keyof MailroomErrorOfCode ? MailroomErrorOfCode[Code] : MailroomError {
   try {
-    const { [MAILROOM_ERROR]: ours, code: actual } = Object(error) as Partial<MailroomError>;
-    return ours === true && (code === undefined || actual === code);
+    const { [MAILROOM_ERROR]: ours, name } = Object(error) as Partial<MailroomError>;
+    if (code === undefined) return ours === true;
+    return errorCode(error) === code && (OUTCOMES[code] ?? name) === name;
   } catch {
     return false; // a member that must not be read
   }

@@ -90,7 +90,8 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
       }
     };
 
-    const queues = (await read('the directory', async () => deadLetterQueues(await deps.directory()))) ?? [];
+    const queues =
+      (await read('the directory', async () => inTurns(deadLetterQueues(await deps.directory())))) ?? [];
     const holdings = await pMap(
       queues,
       (queue) => read(queue.name, () => holdingOf(deps, queue, clock.now())),
@@ -152,4 +153,14 @@ function report(telemetry: Telemetry, holdings: readonly Holding[], now: number)
   if (deadLetters === 0) return;
   const queues = Object.fromEntries(held.map((holding) => [holding.queue, holding.deadLetters]));
   telemetry.log.warn('There are dead letters', { deadLetters, firstExpiryMs, queues });
+}
+
+/** The stream's queue first, then consumer by consumer: when the time is up, no kind of queue is always the one left out. */
+function inTurns(queues: readonly DeadLetterQueue[]): DeadLetterQueue[] {
+  const of = (kind: DeadLetterQueue['kind']) => queues.filter((queue) => queue.kind === kind);
+  const rejected = of('consumer');
+  return [
+    ...of('stream'),
+    ...of('rule').flatMap((undelivered, index) => [undelivered, ...rejected.slice(index, index + 1)]),
+  ];
 }

@@ -1,9 +1,14 @@
 import { expect, test } from 'vitest';
 import {
+  AlreadyProcessed,
+  ConditionFailed,
   errorCode,
   errorMessage,
   fingerprint,
+  isMailroomError,
+  MailroomError,
   PoisonMessage,
+  RetryLater,
   TransactionCancelled,
 } from '../../../lambdas/runtime/errors.ts';
 
@@ -52,4 +57,23 @@ test('a cancelled transaction says which of its actions were refused, and why', 
       'action 3 of 3 by ValidationError (Missing the key PK in the item)',
   );
   expect(new TransactionCancelled([]).message).toBe('The transaction was cancelled: DynamoDB gave no reason');
+});
+
+test('an error is recognized by its code, also when a table of your own throws it', () => {
+  expect(isMailroomError(new ConditionFailed(undefined), 'CONDITION_FAILED')).toBe(true);
+  expect(isMailroomError({ code: 'CONDITION_FAILED', item: {} }, 'CONDITION_FAILED')).toBe(true);
+  expect(isMailroomError(new ConditionFailed(undefined), 'FENCE_LOST')).toBe(false);
+  expect(isMailroomError(new ConditionFailed(undefined))).toBe(true);
+  for (const other of [new Error('x'), { code: 'CONDITION_FAILED' }, undefined, null, 'text'])
+    expect(isMailroomError(other)).toBe(false);
+});
+
+test('a message is processed or delayed only by the error that says so, whatever code another error carries', () => {
+  expect(isMailroomError(new AlreadyProcessed('x'), 'ALREADY_PROCESSED')).toBe(true);
+  expect(isMailroomError(new RetryLater(1_000), 'RETRY_LATER')).toBe(true);
+  expect(isMailroomError(new PoisonMessage('x', { code: 'ALREADY_PROCESSED' }), 'ALREADY_PROCESSED')).toBe(
+    false,
+  );
+  expect(isMailroomError(new MailroomError('ALREADY_PROCESSED', 'x'), 'ALREADY_PROCESSED')).toBe(false);
+  expect(isMailroomError(new MailroomError('RETRY_LATER', 'x'), 'RETRY_LATER')).toBe(false);
 });

@@ -76,8 +76,8 @@ test('without a letter it says none, and the longest that SQS keeps one', async 
   expect(asked).toEqual([
     'depth stream-failures',
     'depth payments-undelivered',
-    'depth inventory-undelivered',
     'depth payments-dead',
+    'depth inventory-undelivered',
     'depth inventory-dead',
   ]);
 });
