@@ -12,7 +12,7 @@ const KINDS = [
 
 const RATES = [100, 10_000, 1_000_000];
 
-/** What a rate needs, and where the limits are, computed from quotas and the code's own settings. */
+/** The resources for a rate of events and the limits it meets, computed from AWS quotas and the code's settings. */
 export const capacity: Part = {
   name: 'capacity',
   title: 'what carries 100, 10,000 and 1,000,000 events a second',

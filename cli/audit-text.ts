@@ -35,7 +35,7 @@ export function auditText(report: AuditReport, repairCommand: string): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** What requires action; empty when every event is accounted for. */
+/** The findings that require action; empty when every event is accounted for. */
 export function auditFindings(report: AuditReport): string[] {
   const { missing, doubled, drift, unreadableRows, incomplete, repaired } = report;
   const left = missing.length - repaired;

@@ -14,7 +14,7 @@ export interface TableShape {
   readonly indexes?: readonly {
     readonly name: string;
     readonly keys: readonly [partition: string, sort?: string];
-    /** What an entry holds: all attributes, or only the keys of the index and of the table. @default 'all' */
+    /** The attributes that an entry copies: all of them, or only the keys of the index and of the table. @default 'all' */
     readonly projects?: 'all' | 'keys';
   }[];
 }

@@ -16,7 +16,7 @@ export interface OrderedView {
   cursor(item: Attributes): Attributes;
 }
 
-/** What each item takes; items are never changed in place. */
+/** The size of each item, remembered because items never change in place. */
 const sizes = new WeakMap<Attributes, number>();
 
 /** The size of a stored item, 0 for none. */
@@ -29,7 +29,7 @@ export function storedBytes(item: Attributes | undefined): number {
 
 interface Partition {
   readonly items: Map<string, Attributes>;
-  /** In order; made when somebody reads. */
+  /** The entries in order, sorted by the first read after a change. */
   sorted: Attributes[] | undefined;
 }
 
@@ -81,7 +81,7 @@ export function createOrderedView(keys: KeyNames, store: Store, keysOnly = false
       if (before && holds(before)) remove(before);
       if (after && holds(after)) put(after);
     },
-    /** What a change costs here. */
+    /** The write units that a change takes in this view. */
     units: (before: Attributes | undefined, after: Attributes | undefined, changed: boolean) => {
       const bytes = (item: Attributes | undefined) => (item && holds(item) ? storedBytes(entry(item)) : 0);
       const [had, has] = [bytes(before), bytes(after)];
@@ -96,7 +96,7 @@ export function createOrderedView(keys: KeyNames, store: Store, keysOnly = false
   };
 }
 
-/** What a view holds of an item, and in which order. */
+/** The projection and the order of a view. */
 function createEntries([partitionName, sortName]: KeyNames, store: Store, keysOnly: boolean) {
   const keyNames = sortName === undefined ? [partitionName] : [partitionName, sortName];
   const cursorNames = new Set([...keyNames, ...store.keyNames]);

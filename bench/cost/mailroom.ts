@@ -107,7 +107,7 @@ function ofRunningConsumer(table: Table, consumer: string): Table {
   };
 }
 
-/** What the parts of a run are made of. */
+/** The dependencies of a run's parts. */
 interface RunParts {
   readonly table: Table;
   readonly clock: Clock;

@@ -1,72 +1,6 @@
 import { DELAY_MAX_MS } from './consume/retry-schedule.ts';
+import type { MailroomErrorCode } from './error-codes.ts';
 import type { Item } from './store/table.ts';
-
-/**
- * The `code` of every error that the runtime, the constructs and the command throw. A code is stable: it is stored, logged,
- * and part of the API.
- */
-export type MailroomErrorCode =
-  // A call with arguments that cannot work.
-  | 'AFTER_COMMIT'
-  | 'BAD_ARGUMENT'
-  | 'BAD_CONFIG'
-  | 'BAD_CONSUMER'
-  | 'BAD_DELAY'
-  | 'BAD_EFFECT_NAME'
-  | 'BAD_EVENT_DEFINITION'
-  | 'BAD_EVENT_ID'
-  | 'BAD_ITEM'
-  | 'BAD_QUERY'
-  | 'BAD_RANGE'
-  | 'BAD_SETTINGS'
-  | 'BAD_STAGE'
-  | 'BAD_SWEEP_RANGE'
-  | 'BAD_UPDATE'
-  | 'BAD_WRITE'
-  | 'EFFECT_REPEATED'
-  | 'EFFECT_RUNNING'
-  | 'EMPTY_COMMIT'
-  | 'EVENT_TOO_LARGE'
-  | 'INVALID_EVENT'
-  | 'INVALID_PAYLOAD'
-  | 'JSON_TOO_DEEP'
-  | 'NO_COMMIT'
-  | 'NOT_DECLARED'
-  | 'TRANSACTION_TOO_LARGE'
-  // A message that is not processed now.
-  | 'ALREADY_PROCESSED'
-  | 'EFFECT_IN_PROGRESS'
-  | 'FENCE_LOST'
-  | 'FUNCTION_DIED'
-  | 'HANDLER_ENDED'
-  | 'LEASED'
-  | 'NO_TIME_LEFT'
-  | 'OUT_OF_TIME'
-  | 'POISON_MESSAGE'
-  | 'RETRY_LATER'
-  // A write that DynamoDB refused, and a publish without an answer.
-  | 'CONDITION_FAILED'
-  | 'PUBLISH_TIMEOUT'
-  | 'TRANSACTION_CANCELLED'
-  // An operator's command.
-  | 'AUDIT_DOES_NOT_ADD_UP'
-  | 'BAD_DIRECTORY'
-  | 'MESSAGE_LEASED'
-  | 'NOTHING_DEPLOYED'
-  | 'NO_CREATION_TIME'
-  | 'NO_DIRECTORY'
-  | 'NO_SUCH_CONSUMER'
-  | 'NO_SUCH_EVENT'
-  | 'NO_SUCH_DEAD_LETTER'
-  | 'NO_SUCH_SOURCE'
-  | 'NO_SUCH_STAGE'
-  | 'NOT_TOO_OLD'
-  | 'OLD_CONSUMER'
-  | 'PUT_BACK'
-  | 'STALE_ENTRY'
-  | 'UNREADABLE_ROW'
-  | 'WHICH_ENGINE'
-  | 'WHICH_MAILROOM';
 
 /** Marks the errors of every copy of this module: a bundle may hold two. */
 const MAILROOM_ERROR = Symbol.for('cdk-mailroom.error');
@@ -124,7 +58,8 @@ export function isMailroomError<Code extends MailroomErrorCode>(
   try {
     const { [MAILROOM_ERROR]: ours, name } = Object(error) as Partial<MailroomError>;
     if (code === undefined) return ours === true;
-    return errorCode(error) === code && (OUTCOMES[code] ?? name) === name;
+    const outcome = OUTCOMES[code];
+    return errorCode(error) === code && (outcome === undefined || (ours === true && name === outcome));
   } catch {
     return false; // a member that must not be read
   }

@@ -20,6 +20,7 @@ export {
 export type { JsonOf } from './consume/json-of.ts';
 export type { Queue } from './consume/queue.ts';
 export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
+export type { MailroomErrorCode } from './error-codes.ts';
 export {
   AlreadyProcessed,
   type CancellationReason,
@@ -28,7 +29,6 @@ export {
   FenceLost,
   isMailroomError,
   MailroomError,
-  type MailroomErrorCode,
   type MailroomErrorOfCode,
   PoisonMessage,
   type RetryDelay,

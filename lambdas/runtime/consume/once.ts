@@ -3,7 +3,8 @@ import type { Claim } from '../store/inbox.ts';
 import { type EffectCall, finishEffect, startEffect } from '../store/inbox-effect.ts';
 import { backoffMs } from '../store/retry.ts';
 import { asRow, type EffectRow, effectKey, expiresAt, SCHEMA } from '../store/rows.ts';
-import { type Item, UPDATE_EACH_MAX } from '../store/table.ts';
+import { UPDATE_EACH_MAX } from '../store/table.ts';
+import { pagesOf } from '../store/table-requests.ts';
 import type { ConsumerContext } from './consumer-context.ts';
 import type { JsonOf } from './json-of.ts';
 import { reportUnstableEffects, type StoredEffect } from './unstable-effects.ts';
@@ -154,14 +155,10 @@ export async function expireEffects({ ctx, claim, asked }: Effects, wholeRun: bo
 async function storedEffects({ config, table }: ConsumerContext, eventId: string): Promise<StoredEffect[]> {
   const { PK, SK } = effectKey(config.consumer, eventId, '');
   const effects: StoredEffect[] = [];
-  let cursor: Item | undefined;
-  do {
-    const page = await table.query({ pk: PK, skPrefix: SK, consistent: true, cursor });
-    for (const row of page.items.map(asRow<EffectRow>)) {
+  for await (const { items } of pagesOf(table, { pk: PK, skPrefix: SK, consistent: true })) {
+    for (const row of items.map(asRow<EffectRow>))
       effects.push({ name: row.SK.slice(SK.length), status: row.status });
-    }
-    cursor = page.cursor;
-  } while (cursor !== undefined);
+  }
   return effects;
 }
 

@@ -76,4 +76,7 @@ test('a message is processed or delayed only by the error that says so, whatever
   );
   expect(isMailroomError(new MailroomError('ALREADY_PROCESSED', 'x'), 'ALREADY_PROCESSED')).toBe(false);
   expect(isMailroomError(new MailroomError('RETRY_LATER', 'x'), 'RETRY_LATER')).toBe(false);
+  // Made by hand, it has no delay that was checked.
+  const byHand = Object.assign(new Error('x'), { name: 'RetryLater', code: 'RETRY_LATER' });
+  expect(isMailroomError(byHand, 'RETRY_LATER')).toBe(false);
 });
