@@ -1,6 +1,7 @@
 import { MailroomError } from '../../errors.ts';
+import { type InboxState, inboxState } from '../../store/inbox-state.ts';
 import type { InboxRow } from '../../store/rows.ts';
-import { isUnreadable, type UnreadableRow } from '../../store/stored-rows.ts';
+import type { UnreadableRow } from '../../store/stored-rows.ts';
 import type { Directory } from '../directory.ts';
 
 /** What became of the published events at one consumer. `expected` is the sum of all others. */
@@ -58,12 +59,15 @@ export interface PublishedEvent extends Omit<MissingEvent, 'consumer'> {
 /** Where an event is at a consumer. */
 type Standing = Exclude<keyof ConsumerLedger, 'expected'>;
 
-const STANDING_OF: Readonly<Record<InboxRow['status'], Standing>> = {
-  PROCESSED: 'processed',
-  PROCESSING: 'inFlight',
-  FAILED: 'failed',
-  REJECTED: 'rejected',
-  DISCARDED: 'discarded',
+/** The column in which an inbox row is counted. The audit does not judge leases: an abandoned message is in flight. */
+const STANDING_OF: Readonly<Record<Exclude<InboxState['is'], 'absent'>, Standing>> = {
+  processed: 'processed',
+  leased: 'inFlight',
+  abandoned: 'inFlight',
+  failed: 'failed',
+  rejected: 'rejected',
+  discarded: 'discarded',
+  unreadable: 'unreadable',
 };
 
 /** The books of one audit, a page for each consumer. */
@@ -109,11 +113,10 @@ export function createLedger(directory: Directory): Ledger {
       page(consumer).counts.expected += 1;
     },
     row: (consumer, eventId, row) => {
-      const { counts } = page(consumer);
-      if (isUnreadable(row)) {
-        counts.unreadable += 1;
-        unreadable.push({ eventId, consumer, problem: row.unreadable });
-      } else counts[STANDING_OF[row.status]] += 1;
+      const state = inboxState(row, 0);
+      if (state.is === 'absent') return;
+      page(consumer).counts[STANDING_OF[state.is]] += 1;
+      if (state.is === 'unreadable') unreadable.push({ eventId, consumer, problem: state.problem });
     },
     undecided: (consumer, event) => {
       page(consumer).open.push(event);
