@@ -1,4 +1,4 @@
-import { ArnFormat, type Duration, Lazy, Names, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { ArnFormat, type Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { CfnArchive, type CfnEventBus, EventBus } from 'aws-cdk-lib/aws-events';
 import {
   AnyPrincipal,
@@ -10,12 +10,13 @@ import {
 } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
+import { physicalName } from './physical-name.ts';
 
 /** Properties of a {@link MailroomBus}. */
 export interface MailroomBusProps {
   /**
-   * What happens to the bus and its archive when their stack is deleted. A retained bus keeps its name: to deploy it again,
-   * import it or delete it first.
+   * What happens to the bus and its archive when their stack is deleted. A retained bus does not block a new deployment: that
+   * creates another bus.
    *
    * @default RETAIN_ON_UPDATE_OR_DELETE
    */
@@ -45,7 +46,8 @@ export class MailroomBus extends EventBus {
   private readonly publishers = new Set<string>();
 
   constructor(scope: Construct, id: string, props: MailroomBusProps = {}) {
-    const eventBusName = busName(scope, id);
+    // A bus must have a name, and the one that the CDK would give is the same in every stage of an account.
+    const eventBusName = `${physicalName(scope, 200)}-${id}`;
     super(scope, id, {
       eventBusName,
       description: 'Events that a Mailroom outbox has published.',
@@ -113,9 +115,4 @@ export class MailroomBus extends EventBus {
       ],
     });
   }
-}
-
-/** A bus must have a name, and the one that the CDK would give is the same in every stage of an account. */
-function busName(scope: Construct, id: string): string {
-  return `${Names.uniqueResourceName(scope, { maxLength: 200, separator: '-', allowedSpecialCharacters: '-' })}-${id}`;
 }

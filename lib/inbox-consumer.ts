@@ -18,7 +18,7 @@ import { earlierNameProblems, fixName } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
-import { queueByName, sourceQueueName } from './queue-names.ts';
+import { queueByName, sourceQueueName } from './physical-name.ts';
 import { denySending, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';

@@ -77,7 +77,8 @@ describe('a consumer of the example', () => {
     });
     expect(deadLetters.RedriveAllowPolicy.redrivePermission).toBe('byQueue');
     expect(deadLetters.RedriveAllowPolicy.sourceQueueArns).toHaveLength(1);
-    expect(JSON.stringify(deadLetters.RedriveAllowPolicy.sourceQueueArns)).toContain(`:${queue.QueueName}"`);
+    const nameInArn = JSON.stringify(queue.QueueName['Fn::Join'][1]).slice('["'.length);
+    expect(JSON.stringify(deadLetters.RedriveAllowPolicy.sourceQueueArns)).toContain(`:${nameInArn}`);
   });
 
   test('encrypts every queue and keeps messages as long as SQS can', () => {

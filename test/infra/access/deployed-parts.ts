@@ -23,6 +23,7 @@ export const REGION = 'eu-west-1';
 const PSEUDO_PARAMETERS: Readonly<Record<string, string>> = {
   'AWS::AccountId': ACCOUNT,
   'AWS::Region': REGION,
+  'AWS::StackId': `arn:aws:cloudformation:${REGION}:${ACCOUNT}:stack/name/51af3dc0-da77-11e4-872e-1234567890ab`,
   'AWS::Partition': 'aws',
   'AWS::URLSuffix': 'amazonaws.com',
 };
@@ -139,6 +140,14 @@ class Names {
       case 'Fn::Join': {
         const [separator, parts] = argument as [string, unknown];
         return (this.resolve(template, parts) as string[]).join(separator);
+      }
+      case 'Fn::Select': {
+        const [index, parts] = argument as [number, unknown];
+        return (this.resolve(template, parts) as string[])[index];
+      }
+      case 'Fn::Split': {
+        const [separator, text] = argument as [string, unknown];
+        return String(this.resolve(template, text)).split(separator);
       }
       case 'Fn::ImportValue': {
         const found = this.#exports.get(String(argument));
