@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { deadLetterSources } from '../../cli/dead-letters/sources.ts';
+import { SOURCE_ARGUMENT } from '../../cli/frame/arguments.ts';
+import { directory } from '../unit/cli/support/mailroom-in-memory.ts';
 import { ROOT, readPages } from './pages.ts';
 
 const STORE = `${ROOT}lambdas/runtime/store/`;
@@ -9,7 +12,12 @@ const store = readdirSync(STORE)
 const diagrams = readPages()
   .filter(({ path }) => path === 'docs/concepts.md')
   .flatMap(({ blocks }) => blocks)
-  .filter(({ language, code }) => language === 'mermaid' && code.startsWith('stateDiagram'));
+  .filter(({ language }) => language === 'mermaid');
+
+/** The code of the diagram of one kind under a heading; empty when there is none. */
+function diagram(heading: string, kind: string): string {
+  return diagrams.find((block) => block.heading === heading && block.code.startsWith(kind))?.code ?? '';
+}
 
 /** The members of a union of texts in the store's code. */
 function members(type: string): string[] {
@@ -27,7 +35,49 @@ test.each([
   ['The outbox', 'OutboxStatus'],
   ['The inbox', 'InboxStatus'],
 ])('the diagram under "%s" has the states of %s', (heading, type) => {
-  const diagram = diagrams.find((block) => block.heading === heading);
   expect(members(type).length).toBeGreaterThan(3);
-  expect(states(diagram?.code ?? '')).toEqual(members(type));
+  expect(states(diagram(heading, 'stateDiagram'))).toEqual(members(type));
+});
+
+describe('the diagram of the dead-letter sources', () => {
+  const code = diagram('Dead letters, and the way back', 'flowchart');
+  const [worker] = directory.consumers;
+  const consumers = worker === undefined ? [] : [{ ...worker, name: 'payments' }];
+  const sources = deadLetterSources({ ...directory, consumers }).map(({ name }) => name);
+
+  /** The nodes at the end of dotted arrows, by the first line of their label. */
+  const drawn = new Map(
+    [...code.matchAll(/-\. ".*?" \.-> (\w+)\["([^"<]+)/g)].map(([, node = '', name = '']) => [name, node]),
+  );
+
+  test('has every source that the command has, and no other', () => {
+    expect(sources.length).toBeGreaterThan(3);
+    expect([...drawn.keys()].sort()).toEqual([...sources].sort());
+  });
+
+  test('names them as the help of the command does', () => {
+    const names = [...drawn.keys()].map((name) => name.replace('payments', '<consumer>'));
+    expect(SOURCE_ARGUMENT.split(/, or |, | or /).sort()).toEqual(names.sort());
+  });
+
+  test('has a way back from each', () => {
+    const left = [...code.matchAll(/^ {2}(\w+) == ".*?" ==> \w+$/gm)].map(([, node]) => node);
+    expect(left.sort()).toEqual([...drawn.values()].sort());
+  });
+});
+
+test('the lease diagram refuses the worker whose fencing token is not the last one', () => {
+  const code = diagram('The inbox', 'sequenceDiagram');
+  const claims = [...code.matchAll(/T-->>([AB]): PROCESSING, fence (\w+)/g)].map(([, by, fence]) => [
+    by,
+    fence,
+  ]);
+  const commits = [...code.matchAll(/([AB])->>T: commit if fence = (\w+)/g)].map(([, by, fence]) => [
+    by,
+    fence,
+  ]);
+  const [first, last] = claims;
+  expect(claims).toHaveLength(2);
+  expect(commits).toEqual([first, last]);
+  expect(code).toContain(`T--x${first?.[0]}: refused: the fence is ${last?.[1]}`);
 });

@@ -9,7 +9,7 @@ import { costPage, line } from './cost-page.ts';
 
 const systemOf = (name: string) => ALTERNATIVES.find((system) => system.name === name) as System;
 
-/** The one that keeps the promises that Mailroom keeps. */
+/** The one with the same guarantees as Mailroom. */
 const PEER = systemOf('status-index+transactional-inbox');
 const POWERTOOLS = systemOf('status-index+powertools');
 
@@ -38,7 +38,7 @@ describe('docs/cost.md', () => {
     const { promise } = MAILROOM.transactional;
     const peers = ALTERNATIVES.filter((system) => JSON.stringify(system.promise) === JSON.stringify(promise));
     expect(peers).toEqual([PEER]);
-    expect(costPage()).toContain(`Only \`${PEER.name}\` keeps the promises that Mailroom keeps`);
+    expect(costPage()).toContain(`Only \`${PEER.name}\` gives the same guarantees as Mailroom`);
   });
 
   it('shows what an event of 1 KB costs today', async () => {
@@ -57,8 +57,8 @@ describe('docs/cost.md', () => {
   it('says with how many consumers another one is cheaper', () => {
     const leased = dearerFrom(MAILROOM.leased, PEER);
     const powertools = dearerFrom(MAILROOM.transactional, POWERTOOLS);
-    expect(costPage()).toContain(`cheaper than leased handlers from ${leased} consumers on`);
-    expect(costPage()).toContain(`cheaper than transactional ones from ${powertools} consumers on`);
+    expect(costPage()).toContain(`cheaper than leased handlers at ${leased} consumers and above`);
+    expect(costPage()).toContain(`cheaper than transactional ones at ${powertools} consumers and above`);
   });
 });
 

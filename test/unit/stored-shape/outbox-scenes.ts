@@ -22,7 +22,7 @@ async function dead() {
 }
 
 async function failed() {
-  const rig = shapeRig({ code: 'SomethingNew', message: 'a failure that nobody knows' });
+  const rig = shapeRig({ code: 'SomethingNew', message: 'an unknown failure' });
   await rig.commit();
   await rig.sweep();
   return rig;
