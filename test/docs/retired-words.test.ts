@@ -48,6 +48,11 @@ const ALLOWED: readonly { readonly path: string; readonly words: string; readonl
     words: 'True time: it stands still until',
     because: 'It is said of time, not of a consumer.',
   },
+  {
+    path: 'testing/document-path.ts',
+    words: 'place',
+    because: 'It is a position in a document, not a source of dead letters.',
+  },
 ];
 
 const isBelow = (path: string, folders: readonly string[]) =>
