@@ -1,0 +1,176 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { ROOT } from './pages.ts';
+import { type RetiredUse, usesInCode, usesInPage, usesInRepository } from './retired-words.ts';
+
+/** Paths that the words are kept out of. A folder ends with a slash. */
+const SCOPE = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'bench/README.md',
+  'docs/',
+  'localstack/README.md',
+  'cli/',
+  'demo/',
+  'lambdas/',
+  'lib/',
+  'testing/',
+];
+
+/** Parts of the scope whose sentences are not rewritten yet: nothing is reported for them. EMPTY THIS LIST once they are. */
+const NOT_YET: readonly string[] = [
+  'docs/cli.md',
+  'docs/comparison.md',
+  'docs/concepts.md',
+  'docs/cost.md',
+  'docs/data-model.md',
+  'docs/glossary.md',
+  'docs/guarantees.md',
+  'docs/operating.md',
+  'docs/scaling.md',
+  'cli/',
+  'demo/',
+  'lambdas/',
+  'lib/',
+  'testing/',
+];
+
+/** Legitimate uses: the file, some of the words around the use, and the reason. */
+const ALLOWED: readonly { readonly path: string; readonly words: string; readonly because: string }[] = [
+  {
+    path: 'testing/manual-clock.ts',
+    words: 'that stands still until a test moves it',
+    because: 'It is said of a clock, not of a consumer.',
+  },
+  {
+    path: 'testing/explorer/virtual-time.ts',
+    words: 'True time: it stands still until',
+    because: 'It is said of time, not of a consumer.',
+  },
+  {
+    path: 'testing/document-path.ts',
+    words: 'place',
+    because: 'It is a position in a document, not a source of dead letters.',
+  },
+];
+
+const isBelow = (path: string, folders: readonly string[]) =>
+  folders.some((folder) => (folder.endsWith('/') ? path.startsWith(folder) : path === folder));
+const checked = (path: string) => isBelow(path, SCOPE) && !isBelow(path, NOT_YET);
+const isAllowed = ({ path, context }: RetiredUse) =>
+  ALLOWED.some((allowed) => allowed.path === path && context.includes(allowed.words));
+
+describe('retired words', () => {
+  const uses = usesInRepository(checked);
+
+  test('are in no page, message or doc comment', () => {
+    const reported = uses
+      .filter((use) => !isAllowed(use))
+      .map(({ path, line, word, instead }) => `${path}:${line}: "${word}": use ${instead}`);
+    expect(reported).toEqual([]);
+  });
+
+  test('are looked for in paths that exist', () => {
+    const paths = [...SCOPE, ...NOT_YET, ...ALLOWED.map(({ path }) => path)];
+    expect(paths.filter((path) => !existsSync(ROOT + path))).toEqual([]);
+  });
+
+  test('have no exception that is not needed any more', () => {
+    const unused = ALLOWED.filter(({ path }) => checked(path)).filter(
+      ({ path, words }) => !uses.some((use) => use.path === path && use.context.includes(words)),
+    );
+    expect(unused).toEqual([]);
+  });
+});
+
+const found = (uses: readonly RetiredUse[]) => uses.map(({ line, word }) => `${line}: ${word}`);
+
+describe('the search in a page', () => {
+  test.each([
+    ['Nobody knows.', 'Nobody'],
+    ['It is kept for\never.', 'for ever'],
+    ['The relay gives up.', 'gives up'],
+    ['Once it is mended, redrive it.', 'mended'],
+    ['So long it waits.', 'So long'],
+    ['It expires in so many days.', 'in so many'],
+    ['Consumers shall absorb it.', 'shall'],
+    ['The letter is discarded.', 'letter'],
+    ['It looks into every place.', 'every place'],
+    ['The consumer misses its promise.', 'its promise'],
+    ['The consumer stands still.', 'stands still'],
+    ['The stream path marks it, the sweep path does not.', 'stream path', 'sweep path'],
+    ['The message comes again.', 'comes again'],
+  ])('finds the word in "%s"', (sentence, ...words) => {
+    expect(usesInPage('a.md', sentence).map(({ word }) => word)).toEqual(words);
+  });
+
+  test.each([
+    'A dead letter, a dead-letter\nqueue and dead letters.',
+    'Names have lower-case letters, digits and hyphens; letters and digits are enough.',
+    'The demo places orders, retries in place, and takes the place of a bank.',
+    'Order is not promised.',
+    'The command `mend` and its [page](docs/comes again.md).',
+    '```json\n{ "letter": "for ever" }\n```',
+  ])('finds nothing in "%s"', (sentence) => {
+    expect(usesInPage('a.md', sentence)).toEqual([]);
+  });
+
+  test('reads the comments and messages of code blocks, and output', () => {
+    const page = [
+      '# A',
+      '```ts',
+      'const letter = mend(x); // nobody waits',
+      "throw new Error('it comes again');",
+      '```',
+      '```text',
+      'two letters wait',
+      '```',
+    ];
+    expect(found(usesInPage('a.md', page.join('\n')))).toEqual(['7: letters', '3: nobody', '4: comes again']);
+  });
+});
+
+describe('the search in code', () => {
+  test('reads doc comments over line ends, with the line of the word', () => {
+    const code = [
+      '/**',
+      ' * Rows that are kept for',
+      ' * ever.',
+      ' *',
+      ' * `mend` and {@link mend} are names.',
+      ' */',
+    ];
+    expect(found(usesInCode('a.ts', code.join('\n')))).toEqual(['2: for ever']);
+  });
+
+  test('refuses a doc comment that opens with a question word, and no other comment', () => {
+    const code = [
+      '/** What is kept. */',
+      '/** The event: what is kept. */',
+      '// How it works',
+      '/* Who knows. */',
+    ];
+    expect(found(usesInCode('a.ts', code.join('\n')))).toEqual(['1: What']);
+  });
+
+  test('reads messages and templates, but no single words', () => {
+    const code = [
+      "const a = 'letter';",
+      `log(\`a letter of \${text(\`it is \${"not mended"}\`)} waits\`);`,
+      "import './mend';",
+    ];
+    expect(found(usesInCode('a.ts', code.join('\n')))).toEqual(['2: mended', '2: letter']);
+  });
+
+  test('does not take a quote in a regular expression or a comment for a string', () => {
+    const code = [
+      "const q = /['\"`]/.test(x) / 2; // it's mended",
+      "say('a letter came');",
+      '/* `',
+      '*/',
+      "say('so long');",
+    ];
+    expect(found(usesInCode('a.ts', code.join('\n')))).toEqual(['2: letter', '5: so long']);
+  });
+});
