@@ -169,7 +169,7 @@ async function leftRunning(claimed: ClaimedMessage, robbed: boolean): Promise<Me
   return again(Math.max(stoppedMs, unfinishedAfterMs(claimed)), error);
 }
 
-/** Attempts that are not counted use the same schedule; otherwise a hanging provider would use up its receives in minutes. */
+/** Uncounted attempts follow the same schedule; otherwise a hanging provider would use up the receives in minutes. */
 function unfinishedAfterMs(claimed: ClaimedMessage): number {
   const { attempt, unfinished } = claimed.claim;
   return retryAfterMs(claimed, attempt + Math.min(unfinished, ALONE_FROM));

@@ -118,13 +118,10 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
 /** This worker lost the message, and its write was refused. */
 export function fenceRefused(received: Received, refusal: InboxRefusal): Promise<MessageOutcome> {
   received.telemetry.count('FenceRefused');
-  received.telemetry.log.warn(
-    'A worker finished a message after losing its lease; nothing was written',
-    {
-      eventId: received.delivery.message.eventId,
-      status: refusal.status,
-    },
-  );
+  received.telemetry.log.warn('A worker finished a message after losing its lease; nothing was written', {
+    eventId: received.delivery.message.eventId,
+    status: refusal.status,
+  });
   return refused(received, refusal);
 }
 

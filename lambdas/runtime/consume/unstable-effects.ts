@@ -24,7 +24,7 @@ export function reportUnstableEffects(
   const left = stored.filter(({ name, status }) => status !== 'RELEASED' && !asked.has(name));
   if (left.length === 0) return;
   telemetry.count('UnstableEffects', left.length);
-  telemetry.log.error('A message was processed without effects that its earlier attempts completed or started', {
+  telemetry.log.error('A message was processed without the effects of its earlier attempts', {
     eventId,
     error: new MailroomError(
       UNSTABLE_EFFECTS,
