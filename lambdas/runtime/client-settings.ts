@@ -20,8 +20,8 @@ const silent = () => {};
 
 /**
  * A logger without `info`. For a logger that has `info`, including the SDK's own silent one, the SDK reports every call, and to
- * do so it walks every value of the request and the response to remove secrets. For a log line that is never written, that
- * takes a considerable part of the CPU time of a batch of updates. Connection-pool warnings go to the console, as without a
+ * do so it walks every value of the request and the response to remove secrets. That takes a considerable part of the CPU time
+ * of a batch of updates, for a log line that is never written. Connection-pool warnings go to the console, as without a
  * logger.
  */
 const logger = {

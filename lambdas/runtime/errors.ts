@@ -194,7 +194,7 @@ function refusals(reasons: readonly CancellationReason[]): string {
     if (code === 'None') return [];
     // DynamoDB's message for a failed condition repeats the code.
     const said = code === 'ConditionalCheckFailed' || !message ? '' : ` (${message})`;
-    return [`action ${i + 1} of ${reasons.length} by ${code}${said}`];
+    return [`action ${i + 1} of ${reasons.length} failed with ${code}${said}`];
   });
   return refused.length > 0 ? refused.join(', ') : 'DynamoDB gave no reason';
 }

@@ -3,8 +3,8 @@ import { OrderCancelled } from '../events.ts';
 import type { EmailProvider } from './email-provider.ts';
 
 const REASONS = {
-  'out-of-stock': 'some of its items are out of stock',
-  'payment-declined': 'your bank has declined the payment',
+  'out-of-stock': 'some of the items are out of stock',
+  'payment-declined': 'your bank declined the payment',
 } as const;
 
 /**

@@ -6,7 +6,7 @@ import type { ConsumerContext } from './consumer-context.ts';
 /** TTL may delete a hint this many days after the next attempt, so that a hint that was not removed does not stay. */
 const HINT_SPARE_DAYS = 1;
 
-/** The maximum wait for a hint, besides a quarter of the remaining time: the batch must be answered in time, milliseconds. */
+/** The maximum wait for a hint, milliseconds; also at most a quarter of the remaining time, to answer the batch in time. */
 const WAIT_MAX_MS = 2_000;
 
 /**

@@ -106,7 +106,7 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
       );
     case 'leased': {
       received.telemetry.count('MessagesLeased');
-      // Wait once, for the rest of the lease. If the lease is still held after that, its worker is alive: wait until its function stops.
+      // Wait once for the rest of the lease. If it is still held after that, its worker is alive: wait until its function stops.
       const until = received.delivery.receives > 1 ? refusal.endsBy : refusal.until;
       return again(untilMs(received, until), new MailroomError('LEASED', 'Another worker holds the message'));
     }

@@ -92,7 +92,7 @@ export function createRelayStream(
       return publishNew(context, rows, undeclared, breaker);
     });
     declared.report(reports.flatMap(({ undeclared }) => undeclared));
-    // One deadline for all groups, not a claim's duration per group: the function's timeout allows for one, and marks must not be cut off.
+    // One deadline for all groups: the function's timeout allows for one claim's duration, and marks must not be cut off.
     const lastPublishAt = clock.now() + config.claimLeaseMs - config.publishTimeoutMs - CLOCK_SKEW_MS;
     const stillLate = await inGroups(rowsOf(reports.flatMap(({ late }) => late)), (group) =>
       publishLate(context, group, breaker, () => clock.now() < lastPublishAt),

@@ -179,7 +179,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
 }
 
 /**
- * Counts the events of a chain. Services that respond to each other's events in an endless loop are stopped after 32 further
+ * Counts the events of a chain. Services that respond to each other's events in an endless loop are stopped after 32
  * events, before the costs add up.
  *
  * @throws `TOO_MANY_HOPS`, which rejects the message being handled

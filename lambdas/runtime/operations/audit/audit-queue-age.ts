@@ -24,7 +24,7 @@ const METRIC_DELAY_MS = 20 * 60_000;
  * Reads the age from the metric `ApproximateAgeOfOldestMessage`. That metric excludes messages that were received three or more
  * times (SQS developer guide, available CloudWatch metrics). A working consumer has a row for each of those. A consumer whose
  * function cannot start has none, and SQS moves its messages to the dead-letter queue when their receives are exhausted.
- * Therefore no message younger than that takes is reported as older than the oldest message.
+ * Therefore no message younger than the time that its receives can take is reported as older than the oldest message.
  *
  * @example
  * ```ts

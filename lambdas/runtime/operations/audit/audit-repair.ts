@@ -30,7 +30,6 @@ const SENDS_AT_ONCE = 8;
  * delivered it. The repair is recorded first. Sending an event twice is harmless: the consumer's inbox absorbs the duplicate.
  *
  * @param missing - the findings of an audit: `report.missing`
- * @param missing - what an audit found: `report.missing`
  *
  * @example
  * ```ts
