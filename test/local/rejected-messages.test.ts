@@ -55,7 +55,7 @@ function poisonsFrom(order: PaperOrder): Poison[] {
     unreadable('"a text"', 'it has no detail'),
     unreadable(JSON.stringify({ detail: { eventId: 'ORDER-1' } }), 'eventId is not a UUIDv7'),
     changed(order, { type: 'OrderLost' }, 'UNKNOWN_EVENT_TYPE', 'has no handler for OrderLost'),
-    changed(order, { version: 99 }, 'UNKNOWN_EVENT_VERSION', 'OrderPlaced is of version 99'),
+    changed(order, { version: 99 }, 'UNKNOWN_EVENT_VERSION', 'OrderPlaced has version 99'),
     changed(
       order,
       { data: { ...(order.envelope.data as object), totalCents: '13.50' } },
