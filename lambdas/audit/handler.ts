@@ -16,7 +16,7 @@ const config = readAuditConfig(process.env);
 const sqs = new SQSClient(clientSettings);
 const ssm = new SSMClient(clientSettings);
 
-/** The conservation check, on a schedule: nothing else notices an event that nobody received. */
+/** The conservation check, on a schedule: nothing else notices an event that was never received. */
 export const handler = createAuditHandler({
   config,
   table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),

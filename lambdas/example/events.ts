@@ -1,19 +1,19 @@
 import * as z from 'zod/mini';
 import { defineEvent } from '../runtime/index.ts';
 
-/** The most items of one order: with its other writes it must fit one transaction of 100 actions. */
+/** The maximum number of items in an order: with its other writes, it must fit one transaction of 100 actions. */
 export const ORDER_ITEMS_MAX = 50;
 
-/** The longest `customerId` and `sku`, characters. */
+/** The maximum length of `customerId` and `sku`, characters. */
 const NAME_LENGTH_MAX = 100;
 
-/** The most of one item in an order. */
+/** The maximum quantity of one item in an order. */
 export const QUANTITY_MAX = 10_000;
 
-/** The highest price of one piece, cents. With the limits above, a total stays a safe integer. */
+/** The maximum price of one piece, cents. With the limits above, a total stays a safe integer. */
 export const UNIT_PRICE_MAX = 100_000_000;
 
-const nameExpected = `must be a text of 1 to ${NAME_LENGTH_MAX} characters, without control characters`;
+const nameExpected = `must be a string of 1 to ${NAME_LENGTH_MAX} characters, without control characters`;
 const quantityExpected = `must be a whole number from 1 to ${QUANTITY_MAX}`;
 const unitPriceExpected = `must be a whole number of cents from 0 to ${UNIT_PRICE_MAX}`;
 const itemsExpected = `must be a list of 1 to ${ORDER_ITEMS_MAX} items`;
@@ -34,14 +34,13 @@ const item = {
     .check(z.gte(0, unitPriceExpected), z.lte(UNIT_PRICE_MAX, unitPriceExpected)),
 };
 
-/** One line of an order. `unitPrice` is in cents, the minor unit of the currency: money is never a fraction. */
+/** One line of an order. `unitPrice` is in cents, the minor unit of the currency, so amounts are never fractions. */
 export type OrderItem = z.infer<typeof orderItem>;
 
 const orderItem = z.object(item, 'must be an object { sku, quantity, unitPrice }');
 
 /**
- * What a customer sends to place an order. A member that it does not know is refused, so that a misspelt one
- * is not silently lost.
+ * The request to place an order. Unknown members are refused, so that a misspelled one is not silently ignored.
  */
 export const orderRequest = z.strictObject(
   {
@@ -59,7 +58,7 @@ export type OrderRequest = z.infer<typeof orderRequest>;
 const cents = z.int().check(z.gte(0));
 const orderId = z.uuid();
 
-/** By orders: the order exists and asks to be paid and reserved. */
+/** From orders: an order was placed; payments charges it, and inventory reserves its items. */
 export const OrderPlaced = defineEvent({
   source: 'orders',
   type: 'OrderPlaced',
@@ -73,7 +72,7 @@ export const OrderPlaced = defineEvent({
   }),
 });
 
-/** By payments: the bank has charged the customer. */
+/** From payments: the bank has charged the customer. */
 export const PaymentCaptured = defineEvent({
   source: 'payments',
   type: 'PaymentCaptured',
@@ -82,7 +81,7 @@ export const PaymentCaptured = defineEvent({
   schema: z.object({ orderId, customerId: name, amountCents: cents, chargeId: z.string() }),
 });
 
-/** By payments: the bank has refused to charge the customer, and will not change its mind. */
+/** From payments: the bank has refused to charge the customer. The refusal is final. */
 export const PaymentDeclined = defineEvent({
   source: 'payments',
   type: 'PaymentDeclined',
@@ -91,7 +90,7 @@ export const PaymentDeclined = defineEvent({
   schema: z.object({ orderId, customerId: name, amountCents: cents, reason: z.string() }),
 });
 
-/** By payments: the customer has their money back, because inventory could not set the order's items aside. */
+/** From payments: the customer was refunded, because inventory could not reserve the order's items. */
 export const PaymentRefunded = defineEvent({
   source: 'payments',
   type: 'PaymentRefunded',
@@ -106,7 +105,7 @@ export const PaymentRefunded = defineEvent({
   }),
 });
 
-/** By payments: the customer was not charged and will not be, because inventory could not set the order's items aside. */
+/** From payments: the customer was not and will not be charged, because inventory could not reserve the order's items. */
 export const PaymentCancelled = defineEvent({
   source: 'payments',
   type: 'PaymentCancelled',
@@ -115,7 +114,7 @@ export const PaymentCancelled = defineEvent({
   schema: z.object({ orderId }),
 });
 
-/** By inventory: every item of the order is set aside. */
+/** From inventory: every item of the order is reserved. */
 export const StockReserved = defineEvent({
   source: 'inventory',
   type: 'StockReserved',
@@ -124,7 +123,7 @@ export const StockReserved = defineEvent({
   schema: z.object({ orderId }),
 });
 
-/** By inventory: there is too little of some items, so nothing is set aside. */
+/** From inventory: some items have insufficient stock, so nothing is reserved. */
 export const StockRejected = defineEvent({
   source: 'inventory',
   type: 'StockRejected',
@@ -133,7 +132,7 @@ export const StockRejected = defineEvent({
   schema: z.object({ orderId, missingSkus: z.array(name).check(z.minLength(1)) }),
 });
 
-/** By inventory: nothing is set aside for the order any more, because its payment was declined. */
+/** From inventory: nothing is reserved for the order any longer, because its payment was declined. */
 export const StockReleased = defineEvent({
   source: 'inventory',
   type: 'StockReleased',
@@ -142,7 +141,7 @@ export const StockReleased = defineEvent({
   schema: z.object({ orderId }),
 });
 
-/** By orders: the order has ended without a sale; no money is kept and no stock is held for it. */
+/** From orders: the order ended without a sale; no money is kept and no stock is reserved for it. */
 export const OrderCancelled = defineEvent({
   source: 'orders',
   type: 'OrderCancelled',

@@ -1,7 +1,7 @@
 /**
- * Reads a setting that a function cannot do without.
+ * Reads a required setting.
  *
- * @throws naming the variable, when it is not set
+ * @throws naming the variable, if it is not set
  *
  * @example
  * ```ts

@@ -8,11 +8,11 @@ import { dynamoTable } from '../runtime/store/dynamo-table.ts';
 
 const config = readRelayConfig(process.env);
 
-/** The live path: publishes new outbox rows as they come out of the table's stream. */
+/** The stream relay: publishes new outbox rows as they arrive in the table's stream. */
 export const handler = createRelayStream({
   config,
   table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),
-  // One try a call: the relay decides itself whether a publish may be tried again.
+  // One try per call: the relay decides whether to retry a publish.
   bus: eventBridgeBus({
     client: new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 }),
     busName: config.busName,

@@ -15,11 +15,11 @@ const config = readRelayConfig(process.env);
 const table = dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName });
 const ssm = new SSMClient(clientSettings);
 
-/** The backstop: finds what the live path did not publish, and publishes it. */
+/** The sweep relay: finds and publishes events that the stream relay did not publish. */
 export const handler = createRelaySweep({
   config,
   table,
-  // One try a call: the relay decides itself whether a publish may be tried again.
+  // One try per call: the relay decides whether to retry a publish.
   bus: eventBridgeBus({
     client: new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 }),
     busName: config.busName,

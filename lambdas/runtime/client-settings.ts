@@ -1,27 +1,28 @@
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 
-/** The settings that every SDK client takes; times are in milliseconds. */
+/** Settings for every AWS SDK client; times are in milliseconds. */
 export interface ClientSettings {
-  /** How often a request is tried in all. */
+  /** The maximum number of attempts per request, including the first. */
   readonly maxAttempts: number;
-  /** Where the SDK writes its warnings. */
+  /** The destination of the SDK's warnings. */
   readonly logger: NonNullable<DynamoDBClientConfig['logger']>;
-  /** How long a connection and a request may take. */
+  /** Connection and request timeouts. */
   readonly requestHandler: {
     readonly connectionTimeout: number;
     readonly requestTimeout: number;
     readonly throwOnRequestTimeout: boolean;
   };
-  /** Whether the SQS client sends to the host of a queue's URL instead of its own endpoint. */
+  /** Send SQS requests to the host of the queue's URL instead of the client's endpoint. */
   readonly useQueueUrlAsEndpoint: boolean;
 }
 
 const silent = () => {};
 
 /**
- * A logger without `info`. One that has it, the SDK's own silent one too, is told of every call, and for that the SDK walks
- * through every value of the request and the answer to leave out secret ones: a good part of the CPU of a batch of updates, for
- * a line that nobody writes. Warnings of the connection pool go where they go without a logger.
+ * A logger without `info`. For a logger that has `info`, including the SDK's own silent one, the SDK reports every call, and to
+ * do so it walks every value of the request and the response to remove secrets. That takes a considerable part of the CPU time
+ * of a batch of updates, for a log line that is never written. Connection-pool warnings go to the console, as without a
+ * logger.
  */
 const logger = {
   trace: silent,
@@ -31,8 +32,8 @@ const logger = {
 } as unknown as ClientSettings['logger'];
 
 /**
- * Settings for the AWS SDK clients of a function: a request that hangs is given up after 5 s and tried again, three
- * times in all. The SDK's own default is to wait for ever, which a lease does not.
+ * Settings for the AWS SDK clients of a function: requests time out after 5 s, with three attempts in total. By default, the
+ * SDK waits without a limit, which can outlast a lease.
  *
  * @example
  * ```ts
@@ -43,12 +44,12 @@ export const clientSettings: ClientSettings = {
   maxAttempts: 3,
   logger,
   requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
-  // All queues are in the function's own region. The host of their URLs would pass over an endpoint that was chosen
-  // (AWS_ENDPOINT_URL, FIPS), and the SDK would warn of that in each call.
+  // All queues are in the function's own region. The host of a queue's URL would override a configured endpoint
+  // (AWS_ENDPOINT_URL, FIPS), and the SDK would warn about that on each call.
   useQueueUrlAsEndpoint: false,
 };
 
-/** A command of the SDK, as far as {@link sentOnce} changes it. */
+/** The part of an SDK command that {@link sentOnce} uses. */
 interface Sendable {
   readonly middlewareStack: {
     add(middleware: <Call>(next: Call) => Call, options: object): void;
@@ -56,14 +57,14 @@ interface Sendable {
 }
 
 /**
- * Makes a command that is sent once, whatever retries its client is configured to make: on its way through the client's
- * middleware, the SDK's retry loop is replaced by one that passes the call on. The client and its other commands are not changed.
+ * Makes a command that is sent only once, whatever retries its client is configured with: in this command's middleware, a step
+ * that passes the call on replaces the SDK's retry loop. The client and its other commands are not changed.
  *
- * @returns the command
+ * @returns the same command
  */
 export function sentOnce<C extends object>(command: C & { readonly middlewareStack: unknown }): C {
   (command as Sendable).middlewareStack.add((next) => next, {
-    // The name, the step and the priority of the retry loop: an override must have all three.
+    // The name, step and priority of the retry loop: an override must match all three.
     name: 'retryMiddleware',
     step: 'finalizeRequest',
     priority: 'high',

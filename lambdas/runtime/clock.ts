@@ -1,36 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * The clock port: every time that Mailroom reads and every pause that it makes goes through here, so that
- * tests (and the in-memory parts in `cdk-mailroom/testing`) can own time.
+ * The clock port: Mailroom reads the time and pauses only through this interface, so that tests (and the in-memory parts in
+ * `cdk-mailroom/testing`) can control time.
  */
 export interface Clock {
-  /** The time now, epoch milliseconds. */
+  /** The current time, epoch milliseconds. */
   now(): number;
   /**
-   * Resolves after `ms` milliseconds, or at once when `signal` is aborted. It never rejects.
+   * Resolves after `ms` milliseconds, or immediately when `signal` is aborted. It never rejects.
    *
-   * @param ms - how long to wait, milliseconds; zero and below resolve on the next turn
+   * @param ms - the pause in milliseconds; zero and negative values resolve on the next turn of the event loop
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The end of the year 9999: sums of later times leave the range of `Date`, and their ISO text has another length. */
+/** The end of the year 9999. Beyond it, sums can leave the range of `Date`, and ISO text has a different length. */
 const LATEST_TIME_MS = 253_402_300_799_999;
 
-/** Whether a value is a time in epoch milliseconds that can be computed with and shown: whole, and in the years 1970 to 9999. */
+/** Returns true for a time in epoch milliseconds that is safe to compute with and display: whole, in the years 1970 to 9999. */
 export function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LATEST_TIME_MS;
 }
 
 /**
- * How far the clocks of two machines may differ, milliseconds. A time that another machine wrote has passed for certain only
- * this much later by one's own clock.
+ * The maximum difference between the clocks of two machines, milliseconds. A time that another machine wrote has certainly
+ * passed only when the local clock is this far beyond it.
  */
 export const CLOCK_SKEW_MS = 2_000;
 
 /**
- * The clock of the machine.
+ * The machine's own clock.
  *
  * @example
  * ```ts

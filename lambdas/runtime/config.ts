@@ -2,21 +2,21 @@ import { DELAY_MAX_MS } from './consume/retry-schedule.ts';
 import { MailroomError } from './errors.ts';
 
 /**
- * Settings travel from the constructs to the functions as environment variables. One codec serves both sides:
- * the constructs encode, the functions decode, and both fail with the name of the variable.
+ * The constructs pass settings to the functions as environment variables. The constructs encode them and the functions decode
+ * them with the same codec, and errors on both sides name the variable.
  */
 interface Field<T> {
   readonly env: string;
   readonly parse: (text: string) => T | undefined;
   readonly expected: string;
-  /** Whether the variable may be missing. @default false */
+  /** The variable may be missing. @default false */
   readonly optional?: boolean;
 }
 
 type Fields<C> = { readonly [K in keyof C]-?: Field<NonNullable<C[K]>> };
 
 function text(env: string): Field<string> {
-  return { env, parse: (value) => (value === '' ? undefined : value), expected: 'a text that is not empty' };
+  return { env, parse: (value) => (value === '' ? undefined : value), expected: 'a non-empty string' };
 }
 
 /** The name or the ARN of an event bus (EventBridge API reference, PutEventsRequestEntry). */
@@ -24,7 +24,7 @@ function busName(env: string): Field<string> {
   return {
     env,
     parse: (value) => (/^[/.\-_A-Za-z0-9:]{1,1600}$/.test(value) ? value : undefined),
-    expected: 'the name or the ARN of an event bus',
+    expected: 'the name or ARN of an event bus',
   };
 }
 
@@ -41,7 +41,7 @@ function integer(env: string, min: number, max: number): Field<number> {
   };
 }
 
-/** Names as a JSON list: an event's type may hold any character that could separate them. */
+/** A JSON list of names, because an event type may contain any character that could serve as a separator. */
 function names(env: string): Field<readonly string[]> {
   return {
     env,
@@ -53,7 +53,7 @@ function names(env: string): Field<readonly string[]> {
         return undefined;
       }
     },
-    expected: 'a JSON list of texts, such as ["OrderPlaced"]',
+    expected: 'a JSON list of strings, such as ["OrderPlaced"]',
   };
 }
 
@@ -62,80 +62,80 @@ const DAY_MS = 86_400_000;
 /** A function's environment, `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a service needs to know to write events. */
+/** Settings of a service that writes events. */
 export interface ProducerConfig {
-  /** Its name: the `source` of the events that it owns. */
+  /** The service's name: the `source` of the events that it owns. */
   readonly service: string;
   /** The name of the Mailroom table. */
   readonly tableName: string;
-  /** Over how many shards the events of one minute spread, 1 to 256: the shard is one byte of the event id. */
+  /** The number of shards over which the events of one minute are spread, 1 to 256: the shard is one byte of the event id. */
   readonly shards: number;
-  /** How long a new outbox row belongs to the stream path before the sweep may take it, milliseconds. */
+  /** The time during which a new outbox row is reserved for the stream relay, before the sweep may claim it, milliseconds. */
   readonly bornLeaseMs: number;
   /**
-   * The types of the service's events that it may write; an event of another type or source is refused with `NOT_DECLARED`.
+   * The types of the service's events that this function may write; any other type or source is refused with `NOT_DECLARED`.
    *
-   * @default no limit: for tests. The constructs always set it, and `readProducerConfig` requires it.
+   * @default no limit, for tests; the constructs always set it, and `readProducerConfig` requires it
    */
   readonly publishes?: readonly string[] | undefined;
 }
 
-/** What the relay's two functions need to know. */
+/** Settings of the relay's two functions. */
 export interface RelayConfig {
   /** The name of the Mailroom table. */
   readonly tableName: string;
-  /** The name or the ARN of the bus. */
+  /** The name or ARN of the bus. */
   readonly busName: string;
-  /** Over how many shards the events of one minute spread, 1 to 256. */
+  /** The number of shards over which the events of one minute are spread, 1 to 256. */
   readonly shards: number;
-  /** How long a claim of the relay holds a row, milliseconds. */
+  /** The duration of a relay's claim on a row, milliseconds. */
   readonly claimLeaseMs: number;
-  /** How long one PutEvents call may take, milliseconds. */
+  /** The timeout of one PutEvents call, milliseconds. */
   readonly publishTimeoutMs: number;
-  /** After how many failures that are its own an event is DEAD. */
+  /** The number of the event's own failures after which it becomes DEAD. */
   readonly maxAttempts: number;
-  /** How long a published row is kept before TTL may delete it, days. */
+  /** The time after which TTL may delete a published row, days. */
   readonly publishedRetentionDays: number;
-  /** How often the youngest minutes are swept, milliseconds; under a minute the sweep loops inside its invocation. */
+  /** The interval at which the most recent minutes are swept, milliseconds; below one minute, the sweep loops within its invocation. */
   readonly sweepEveryMs: number;
   /**
-   * The sources that it publishes; an event of another one stays PENDING.
+   * The sources that the relay publishes; events from any other source stay PENDING.
    *
-   * @default no limit: for tests. The constructs always set it, and `readRelayConfig` requires it.
+   * @default no limit, for tests; the constructs always set it, and `readRelayConfig` requires it
    */
   readonly sources?: readonly string[] | undefined;
 }
 
-/** What a consumer's function needs to know. It may write events too. */
+/** Settings of a consumer's function. A consumer may also write events. */
 export interface ConsumerConfig extends ProducerConfig {
-  /** The consumer's name: part of the key of its inbox rows, so it must never change. */
+  /** The consumer's name. It is part of the key of its inbox rows, so it must never change. */
   readonly consumer: string;
-  /** The queue that its messages come from. */
+  /** The URL of the consumer's queue. */
   readonly queueUrl: string;
-  /** How long a claim of a message holds it, unless renewed, milliseconds. */
+  /** The duration of a claim on a message, unless renewed, milliseconds. */
   readonly leaseMs: number;
   /** The queue's visibility timeout, milliseconds. */
   readonly visibilityTimeoutMs: number;
-  /** After how many attempts a message is rejected. */
+  /** The number of attempts after which a message is rejected. */
   readonly maxAttempts: number;
-  /** The longest delay before the second attempt, milliseconds; each further delay is four times as long. */
+  /** The maximum delay before the second attempt, milliseconds; each further delay is four times as long. */
   readonly retryFirstMs: number;
-  /** The longest delay between two attempts, milliseconds. */
+  /** The maximum delay between two attempts, milliseconds. */
   readonly retryLongestMs: number;
-  /** How long a processed inbox row is kept before TTL may delete it, days. */
+  /** The time after which TTL may delete a processed inbox row, days. */
   readonly inboxRetentionDays: number;
   /**
-   * When the inbox began, epoch milliseconds: what is older may have been processed under an earlier name of the consumer.
+   * The start of this inbox, epoch milliseconds: older messages may have been processed under an earlier name of the consumer.
    *
-   * @default it has no earlier name
+   * @default the consumer has no earlier name
    */
   readonly inboxSince?: number | undefined;
 }
 
-/** What the scheduled audit needs to know. */
+/** Settings of the scheduled audit. */
 export interface AuditConfig {
   readonly tableName: string;
-  /** How far back each audit looks, milliseconds. */
+  /** The period that each audit covers, back from its start, milliseconds. */
   readonly sinceMs: number;
 }
 
@@ -198,8 +198,8 @@ function decode<C extends object>(fields: Fields<C>, env: Environment): C {
       const found = value === undefined ? 'is not set' : `is "${value}"`;
       throw new MailroomError(
         'BAD_CONFIG',
-        `Environment variable ${field.env} ${found}; expected ${field.expected}. Mailroom's constructs set it: ` +
-          "give a producer's function to mailroom.addProducer, make a consumer's by InboxConsumer, or set it yourself.",
+        `Environment variable ${field.env} ${found}; expected ${field.expected}. Mailroom's constructs set it; ` +
+          "pass a producer's function to mailroom.addProducer, create a consumer with InboxConsumer, or set the variable yourself.",
       );
     }
     return [[name, parsed]];
@@ -211,7 +211,7 @@ function entriesOf<C extends object>(fields: Fields<C>) {
   return Object.entries(fields) as [keyof C, Fields<C>[keyof C]][];
 }
 
-/** The environment of a function that writes events. */
+/** Encodes the environment of a function that writes events. */
 export function encodeProducerConfig(config: ProducerConfig): Record<string, string> {
   return encode(producerFields, config);
 }
@@ -219,7 +219,7 @@ export function encodeProducerConfig(config: ProducerConfig): Record<string, str
 /**
  * Reads a producer's settings from its environment.
  *
- * @throws `BAD_CONFIG`, naming the variable, when one is missing or out of its range
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  *
  * @example
  * ```ts
@@ -230,7 +230,7 @@ export function readProducerConfig(env: Environment): ProducerConfig {
   return decode(producerFields, env);
 }
 
-/** The environment of the relay's functions. */
+/** Encodes the environment of the relay's functions. */
 export function encodeRelayConfig(config: RelayConfig): Record<string, string> {
   return encode(relayFields, config);
 }
@@ -238,13 +238,13 @@ export function encodeRelayConfig(config: RelayConfig): Record<string, string> {
 /**
  * Reads the relay's settings from its environment.
  *
- * @throws `BAD_CONFIG`, naming the variable, when one is missing or out of its range
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
 export function readRelayConfig(env: Environment): RelayConfig {
   return decode(relayFields, env);
 }
 
-/** The environment of a consumer's function. */
+/** Encodes the environment of a consumer's function. */
 export function encodeConsumerConfig(config: ConsumerConfig): Record<string, string> {
   return encode(consumerFields, config);
 }
@@ -252,7 +252,7 @@ export function encodeConsumerConfig(config: ConsumerConfig): Record<string, str
 /**
  * Reads a consumer's settings from its environment.
  *
- * @throws `BAD_CONFIG`, naming the variable, when one is missing or out of its range
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  *
  * @example
  * ```ts
@@ -263,7 +263,7 @@ export function readConsumerConfig(env: Environment): ConsumerConfig {
   return decode(consumerFields, env);
 }
 
-/** The environment of the audit's function. */
+/** Encodes the environment of the audit's function. */
 export function encodeAuditConfig(config: AuditConfig): Record<string, string> {
   return encode(auditFields, config);
 }
@@ -271,7 +271,7 @@ export function encodeAuditConfig(config: AuditConfig): Record<string, string> {
 /**
  * Reads the audit's settings from its environment.
  *
- * @throws `BAD_CONFIG`, naming the variable, when one is missing or out of its range
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
 export function readAuditConfig(env: Environment): AuditConfig {
   return decode(auditFields, env);

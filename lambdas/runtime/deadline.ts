@@ -1,11 +1,11 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Waits for work until a deadline. The work is not stopped: it goes on, and its result is no longer looked at.
+ * Waits for work until a deadline. The work is not cancelled at the deadline: it continues, and its result is ignored.
  *
- * @param ms - how long to wait, milliseconds; zero and below: until the next turn
+ * @param ms - the time to wait in milliseconds; zero and negative values wait until the next turn of the event loop
  * @param timeIsUp - called at the deadline unless the work has ended; it may throw. The work still wins while this is pending
- * @returns what the work returns, or `timeIsUp`
+ * @returns the result of the work, or of `timeIsUp`
  *
  * @example
  * ```ts

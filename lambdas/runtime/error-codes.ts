@@ -1,9 +1,9 @@
 /**
- * The `code` of every error that the runtime, the constructs and the command throw. A code is stable: it is stored, logged,
- * and part of the API.
+ * The `code` of every error that the runtime, the constructs and the command throw. Codes are stored, logged and part of the
+ * API, so they are stable.
  */
 export type MailroomErrorCode =
-  // A call with arguments that cannot work.
+  // Invalid arguments or configuration.
   | 'AFTER_COMMIT'
   | 'BAD_ARGUMENT'
   | 'BAD_CONFIG'
@@ -30,7 +30,7 @@ export type MailroomErrorCode =
   | 'NO_COMMIT'
   | 'NOT_DECLARED'
   | 'TRANSACTION_TOO_LARGE'
-  // A message that is not processed now.
+  // The message was not processed in this attempt.
   | 'ALREADY_PROCESSED'
   | 'EFFECT_IN_PROGRESS'
   | 'FENCE_LOST'
@@ -41,11 +41,11 @@ export type MailroomErrorCode =
   | 'OUT_OF_TIME'
   | 'POISON_MESSAGE'
   | 'RETRY_LATER'
-  // A write that DynamoDB refused, and a publish without an answer.
+  // DynamoDB refused a write, or EventBridge did not answer a publish.
   | 'CONDITION_FAILED'
   | 'PUBLISH_TIMEOUT'
   | 'TRANSACTION_CANCELLED'
-  // An operator's command.
+  // An operator command failed.
   | 'AUDIT_DOES_NOT_ADD_UP'
   | 'BAD_DIRECTORY'
   | 'MESSAGE_LEASED'

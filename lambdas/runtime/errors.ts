@@ -2,17 +2,17 @@ import { DELAY_MAX_MS } from './consume/retry-schedule.ts';
 import type { MailroomErrorCode } from './error-codes.ts';
 import type { Item } from './store/table.ts';
 
-/** Marks the errors of every copy of this module: a bundle may hold two. */
+/** Marks Mailroom errors from any copy of this module, because a bundle may contain two. */
 const MAILROOM_ERROR = Symbol.for('cdk-mailroom.error');
 
 /**
- * The base class of the errors that Mailroom throws. Recognize them with {@link isMailroomError}, not with `instanceof`: a bundle
- * may hold two copies of a class.
+ * The base class of Mailroom's errors. Recognize them with {@link isMailroomError}, not with `instanceof`, because a bundle may
+ * contain two copies of a class.
  */
 export class MailroomError extends Error {
-  /** One of {@link MailroomErrorCode}, or the code that a handler gave its `PoisonMessage`. */
+  /** One of {@link MailroomErrorCode}, or the code that a handler passed to `PoisonMessage`. */
   readonly code: string;
-  /** After how many milliseconds a second try makes sense; absent where waiting does not help. */
+  /** The number of milliseconds after which to retry; absent where waiting does not help. */
   readonly retryAfterMs: number | undefined;
   readonly [MAILROOM_ERROR] = true;
 
@@ -24,13 +24,13 @@ export class MailroomError extends Error {
   }
 }
 
-/** The classes that decide what happens to a message. A `PoisonMessage` may carry any code, and stays one. */
+/** The classes that decide a message's outcome. A `PoisonMessage` is recognized by its class, because it may carry any code. */
 const OUTCOMES: Readonly<Partial<Record<MailroomErrorCode, string>>> = {
   ALREADY_PROCESSED: 'AlreadyProcessed',
   RETRY_LATER: 'RetryLater',
 };
 
-/** The class of each error that carries more than its code, by code: what {@link isMailroomError} narrows to. */
+/** The error class of each code whose error has further properties; {@link isMailroomError} narrows to it. */
 export interface MailroomErrorOfCode {
   CONDITION_FAILED: ConditionFailed;
   RETRY_LATER: RetryLater;
@@ -38,8 +38,8 @@ export interface MailroomErrorOfCode {
 }
 
 /**
- * Whether an error is one of Mailroom's, whichever copy of the package threw it; with a code, whether it is this one, also when
- * a table of your own throws it.
+ * Returns true if an error is a Mailroom error, whichever copy of the package threw it. If you pass a code, returns true if
+ * the error has that code, including errors that your own `Table` implementation throws.
  *
  * @example
  * ```ts
@@ -61,13 +61,13 @@ export function isMailroomError<Code extends MailroomErrorCode>(
     const outcome = OUTCOMES[code];
     return errorCode(error) === code && (outcome === undefined || (ours === true && name === outcome));
   } catch {
-    return false; // a member that must not be read
+    return false; // a getter threw
   }
 }
 
 /**
- * Thrown by a consumer's handler: this message can never succeed, do not try it again. The message is rejected
- * (its inbox row says why) and goes to the dead-letter queue by SQS's own route.
+ * Thrown by a consumer's handler for a message that can never succeed. The message is not retried: it is rejected (its inbox
+ * row records the reason) and SQS moves it to the dead-letter queue.
  *
  * @example
  * ```ts
@@ -75,7 +75,7 @@ export function isMailroomError<Code extends MailroomErrorCode>(
  * ```
  */
 export class PoisonMessage extends MailroomError {
-  /** The HTTP status this outcome stands for. */
+  /** The HTTP status of this outcome. */
   readonly statusCode = 422;
 
   constructor(message: string, options?: ErrorOptions & { code?: string }) {
@@ -85,9 +85,9 @@ export class PoisonMessage extends MailroomError {
 }
 
 /**
- * Thrown by a consumer's handler: the work of this message is done already, by another way than this inbox.
- * The message is recorded as processed. It is the handler's own 409; a 409 that some other service answered is
- * not this and must not be passed off as it.
+ * Thrown by a consumer's handler when the work of this message was already done outside this inbox, for example by a legacy
+ * job. The message is recorded as processed. Throw it only for your handler's own work: a 409 response from another service
+ * does not mean the same.
  *
  * @example
  * ```ts
@@ -95,7 +95,7 @@ export class PoisonMessage extends MailroomError {
  * ```
  */
 export class AlreadyProcessed extends MailroomError {
-  /** The HTTP status this outcome stands for. */
+  /** The HTTP status of this outcome. */
   readonly statusCode = 409;
 
   constructor(message: string, options?: ErrorOptions) {
@@ -104,7 +104,7 @@ export class AlreadyProcessed extends MailroomError {
   }
 }
 
-/** A delay, as {@link RetryLater} takes it: the members are added up. */
+/** A delay for {@link RetryLater}; its properties are added up. */
 export interface RetryDelay {
   /** @default 0 */
   readonly seconds?: number | undefined;
@@ -115,8 +115,8 @@ export interface RetryDelay {
 }
 
 /**
- * Thrown by a consumer's handler: try this message again after a delay of the handler's choice, such as the one that a
- * provider asked for. It counts as an attempt; only the delay differs from that of any other error.
+ * Thrown by a consumer's handler to retry this message after a delay that the handler chooses, for example the delay in a
+ * provider's `Retry-After` header. It counts as an attempt; only the delay differs from that of any other error.
  *
  * @example
  * ```ts
@@ -127,16 +127,16 @@ export class RetryLater extends MailroomError {
   declare readonly retryAfterMs: number;
 
   /**
-   * @param after - milliseconds, or hours, minutes and seconds; 11 hours at most
-   * @param cause - why: an error or a text; it is stored and logged in place of this one
-   * @throws `BAD_DELAY` when the delay is not a number from 0 to 11 hours
+   * @param after - milliseconds, or hours, minutes and seconds; at most 11 hours
+   * @param cause - the reason, as an error or text; it is stored and logged instead of this error
+   * @throws `BAD_DELAY` if the delay is not a number from 0 to 11 hours
    */
   constructor(after: number | RetryDelay, cause?: unknown) {
     const afterMs = delayMs(after);
     if (!(afterMs >= 0 && afterMs <= DELAY_MAX_MS)) {
       throw new MailroomError(
         'BAD_DELAY',
-        `RetryLater was given a delay of ${afterMs} ms; allowed are 0 to ${DELAY_MAX_MS} (11 hours). SQS hides a message for 12 hours at most.`,
+        `RetryLater received a delay of ${afterMs} ms; allowed: 0 to ${DELAY_MAX_MS} (11 hours). SQS can hide a message for at most 12 hours.`,
         { cause },
       );
     }
@@ -154,9 +154,9 @@ function delayMs(after: number | RetryDelay): number {
   return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
 }
 
-/** A single conditional write was refused. `item` is the row as it stood, absent when there was none. */
+/** The condition of a single write failed. */
 export class ConditionFailed extends MailroomError {
-  /** The row as it stood; absent when there was none. */
+  /** The existing row; absent if there was none. */
   readonly item: Item | undefined;
 
   constructor(item: Item | undefined, options?: ErrorOptions) {
@@ -166,19 +166,19 @@ export class ConditionFailed extends MailroomError {
   }
 }
 
-/** Why one action of a cancelled transaction was refused. */
+/** The reason why one action of a cancelled transaction was refused. */
 export interface CancellationReason {
   /** DynamoDB's reason code: `None`, `ConditionalCheckFailed`, `TransactionConflict`, `ThrottlingError`, … */
   readonly code: string;
-  /** What DynamoDB says of it; absent where it says nothing. */
+  /** DynamoDB's message; absent if it sent none. */
   readonly message?: string | undefined;
-  /** The row as it stood, where the action asked for it and a row existed. */
+  /** The existing row, if the action requested it and the row existed. */
   readonly item?: Item | undefined;
 }
 
-/** A transaction was cancelled as a whole; `reasons` are in the order of its actions. */
+/** DynamoDB cancelled a whole transaction; `reasons` are in the order of its actions. */
 export class TransactionCancelled extends MailroomError {
-  /** One for each action of the transaction, in order. */
+  /** One reason per action of the transaction, in order. */
   readonly reasons: readonly CancellationReason[];
 
   constructor(reasons: readonly CancellationReason[], options?: ErrorOptions) {
@@ -188,18 +188,18 @@ export class TransactionCancelled extends MailroomError {
   }
 }
 
-/** Which actions were refused and why, counted from 1 in the order of the transaction. */
+/** Lists the refused actions with their reasons; actions are counted from 1 in the order of the transaction. */
 function refusals(reasons: readonly CancellationReason[]): string {
   const refused = reasons.flatMap(({ code, message }, i) => {
     if (code === 'None') return [];
-    // What DynamoDB says of a condition that was not met is no more than its code says.
+    // DynamoDB's message for a failed condition repeats the code.
     const said = code === 'ConditionalCheckFailed' || !message ? '' : ` (${message})`;
-    return [`action ${i + 1} of ${reasons.length} by ${code}${said}`];
+    return [`action ${i + 1} of ${reasons.length} failed with ${code}${said}`];
   });
   return refused.length > 0 ? refused.join(', ') : 'DynamoDB gave no reason';
 }
 
-/** This worker no longer holds the message's lease: another claim, or an operator, has taken it over. */
+/** This worker no longer holds the message's lease: another claim or an operator has taken it over. */
 export class FenceLost extends MailroomError {
   constructor(message: string, options?: ErrorOptions) {
     super('FENCE_LOST', message, options);
@@ -207,10 +207,10 @@ export class FenceLost extends MailroomError {
   }
 }
 
-/** The form of a code. Any other text may be data, and codes are stored and logged. */
+/** The format of a code. Text in any other format may be data, and codes are stored and logged. */
 const CODE = /^[A-Za-z][\w.:$#-]{0,99}$/;
 
-/** The code of an error, whoever threw it: its `code`, else its `name`, else `UNKNOWN`. A text of another form is not a code. */
+/** Returns an error's `code`, or else its `name`, or else `UNKNOWN`. Text that does not have the format of a code is ignored. */
 export function errorCode(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'UNKNOWN';
   try {
@@ -219,11 +219,11 @@ export function errorCode(error: unknown): string {
       [code, name].find((text): text is string => typeof text === 'string' && CODE.test(text)) ?? 'UNKNOWN'
     );
   } catch {
-    return 'UNKNOWN'; // a member that must not be read
+    return 'UNKNOWN'; // a getter threw
   }
 }
 
-/** The message of an error, whoever threw it. @param charsMax - it is cut there @default 1,000 */
+/** Returns the message of any thrown value. @param charsMax - longer messages are cut here @default 1,000 */
 export function errorMessage(error: unknown, charsMax = 1_000): string {
   try {
     const message = error instanceof Error || hasMessage(error) ? error.message : error;
@@ -233,20 +233,20 @@ export function errorMessage(error: unknown, charsMax = 1_000): string {
   }
 }
 
-/** The error as one of ours: itself, or one with its name as the code, and itself as the cause. */
+/** Returns a `MailroomError` unchanged; wraps any other error, with its code or name as the code and the error as the cause. */
 export function asMailroomError(error: unknown): MailroomError {
   if (error instanceof MailroomError) return error;
   return new MailroomError(errorCode(error), errorMessage(error), { cause: error });
 }
 
-/** Whether an error is a {@link PoisonMessage}. A downstream 422 is not one. */
+/** Returns true if an error is a {@link PoisonMessage}. An HTTP 422 response from another service is not one. */
 export function isPoison(error: unknown): boolean {
   return error instanceof Error && error.name === 'PoisonMessage';
 }
 
 /**
- * What kind of failure this is, for listing failures by cause: the error's code and its message with everything
- * that differs from event to event (ids, numbers, quoted values) replaced.
+ * Groups failures by cause: returns the error's code and its message, with everything that differs from event to event (ids,
+ * numbers, quoted values) replaced by `#`.
  *
  * @returns at most 240 characters, e.g. `BankError: bank answered # for order #`
  *

@@ -2,43 +2,43 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MailroomError } from './errors.ts';
 import { fullIssues, maskedIssues } from './payload-issues.ts';
 
-/** The longest chain: an event may have so many before it. The next one is refused, with `TOO_MANY_HOPS`. */
+/** The maximum number of events that may precede an event in its chain; one more fails with `TOO_MANY_HOPS`. */
 export const HOPS_MAX = 32;
 
 /**
- * What travels: the stored form of an event, the EventBridge `detail`, and what a handler is given. All times
- * are epoch milliseconds.
+ * An event as it is stored in the outbox, published as the EventBridge `detail`, and passed to handlers. All times are epoch
+ * milliseconds.
  */
 export interface Envelope<T extends string = string, D = unknown> {
-  /** UUIDv7, minted once when the outbox row is written. The only key that any dedup may use. */
+  /** A UUIDv7, created once when the outbox row is written. Use only this key to deduplicate. */
   readonly eventId: string;
   /** The event's name and the EventBridge `detail-type`, e.g. `OrderPlaced`. */
   readonly type: T;
   /** The version of `data`'s shape, from 1. */
   readonly version: number;
-  /** What kind of thing it happened to, e.g. `Order`. */
+  /** The kind of entity that the event is about, e.g. `Order`. */
   readonly aggregateType: string;
-  /** Which one, e.g. the order's id. */
+  /** The id of that entity, e.g. the order's id. */
   readonly aggregateId: string;
-  /** When it happened, epoch milliseconds. */
+  /** The time of the event, epoch milliseconds. */
   readonly occurredAt: number;
-  /** Carried unchanged through the whole chain of events that the first one caused. */
+  /** Shared by the first event of a chain and every event that it causes, directly or indirectly. */
   readonly correlationId: string;
   /** The id of the event that caused this one; absent on the first of a chain. */
   readonly causationId?: string | undefined;
-  /** How many events of the chain came before this one, up to {@link HOPS_MAX}; absent on the first. */
+  /** The number of events before this one in the chain, up to {@link HOPS_MAX}; absent on the first. */
   readonly hops?: number | undefined;
-  /** An X-Ray trace header, carried along. */
+  /** An X-Ray trace header, passed on unchanged. */
   readonly traceId?: string | undefined;
-  /** A number of the producer's own that orders the events of one aggregate; Mailroom promises no order. */
+  /** An optional number from the producer that orders the events of one aggregate. Mailroom does not guarantee order. */
   readonly sequence?: number | undefined;
-  /** The payload, valid by the catalogue's schema. */
+  /** The payload, validated by the schema of its definition. */
   readonly data: D;
 }
 
 /** An event as a handler receives it: the envelope, and the service that published it. */
 export interface ReceivedEvent<T extends string = string, D = unknown> extends Envelope<T, D> {
-  /** The service that owns the event: the EventBridge `source` that it came with, checked against its definition. */
+  /** The service that owns the event: the EventBridge `source` of the message, checked against the event's definition. */
   readonly source: string;
 }
 
@@ -50,74 +50,74 @@ export interface EventRef {
   readonly type: string;
 }
 
-/** What a producer says of an event; the outbox adds id, times and correlation. */
+/** The producer's description of an event; the outbox adds the id, times and correlation. */
 export interface EventInput<D> {
-  /** Which thing it happened to. */
+  /** The id of the entity that the event is about. */
   readonly aggregateId: string;
-  /** The payload, as its schema takes it. */
+  /** The payload, as the schema's input type. */
   readonly data: D;
   /** @default the time of the commit */
   readonly occurredAt?: number | undefined;
-  /** @default inside a consumer the handled event's, else the event's own id */
+  /** @default the handled event's correlation id inside a consumer; otherwise the event's own id */
   readonly correlationId?: string | undefined;
-  /** @default inside a consumer the handled event's id, else absent */
+  /** @default the handled event's id inside a consumer; otherwise absent */
   readonly causationId?: string | undefined;
-  /** An X-Ray trace header, carried along. @default inside a consumer the handled event's, else none */
+  /** An X-Ray trace header, passed on unchanged. @default the handled event's inside a consumer; otherwise none */
   readonly traceId?: string | undefined;
-  /** The producer's own number, for consumers that need an order. @default none */
+  /** A number from the producer, for consumers that need an order. @default none */
   readonly sequence?: number | undefined;
 }
 
-/** An event that was described but not yet written: what `commit` and `entries` take. */
+/** An event that is not yet written: the input of `commit` and `entries`. */
 export interface EventDraft<D = unknown> extends EventInput<D> {
-  /** The definition that made it. */
+  /** The definition that created it. */
   readonly definition: AnyEventDefinition;
 }
 
 /** One event type of the catalogue, made by {@link defineEvent}. */
 export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
-  /** The service that owns it, the only one that publishes it: the EventBridge `source`. */
+  /** The owning service, and the only one that publishes the event: the EventBridge `source`. */
   readonly source: string;
-  /** The name, and the EventBridge `detail-type`. */
+  /** The name: the EventBridge `detail-type`. */
   readonly type: T;
   /** The version of the payload's shape, from 1. */
   readonly version: number;
-  /** What kind of thing it happens to, e.g. `Order`. */
+  /** The kind of entity that the event is about, e.g. `Order`. */
   readonly aggregateType: string;
-  /** Validates the payload, when it is written and when it is read. */
+  /** Validates the payload, on write and on read. */
   readonly schema: S;
-  /** Turns a payload of an older version into today's; absent where there is none. */
+  /** Converts a payload of an older version to the current one; absent if older versions are not supported. */
   readonly upcast: ((data: unknown, version: number) => unknown) | undefined;
-  /** Whether errors say what the validator says, payload and all; absent means no. */
+  /** Include the validator's own messages, which may quote the payload, in errors; absent means no. */
   readonly exposeIssues?: boolean | undefined;
-  /** Describes one event of this type, to be handed to `outbox.commit`, `outbox.entries` or `ctx.commit`. */
+  /** Describes one event of this type, to pass to `outbox.commit`, `outbox.entries` or `ctx.commit`. */
   create(input: EventInput<StandardSchemaV1.InferInput<S>>): EventDraft<StandardSchemaV1.InferInput<S>>;
 }
 
-/** An event definition of any type and payload. */
+/** An event definition with any type and payload. */
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds schemas of any type
 export type AnyEventDefinition = EventDefinition<string, any>;
 
-/** The event that a handler of this definition is given. */
+/** The event that a handler of this definition receives. */
 export type EventOf<E extends AnyEventDefinition> =
   E extends EventDefinition<infer T, infer S> ? ReceivedEvent<T, StandardSchemaV1.InferOutput<S>> : never;
 
 /**
- * Adds an event type to the catalogue. Payloads are validated by `schema` when they are written and again when
- * they are read; a payload of an older version goes through `upcast` first.
+ * Defines an event type. `schema` validates payloads when they are written and again when they are read; a payload of an older
+ * version is converted by `upcast` first.
  *
- * The service in `source` owns the event. It is the only one that may publish it, and a consumer that subscribes to it
- * rejects an event of the same type from another service (`WRONG_SOURCE`).
+ * The service in `source` owns the event. Only that service may publish it, and a consumer that subscribes to it rejects
+ * events of the same type from any other service (`WRONG_SOURCE`).
  *
- * @param definition.source - the owning service, as `mailroom.addProducer` and `InboxConsumer` name it; 1 to 256 characters
- * @param definition.type - the name, and the EventBridge `detail-type`; 1 to 128 characters
- * @param definition.version - a whole number from 1; raise it when the payload's shape changes
+ * @param definition.source - the owning service, by the name that `mailroom.addProducer` and `InboxConsumer` use; 1 to 256 characters
+ * @param definition.type - the name: the EventBridge `detail-type`; 1 to 128 characters
+ * @param definition.version - a whole number from 1; increase it when the shape of the payload changes
  * @param definition.schema - any Standard Schema validator: zod, valibot, arktype, …
- * @param definition.upcast - turns a payload of an older version into today's; called once per read
- * @param definition.exposeIssues - puts the validator's own messages, every key, and the texts of what `schema` and `upcast` throw
- * into errors. They may quote the payload, and errors are logged and stored. Without it, an error names the path, where only
- * names that the schema declares are shown, and the kind of issue. @default false
- * @throws `BAD_EVENT_DEFINITION` when a member is out of range
+ * @param definition.upcast - converts a payload of an older version to the current one; called once per read
+ * @param definition.exposeIssues - includes in errors the validator's own messages, every key, and the messages of errors that
+ * `schema` and `upcast` throw. They may quote the payload, and errors are logged and stored. By default, an error contains only
+ * the kind of issue and its path, in which only names that the schema declares are shown. @default false
+ * @throws `BAD_EVENT_DEFINITION` if a property is out of range
  *
  * @example
  * ```ts
@@ -171,17 +171,17 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
   return made;
 }
 
-/** The longest `detail-type` (EventBridge API reference, PutEventsRequestEntry). */
+/** The maximum length of a `detail-type`, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const DETAIL_TYPE_MAX = 128;
 
-/** The longest `source` (EventBridge API reference, PutEventsRequestEntry). */
+/** The maximum length of a `source`, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const SOURCE_MAX = 256;
 
 /**
  * Validates a payload.
  *
- * @returns the payload as the schema hands it on (with its defaults and transforms)
- * @throws `INVALID_PAYLOAD`, naming the first few fields and what is wrong with them, and nothing of the payload
+ * @returns the schema's output, with its defaults and transforms applied
+ * @throws `INVALID_PAYLOAD`, naming up to five fields and what is wrong with them, without payload values
  */
 export async function validateData(definition: AnyEventDefinition, data: unknown): Promise<unknown> {
   const result = await definition.schema['~standard'].validate(data);

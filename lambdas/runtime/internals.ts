@@ -1,4 +1,4 @@
-// The parts of Mailroom's own functions, for tests that run the relay too. They may change in any release.
+// Parts of Mailroom's own functions, for tests that also run the relay. They may change in any release.
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type RelayConfig, readRelayConfig } from './config.ts';

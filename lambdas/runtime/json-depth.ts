@@ -1,20 +1,20 @@
 import { MailroomError } from './errors.ts';
 
-/** The deepest that lists and objects may nest in the payload of an event: a flat object is 1 deep. */
+/** The maximum nesting depth of lists and objects in an event payload: a flat object has depth 1. */
 export const PAYLOAD_DEPTH_MAX = 100;
 
 /**
- * The deepest that lists and objects may nest in JSON that is read out of a row or a message. It has room for what is around a
- * payload, and for payloads that were written before there was a limit; a walk through so many levels fits on any stack.
+ * The maximum nesting depth of JSON that is read from a row or a message. It leaves room for the envelope around a payload and
+ * for payloads written before there was a limit; recursion to this depth fits on any stack.
  */
 export const JSON_DEPTH_MAX = 256;
 
-/** How a text that {@link parseJson} refuses is told of in a sentence. */
+/** Completes an error message about text that {@link parseJson} refuses. */
 export const TOO_DEEP = `nested more than ${JSON_DEPTH_MAX} levels deep`;
 
 /**
- * Whether a text of JSON nests its lists and objects deeper than a limit. It counts brackets and never recurses, so it can be
- * asked of any text, also one that is no JSON.
+ * Returns true if JSON text nests lists and objects deeper than a limit. It counts brackets without recursion, so it accepts any
+ * text, including text that is not JSON.
  *
  * @example
  * ```ts
@@ -41,9 +41,9 @@ const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [..
 );
 
 /**
- * Parses JSON that somebody else wrote. What it returns may be walked through and written as JSON again by recursion.
+ * Parses JSON from an external writer. Its result is safe to traverse and to serialize recursively.
  *
- * @throws `JSON_TOO_DEEP` when it nests more than {@link JSON_DEPTH_MAX} levels deep; `SyntaxError` when it is no JSON
+ * @throws `JSON_TOO_DEEP` if it nests more than {@link JSON_DEPTH_MAX} levels deep; `SyntaxError` if it is not JSON
  */
 export function parseJson(json: string): unknown {
   if (isDeeperThan(json, JSON_DEPTH_MAX)) throw new MailroomError('JSON_TOO_DEEP', `The JSON is ${TOO_DEEP}`);

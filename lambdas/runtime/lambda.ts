@@ -9,18 +9,18 @@ import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
 import { createOutbox, type Outbox } from './write/outbox.ts';
 
-/** What the handlers of a deployed consumer may be made with. */
+/** Dependencies that `lambdaConsumer` offers to handlers. */
 export interface LambdaParts {
-  /** The Mailroom table, for a handler that reads. */
+  /** The Mailroom table, for handlers that read from it. */
   readonly table: Table;
 }
 
 /**
- * The outbox of the Lambda function that it is called in: `createOutbox` with the settings that
- * `mailroom.addProducer` put into the function's environment, and an SDK client of its own. Outside of a function
- * nothing is read before the first commit, so that a test may import the file that calls this.
+ * Creates the outbox of the Lambda function in which it is called: `createOutbox` with the settings that
+ * `mailroom.addProducer` puts into the function's environment, and its own SDK client. Outside Lambda, nothing is read before
+ * the first commit, so tests can import the file that calls this.
  *
- * @throws `BAD_CONFIG` when a setting is missing: in a function at once, elsewhere from `commit` and `entries`
+ * @throws `BAD_CONFIG` if a setting is missing: immediately in Lambda, otherwise from `commit` and `entries`
  *
  * @example
  * ```ts
@@ -46,14 +46,14 @@ export function lambdaOutbox(): Outbox {
 }
 
 /**
- * The handler of a consumer's Lambda function: `createConsumer` with the settings that `InboxConsumer` put into the
- * function's environment, and SDK clients of its own. Outside of a function nothing is read before the first
- * message, so that a test may import the file that calls this.
+ * Creates the handler of a consumer's Lambda function: `createConsumer` with the settings that `InboxConsumer` puts into the
+ * function's environment, and its own SDK clients. Outside Lambda, nothing is read before the first message, so tests can
+ * import the file that calls this.
  *
- * @param handlers - one for each event type, or a function that makes them with the table that they read
- * @param options.redact - redacts the text of an error before it is stored or logged @default the text as it is
- * @throws `BAD_CONFIG` when a setting is missing, and `BAD_CONSUMER` when something is no handler, or two take the same event type: in a
- * function at once, elsewhere with the first message
+ * @param handlers - one per event type, or a function that receives the table and returns them
+ * @param options.redact - redacts the text of an error before it is stored or logged @default the unchanged text
+ * @throws `BAD_CONFIG` if a setting is missing; `BAD_CONSUMER` if an entry is not a handler or two handlers take the same event
+ * type: immediately in Lambda, otherwise on the first message
  *
  * @example
  * ```ts
@@ -83,7 +83,7 @@ function tableNamed(tableName: string): Table {
   return dynamoTable({ client: new DynamoDBClient(clientSettings), tableName });
 }
 
-/** Makes a thing once: in a Lambda function at once, while its start has a whole CPU; elsewhere when it is asked for. */
+/** Calls `make` once: immediately in Lambda, because a function starts with a full CPU, otherwise on first use. */
 function madeInLambda<T>(make: () => T): () => T {
   let made: { readonly thing: T } | undefined;
   const thing = () => {

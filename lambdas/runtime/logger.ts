@@ -2,9 +2,9 @@ import { Logger } from '@aws-lambda-powertools/logger';
 import { errorMessage } from './errors.ts';
 
 /**
- * A logger by Powertools, as JSON, that shows of an error its name, code, message, stack and causes, and nothing else. By
- * default Powertools also writes whatever hangs on an error, and that may be a whole row or a request: DynamoDB's refusals
- * carry the item that refused, HTTP clients the body that was sent. Payloads do not belong in logs.
+ * A Powertools JSON logger that writes only the name, code, message, stack and causes of an error. By default, Powertools also
+ * writes an error's other properties, which may hold a whole row or request: DynamoDB errors carry the item whose condition
+ * failed, and HTTP client errors carry the request body. Payloads must not appear in logs.
  *
  * @param service - the Powertools service name
  *
@@ -17,10 +17,10 @@ export function createLogger(service: string): Logger {
   return new Logger({ serviceName: service, jsonReplacerFn: withoutBaggage });
 }
 
-/** The most causes of an error that are logged: a longer chain would end `JSON.stringify` on its stack. */
+/** The maximum number of nested causes that are logged: `JSON.stringify` overflows the stack on a very long chain. */
 const CAUSES_MAX = 10;
 
-/** What is shown of an error. */
+/** Copies the loggable properties of an error. */
 function bare(error: Error, causesMax: number): object {
   const { name, message, stack, cause } = error;
   const { code } = error as { code?: unknown };
@@ -30,13 +30,13 @@ function bare(error: Error, causesMax: number): object {
   return shown;
 }
 
-/** What {@link bare} made: a replacer is given it, too. */
+/** The results of {@link bare}, because a replacer also receives those. */
 const BARE = new WeakSet<object>();
 
-/** What `JSON.stringify` is given in place of an error, wherever in a log line one turns up. */
+/** A `JSON.stringify` replacer that reduces every error in a log line to its loggable properties. */
 function withoutBaggage(key: string, value: unknown): unknown {
   if (value instanceof Error) return bare(value, CAUSES_MAX);
-  // Anything can be thrown, and an error may turn itself into JSON: of those, too, no more than a message is shown.
+  // Any value can be thrown, and an error may define `toJSON`: for such values, only the message is shown.
   const thrown =
     (key === 'error' || key === 'cause') && typeof value === 'object' && value !== null && !BARE.has(value);
   return thrown ? { message: errorMessage(value) } : value;

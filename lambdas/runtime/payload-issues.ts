@@ -3,16 +3,16 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 type Issue = StandardSchemaV1.Issue;
 type AnySchema = StandardSchemaV1;
 
-/** The most issues of one payload that are named. */
+/** The maximum number of issues reported for one payload. */
 const ISSUES_MAX = 5;
 
 /**
- * What is wrong with a payload, without anything of the payload: of each of the first five issues the path and the kind, e.g.
+ * Describes what is wrong with a payload without quoting the payload: the path and kind of each of the first five issues, e.g.
  * `data.lines.2.price: invalid_type (expected number)`. The validator's own messages are left out, because they may quote values.
  *
- * A name in a path is shown only where the schema itself declares a property of that name. Every other is `*`, because a key of a
- * record is data. Standard Schema does not say which is which, so declared names are looked up in the schemas of zod and
- * valibot and in the JSON Schema that a validator offers (arktype); another validator's names are all `*`.
+ * A path shows a name only if the schema declares a property of that name. Every other name appears as `*`, because a key of
+ * a record is data. Standard Schema does not distinguish the two, so declared names are read from the schemas of zod and
+ * valibot and from the JSON Schema that a validator offers (arktype); with other validators, all names appear as `*`.
  */
 export function maskedIssues(schema: AnySchema, issues: readonly Issue[]): string {
   const declared = declaredNames(schema);
@@ -24,7 +24,7 @@ export function maskedIssues(schema: AnySchema, issues: readonly Issue[]): strin
   );
 }
 
-/** The same with the validator's own messages and every key: they may hold values of the payload. */
+/** As {@link maskedIssues}, with the validator's own messages and every key: they may contain payload values. */
 export function fullIssues(issues: readonly Issue[]): string {
   return textOf(issues, String, ({ message }) => message);
 }
@@ -44,7 +44,7 @@ function keyOf(segment: PropertyKey | StandardSchemaV1.PathSegment): PropertyKey
   return typeof segment === 'object' ? segment.key : segment;
 }
 
-/** The largest index that is shown: a number above is more likely a key, like that of a customer. */
+/** The largest index that is shown: a larger number is more likely a key, such as a customer's. */
 const INDEX_MAX = 9_999;
 
 function nameOf(key: PropertyKey, declared: ReadonlySet<string>): string {
@@ -52,26 +52,26 @@ function nameOf(key: PropertyKey, declared: ReadonlySet<string>): string {
   return typeof key === 'string' && declared.has(key) ? key : '*';
 }
 
-/** The member in which a validator says of which kind an issue is. Of others a member of such a name may hold anything. */
+/** The property in which each validator stores the kind of an issue. With other validators, such a property may hold anything. */
 const KIND_MEMBERS: Readonly<Record<string, string>> = { zod: 'code', valibot: 'type', arktype: 'code' };
 
 function kindOf(issue: Issue, vendor: string): string {
   const members = issue as unknown as Readonly<Record<string, unknown>>;
   const kind = word(members[KIND_MEMBERS[vendor] ?? '']);
   if (kind === undefined) return 'not valid';
-  // zod's is the name of a type there, and text of the schema elsewhere.
+  // In zod's invalid_type, this is a type name; elsewhere it is text from the schema.
   const expected = vendor === 'zod' && kind === 'invalid_type' ? word(members.expected) : undefined;
   return expected === undefined ? kind : `${kind} (expected ${expected})`;
 }
 
-/** A name that a validator gave, not data: letters and underscores only. */
+/** Accepts a name that comes from a validator, not from data: letters and underscores only. */
 function word(value: unknown): string | undefined {
   return typeof value === 'string' && /^[a-z][a-z_]{0,39}$/i.test(value) ? value : undefined;
 }
 
 const known = new WeakMap<AnySchema, ReadonlySet<string>>();
 
-/** The names of all properties that a schema declares, at any depth. */
+/** Returns the names of all properties that a schema declares, at any depth. */
 function declaredNames(schema: AnySchema): ReadonlySet<string> {
   let names = known.get(schema);
   if (names === undefined) {
@@ -82,16 +82,16 @@ function declaredNames(schema: AnySchema): ReadonlySet<string> {
   return names;
 }
 
-/** The validators whose schemas are plain objects all the way down. Others offer a JSON Schema, or their names are masked. */
+/** The validators whose schemas are plain objects at every level. Other schemas offer a JSON Schema, or their names are masked. */
 const WALKED = ['zod', 'valibot'];
 
-/** The members that declare properties: of zod's objects, of valibot's, of JSON Schema's. */
+/** The properties that declare fields, in zod objects, valibot objects and JSON Schema. */
 const DECLARING = ['shape', 'entries', 'properties'];
 
-/** The most objects of one schema that are looked at: names of a larger one may be masked. */
+/** The maximum number of objects visited in one schema; names in larger schemas may be masked. */
 const OBJECTS_MAX = 5_000;
 
-/** Looks through the objects that a schema is made of, breadth first: it may contain itself. */
+/** Visits the objects of a schema breadth first; a schema may contain itself. */
 function namesIn(root: unknown): string[] {
   const names: string[] = [];
   const seen = new Set<unknown>();
@@ -109,17 +109,17 @@ function namesIn(root: unknown): string[] {
   return names;
 }
 
-/** Its members, and zod's definition, which does not show itself. */
+/** Returns an object's properties, and zod's definition, which is not enumerable. */
 function membersOf(object: object): [string, unknown][] {
   try {
     const { _zod } = object as { _zod?: { def?: unknown } };
     return [...Object.entries(object), ['_zod', _zod?.def]];
   } catch {
-    return []; // a getter that throws, as of a lazy schema
+    return []; // a getter threw, as in a lazy schema
   }
 }
 
-/** The schema as JSON Schema, where its validator offers that (Standard JSON Schema). */
+/** Returns the schema as JSON Schema if its validator offers that (Standard JSON Schema). */
 function jsonSchemaOf(schema: AnySchema): unknown {
   const { jsonSchema } = schema['~standard'] as {
     jsonSchema?: { input?: (options: { target: string }) => unknown };
@@ -127,6 +127,6 @@ function jsonSchemaOf(schema: AnySchema): unknown {
   try {
     return jsonSchema?.input?.({ target: 'draft-2020-12' });
   } catch {
-    return undefined; // it holds what JSON Schema has no word for
+    return undefined; // the schema cannot be expressed as JSON Schema
   }
 }

@@ -2,8 +2,8 @@ import { errorCode, errorMessage, fingerprint } from './errors.ts';
 import type { Telemetry } from './telemetry.ts';
 
 /**
- * Turns the text of an error into what may be stored and logged. It is given the message of whatever a handler threw, whole,
- * and the error itself; of an error with causes, each of them. It must not throw: where it does, no text is stored.
+ * Redacts the text of an error before it is stored and logged. It receives the full message of whatever a handler threw and the
+ * error itself, and is called again for each cause. It must not throw: if it does, the text is not stored.
  *
  * @example
  * ```ts
@@ -12,19 +12,19 @@ import type { Telemetry } from './telemetry.ts';
  */
 export type Redact = (text: string, error: unknown) => string;
 
-/** What is stored and logged in place of a text whose redaction failed. */
-const NOT_REDACTED = 'The error is not shown: the redact option threw, or returned no text';
+/** Stored and logged instead of text that could not be redacted. */
+const NOT_REDACTED = 'The error text is hidden: the redact option threw, or did not return a string';
 
-/** The most causes of an error that are logged. */
+/** The maximum number of nested causes that are logged. */
 const CAUSES_MAX = 10;
 
-/** Why a message failed, as rows hold it: at most 1,000 characters, and a fingerprint of at most 240. */
+/** The reason for a failure as rows store it: at most 1,000 characters, and a fingerprint of at most 240. */
 export function storedCause(error: unknown, redact: Redact | undefined) {
   const told = redact === undefined ? error : redactedError(error, redact);
   return { lastError: errorMessage(told), fingerprint: fingerprint(told) };
 }
 
-/** Telemetry that logs no text of an error before it was redacted. */
+/** Telemetry that redacts error text before it is logged. */
 export function redactingTelemetry(telemetry: Telemetry, redact: Redact | undefined): Telemetry {
   if (redact === undefined) return telemetry;
   const { log } = telemetry;
@@ -44,7 +44,7 @@ export function redactingTelemetry(telemetry: Telemetry, redact: Redact | undefi
   };
 }
 
-/** A log line's members, with every error among them redacted. Mailroom logs what was thrown as `error`. */
+/** Redacts every error among the members of a log line. Mailroom logs the thrown value as `error`. */
 function withoutText(extra: unknown, redact: Redact): unknown {
   if (typeof extra !== 'object' || extra === null) return extra;
   if (extra instanceof Error) return redactedError(extra, redact);
@@ -55,7 +55,7 @@ function withoutText(extra: unknown, redact: Redact): unknown {
   return Object.fromEntries(members);
 }
 
-/** A copy of an error, or of whatever was thrown: its name and code, its stack's calls, and redacted texts. */
+/** Copies an error or any other thrown value: its name and code, the calls of its stack, and redacted texts. */
 function redactedError(error: unknown, redact: Redact, depth = 0): Error {
   const { name, stack, cause } = membersOf(error);
   const message = redactedText(error, redact);
@@ -83,11 +83,11 @@ function membersOf(error: unknown): { name: string; stack: string; cause?: unkno
   try {
     return error instanceof Error ? { name: error.name, stack: error.stack ?? '', cause: error.cause } : none;
   } catch {
-    return none; // a member that must not be read
+    return none; // a getter threw
   }
 }
 
-/** The calls of a stack: what follows the message, which may hold lines that look like calls. */
+/** Returns the calls of a stack: the part after the message, because the message may contain lines that look like calls. */
 function callsOf(stack: string, message: string): string {
   const at = stack.indexOf(message);
   const lines = at < 0 ? [] : stack.slice(at + message.length).split('\n');

@@ -39,26 +39,26 @@ export type MetricName =
   | 'RowsUnreadable';
 
 /**
- * What the runtime says about itself. `powertoolsTelemetry` is the real one; payloads are never part of it.
+ * The port for Mailroom's logs and metrics; `powertoolsTelemetry` implements it. Payloads are never logged.
  */
 export interface Telemetry {
-  /** Where log lines go. */
+  /** The destination of log lines. */
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
   /** Adds to a counter. @param value - @default 1 */
   count(name: MetricName, value?: number): void;
-  /** Records how many there are of something now, zero too. */
+  /** Records a current count, including zero. */
   gauge(name: MetricName, value: number): void;
   /** Records a duration or an age, milliseconds. */
   duration(name: MetricName, ms: number): void;
-  /** Sends what was recorded; called once at the end of each invocation. */
+  /** Sends the recorded metrics; called once at the end of each invocation. */
   flush(): void;
 }
 
 /**
- * Telemetry by Powertools: JSON logs, and metrics in embedded metric format.
+ * Telemetry with Powertools: JSON logs, and metrics in embedded metric format.
  *
  * @param options.service - the Powertools service name, a dimension of every metric
- * @param options.tableName - the Mailroom table, a second dimension: it tells one Mailroom of an account from another
+ * @param options.tableName - the Mailroom table, a second dimension: it distinguishes the Mailrooms of an account
  * @param options.consumer - the consumer's name, a third dimension @default none
  *
  * @example

@@ -74,7 +74,7 @@ describe('an outbox row whose JSON is 50,000 levels deep', () => {
       {
         eventId: deep,
         consumer: null,
-        problem: 'its "envelope" is not a text of JSON of at most 256 levels',
+        problem: 'its "envelope" is not a JSON string of at most 256 levels',
       },
     ]);
   });

@@ -27,7 +27,7 @@ describe('a directory entry that was changed by an attacker', () => {
     async (member) => {
       const foreign = 'https://sqs.eu-west-1.amazonaws.com/999988887777/payments';
       await expect(readDirectory(store({ ...queues, [member]: foreign }), 'events')).rejects.toThrow(
-        `The parameter /mailroom/events/consumers/payments names "${foreign}" as its ${member}, which is no queue of the account ${ACCOUNT}.`,
+        `The parameter /mailroom/events/consumers/payments names "${foreign}" as its ${member}, which is not a queue of the account ${ACCOUNT}.`,
       );
     },
   );
@@ -39,7 +39,7 @@ describe('a directory entry that was changed by an attacker', () => {
     ['a number', 7],
   ])('is refused with %s', async (_what, queue) => {
     await expect(readDirectory(store({ ...queues, queue }), 'events')).rejects.toThrow(
-      /is no queue of the account/,
+      /is not a queue of the account/,
     );
   });
 

@@ -54,7 +54,7 @@ describe.each(Object.entries(echoes))('a service that answers its own events, %s
     async (hops) => {
       const { row, answers } = await answerTo(hops);
       expect(row).toMatchObject({ status: 'REJECTED', reason: 'TOO_MANY_HOPS' });
-      expect(row?.lastError).toMatch(/a chain ends after 33 events.*mailroom why/);
+      expect(row?.lastError).toMatch(/a chain may have at most 33 events.*mailroom why/);
       expect(answers).toEqual([]);
     },
   );

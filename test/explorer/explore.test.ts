@@ -108,7 +108,7 @@ describe('explore', () => {
     );
     await expect(failure).rejects.toMatchObject({ code: 'SCHEDULE_BROKEN' });
     await expect(failure).rejects.toThrow(
-      /asked for "charge-2" and never asked for "charge-1"[\s\S]*never by a time/,
+      /requested "charge-2" and never requested "charge-1"[\s\S]*never by a time/,
     );
   });
 

@@ -51,11 +51,11 @@ function changed({ envelope }: PaperOrder, change: object, reason: string, lastE
 
 function poisonsFrom(order: PaperOrder): Poison[] {
   return [
-    unreadable('this is no JSON', "The message's body is no JSON"),
+    unreadable('this is no JSON', "The message's body is not JSON"),
     unreadable('"a text"', 'it has no detail'),
-    unreadable(JSON.stringify({ detail: { eventId: 'ORDER-1' } }), 'eventId is no UUIDv7'),
+    unreadable(JSON.stringify({ detail: { eventId: 'ORDER-1' } }), 'eventId is not a UUIDv7'),
     changed(order, { type: 'OrderLost' }, 'UNKNOWN_EVENT_TYPE', 'has no handler for OrderLost'),
-    changed(order, { version: 99 }, 'UNKNOWN_EVENT_VERSION', 'OrderPlaced is of version 99'),
+    changed(order, { version: 99 }, 'UNKNOWN_EVENT_VERSION', 'OrderPlaced has version 99'),
     changed(
       order,
       { data: { ...(order.envelope.data as object), totalCents: '13.50' } },

@@ -115,7 +115,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
     },
     {
       rule: 'a message without an event id is unreadable',
-      from: "if (!isEventId(eventId)) return 'eventId is no UUIDv7 in lower case';",
+      from: "if (!isEventId(eventId)) return 'eventId is not a UUIDv7 in lowercase';",
       to: '',
     },
   ]),

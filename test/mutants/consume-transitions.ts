@@ -54,8 +54,8 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       },
       {
         rule: 'a release keeps the claims without a result',
-        from: "must not hide behind a release. remove: ['leaseUntil',",
-        to: "must not hide behind a release.\n remove: ['unfinished', 'leaseUntil',",
+        from: "a message that kills its process. remove: ['leaseUntil',",
+        to: "a message that kills its process.\n remove: ['unfinished', 'leaseUntil',",
       },
       {
         rule: 'an outage is written on the row as its last error',

@@ -6,7 +6,7 @@ export type BankRequest = ChargeRequest | RefundRequest;
 /** A request to charge a customer. */
 export type ChargeRequest = z.infer<typeof chargeRequest>;
 
-/** A request to give a charge back, or a part of it. */
+/** A request to refund a charge, fully or in part. */
 export type RefundRequest = z.infer<typeof refundRequest>;
 
 const text = z.string().check(z.minLength(1), z.maxLength(1_000));

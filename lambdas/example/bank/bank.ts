@@ -3,7 +3,7 @@ import { type BankRequest, bankRequest } from './bank-request.ts';
 import type { BankLedger, LedgerOutcome } from './ledger.ts';
 import { type Misbehaviour, misbehaviour } from './misbehaviour.ts';
 
-/** What the bank answers. */
+/** The bank's response. */
 export interface BankAnswer {
   readonly statusCode: 200 | 400 | 422 | 500;
   readonly body: {
@@ -14,7 +14,7 @@ export interface BankAnswer {
   };
 }
 
-/** What {@link createBank} needs. */
+/** Dependencies of {@link createBank}. */
 export interface BankDeps {
   readonly ledger: BankLedger;
   readonly now: () => number;
@@ -22,9 +22,9 @@ export interface BankDeps {
 }
 
 /**
- * The stand-in for a third party: a bank that charges customers and gives charges back. It is somebody else's system, so
- * it is built without Mailroom and shares no table with it. It honours idempotency keys, never gives back more than it
- * charged, and can be told by the customer's id to misbehave, see {@link misbehaviour}.
+ * Creates a stand-in for a third party: a bank that charges customers and refunds charges. It represents an external system, so it
+ * does not use Mailroom and shares no table with it. It honors idempotency keys, never refunds more than it charged, and a
+ * customer's id can make it misbehave, see {@link misbehaviour}.
  */
 export function createBank({ ledger, now, sleep }: BankDeps) {
   return async (input: unknown): Promise<BankAnswer> => {
@@ -47,7 +47,7 @@ export function createBank({ ledger, now, sleep }: BankDeps) {
     }
     const outcome = await settle(request, orders);
     await ledger.answered(request.orderId, number, outcome.kind);
-    // The money has moved by now: whoever stops waiting for the answer does not know it.
+    // The charge has already happened, even if the caller stops waiting for the response.
     if (orders.delayMs > 0) await sleep(orders.delayMs);
     return answerTo(outcome);
   };
@@ -68,7 +68,7 @@ function answerTo(outcome: LedgerOutcome): BankAnswer {
     case 'no-such-charge':
       return refusal(400, 'NO_SUCH_CHARGE', 'the order has no such charge');
     case 'more-than-captured':
-      return refusal(400, 'MORE_THAN_CAPTURED', 'less than that is left of the charge');
+      return refusal(400, 'MORE_THAN_CAPTURED', 'the charge has a smaller balance left');
     default: {
       const { kind: _, ...ids } = outcome;
       return { statusCode: 200, body: ids };

@@ -9,5 +9,5 @@ const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
 const ledger = dynamoLedger({ documents, tableName: requiredEnv('BANK_TABLE') });
 const bank = createBank({ ledger, now: () => Date.now(), sleep: (ms) => sleep(ms) });
 
-/** The bank's one function, invoked with a charge request. */
+/** The bank's only function, invoked with a charge or refund request. */
 export const handler = (request: unknown) => bank(request);

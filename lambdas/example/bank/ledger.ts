@@ -8,46 +8,46 @@ import {
 } from '@aws-sdk/lib-dynamodb';
 import type { BankRequest, ChargeRequest, RefundRequest } from './bank-request.ts';
 
-/** A charge that is about to be made. */
+/** A charge to make. */
 interface BankCharge extends ChargeRequest {
   readonly chargeId: string;
   /** Epoch milliseconds. */
   readonly chargedAt: number;
 }
 
-/** A refund that is about to be made. */
+/** A refund to make. */
 interface BankRefund extends RefundRequest {
   readonly refundId: string;
   /** Epoch milliseconds. */
   readonly refundedAt: number;
 }
 
-/** What became of a request that the bank acted upon. */
+/** The result of a request that the bank acted on. */
 export type LedgerOutcome =
   | { readonly kind: 'charged'; readonly chargeId: string }
   | { readonly kind: 'refunded'; readonly refundId: string }
-  /** The key had been used for the same request: this is what it came to then, and nothing was done now. */
+  /** The key was used before for the same request: these are its results, and nothing was done now. */
   | { readonly kind: 'replayed'; readonly chargeId?: string; readonly refundId?: string }
-  /** The key had been used for another order, amount or operation. */
+  /** The key was used before for another order, amount or operation. */
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'no-such-charge' }
   | { readonly kind: 'more-than-captured' };
 
-/** The bank's memory of every request that it got, of every charge that it made and of every refund. */
+/** The bank's record of every request, charge and refund. */
 export interface BankLedger {
-  /** Notes a request as it comes in. @returns which request of its order it is, from 1 */
+  /** Records an incoming request. @returns its number among the requests of its order, from 1 */
   received(request: BankRequest, at: number): Promise<number>;
-  /** Notes how a request ended. */
+  /** Records the outcome of a request. */
   answered(
     orderId: string,
     number: number,
     outcome: LedgerOutcome['kind'] | 'declined' | 'failed',
   ): Promise<void>;
-  /** Charges, whatever the key. */
+  /** Makes a charge, ignoring the key. */
   charge(charge: BankCharge): Promise<LedgerOutcome>;
-  /** Charges unless the key was used before. */
+  /** Makes a charge, unless the key was used before. */
   chargeOncePerKey(charge: BankCharge): Promise<LedgerOutcome>;
-  /** Gives back what is left of a charge, or a part of it, unless the key was used before. */
+  /** Refunds a charge or a part of its balance, unless the key was used before. */
   refundOncePerKey(refund: BankRefund): Promise<LedgerOutcome>;
 }
 
@@ -141,7 +141,7 @@ export function dynamoLedger(deps: LedgerDeps): BankLedger {
   };
 }
 
-/** Does something and uses up its key, or finds what the key was used for. @returns `undefined` when neither is so */
+/** Performs an action and uses up its key, or finds what the key was used for. @returns `undefined` if neither happened */
 async function oncePerKey(
   { documents, tableName: TableName }: LedgerDeps,
   { operation, idempotencyKey, orderId, amountCents }: BankRequest,
@@ -164,7 +164,7 @@ async function oncePerKey(
   }
 }
 
-/** Another request of the same order was in the way. The caller has no decision, and asks again. */
+/** Another request of the same order interfered. The caller gets no decision and retries. */
 function busy(): never {
   throw new Error('The ledger is busy with another request of this order');
 }

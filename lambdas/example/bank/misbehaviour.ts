@@ -1,17 +1,17 @@
-/** How a customer's id makes the bank behave. */
+/** The behaviour that a customer's id selects at the bank. */
 export interface Misbehaviour {
-  /** `slow-<ms>`: it charges at once and answers after that many milliseconds. */
+  /** `slow-<ms>`: it charges immediately and responds after this many milliseconds. */
   readonly delayMs: number;
-  /** `fail-<n>`: it answers the first n requests of an order with 500 and charges nothing. */
+  /** `fail-<n>`: it responds to the first n requests of an order with 500 and charges nothing. */
   readonly failures: number;
   /** `decline`: it refuses to charge, 422. */
   readonly declines: boolean;
-  /** `no-keys`: it charges for every request, whatever the idempotency key. */
+  /** `no-keys`: it makes a charge for every request, ignoring the idempotency key. */
   readonly ignoresKeys: boolean;
 }
 
 /**
- * Reads the orders to the bank in a customer's id. Any other id is an ordinary customer.
+ * Reads the bank's behaviour from a customer's id. Any other id is an ordinary customer.
  *
  * @example
  * ```ts

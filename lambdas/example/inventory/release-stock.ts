@@ -4,10 +4,10 @@ import { putReservation, reservationKey, reservationOfRow } from './reservation.
 import { returnStock } from './stock.ts';
 
 /**
- * Compensates for the reservation of an order whose payment was declined: its items go back into stock. An order that
- * comes here before it was reserved gets a row that says so, and then nothing is set aside for it.
+ * Compensates for the reservation of an order whose payment was declined: its items return to stock. If the order is not reserved
+ * yet, its row records the release, and then nothing is reserved for it.
  *
- * The condition on the row decides which of the two messages was first: whichever was second runs again and reads it.
+ * The condition on the row decides which of the two messages is first; the handler of the other one runs again and reads the row.
  */
 export function releaseStock(deps: { readonly table: Table }): Handler {
   return transactional(PaymentDeclined, async ({ data: { orderId } }) => {
@@ -26,7 +26,7 @@ export function releaseStock(deps: { readonly table: Table }): Handler {
           ],
           events,
         };
-      default: // rejected: nothing was set aside
+      default: // rejected: nothing was reserved
         return {};
     }
   });

@@ -1,18 +1,18 @@
 import type { Item, Key, TransactAction } from '../../runtime/index.ts';
 
-/** What one order has taken out of a SKU's stock. */
+/** The quantity that one order has taken from a SKU's stock. */
 interface Taken {
   readonly sku: string;
   readonly quantity: number;
 }
 
 /**
- * The reservation's row, `RESERVATION#<orderId>` / `RESERVATION`. Two messages meet on it, in any order: `OrderPlaced`,
- * which sets the items aside, and `PaymentDeclined`, after which nothing may be held for the order.
+ * The reservation's row, `RESERVATION#<orderId>` / `RESERVATION`. Two messages change it, in any order: `OrderPlaced` reserves the
+ * items, and after `PaymentDeclined` nothing may be reserved for the order.
  *
  *     (no row) ─┬─ OrderPlaced ──> reserved ── PaymentDeclined ──> released
  *               │            └───> rejected
- *               └─ PaymentDeclined ──> released (OrderPlaced then sets nothing aside)
+ *               └─ PaymentDeclined ──> released (OrderPlaced then reserves nothing)
  */
 export type Reservation =
   | { readonly status: 'reserved'; readonly items: readonly Taken[] }
@@ -22,12 +22,12 @@ export type Reservation =
 /** The version of the row's shape. */
 const RESERVATION_SCHEMA = 1;
 
-/** The key of a reservation's row. */
+/** Makes the key of a reservation's row. */
 export function reservationKey(orderId: string): Key {
   return { PK: `RESERVATION#${orderId}`, SK: 'RESERVATION' };
 }
 
-/** The reservation in a row that {@link putReservation} wrote. */
+/** Returns the reservation in a row that {@link putReservation} wrote. */
 export function reservationOfRow(row: Item | undefined): Reservation | undefined {
   return row as unknown as Reservation | undefined;
 }
@@ -35,7 +35,7 @@ export function reservationOfRow(row: Item | undefined): Reservation | undefined
 /**
  * Writes a reservation's row.
  *
- * @param from - the status that it must have; absent: there must be no row
+ * @param from - the required current status; absent: the row must not exist
  */
 export function putReservation(
   orderId: string,

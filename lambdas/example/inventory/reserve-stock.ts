@@ -4,10 +4,10 @@ import { putReservation, reservationKey } from './reservation.ts';
 import { availableIn, quantityBySku, stockKey, takeStock } from './stock.ts';
 
 /**
- * Sets the items of each placed order aside, all of them or none; none when its payment was declined before.
+ * Reserves the items of each placed order: all of them or none, and none if its payment was already declined.
  *
- * The reads decide what to try, the conditions of the writes decide whether it holds: if somebody else took the
- * last piece in between, the whole transaction is refused, the handler runs again and reads what is there now.
+ * The reads decide what to try, and the conditions of the writes decide whether it succeeds: if another order took the last piece
+ * in between, the whole transaction is refused, and the handler runs again on fresh reads.
  */
 export function reserveStock(deps: { readonly table: Table }): Handler {
   return transactional(OrderPlaced, async ({ data: { orderId, items } }) => {

@@ -4,14 +4,13 @@ import type { OrderItem } from '../events.ts';
 /** The version of the stock row's shape. */
 const STOCK_SCHEMA = 1;
 
-/** The key of the row that counts what is available of a SKU. */
+/** Makes the key of the row with a SKU's available quantity. */
 export function stockKey(sku: string): Key {
   return { PK: `STOCK#${sku}`, SK: 'STOCK' };
 }
 
 /**
- * The stock row of a SKU. No service of this example takes goods in: whoever runs it puts these rows into the
- * table first.
+ * Makes the stock row of a SKU. No service of this example receives goods: put these rows into the table before you run it.
  *
  * @example
  * ```ts
@@ -22,12 +21,12 @@ export function stockRow(sku: string, available: number): Item {
   return { ...stockKey(sku), schema: STOCK_SCHEMA, available };
 }
 
-/** How many pieces a stock row has; none when there is no row. */
+/** Returns the available pieces in a stock row; 0 if there is no row. */
 export function availableIn(row: Item | undefined): number {
   return (row as { available: number } | undefined)?.available ?? 0;
 }
 
-/** Takes pieces out of a SKU's stock, if there are that many. */
+/** Takes pieces from a SKU's stock, if enough are available. */
 export function takeStock(sku: string, quantity: number): TransactAction {
   return {
     Update: {
@@ -39,7 +38,7 @@ export function takeStock(sku: string, quantity: number): TransactAction {
   };
 }
 
-/** Puts pieces back into a SKU's stock. */
+/** Returns pieces to a SKU's stock. */
 export function returnStock(sku: string, quantity: number): TransactAction {
   return {
     Update: {
@@ -51,7 +50,7 @@ export function returnStock(sku: string, quantity: number): TransactAction {
   };
 }
 
-/** How many pieces an order needs of each SKU. A transaction takes one action an item, so lines are added up. */
+/** Returns an order's quantity per SKU. A transaction accepts one action per item, so lines are added up. */
 export function quantityBySku(items: readonly OrderItem[]): ReadonlyMap<string, number> {
   const quantities = new Map<string, number>();
   for (const { sku, quantity } of items) quantities.set(sku, (quantities.get(sku) ?? 0) + quantity);

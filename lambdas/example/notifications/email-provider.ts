@@ -3,19 +3,19 @@ import { type Clock, isMailroomError, type Table } from '../../runtime/index.ts'
 
 /** One e-mail to send. */
 interface Email {
-  /** The customer's id: this provider keeps the addresses. */
+  /** The customer's id: this provider stores the addresses. */
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** Our own name for what it is about, here the order's id. */
+  /** Our reference, here the order's id. */
   readonly reference: string;
-  /** The provider sends once per key, however often it is asked. */
+  /** The provider sends once per key, however often it is called. */
   readonly idempotencyKey: string;
 }
 
-/** Whoever sends e-mails for us. */
+/** An external service that sends e-mails. */
 export interface EmailProvider {
-  /** @returns the provider's id of the message, the same one when the key was sent before */
+  /** @returns the provider's id of the message, identical for repeated calls with the same key */
   send(email: Email, signal: AbortSignal): Promise<{ readonly messageId: string }>;
 }
 
@@ -23,9 +23,9 @@ export interface EmailProvider {
 const EMAIL_SCHEMA = 1;
 
 /**
- * A stand-in for an e-mail provider: it sends nothing and keeps each e-mail as a row, `NOTIFICATION#<reference>` /
- * `EMAIL#<messageId>`, to be read back. Like a real one it honours the idempotency key. Two e-mails about one
- * order are two rows.
+ * Creates a stand-in for an e-mail provider: it sends nothing and stores each e-mail as a row, `NOTIFICATION#<reference>` /
+ * `EMAIL#<messageId>`, which tests can read. Like a real provider, it honors the idempotency key. Two e-mails about one order are
+ * two rows.
  */
 export function storedEmails(deps: { readonly table: Table; readonly clock: Clock }): EmailProvider {
   return {

@@ -3,13 +3,13 @@ import { OrderCancelled } from '../events.ts';
 import type { EmailProvider } from './email-provider.ts';
 
 const REASONS = {
-  'out-of-stock': 'some of its items are out of stock',
-  'payment-declined': 'your bank has declined the payment',
+  'out-of-stock': 'some of the items are out of stock',
+  'payment-declined': 'your bank declined the payment',
 } as const;
 
 /**
- * Sends the customer one e-mail for each cancelled order, which says what becomes of their money. A customer who was
- * charged meanwhile has had the receipt too; no order of the two e-mails is promised.
+ * Sends the customer one e-mail for each cancelled order, with the refund or the fact that there was no charge. A customer who was
+ * charged in the meantime also gets the receipt; the order of the two e-mails is not guaranteed.
  */
 export function sendCancellation(deps: { readonly emails: EmailProvider }): Handler {
   return leased(OrderCancelled, ({ data: { orderId, customerId, reason, refundedCents } }, ctx) =>

@@ -3,8 +3,8 @@ import { PaymentCaptured } from '../events.ts';
 import type { EmailProvider } from './email-provider.ts';
 
 /**
- * Sends the customer one e-mail for each payment. It writes nothing of its own: the inbox remembers that the
- * message is processed, and the stored result of the effect says which e-mail that was.
+ * Sends the customer one e-mail for each payment. It writes nothing itself: the inbox records that the message is processed, and
+ * the stored result of the effect identifies the e-mail.
  */
 export function sendReceipt(deps: { readonly emails: EmailProvider }): Handler {
   return leased(PaymentCaptured, ({ data: { orderId, customerId, amountCents } }, ctx) =>

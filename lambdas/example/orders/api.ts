@@ -4,9 +4,9 @@ import { type OrderRequest, orderRequest } from '../events.ts';
 import { callerOf, HttpError, type HttpRequest, type HttpResponse, json, jsonBody, problem } from './http.ts';
 import { isOrderId, orderIdOf, orderJson, orderKey, orderOfRow } from './order.ts';
 
-/** What {@link createOrdersApi} needs. */
+/** Dependencies of {@link createOrdersApi}. */
 export interface OrdersApiDeps {
-  /** Places an order and hands back the answer's body, see `createPlaceOrder`. */
+  /** Places an order and returns the response body, see `createPlaceOrder`. */
   readonly placeOrder: (
     key: string,
     request: OrderRequest,
@@ -14,7 +14,7 @@ export interface OrdersApiDeps {
     caller: string | undefined,
   ) => Promise<string>;
   readonly table: Table;
-  /** Told of every failure that is ours. */
+  /** Called for every internal failure. */
   readonly onError: (message: string, error: Error) => void;
 }
 
@@ -33,7 +33,7 @@ export function createOrdersApi(deps: OrdersApiDeps) {
     } catch (error) {
       if (error instanceof HttpError) return problem(error);
       deps.onError('The request failed', error instanceof Error ? error : new Error(String(error)));
-      const message = 'The request failed and may be sent again with the same Idempotency-Key.';
+      const message = 'The request failed; send it again with the same Idempotency-Key.';
       return problem(new HttpError(500, { code: 'INTERNAL', message }));
     }
   };
@@ -42,7 +42,10 @@ export function createOrdersApi(deps: OrdersApiDeps) {
 async function route(deps: OrdersApiDeps, request: HttpRequest, context: Context): Promise<HttpResponse> {
   const [, root, orderId, ...rest] = request.rawPath.split('/');
   if (root !== 'orders' || orderId === '' || rest.length > 0) {
-    throw new HttpError(404, { code: 'NO_SUCH_ROUTE', message: `There is nothing at ${request.rawPath}.` });
+    throw new HttpError(404, {
+      code: 'NO_SUCH_ROUTE',
+      message: `The route ${request.rawPath} does not exist.`,
+    });
   }
   if (orderId === undefined) {
     allow('POST', request);
@@ -61,7 +64,7 @@ function allow(method: string, request: HttpRequest): void {
 
 async function postOrder(deps: OrdersApiDeps, request: HttpRequest, context: Context): Promise<HttpResponse> {
   const caller = callerOf(request);
-  // Two callers may choose one key.
+  // Two callers may choose the same key.
   const key = [...(caller === undefined ? [] : [caller]), idempotencyKey(request)].join('/');
   const body = await deps.placeOrder(key, parseOrder(jsonBody(request)), context, caller);
   return json(201, body, { location: `/orders/${orderIdOf(key)}` });
@@ -73,13 +76,13 @@ async function getOrder(
   caller: string | undefined,
 ): Promise<HttpResponse> {
   if (!isOrderId(orderId)) {
-    const message = 'The order id must be one that POST /orders answered, a lower-case UUID.';
+    const message = 'The order id must be one that POST /orders returned, a lowercase UUID.';
     throw new HttpError(400, { code: 'INVALID_REQUEST', message, field: 'orderId' });
   }
   const row = await table.get(orderKey(orderId), { consistent: true });
-  // The same answer for another caller's order: whether there is one is nobody else's business.
+  // The same response for another caller's order, so that callers cannot learn which orders exist.
   if (row === undefined || orderOfRow(row).placedBy !== caller) {
-    throw new HttpError(404, { code: 'NO_SUCH_ORDER', message: `There is no order ${orderId}.` });
+    throw new HttpError(404, { code: 'NO_SUCH_ORDER', message: `Order ${orderId} does not exist.` });
   }
   return json(200, orderJson(orderOfRow(row)));
 }
@@ -88,12 +91,12 @@ async function getOrder(
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 function idempotencyKey(request: HttpRequest): string {
-  // A function URL hands headers on in lower case.
+  // A function URL passes header names in lowercase.
   const key = request.headers['idempotency-key'];
   if (key !== undefined && IDEMPOTENCY_KEY.test(key)) return key;
   const field = 'Idempotency-Key';
   if (key === undefined) {
-    const message = 'The header Idempotency-Key is missing. Send a new random one with each new order.';
+    const message = 'The header Idempotency-Key is missing. Send a new random value with each new order.';
     throw new HttpError(400, { code: 'IDEMPOTENCY_KEY_MISSING', message, field });
   }
   const message = `The header Idempotency-Key has ${key.length} characters; it must be 1 to 255 visible ASCII characters.`;

@@ -8,9 +8,9 @@ import type {
 export type HttpRequest = APIGatewayProxyEventV2;
 
 /**
- * The caller whom IAM has identified: the unique id of the role or the user, whatever the session is called.
+ * Returns the caller that IAM identified: the unique id of the role or user, whatever the session name.
  *
- * @returns `undefined` where the function URL demands no identity, as on a laptop
+ * @returns `undefined` if the function URL requires no identity, as in the local environment
  */
 export function callerOf(request: HttpRequest): string | undefined {
   const { authorizer } = request.requestContext as {
@@ -19,22 +19,22 @@ export function callerOf(request: HttpRequest): string | undefined {
   return authorizer?.iam.callerId.split(':')[0];
 }
 
-/** The answer of a Lambda function URL. */
+/** A response of a Lambda function URL. */
 export type HttpResponse = APIGatewayProxyStructuredResultV2;
 
-/** The largest body, bytes: an order of the most items with the longest names takes about half of it. */
+/** The maximum body size, bytes: an order with the most items and the longest names takes about half of it. */
 export const BODY_BYTES_MAX = 65_536;
 
-/** What was wrong with a request, as the caller is told. */
+/** A problem with a request, as returned to the caller. */
 export interface Problem {
-  /** A stable, upper-case name. */
+  /** A stable, uppercase name. */
   readonly code: string;
   readonly message: string;
-  /** Where in the request, e.g. `items.0.quantity` or `Idempotency-Key`. */
+  /** The invalid part of the request, e.g. `items.0.quantity` or `Idempotency-Key`. */
   readonly field?: string | undefined;
 }
 
-/** A request that is refused, thrown from wherever that turns out. */
+/** Refuses a request; thrown where the problem is found. */
 export class HttpError extends Error {
   readonly statusCode: number;
   readonly problem: Problem;
@@ -49,12 +49,12 @@ export class HttpError extends Error {
   }
 }
 
-/** A JSON answer. `body` is JSON already, so that what was stored is sent byte for byte. */
+/** Makes a JSON response. `body` is already JSON, so that a stored response is sent byte for byte. */
 export function json(statusCode: number, body: string, headers: Record<string, string> = {}): HttpResponse {
   return { statusCode, headers: { 'content-type': 'application/json', ...headers }, body };
 }
 
-/** The answer to a refused request: `{ error: { code, message, field? } }`. */
+/** Makes the response to a refused request: `{ error: { code, message, field? } }`. */
 export function problem(error: HttpError): HttpResponse {
   return json(error.statusCode, JSON.stringify({ error: error.problem }), error.headers);
 }
@@ -62,14 +62,14 @@ export function problem(error: HttpError): HttpResponse {
 /**
  * Reads the body of a request as JSON.
  *
- * @throws {@link HttpError} 413 when it is larger than {@link BODY_BYTES_MAX}, 400 when it is not JSON
+ * @throws {@link HttpError} 413 if it is larger than {@link BODY_BYTES_MAX}, 400 if it is not JSON
  */
 export function jsonBody(request: HttpRequest): unknown {
   const body = Buffer.from(request.body ?? '', request.isBase64Encoded ? 'base64' : 'utf8');
   if (body.byteLength > BODY_BYTES_MAX) {
     throw new HttpError(413, {
       code: 'BODY_TOO_LARGE',
-      message: `The body has ${body.byteLength} bytes; at most ${BODY_BYTES_MAX} are read.`,
+      message: `The body has ${body.byteLength} bytes; at most ${BODY_BYTES_MAX} are allowed.`,
     });
   }
   try {

@@ -5,19 +5,19 @@ import type { Context } from 'aws-lambda';
 import { errorCode } from '../../runtime/index.ts';
 import type { OrderRequest } from '../events.ts';
 
-/** What Powertools keeps its records in. */
+/** The store of Powertools' records. */
 export type RequestRecords = Parameters<typeof makeIdempotent>[1]['persistenceStore'];
 
-/** What became of a request. */
+/** The outcome of a request. */
 type RequestOutcome =
-  /** It ran now, or it ran before and this is the stored answer. */
+  /** It ran now, or it ran before and this is the stored response. */
   | { readonly kind: 'answer'; readonly body: string }
-  /** The key was used for a request with another content. */
+  /** The key was used for a request with different content. */
   | { readonly kind: 'other-request' }
-  /** A run with this key has begun and has not ended; it may also have died. */
+  /** A run with this key has started but not ended; it may also have crashed. */
   | { readonly kind: 'in-progress' };
 
-/** Runs a request's work once per idempotency key and stores the answer. */
+/** Runs a request's work once per idempotency key and stores the response. */
 export type OncePerKey = (
   key: string,
   request: OrderRequest,
@@ -25,15 +25,15 @@ export type OncePerKey = (
   work: () => Promise<string>,
 ) => Promise<RequestOutcome>;
 
-/** For how long answers are stored. After that the order's own row answers. */
+/** The time for which responses are stored, seconds. After that, the order's own row provides the response. */
 const ANSWER_RETENTION_S = 86_400;
 
 /**
- * HTTP idempotency by Powertools. A run that throws leaves no answer: its record is removed and the next
- * request with the key runs again.
+ * HTTP idempotency with Powertools. A run that throws stores no response: its record is removed, and the next request with the key
+ * runs again.
  *
- * Powertools completes and removes its records without asking who owns them now. That is harmless here only
- * because the work itself is safe to repeat and answers the same each time.
+ * Powertools completes and removes its records without checking who owns them. That is harmless here only because the work itself
+ * can be repeated safely and returns the same response each time.
  *
  * @param deps.recordsFor - the records of one key, see {@link requestRecords}
  */
@@ -63,9 +63,9 @@ export function createOncePerKey(deps: { readonly recordsFor: (key: string) => R
 }
 
 /**
- * The records of one key in the Mailroom table: `REQUEST#<key>` / `orders#<hash of the key>`. The layer's
- * partition key is fixed when it is made, so each request makes its own; one layer for all of them would put
- * every request of the API into one partition. The rows are of Powertools' shape and carry no `schema`.
+ * The records of one key in the Mailroom table: `REQUEST#<key>` / `orders#<hash of the key>`. The layer's partition key is fixed
+ * when the layer is created, so each request creates its own; one shared layer would put all requests of the API into one
+ * partition. The rows have Powertools' shape and no `schema`.
  */
 export function requestRecords(deps: { readonly client: DynamoDBClient; readonly tableName: string }) {
   return (key: string): RequestRecords =>
@@ -76,7 +76,7 @@ export function requestRecords(deps: { readonly client: DynamoDBClient; readonly
       sortKeyAttr: 'SK',
       staticPkValue: `REQUEST#${key}`,
       statusAttr: 'status',
-      // Epoch seconds: the table's TTL attribute. The other time is epoch milliseconds, as everywhere.
+      // Epoch seconds: the table's TTL attribute. The other time is in epoch milliseconds, as everywhere else.
       expiryAttr: 'expiresAt',
       inProgressExpiryAttr: 'leaseUntil',
       dataAttr: 'answer',
@@ -85,8 +85,8 @@ export function requestRecords(deps: { readonly client: DynamoDBClient; readonly
 }
 
 /**
- * A run's record blocks its key until the function would have been stopped. Powertools takes a remaining time of
- * 0 for "not known" and then blocks for as long as answers are stored, so there is always a millisecond left.
+ * A run's record blocks its key until the function would have been stopped. Powertools treats a remaining time of 0 as unknown and
+ * then blocks for as long as responses are stored, so the remaining time is at least 1 ms.
  */
 function withTimeLeft(context: Context): Context {
   return { ...context, getRemainingTimeInMillis: () => Math.max(1, context.getRemainingTimeInMillis()) };

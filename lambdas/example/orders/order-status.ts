@@ -18,8 +18,8 @@ import {
 import { movedOn, type Order, type OrderHalves, orderKey, orderOfRow, orderStatus } from './order.ts';
 
 /**
- * Moves an order on as payments and inventory report, in whatever order their events come, and announces once that it
- * is cancelled: by the event that makes it so. That each event is applied once is the inbox's work.
+ * Updates an order as payments and inventory report, in any order of their events, and announces its cancellation once: in the
+ * commit of the event that completes it. The inbox ensures that each event is applied once.
  */
 export function orderStatusHandlers({ table }: { readonly table: Table }): readonly Handler[] {
   const report = (orderId: string, halves: Partial<OrderHalves>) => moveOn(table, orderId, halves);
@@ -36,7 +36,7 @@ export function orderStatusHandlers({ table }: { readonly table: Table }): reado
 
 async function moveOn(table: Table, orderId: string, report: Partial<OrderHalves>): Promise<Commit> {
   const row = await table.get(orderKey(orderId), { consistent: true });
-  if (row === undefined) throw new Error(`There is no order ${orderId}; only the API places one`);
+  if (row === undefined) throw new Error(`Order ${orderId} does not exist; only the API places orders`);
   const before = orderOfRow(row);
   const after = { ...before, ...movedOn(before, report) };
   if (after.payment === before.payment && after.stock === before.stock) return {};
@@ -46,7 +46,7 @@ async function moveOn(table: Table, orderId: string, report: Partial<OrderHalves
         Update: {
           Key: { ...orderKey(orderId) },
           UpdateExpression: 'SET payment = :payment, stock = :stock',
-          // Two reports at once must not both take the other half for what it was: the second is run again.
+          // Of two concurrent reports, the second must not act on an outdated other half: its condition fails and it runs again.
           ConditionExpression: 'payment = :paymentBefore AND stock = :stockBefore',
           ExpressionAttributeValues: {
             ':payment': after.payment,

@@ -3,39 +3,39 @@ import type { Item, Key } from '../../runtime/index.ts';
 import type { OrderItem, OrderRequest } from '../events.ts';
 
 /**
- * The order's row: `ORDER#<orderId>` / `ORDER`. Placing the order writes it whole; later each event moves one
- * attribute on (`payment` or `stock`), and never back, so the events may come in any order: see {@link movedOn}.
+ * The order's row: `ORDER#<orderId>` / `ORDER`. Placing the order writes the whole row; afterwards, each event moves one attribute
+ * (`payment` or `stock`) forward, never back, so the events may arrive in any order: see {@link movedOn}.
  */
 export interface Order {
   readonly orderId: string;
   readonly customerId: string;
-  /** The caller who placed it and alone may read it; absent where the API demands no identity. */
+  /** The caller who placed it, and the only one who may read it; absent if the API requires no identity. */
   readonly placedBy?: string;
   readonly items: readonly OrderItem[];
   readonly totalCents: number;
   /** Epoch milliseconds. */
   readonly placedAt: number;
-  /** SHA-256 of what was asked for; tells a repeated request from another one under the same key. */
+  /** SHA-256 of the request's content; distinguishes a repeated request from another one with the same key. */
   readonly requestHash: string;
   readonly payment: 'pending' | 'captured' | 'declined' | 'refunded' | 'cancelled';
   readonly stock: 'pending' | 'reserved' | 'rejected' | 'released';
 }
 
-/** What other services have reported of an order so far. */
+/** The reports of other services on an order so far. */
 export type OrderHalves = Pick<Order, 'payment' | 'stock'>;
 
-/** What `payment` and `stock` come to, see {@link orderStatus}. */
+/** The combination of `payment` and `stock`, see {@link orderStatus}. */
 export type OrderStatus = 'placed' | 'paid' | 'reserved' | 'confirmed' | 'cancelling' | 'cancelled';
 
 /** The version of the row's shape. */
 const ORDER_SCHEMA = 1;
 
-/** The key of an order's row. */
+/** Makes the key of an order's row. */
 export function orderKey(orderId: string): Key {
   return { PK: `ORDER#${orderId}`, SK: 'ORDER' };
 }
 
-/** A new order: paid and reserved by nobody yet. */
+/** Makes a new order, not yet paid or reserved. */
 export function newOrder(
   idempotencyKey: string,
   request: OrderRequest,
@@ -55,21 +55,21 @@ export function newOrder(
   };
 }
 
-/** The row as it is stored. */
+/** Makes the row in which an order is stored. */
 export function orderRow(order: Order): Item {
   return { ...orderKey(order.orderId), schema: ORDER_SCHEMA, ...order };
 }
 
-/** The order in a row that {@link orderRow} made. */
+/** Returns the order in a row that {@link orderRow} made. */
 export function orderOfRow(row: Item): Order {
   return row as unknown as Order;
 }
 
 /**
- * Derives an order's id from the request's idempotency key, so that a request that is sent again, at any later
- * time, meets the order that the first one placed.
+ * Derives an order's id from the request's idempotency key, so that a repeated request, however late, finds the order that the
+ * first one placed.
  *
- * @returns a UUID of version 8 (RFC 9562: the bits are the application's own, here of a SHA-256)
+ * @returns a UUID of version 8 (RFC 9562: the bits are chosen by the application, here from a SHA-256)
  */
 export function orderIdOf(idempotencyKey: string): string {
   const bytes = createHash('sha256').update(`order:${idempotencyKey}`).digest().subarray(0, 16);
@@ -80,22 +80,22 @@ export function orderIdOf(idempotencyKey: string): string {
 
 const ORDER_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** Whether a text has the form of an order's id. */
+/** Returns true if a text has the form of an order's id. */
 export function isOrderId(text: string): boolean {
   return ORDER_ID.test(text);
 }
 
-/** The same for two requests if, and only if, they ask for the same. */
+/** Hashes a request's content: equal if and only if two requests have the same content. */
 export function requestHash({ customerId, items }: OrderRequest): string {
   const asked = [customerId, items.map(({ sku, quantity, unitPrice }) => [sku, quantity, unitPrice])];
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
 }
 
-/** How far each half has come. What is reported of it later than something further on changes nothing. */
+/** The progress of each half. A report with a lower rank than the current one changes nothing. */
 const PAYMENT_RANK = { pending: 0, captured: 1, declined: 2, refunded: 2, cancelled: 2 } as const;
 const STOCK_RANK = { pending: 0, reserved: 1, rejected: 2, released: 2 } as const;
 
-/** The halves after a report. They only move forward: a `captured` that comes after its `refunded` is no news. */
+/** Applies a report. The halves only move forward: a `captured` that arrives after its `refunded` changes nothing. */
 export function movedOn({ payment, stock }: OrderHalves, report: Partial<OrderHalves>): OrderHalves {
   const { payment: paid = payment, stock: set = stock } = report;
   return {
@@ -105,9 +105,8 @@ export function movedOn({ payment, stock }: OrderHalves, report: Partial<OrderHa
 }
 
 /**
- * What the two halves of an order come to. One refusal ends the order: it is `cancelling` while the other half still
- * has something to give back, and `cancelled` once no money is kept and no stock is held. `confirmed` and `cancelled`
- * are final.
+ * Combines the two halves of an order. One refusal ends the order: it is `cancelling` while the other half still has to be
+ * refunded or released, and `cancelled` once no money is kept and no stock is reserved. `confirmed` and `cancelled` are final.
  */
 export function orderStatus({ payment, stock }: OrderHalves): OrderStatus {
   const [noMoney, noStock] = [PAYMENT_RANK[payment] === 2, STOCK_RANK[stock] === 2];
@@ -117,14 +116,14 @@ export function orderStatus({ payment, stock }: OrderHalves): OrderStatus {
   return stock === 'reserved' ? 'reserved' : 'placed';
 }
 
-/** Whether nothing more will happen to an order. */
+/** Returns true if an order is final. */
 export function isSettled(order: OrderHalves): boolean {
   return ['confirmed', 'cancelled'].includes(orderStatus(order));
 }
 
 /**
- * The order as the API shows it, as JSON. Members are named one by one: their order, and so every byte, depends
- * on nothing that DynamoDB may hand back in another order.
+ * Formats an order as JSON for the API. Properties are listed one by one, so that every byte is independent of the order in which
+ * DynamoDB returns attributes.
  */
 export function orderJson(order: Order): string {
   return JSON.stringify({

@@ -14,7 +14,7 @@ import {
   requestHash,
 } from './order.ts';
 
-/** What {@link createPlaceOrder} needs. */
+/** Dependencies of {@link createPlaceOrder}. */
 export interface PlaceOrderDeps {
   readonly outbox: Outbox;
   readonly table: Table;
@@ -25,19 +25,19 @@ export interface PlaceOrderDeps {
 /**
  * Places an order once per idempotency key, however often the request is sent.
  *
- *     request ── Powertools row ──┬─ free ────────> commit order + OrderPlaced ──> store the answer ──> 201
- *                                 ├─ answered ────> the stored answer                                   201
- *                                 └─ in progress ─> order row there? ── yes: rebuild the answer         201
- *                                                                    └─ no: come again                  409
+ *     request ── Powertools row ──┬─ free ────────> commit order + OrderPlaced ──> store the response ──> 201
+ *                                 ├─ completed ───> the stored response                                   201
+ *                                 └─ in progress ─> order row there? ── yes: rebuild the response         201
+ *                                                                    └─ no: retry later                   409
  *
- * Two rows guard the key. Powertools' row answers repeats and keeps two runs apart, but it expires, and a run may
- * die after its commit and before its answer is stored. So the order's own row decides: its id is derived from the
- * key and it must not exist. Whoever finds it there answers from it, in the very bytes of the first answer.
+ * Two rows guard the key. Powertools' row answers repeated requests and prevents concurrent runs, but it expires, and a run may
+ * crash after its commit and before its response is stored. Therefore the order's own row decides: its id is derived from the key,
+ * and the write requires that it does not exist. A run that finds it there rebuilds the first response from it, byte for byte.
  *
- * A key belongs to its caller, whose identity stands in front of it.
+ * Keys are separate for each caller: the caller's identity is the prefix of the key.
  *
- * @returns the body of the answer: the order as it was placed, JSON
- * @throws {@link HttpError} 422 when the key was used for another request, 409 while the first run is at work
+ * @returns the body of the response: the order as it was placed, JSON
+ * @throws {@link HttpError} 422 if the key was used for another request, 409 while the first run is in progress
  */
 export function createPlaceOrder(deps: PlaceOrderDeps) {
   const { outbox, table, clock, oncePerKey } = deps;
@@ -84,7 +84,7 @@ export function createPlaceOrder(deps: PlaceOrderDeps) {
   };
 }
 
-/** The order as it was when it was placed, whatever became of it since. */
+/** Returns the order as it was placed, whatever has happened to it since. */
 function placedJson(order: Order): string {
   return orderJson({ ...order, payment: 'pending', stock: 'pending' });
 }
@@ -98,7 +98,7 @@ function keyReused(): HttpError {
 }
 
 function stillAtWork(): HttpError {
-  const message = 'A request with this Idempotency-Key is being worked on. Send it again in a moment.';
+  const message = 'A request with this Idempotency-Key is in progress. Send it again in a moment.';
   const field = 'Idempotency-Key';
   return new HttpError(409, { code: 'REQUEST_IN_PROGRESS', message, field }, { 'retry-after': '1' });
 }

@@ -1,35 +1,35 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
 import { PoisonMessage } from '../../runtime/index.ts';
 
-/** What the bank is asked to do. */
+/** A request to charge a customer. */
 export interface Charge {
   readonly orderId: string;
   readonly customerId: string;
   readonly amountCents: number;
-  /** The bank charges once per key, however often it is asked. */
+  /** The bank charges once per key, however often it is called. */
   readonly idempotencyKey: string;
 }
 
-/** A charge that the bank is asked to give back. */
+/** A request to refund a charge. */
 export interface Refund extends Charge {
   readonly chargeId: string;
 }
 
-/** The bank's decision. Both are results: a refusal is no failure, and asking again would not change it. */
+/** The bank's decision. Both are results: a refusal is not a failure, and a retry would not change it. */
 export type ChargeResult =
   | { readonly outcome: 'captured'; readonly chargeId: string }
   | { readonly outcome: 'declined'; readonly reason: string };
 
-/** The bank, as payments sees it. */
+/** The bank, as payments uses it. */
 export interface Bank {
   /**
-   * @throws `BankError` when the bank did not decide: it may have charged or not, so ask again with the same key
-   * @throws `PoisonMessage` when the bank does not accept the request for what it is
+   * @throws `BankError` if the bank did not decide: it may have charged or not, so retry with the same key
+   * @throws `PoisonMessage` if the bank refuses the request itself
    */
   charge(charge: Charge, signal: AbortSignal): Promise<ChargeResult>;
   /**
-   * @throws `BankError` when the bank did not decide: it may have refunded or not, so ask again with the same key
-   * @throws `PoisonMessage` when there is no such charge, or it was given back already
+   * @throws `BankError` if the bank did not decide: it may have refunded or not, so retry with the same key
+   * @throws `PoisonMessage` if the charge does not exist or was already refunded
    */
   refund(refund: Refund, signal: AbortSignal): Promise<{ readonly refundId: string }>;
 }
@@ -43,10 +43,10 @@ export class BankError extends Error {
 }
 
 /**
- * The bank behind its Lambda function.
+ * Calls the bank's Lambda function.
  *
- * @param deps.client - made with `maxAttempts: 1`: a failed call goes back to the queue, and every request that
- * the bank gets is one that payments knows of
+ * @param deps.client - created with `maxAttempts: 1`: a failed call returns to the queue, so payments has a record of every request
+ * that the bank receives
  */
 export function lambdaBank(deps: { readonly client: LambdaClient; readonly functionName: string }): Bank {
   async function ask(request: object, signal: AbortSignal): Promise<BankResponse> {
@@ -81,7 +81,7 @@ interface BankResponse {
   readonly body?: { readonly chargeId?: string; readonly refundId?: string; readonly message?: string };
 }
 
-/** A request that the bank will never accept is poison; anything else is worth another try. */
+/** A request that the bank will never accept is poison; any other response is worth a retry. */
 function undecided(answer: BankResponse): Error {
   const message = messageOf(answer);
   if (answer.statusCode === 400) return new PoisonMessage(`The bank refused the request: ${message}`);

@@ -15,9 +15,9 @@ import { refundCharge } from './refund-charge.ts';
 /**
  * Compensates for the charge of an order that inventory has rejected: no money is kept for it.
  *
- * `OrderPlaced` charges at the same time, and the conditions on the payment's row decide which of the two is first. When
- * the row has moved on between the read and the commit, the commit is refused and hands back the row, and this goes on
- * from there. Statuses only go forward, so that happens twice at the most.
+ * `OrderPlaced` charges at the same time, and the conditions on the payment's row decide which of the two is first. If the row
+ * has changed between the read and the commit, the commit is refused with the current row, and this handler continues from it.
+ * Statuses only move forward, so this happens at most twice.
  */
 export function cancelPayment(deps: { readonly bank: Bank; readonly table: Table }): Handler {
   return leased(StockRejected, async ({ data: { orderId } }, ctx) => {
@@ -46,7 +46,7 @@ async function cancel(
       return ctx.commit({ writes: [putPayment(cancelled)], events: [announcePayment(cancelled)] });
     }
     case 'charging':
-      // The bank may have charged already: whoever asked it knows, and refunds.
+      // The bank may already have charged: the handler that called it sees the new status and refunds.
       return ctx.commit({ writes: [putPayment({ ...payment, status: 'cancelling' }, 'charging')] });
     case 'captured': {
       const refunded = await refundCharge(bank, payment, ctx);

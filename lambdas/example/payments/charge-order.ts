@@ -21,13 +21,13 @@ import { refundCharge } from './refund-charge.ts';
 /**
  * Charges each placed order once, unless inventory has rejected it.
  *
- * The bank is outside DynamoDB, so the charge is a `ctx.once`: it runs under a stable key, and once its result is
- * stored it does not run again. Then the payment, its event and the message's PROCESSED go into one transaction.
- * A bank that declines has decided: the payment is stored as declined and announced, as any other result. Only
- * a bank that did not decide makes the message come again.
+ * The bank is outside DynamoDB, so the charge is a `ctx.once`: it runs under a stable key, and does not run again once its result
+ * is stored. Then one transaction stores the payment and its event and sets the message PROCESSED. If the bank declines, that is a
+ * decision: the payment is stored as declined and announced like any other result. The message is retried only if the bank did
+ * not decide.
  *
- * Inventory may reject the order at any moment. Before `charging` is written, nothing is charged. After it, the last
- * commit finds the payment `cancelling`, and the charge is refunded instead of announced: see {@link Payment}.
+ * Inventory may reject the order at any time. Before `charging` is written, nothing is charged. After that, the last commit finds
+ * the payment `cancelling`, and the charge is refunded instead of announced: see {@link Payment}.
  */
 export function chargeOrder(deps: { readonly bank: Bank; readonly table: Table }): Handler {
   const { bank, table } = deps;
@@ -52,7 +52,7 @@ export function chargeOrder(deps: { readonly bank: Bank; readonly table: Table }
   });
 }
 
-/** Says that the bank is about to be asked, or finds what was said before: by this message, or by `StockRejected`. */
+/** Records that the bank is about to be called, or finds the status that this message or `StockRejected` has already written. */
 async function begin(table: Table, invoice: Invoice): Promise<Payment> {
   const charging: Payment = { ...invoice, status: 'charging' };
   try {

@@ -1,14 +1,14 @@
 import { type EventDraft, type Item, isMailroomError, type Key, type Put } from '../../runtime/index.ts';
 import { PaymentCancelled, PaymentCaptured, PaymentDeclined, PaymentRefunded } from '../events.ts';
 
-/** What is charged, and to whom. */
+/** The amount of a charge, and the customer. */
 export interface Invoice {
   readonly orderId: string;
   readonly customerId: string;
   readonly amountCents: number;
 }
 
-/** A payment that the bank or inventory has decided. */
+/** A payment decided by the bank or by inventory. */
 export type DecidedPayment =
   | (Invoice & { readonly status: 'captured'; readonly chargeId: string })
   | (Invoice & { readonly status: 'declined'; readonly reason: string })
@@ -16,9 +16,9 @@ export type DecidedPayment =
   | { readonly status: 'cancelled'; readonly orderId: string };
 
 /**
- * The payment's row, `PAYMENT#<orderId>` / `PAYMENT`. Two messages meet on it, in any order: `OrderPlaced`, which
- * charges, and `StockRejected`, after which no money may be kept. Each step is conditional on the status before it, so
- * one of the two decides and the other one sees it.
+ * The payment's row, `PAYMENT#<orderId>` / `PAYMENT`. Two messages change it, in any order: `OrderPlaced` charges, and after
+ * `StockRejected` no money may be kept. Each step is conditional on the status before it, so one of the two decides and the other
+ * one sees the decision.
  *
  *     (no row) ── OrderPlaced ──> charging ─┬─ the bank charged ──> captured ── StockRejected ──> refunded
  *        │                            │     └─ it declined ───────> declined
@@ -27,19 +27,19 @@ export type DecidedPayment =
  *        │                                               └─ it declined ───────> declined
  *        └── StockRejected ──> cancelled (OrderPlaced then charges nothing)
  *
- * `charging` is written before the bank is asked, so `cancelled` means that it never will be.
+ * `charging` is written before the bank is called, so `cancelled` means that it never will be.
  */
 export type Payment = DecidedPayment | (Invoice & { readonly status: 'charging' | 'cancelling' });
 
 /** The version of the row's shape. */
 const PAYMENT_SCHEMA = 1;
 
-/** The key of a payment's row. */
+/** Makes the key of a payment's row. */
 export function paymentKey(orderId: string): Key {
   return { PK: `PAYMENT#${orderId}`, SK: 'PAYMENT' };
 }
 
-/** The payment in a row that {@link putPayment} wrote. */
+/** Returns the payment in a row that {@link putPayment} wrote. */
 export function paymentOfRow(row: Item | undefined): Payment | undefined {
   return row as unknown as Payment | undefined;
 }
@@ -47,7 +47,7 @@ export function paymentOfRow(row: Item | undefined): Payment | undefined {
 /**
  * Writes a payment's row.
  *
- * @param from - the status that it must have; absent: there must be no row
+ * @param from - the required current status; absent: the row must not exist
  */
 export function putPayment(payment: Payment, from?: Payment['status']): { readonly Put: Put } {
   const condition =
@@ -67,12 +67,12 @@ export function putPayment(payment: Payment, from?: Payment['status']): { readon
   };
 }
 
-/** The payment as it stood when it refused a commit whose first write was {@link putPayment}; else `undefined`. */
+/** Returns the payment that refused a commit whose first write was {@link putPayment}; otherwise `undefined`. */
 export function paymentThatRefused(error: unknown): Payment | undefined {
   return isMailroomError(error, 'TRANSACTION_CANCELLED') ? paymentOfRow(error.reasons[0]?.item) : undefined;
 }
 
-/** The event of a decision. */
+/** Makes the event that announces a decision. */
 export function announcePayment(payment: DecidedPayment): EventDraft {
   const { orderId: aggregateId } = payment;
   switch (payment.status) {

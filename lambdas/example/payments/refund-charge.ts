@@ -2,7 +2,7 @@ import type { LeasedContext } from '../../runtime/index.ts';
 import type { Bank } from './bank.ts';
 import type { DecidedPayment } from './payment.ts';
 
-/** Gives a charge back, once: a side effect with a name, and so a key at the bank, of its own. */
+/** Refunds a charge once: a separate side effect with its own name, and so its own key at the bank. */
 export async function refundCharge(
   bank: Bank,
   payment: DecidedPayment & { readonly status: 'captured' },

@@ -1,35 +1,35 @@
-/** One entry to publish: what EventBridge calls a PutEvents request entry. */
+/** One entry to publish: a PutEvents request entry of EventBridge. */
 export interface BusEntry {
-  /** The service that wrote the event. */
+  /** The owning service. */
   readonly source: string;
   /** The event's type. */
   readonly detailType: string;
   /** The envelope as JSON. */
   readonly detail: string;
-  /** An X-Ray trace header, carried along. */
+  /** An X-Ray trace header, passed on unchanged. */
   readonly traceHeader?: string | undefined;
 }
 
-/** What the bus answered for one entry, in the order of the entries. */
+/** The result of one entry, in the order of the entries. */
 export type BusResult =
   | { readonly ok: true; readonly id: string }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** The bus port: the one call that the relay makes to EventBridge. */
+/** The bus port: the one EventBridge call that the relay makes. */
 export interface Bus {
   /**
-   * Publishes up to {@link PUT_EVENTS_ENTRIES_MAX} entries in one call. It is tried once: whoever calls it decides
-   * about a retry.
+   * Publishes up to {@link PUT_EVENTS_ENTRIES_MAX} entries in one call. The call is tried once; the caller decides about
+   * retries.
    *
-   * @param timeoutMs - the call is given up after this long; its effect may still happen
+   * @param timeoutMs - the call is abandoned after this time; it may still take effect
    * @returns one result per entry
-   * @throws when the request as a whole failed; any of the entries may then have been published or not
+   * @throws if the request failed as a whole; any of the entries may then have been published or not
    */
   put(entries: readonly BusEntry[], timeoutMs: number): Promise<BusResult[]>;
 }
 
-/** The most entries of one PutEvents call (EventBridge API reference, PutEvents). */
+/** The maximum number of entries in one PutEvents call (EventBridge API reference, PutEvents). */
 export const PUT_EVENTS_ENTRIES_MAX = 10;
 
-/** The most bytes of one PutEvents call: below 1 MB since January 2026 (EventBridge quotas). */
+/** The maximum size of one PutEvents call, bytes: below 1 MB since January 2026 (EventBridge quotas). */
 export const PUT_EVENTS_BYTES_MAX = 1_000_000;

@@ -9,18 +9,18 @@ import { withDeadline } from '../deadline.ts';
 import { MailroomError } from '../errors.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
-/** What {@link eventBridgeBus} is made of. */
+/** Dependencies of {@link eventBridgeBus}. */
 export interface EventBridgeBusDeps {
-  /** The caller's client. Its retries do not apply to this bus: every call is tried once. */
+  /** Your client. Its retries do not apply to this bus: every call is tried once. */
   readonly client: EventBridgeClient;
-  /** The bus: its name or its ARN. */
+  /** The name or ARN of the bus. */
   readonly busName: string;
 }
 
 /**
  * The bus port on EventBridge.
  *
- * @throws (from `put`) `PUBLISH_TIMEOUT` when no answer came in time; else the client's own error
+ * @throws (from `put`) `PUBLISH_TIMEOUT` if no response arrived in time; otherwise the client's own error
  *
  * @example
  * ```ts
@@ -37,12 +37,12 @@ export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
         Detail: entry.detail,
         TraceHeader: entry.traceHeader,
       }));
-      const command = sentOnce(new PutEventsCommand({ Entries })); // the relay itself decides about a retry
+      const command = sentOnce(new PutEventsCommand({ Entries })); // the relay decides about retries
       const hung = new AbortController();
       const sent = client.send(command, { abortSignal: hung.signal });
       const answer = await withDeadline(systemClock, timeoutMs, sent, () => {
         hung.abort();
-        throw new MailroomError('PUBLISH_TIMEOUT', `PutEvents gave no answer within ${timeoutMs} ms.`);
+        throw new MailroomError('PUBLISH_TIMEOUT', `PutEvents did not respond within ${timeoutMs} ms.`);
       });
       return entries.map((entry, index) => result(entry, answer.Entries?.[index]));
     },
@@ -55,6 +55,6 @@ function result(entry: BusEntry, answer: PutEventsResultEntry | undefined): BusR
   return {
     ok: false,
     code: 'NoAnswer',
-    message: `EventBridge did not answer for this ${entry.detailType} entry`,
+    message: `EventBridge returned no result for this ${entry.detailType} entry`,
   };
 }

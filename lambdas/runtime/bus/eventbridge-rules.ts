@@ -21,7 +21,7 @@ export function eventBridgeRules(client: EventBridgeClient): DeployedRules {
         const { State, EventPattern = '' } = await client.send(
           new DescribeRuleCommand({ EventBusName: bus, Name: rule }),
         );
-        // A rule has at most five targets: one page.
+        // A rule has at most five targets, so one page is enough.
         const { Targets = [] } = await client.send(
           new ListTargetsByRuleCommand({ EventBusName: bus, Rule: rule }),
         );

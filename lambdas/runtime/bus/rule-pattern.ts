@@ -1,20 +1,20 @@
 import type { EventRef } from '../event.ts';
 
-/** What a rule matches: the types of one service, or of each of several. */
+/** The events that a rule matches: the types of one service, or of each of several. */
 interface OfOneSource {
   readonly source: string[];
   readonly 'detail-type': string[];
 }
 
-/** The pattern of a consumer's rule, as EventBridge reads it. */
+/** The pattern of a consumer's rule, in the format of EventBridge. */
 export interface RulePattern extends Partial<OfOneSource> {
   readonly $or?: OfOneSource[];
 }
 
 /**
- * The pattern of the rule that takes exactly these events. Members of one pattern match independently, so a pattern with two
- * sources and two types would take four events. `$or` keeps each source with its own types (EventBridge user guide, "Comparison
- * operators for use in event patterns").
+ * Makes the pattern of a rule that matches exactly these events. The members of one pattern match independently, so a pattern
+ * with two sources and two types would match four events. `$or` keeps each source together with its own types (EventBridge user
+ * guide, "Comparison operators for use in event patterns").
  *
  * @example
  * ```ts
@@ -34,7 +34,7 @@ export function encodeRulePattern(events: readonly EventRef[]): RulePattern {
 }
 
 /**
- * Whether a deployed pattern takes exactly these events: it has each of them, no other, and no further condition.
+ * Returns true if a deployed pattern matches exactly these events: all of them, no others, and without further conditions.
  *
  * @param pattern - as JSON
  */
@@ -45,7 +45,7 @@ export function takesExactly(pattern: string, events: readonly EventRef[]): bool
   return taken.size === declared.size && [...taken].every((pair) => declared.has(pair));
 }
 
-/** The events that a pattern takes, as texts; `undefined` where it is not of the form that the constructs write. */
+/** The events that a pattern matches, as texts; `undefined` if the pattern does not have the form that the constructs write. */
 function pairsOf(pattern: string): ReadonlySet<string> | undefined {
   let parsed: unknown;
   try {
@@ -61,7 +61,7 @@ function pairsOf(pattern: string): ReadonlySet<string> | undefined {
   return new Set(each.flatMap((pairs) => [...(pairs ?? [])]));
 }
 
-/** One pattern matches every combination of its sources and types. */
+/** Expands one pattern, which matches every combination of its sources and types. */
 function pairsOfOne(pattern: unknown): ReadonlySet<string> | undefined {
   const { source, 'detail-type': types, ...others } = { ...(pattern as Record<string, unknown>) };
   if (Object.keys(others).length > 0 || !isTexts(source) || !isTexts(types)) return undefined;

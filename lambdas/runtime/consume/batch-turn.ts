@@ -4,24 +4,24 @@ import type { ConsumerContext } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
 import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from './message-outcome.ts';
 
-/** A message of a batch that is shown again without being tried. */
+/** A message of a batch that becomes visible again without an attempt. */
 interface Later {
   readonly delivery: Delivery;
   readonly outcome: ShownAgain;
 }
 
-/** Which messages of a batch run now, and which are put back. */
+/** The messages of a batch that run now, and those that are put back. */
 export interface BatchTurn {
   readonly now: readonly Delivery[];
   readonly later: readonly Later[];
 }
 
 /**
- * Decides who runs. Everybody, unless a message of the batch must run alone because its last claims ended without a result: a
- * *suspect*. Then either the suspect runs, or all others do, by turns: each receive of the suspect decides the other way, so
- * that neither can keep the other waiting for long.
+ * Decides which messages of a batch run: all of them, unless one is a *suspect*, which must run alone because its last claims
+ * ended without a result. Then either the suspect or all others run. Each receive of the suspect alternates the decision, so
+ * that neither side delays the other for long.
  *
- * Only a message that was received before can be a suspect, so an ordinary batch costs no call.
+ * Only a message that was received before can be a suspect, so an ordinary batch needs no extra call.
  */
 export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Delivery[]): Promise<BatchTurn> {
   if (deliveries.length <= 1) return { now: deliveries, later: [] };
@@ -39,7 +39,7 @@ export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Deliv
       }
     }),
   );
-  // The one that has waited longest: with another choice, the wait of each would have no bound.
+  // The suspect that has waited longest: any other choice would leave each one's wait unbounded.
   const [suspect, ...otherSuspects] = suspects.sort((a, b) => b.receives - a.receives);
   if (suspect === undefined) return { now: others, later };
   const wait = (delivery: Delivery): Later => ({ delivery, outcome: waitToRunAlone({ ...ctx, delivery }) });

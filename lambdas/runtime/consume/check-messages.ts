@@ -3,34 +3,34 @@ import { errorCode, errorMessage } from '../errors.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from './message.ts';
 
 /**
- * What an operator's tools send to a consumer's function to learn which dead letters the code that is deployed **now** can
- * read: nothing is run, and no table is touched.
+ * The request that operator tools send to a consumer's function to learn which dead letters the **currently** deployed code can
+ * read. No handler runs, and the table is not touched.
  */
 export interface CheckRequest {
   readonly mailroomCheck: {
-    /** Message bodies, as they stand in the queue. Lambda takes 6 MB in one call. */
+    /** Message bodies, exactly as in the queue. A Lambda invocation accepts 6 MB. */
     readonly bodies: readonly string[];
   };
 }
 
-/** Whether a message can be read by the deployed consumer. */
+/** The result for one message: whether the deployed consumer can read it. */
 export type Check =
   | { readonly ok: true; readonly eventId: string; readonly type: string }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** The answer: one check for each body, in order. To whoever takes the function for an SQS handler it says that nothing failed. */
+/** The response: one check per body, in order. To a caller that treats the function as an SQS handler, it reports no failures. */
 export interface CheckReport extends SQSBatchResponse {
   readonly checks: readonly Check[];
 }
 
-/** The bodies of a {@link CheckRequest}; `undefined` when the invocation is none. */
+/** Returns the bodies of a {@link CheckRequest}; `undefined` if the invocation is not one. */
 export function bodiesToCheck(event: unknown): readonly string[] | undefined {
   if (typeof event !== 'object' || event === null || 'Records' in event) return undefined;
   const bodies = (event as Partial<CheckRequest>).mailroomCheck?.bodies;
   return Array.isArray(bodies) ? bodies : undefined;
 }
 
-/** Reads messages as the consumer would, up to the point where their handlers are called. */
+/** Reads messages as the consumer would, without calling their handlers. */
 export async function checkMessages(
   handlers: Handlers,
   consumer: string,

@@ -30,24 +30,24 @@ import {
 import { type Effects, effectsOf, expireEffects } from './once.ts';
 import { isOutage } from './outage.ts';
 
-/** A message that is claimed more often than this is one that somebody should look at before its attempts are spent. */
+/** After more claims than this, a message needs attention before its attempts are exhausted. */
 const ATTEMPTS_UNNOTICED = 3;
 
-/** For how long at most the end of a claim is written again and again: the others of the batch wait for their answer. */
+/** The maximum time spent retrying the write that ends a claim, because the other messages of the batch wait for the response. */
 const SETTLE_MAX_MS = 20_000;
 
-/** A message that is ours. */
+/** A message that this worker has claimed. */
 interface ClaimedMessage extends Received {
   readonly claim: Claim;
   readonly effects: Effects;
 }
 
 /**
- * Claims a message, runs its handler under the claim, and writes what became of it on the inbox row.
+ * Claims a message, runs its handler under the claim, and records the outcome in the inbox row.
  *
- * @param alone - whether no other message runs in this invocation
- * @param unclaimedRuns - how many of its runs were, or would have been, without a claim: these are not counted @default 0
- * @throws what the table throws: the message's row says what was written so far
+ * @param alone - true if no other message runs in this invocation
+ * @param unclaimedRuns - the number of its runs that were, or would have been, without a claim, and are not counted @default 0
+ * @throws the table's error: the row then holds the outcome of the last successful write
  */
 export async function claimAndRun(
   received: Received,
@@ -66,7 +66,7 @@ export async function claimAndRun(
   if (claim.takenOver) telemetry.count('LeasesExpired');
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   if (claim.attempt > config.maxAttempts) {
-    // Its last attempt ended without a result, as its row says.
+    // The last attempt ended without a result, as recorded in the row.
     return reject(claimed, attemptsSpent(config.maxAttempts, claim.lastError));
   }
   const event = await readClaimed(handler, envelope);
@@ -74,7 +74,7 @@ export async function claimAndRun(
   return settle(claimed, await runLeased(claimed.effects, handler, event, delivery));
 }
 
-/** Today's version of the event, read under the claim: a schema that kills its process leaves a claim without a result. */
+/** Reads the current version of the event under the claim, so that a schema that kills the process leaves a claim without a result. */
 async function readClaimed(
   handler: LeasedHandler,
   envelope: Envelope,
@@ -116,7 +116,7 @@ async function threw(claimed: ClaimedMessage, error: unknown): Promise<MessageOu
   return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, cause));
 }
 
-/** It ended because the time was up: tried again like any failure, but counted only if it ran alone. */
+/** The run ended because the time was up: retried like any failure, but counted as an attempt only if it ran alone. */
 async function cutOff(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { config, inbox, claim } = claimed;
   if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)
@@ -126,7 +126,7 @@ async function cutOff(claimed: ClaimedMessage, error: unknown): Promise<MessageO
   return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, error));
 }
 
-/** The table could not be reached while the handler ran. Where that cannot be written either, the next claim takes over. */
+/** The table was unreachable while the handler ran. If this cannot be recorded either, the next claim takes over. */
 async function interrupted(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { inbox, claim } = claimed;
   const outcome = reportOutage(claimed, error);
@@ -134,7 +134,7 @@ async function interrupted(claimed: ClaimedMessage, error: unknown): Promise<Mes
   return setFailed(claimed, outcome.afterMs, write, () => outcome);
 }
 
-/** Sets the message FAILED, and lists it. */
+/** Sets the message FAILED and writes its hint. */
 async function setFailed(
   claimed: ClaimedMessage,
   afterMs: number,
@@ -149,7 +149,7 @@ async function setFailed(
   return outcome();
 }
 
-/** An effect may still be running elsewhere: the message waits until that must be over. */
+/** An effect may still be running elsewhere: the message waits until it must have ended. */
 async function release(claimed: ClaimedMessage, until: number, error: unknown): Promise<MessageOutcome> {
   const { inbox, clock, claim } = claimed;
   const afterMs = untilMs(claimed, until);
@@ -159,7 +159,7 @@ async function release(claimed: ClaimedMessage, until: number, error: unknown): 
   return again(afterMs, error);
 }
 
-/** The handler still runs: its lease stays, and nobody tries before the function is stopped for certain. */
+/** The handler is still running: its lease stays, and no worker retries until the function has certainly stopped. */
 async function leftRunning(claimed: ClaimedMessage, robbed: boolean): Promise<MessageOutcome> {
   const { claim } = claimed;
   const error = outOfTime();
@@ -169,7 +169,7 @@ async function leftRunning(claimed: ClaimedMessage, robbed: boolean): Promise<Me
   return again(Math.max(stoppedMs, unfinishedAfterMs(claimed)), error);
 }
 
-/** Attempts that are not counted spread over the same schedule, or a hanging provider would spend them in minutes. */
+/** Uncounted attempts follow the same schedule; otherwise a hanging provider would use up the receives in minutes. */
 function unfinishedAfterMs(claimed: ClaimedMessage): number {
   const { attempt, unfinished } = claimed.claim;
   return retryAfterMs(claimed, attempt + Math.min(unfinished, ALONE_FROM));
@@ -181,10 +181,10 @@ async function complete(claimed: ClaimedMessage, result: unknown, wholeRun = tru
   return lost ?? processed(claimed, wholeRun);
 }
 
-/** The work is done. Its effects' rows may expire from now on; where that cannot be written, they stay. */
+/** The work is done. TTL may now delete the rows of its effects; if that cannot be recorded, they stay. */
 async function processed(claimed: ClaimedMessage, wholeRun = true): Promise<MessageOutcome> {
   await expireEffects(claimed.effects, wholeRun).catch((error: unknown) =>
-    logFailure(claimed, 'The effects of a processed message keep their rows', error),
+    logFailure(claimed, 'The effect rows of a processed message could not be set to expire', error),
   );
   const outcome = reportProcessed(claimed);
   await removeHint(claimed);
@@ -199,7 +199,7 @@ async function reject(claimed: ClaimedMessage, error: unknown): Promise<MessageO
   return reportRejected(claimed, error);
 }
 
-/** Takes back the hint that it failed, where there may be one. */
+/** Removes the FAILED hint, if there may be one. */
 async function removeHint(claimed: ClaimedMessage): Promise<void> {
   const { claim } = claimed;
   const failedBefore = claim.attempt > 1 || claim.lastError !== undefined;
@@ -207,9 +207,9 @@ async function removeHint(claimed: ClaimedMessage): Promise<void> {
 }
 
 /**
- * Writes how a claim ended.
+ * Records the end of a claim.
  *
- * @returns what becomes of the message where it is not ours any more
+ * @returns the message's outcome, if this worker has lost the message
  */
 async function writeEnd(
   claimed: ClaimedMessage,
@@ -219,7 +219,7 @@ async function writeEnd(
   return refusal && fenceRefused(claimed, refusal);
 }
 
-/** Writes again and again while the table cannot be reached and there is time. What is never written looks like a function that died. */
+/** Retries a write while the table is unreachable and time remains. If the write never succeeds, the function appears to have died. */
 async function whileReachable<T>(
   { clock, random, claim }: ClaimedMessage,
   write: () => Promise<T>,

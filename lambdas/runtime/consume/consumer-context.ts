@@ -8,7 +8,7 @@ import type { Outbox } from '../write/outbox.ts';
 import type { Delivery } from './delivery.ts';
 import type { Queue } from './queue.ts';
 
-/** What the work of one consumer needs. */
+/** The shared dependencies of one consumer's processing. */
 export interface ConsumerContext {
   readonly config: ConsumerConfig;
   readonly table: Table;
@@ -20,7 +20,7 @@ export interface ConsumerContext {
   readonly outbox: Outbox;
 }
 
-/** One message on its way through its consumer: what happens to it is a function over this. */
+/** One message on its way through its consumer; each processing step is a function of this context. */
 export interface Received extends ConsumerContext {
   readonly delivery: Delivery;
 }

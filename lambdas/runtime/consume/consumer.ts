@@ -26,49 +26,51 @@ import {
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
 import { asLeased, runUnclaimed } from './transactional-run.ts';
 
-/** What a consumer's handler is made of. */
+/** Dependencies of {@link createConsumer}. */
 export interface ConsumerDeps {
   /** From `readConsumerConfig(process.env)`. */
   readonly config: ConsumerConfig;
   /** The Mailroom table. */
   readonly table: Table;
-  /** The queue that its messages come from. */
+  /** The consumer's queue. */
   readonly queue: Queue;
-  /** One for each event that the consumer subscribes to. */
+  /** One handler per event that the consumer subscribes to. */
   readonly handlers: readonly Handler[];
-  /** @default the machine's */
+  /** @default the machine's clock */
   readonly clock?: Clock | undefined;
-  /** @default the machine's */
+  /** @default the machine's random source */
   readonly random?: RandomBytes | undefined;
   /** @default Powertools */
   readonly telemetry?: Telemetry | undefined;
   /**
-   * Redacts the text of every error, each of its causes too, before it is stored on a row or logged. @default the text as it
-   * is: what a handler puts into the message of an error is stored and logged
+   * Redacts the text of every error and of each of its causes before it is stored in a row or logged. @default the unchanged
+   * text: the messages of errors that a handler throws are stored and logged
    */
   readonly redact?: Redact | undefined;
 }
 
 /**
- * The handler of a consumer's Lambda function: an SQS batch in, a partial batch response out. It has a name so that an
- * app that emits declarations can export one without types of its own for Lambda.
+ * The handler of a consumer's Lambda function: it takes an SQS batch and returns a partial batch response. The type is named
+ * so that an app that emits declarations can export such a handler without its own Lambda types.
  */
 export type ConsumerHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
 
-/** A message with less time than this left for its handler is put back without being tried. */
+/** A message with less time than this left for its handler is returned to the queue without an attempt, milliseconds. */
 const START_MIN_MS = 2_000;
 
 /**
- * Makes the Lambda handler of a consumer: an SQS batch in, a partial batch response out. Whatever a record holds,
- * it fails alone.
+ * Creates the Lambda handler of a consumer: it takes an SQS batch and returns a partial batch response. A message that fails,
+ * whatever its content, never fails the others of its batch.
  *
- * - A return value (200), or {@link AlreadyProcessed} (409): processed.
- * - {@link PoisonMessage} (422), an unreadable message, an unknown type or version, another source than the definition's, a payload that fails its schema,
- *   attempts spent: rejected. The row says why, and the message goes to the DLQ by SQS's own route.
- * - {@link RetryLater}, or anything else (5xx): FAILED, and tried again after its delay, or by the retry schedule.
- * - Mailroom cannot reach its own table: no attempt counts, and the message is shown again a minute to 15 minutes later.
+ * - The handler returns (200), or throws {@link AlreadyProcessed} (409): the message is processed.
+ * - The handler throws {@link PoisonMessage} (422), the message is unreadable, its type or version is unknown, its source is not the
+ *   definition's, its payload fails its schema, or its attempts are exhausted: the message is rejected. The row records the
+ *   reason, and SQS moves the message to the DLQ.
+ * - The handler throws {@link RetryLater} or any other error (5xx): the message is FAILED, and retried after the delay that it
+ *   chose or by the retry schedule.
+ * - Mailroom cannot reach its own table: no attempt is counted, and the message becomes visible again after 1 to 15 minutes.
  *
- * @throws `BAD_CONSUMER` at once when something is no handler, or two take the same event
+ * @throws `BAD_CONSUMER` immediately if an entry of `handlers` is not a handler, or two handlers take the same event
  *
  * @example
  * ```ts
@@ -98,13 +100,13 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     telemetry.count('MessagesReceived', records.length);
     const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }));
     const { now, later } = await batchTurn(ctx, deliveries);
-    // What runs may kill the process: the others leave first, for another invocation.
+    // A suspect may kill the process, so the other messages are returned first, for another invocation.
     await Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome)));
     const ends = await Promise.all(
       now.map((delivery) => work({ ...ctx, delivery }, handlers, now.length === 1)),
     );
     telemetry.flush();
-    // A message that comes twice in a batch is named once.
+    // SQS may deliver a message twice in one batch; name it only once.
     const failed = new Set([
       ...later.map(({ delivery }) => delivery.message.messageId),
       ...now.filter((_, i) => ends[i]?.kind === 'again').map(({ message }) => message.messageId),
@@ -119,7 +121,7 @@ async function work(received: Received, handlers: Handlers, alone: boolean): Pro
   return outcome;
 }
 
-/** Everything that happens to one message. It never throws: what fails, fails alone. */
+/** Processes one message. It never throws: a failure affects only this message. */
 async function receive(received: Received, handlers: Handlers, alone: boolean): Promise<MessageOutcome> {
   const { clock, inbox } = received;
   const { message, receives, endsBy } = received.delivery;
@@ -130,14 +132,14 @@ async function receive(received: Received, handlers: Handlers, alone: boolean): 
     if ('problem' in read) return await failUnclaimed(received, read.problem);
     const { handler, envelope } = read;
     if (handler.kind === 'leased') return await claimAndRun(received, handler, envelope, alone);
-    // A message that comes again may be one that kills its process: then its attempts must be counted.
+    // A redelivered message may have killed its process, so its attempts must be counted.
     const claimFirst = receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined;
     const outcome = claimFirst ? undefined : await runUnclaimed(received, handler, envelope);
     if (outcome !== undefined) return outcome;
-    // Its first run was, or would have been, without a claim: it is not counted.
+    // Its first run was, or would have been, unclaimed and is not counted.
     return await claimAndRun(received, asLeased(received, handler), envelope, alone, 1);
   } catch (error) {
-    return reportOutage(received, error); // handlers are caught where they are run: this was a call of our own
+    return reportOutage(received, error); // handler errors are caught where handlers run, so this was Mailroom's own call
   }
 }
 
@@ -150,14 +152,14 @@ function readHandler({ config, delivery: { content } }: Received, handlers: Hand
   }
 }
 
-/** Says when SQS shows the message again; where that fails, the queue's visibility timeout says it. */
+/** Sets when SQS redelivers the message; if that fails, the queue's visibility timeout applies. */
 async function hide({ queue, telemetry, delivery }: Received, { afterMs }: ShownAgain): Promise<void> {
   const { message, receiptHandle } = delivery;
   const seconds = Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)));
   try {
     await queue.changeVisibility(receiptHandle, seconds);
   } catch (error) {
-    telemetry.log.warn('The visibility of a message could not be changed', {
+    telemetry.log.warn('The visibility timeout of a message could not be changed', {
       messageId: message.messageId,
       error: error as Error,
     });
@@ -167,18 +169,18 @@ async function hide({ queue, telemetry, delivery }: Received, { afterMs }: Shown
 function handlersByEvent(handlers: readonly Handler[]): Handlers {
   const byEvent = new Map<string, Handler>();
   for (const [i, handler] of handlers.entries()) {
-    const type: unknown = handler?.definition?.type; // untyped code may hand over anything
+    const type: unknown = handler?.definition?.type; // untyped code may pass anything
     if (typeof type !== 'string') {
       throw new MailroomError(
         'BAD_CONSUMER',
-        `handlers[${i}] is of type ${typeof handler} and no handler. Make it by leased(OrderPlaced, …) or transactional(OrderPlaced, …).`,
+        `handlers[${i}] is of type ${typeof handler}, not a handler. Create it with leased(OrderPlaced, …) or transactional(OrderPlaced, …).`,
       );
     }
     const event = refText(handler.definition);
     if (byEvent.has(event)) {
       throw new MailroomError(
         'BAD_CONSUMER',
-        `Two handlers take ${type} of ${handler.definition.source}. A consumer handles an event once: put both into one handler, or make a second consumer.`,
+        `Two handlers take ${type} from ${handler.definition.source}. A consumer handles each event once: combine them into one handler, or create a second consumer.`,
       );
     }
     byEvent.set(event, handler);

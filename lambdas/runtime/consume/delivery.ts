@@ -6,25 +6,25 @@ import { type DeliveredEvent, readDelivered } from './message.ts';
 export interface Delivery {
   readonly message: Message;
   readonly receiptHandle: string;
-  /** How often SQS has handed it out, this time included. */
+  /** The number of times SQS has delivered the message, including this one. */
   readonly receives: number;
-  /** When this invocation began, epoch milliseconds. */
+  /** The start of this invocation, epoch milliseconds. */
   readonly beganAt: number;
-  /** When this invocation is stopped, epoch milliseconds. */
+  /** The time at which this invocation is stopped, epoch milliseconds. */
   readonly endsBy: number;
-  /** What it says; or why it cannot be read. */
+  /** The event, or the reason why it cannot be read. */
   readonly content: DeliveredEvent | { readonly problem: unknown };
 }
 
-/** Whether a record can be answered for: a batch response names its failures by this id. */
+/** Returns true if a record can be named in a batch response, which lists failures by this id. */
 export function hasMessageId(record: SQSRecord): boolean {
   return typeof record?.messageId === 'string' && record.messageId !== '';
 }
 
 /**
- * A record as it was received. Where its body cannot be read, an event id made of the message's stands for the one inside.
+ * Reads a received record. If its body is unreadable, an event id derived from the message id replaces the one inside.
  *
- * @param invocation - when it began, and when it is stopped, epoch milliseconds
+ * @param invocation - its start and the time at which it is stopped, epoch milliseconds
  */
 export function readDelivery(record: SQSRecord, invocation: Pick<Delivery, 'beganAt' | 'endsBy'>): Delivery {
   const { messageId, receiptHandle } = record;
@@ -43,13 +43,13 @@ export function readDelivery(record: SQSRecord, invocation: Pick<Delivery, 'bega
   }
 }
 
-/** How often SQS has handed it out. Where it does not say, it may be a repeat: then attempts are counted on. */
+/** The number of deliveries. If SQS does not report it, the message may be a repeat, so its attempts are counted. */
 function receivesOf(record: SQSRecord): number {
   const receives = Number.parseInt(textOf(record.attributes?.ApproximateReceiveCount), 10);
   return Number.isSafeInteger(receives) && receives >= 1 ? receives : 2;
 }
 
-/** When SQS took it, epoch milliseconds; `undefined` when it does not say. */
+/** The time at which SQS received the message, epoch milliseconds; `undefined` if SQS does not report it. */
 function sentAtOf(record: SQSRecord): number | undefined {
   const sentAt = Number.parseInt(textOf(record.attributes?.SentTimestamp), 10);
   return Number.isSafeInteger(sentAt) && sentAt > 0 ? sentAt : undefined;

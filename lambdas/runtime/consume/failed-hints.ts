@@ -3,18 +3,18 @@ import { expiresAt, type FailedHint, failedKey, SCHEMA } from '../store/rows.ts'
 import type { Write } from '../store/table.ts';
 import type { ConsumerContext } from './consumer-context.ts';
 
-/** A hint outlives the next attempt by this much: one that was not taken back must not stay. */
+/** TTL may delete a hint this many days after the next attempt, so that a hint that was not removed does not stay. */
 const HINT_SPARE_DAYS = 1;
 
-/** A hint is not waited for longer, nor for more than a quarter of what is left: the batch must be answered in time. */
+/** The maximum wait for a hint, milliseconds; also at most a quarter of the remaining time, to answer the batch in time. */
 const WAIT_MAX_MS = 2_000;
 
 /**
- * Says that a message is FAILED, after its row does, so that failures can be listed without an index. Nothing depends on a hint:
- * writing and removing one never throws and never takes long, and whoever reads it asks the inbox row.
+ * Records a hint that a message is FAILED, after its row is written, so that failures can be listed without an index. Nothing
+ * depends on a hint: writing and removing one never throws and never takes long, and readers check the inbox row.
  *
- * @param retryAt - when the message is shown again, epoch milliseconds; a day later TTL may delete the hint
- * @param endsBy - when the function is stopped, epoch milliseconds
+ * @param retryAt - the time at which the message becomes visible again, epoch milliseconds; TTL may delete the hint a day later
+ * @param endsBy - the time at which the function is stopped, epoch milliseconds
  */
 export function putFailedHint(
   ctx: ConsumerContext,
@@ -31,7 +31,7 @@ export function putFailedHint(
   return attempt(ctx, eventId, endsBy, { Put: { Item: { ...hint } } });
 }
 
-/** Takes the hint back, after the message was processed or rejected. */
+/** Removes the hint after the message was processed or rejected. */
 export function removeFailedHint(ctx: ConsumerContext, eventId: string, endsBy: number): Promise<void> {
   return attempt(ctx, eventId, endsBy, { Delete: { Key: { ...failedKey(ctx.config.consumer, eventId) } } });
 }
@@ -45,7 +45,7 @@ async function attempt(
   const written = table.write(write).then(
     () => {},
     (error: unknown) =>
-      telemetry.log.warn('The hint of a failed message could not be kept', {
+      telemetry.log.warn('The hint of a failed message could not be updated', {
         consumer: config.consumer,
         eventId,
         error: error as Error,

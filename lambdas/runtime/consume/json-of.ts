@@ -1,6 +1,6 @@
 /**
- * The type of a value that was written as JSON and read back: a `Date` is a string, `toJSON` is honoured, methods are gone, and
- * what JSON has no text for in a list is `null`. A bigint is `never`: it cannot be written.
+ * The type of a value after it is written as JSON and read back: a `Date` becomes a string, `toJSON` is applied, methods are
+ * dropped, and list elements that JSON cannot represent become `null`. A bigint is `never`, because it cannot be serialized.
  *
  * @example
  * ```ts
@@ -30,7 +30,7 @@ export type JsonOf<T> = 0 extends 1 & T // any
                 }
               : T extends object
                 ? {
-                    // A name that JSON has: no symbol, and nothing that can only be called.
+                    // Only names that JSON keeps: no symbols, and no members that are only functions.
                     [Name in keyof T as Name extends symbol
                       ? never
                       : T[Name] extends (...args: never) => unknown

@@ -14,7 +14,7 @@ import { Listened } from './listened.ts';
 import { type Effects, runOnce } from './once.ts';
 import { isOutage, isOutageOf } from './outage.ts';
 
-/** One run of a leased handler, with what it has done so far that decides about its message. */
+/** One run of a leased handler, with the state that decides the outcome of its message. */
 export interface HandlerRun {
   readonly ctx: ConsumerContext;
   readonly event: Envelope;
@@ -22,26 +22,26 @@ export interface HandlerRun {
   readonly effects: Effects;
   /** Aborted when the handler must stop. */
   readonly signal: AbortSignal;
-  /** `unknown`: a commit whose answer was lost, and which may still happen. */
+  /** `unknown`: a commit whose response was lost, and which may still take effect. */
   commit:
     | { readonly kind: 'none' | 'running' | 'done' }
     | { readonly kind: 'unknown'; readonly error: unknown };
   blocked: EffectInProgress | undefined;
-  /** The last call that failed because the table could not be reached: no attempt counts then. */
+  /** The last call that failed because the table was unreachable: no attempt is counted then. */
   outage: { readonly error: unknown } | undefined;
-  /** How many calls to the table the handler waits for. */
+  /** The number of table calls that the handler is waiting for. */
   waiting: number;
-  /** Every call that the handler has made. */
+  /** All calls that the handler has made. */
   readonly calls: Promise<unknown>[];
-  /** What failed of these calls, and of what it chained to them. */
+  /** The failures among these calls and the promises chained to them. */
   readonly failures: { readonly call: Listened<unknown>; readonly error: unknown }[];
-  /** Set when the function's time was up before the handler was over. `robbed`: the table took its time. */
+  /** Set when the function's time ran out before the handler ended. `robbed`: slow table calls used up its time. */
   cutOff: { readonly robbed: boolean } | undefined;
-  /** Whether the handler is over: what it left behind may begin nothing more. */
+  /** True once the handler has ended: un-awaited code may not start anything more. */
   ended: boolean;
 }
 
-/** Begins a run of a leased handler. */
+/** Starts a run of a leased handler. */
 export function handlerRun(effects: Effects, event: Envelope, signal: AbortSignal): HandlerRun {
   const { ctx, claim } = effects;
   return {
@@ -61,7 +61,7 @@ export function handlerRun(effects: Effects, event: Envelope, signal: AbortSigna
   };
 }
 
-/** What the handler of a run is given. */
+/** Makes the context that a run passes to its handler. */
 export function leasedContext(run: HandlerRun): LeasedContext {
   const { ctx, claim, signal } = run;
   return {
@@ -73,7 +73,7 @@ export function leasedContext(run: HandlerRun): LeasedContext {
   };
 }
 
-/** A call that the handler does not await ends no process when it fails; the failure is kept, and fails the message instead. */
+/** Keeps the failure of an un-awaited call from ending the process, and records it so that it fails the message instead. */
 function listened<T>(run: HandlerRun, promise: Promise<T>): Promise<T> {
   run.calls.push(promise);
   return new Listened(promise, (call, error) => {
@@ -97,7 +97,7 @@ async function once<T>(
     try {
       return await effect(idempotencyKey, run.signal);
     } catch (error) {
-      thrown = { error }; // the provider's failure, however much it looks like one of the table
+      thrown = { error }; // the provider's failure, even if it looks like the table's
       throw error;
     } finally {
       run.waiting += 1;
@@ -121,7 +121,7 @@ async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Pr
   if (run.commit.kind !== 'none') throw afterCommit('ctx.commit');
   if (run.blocked !== undefined) throw run.blocked;
   run.signal.throwIfAborted();
-  run.commit = { kind: 'running' }; // before the first await: two at once must not both pass
+  run.commit = { kind: 'running' }; // before the first await, so that of two concurrent calls only one passes
   let sent = false;
   let actions: TransactAction[] = [];
   try {
@@ -133,7 +133,7 @@ async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Pr
     run.commit = { kind: 'done' };
     telemetry.count('EventsCommitted', eventCount(actions));
   } catch (error) {
-    // Only a refusal says that nothing was written, and so lets the handler commit something else.
+    // Only a refusal proves that nothing was written, so only then may the handler commit something else.
     const refused =
       !sent || isMailroomError(error, 'TRANSACTION_CANCELLED') || isMailroomError(error, 'FENCE_LOST');
     run.commit = refused ? { kind: 'none' } : { kind: 'unknown', error };
@@ -148,15 +148,15 @@ function refuseWhenEnded({ ended, ctx, event }: HandlerRun, what: string): void 
   if (!ended) return;
   const error = new MailroomError(
     'HANDLER_ENDED',
-    `${what} after its handler had returned: the message is settled without it. Await everything that the handler begins.`,
+    `${what} after its handler had returned: the message is settled without this call. Await everything that the handler starts.`,
   );
   ctx.telemetry.log.error(error.message, { eventId: event.eventId });
   throw error;
 }
 
-/** Says in the log what failed while nobody awaited it, where that cannot fail the message. */
+/** Logs the failure of an un-awaited call that can no longer fail the message. */
 export function logUnheard(telemetry: Telemetry, { eventId }: Envelope, error: unknown): void {
-  telemetry.log.error('What a handler began and did not await has failed', {
+  telemetry.log.error('A call that a handler did not await has failed', {
     eventId,
     error: error as Error,
   });
@@ -165,6 +165,6 @@ export function logUnheard(telemetry: Telemetry, { eventId }: Envelope, error: u
 function afterCommit(what: string): MailroomError {
   return new MailroomError(
     'AFTER_COMMIT',
-    `${what} after ctx.commit: a message is committed once, and that is the last thing its handler does. Put everything into one commit.`,
+    `${what} after ctx.commit: a handler commits its message once, as its last call. Put everything into one commit.`,
   );
 }

@@ -8,33 +8,33 @@ import type { LeasedHandler } from './handler.ts';
 import { type HandlerRun, handlerRun, leasedContext, logUnheard } from './leased-context.ts';
 import { type Effects, effectsIdle } from './once.ts';
 
-/** How a leased handler ended. */
+/** The end of a leased handler's run. */
 export type LeasedRun =
   | { readonly kind: 'committed' }
   | { readonly kind: 'returned'; readonly result: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
-  /** An effect may still be running elsewhere: whatever the handler made of it, the message waits. */
+  /** An effect may still be running elsewhere: the message waits, whatever the handler returned or threw. */
   | { readonly kind: 'blocked'; readonly error: EffectInProgress }
   /** It failed because Mailroom could not reach its table. */
   | { readonly kind: 'outage'; readonly error: unknown }
   /** It ended because the function's time was up. */
   | { readonly kind: 'cut-off'; readonly error: unknown }
-  /** The function's time is up, and the handler still runs. `robbed`: the table took its time, and so it does not count. */
+  /** The function's time is up, but the handler is still running. `robbed`: slow table calls used up its time, so it is not counted. */
   | { readonly kind: 'out-of-time'; readonly robbed: boolean };
 
-/** The batch's response must be out this long before the function is stopped. */
+/** The time before the function is stopped by which the batch response must be sent, milliseconds. */
 export const RESPONSE_MARGIN_MS = 1_000;
 
-/** A handler that begins later than this after its invocation waited for the table. */
+/** A handler that starts later than this in its invocation was delayed by the table, milliseconds. */
 const LATE_MS = 2_000;
 
-/** How much of that margin may be spent on saying on the row that the time was up. */
+/** The share of that margin that may be spent on recording that the time was up, milliseconds. */
 const MARK_MAX_MS = RESPONSE_MARGIN_MS / 2;
 
-/** How long a heartbeat that is under way is waited for: one that hangs must not use up the time to complete the message. */
+/** The maximum wait for a heartbeat in progress: a hanging one must not use up the time to complete the message, milliseconds. */
 const LAST_BEAT_MAX_MS = 1_000;
 
-/** The error of a handler that was not done when the function's time was up. */
+/** The error of a handler that was still running when the function's time was up. */
 export function outOfTime(cause?: unknown): MailroomError {
   return new MailroomError('OUT_OF_TIME', "The handler was still running when the function's time was up", {
     cause,
@@ -42,16 +42,16 @@ export function outOfTime(cause?: unknown): MailroomError {
 }
 
 /**
- * Runs one leased handler under its claim, to the end of everything that it began: a commit or an effect that it
- * did not await is awaited here. While it runs, one heartbeat extends both the inbox lease and the SQS visibility
- * timeout, a third of the shorter one apart, and never past the end of the function.
+ * Runs one leased handler under its claim until everything that it started has ended: an un-awaited commit or effect is
+ * awaited here. During the run, a heartbeat extends both the inbox lease and the SQS visibility timeout, at intervals of a third
+ * of the shorter one, and never past the end of the function.
  *
- * When the function's time is nearly up, the handler's signal is aborted, and the batch is answered without it; but
- * not while an effect is running: an answered function is frozen and thawed, and the effect would go on later,
- * when its message is somebody else's. It is stopped with its function instead.
+ * When the function's time is nearly up, the handler's signal is aborted and the batch is answered without it, except while an
+ * effect is running: after its response, a function is frozen and later thawed, and the effect would continue when another
+ * worker holds its message. Instead, the effect is stopped together with its function.
  *
- * @param effects - the side effects of the claim under which it runs
- * @param delivery - the receive that is worked on
+ * @param effects - the side effects of the current claim
+ * @param delivery - the receive being processed
  */
 export async function runLeased(
   effects: Effects,
@@ -64,7 +64,7 @@ export async function runLeased(
   const over = new AbortController();
   const stop = new AbortController();
   const run = handlerRun(effects, event, stop.signal);
-  // A slow claim is an outage too: a handler that begins late did not have the time it is entitled to.
+  // A slow claim also counts as an outage: a handler that starts late did not get its full time.
   const late = clock.now() - delivery.beganAt > LATE_MS;
 
   const beating = heartbeat(run, delivery.receiptHandle, stop, over.signal);
@@ -84,14 +84,14 @@ export async function runLeased(
   return explained(run, settled(run, end));
 }
 
-/** The handler, and every call that it began: one that was not awaited may begin another when it ends, and so on. */
+/** Awaits the handler and every call that it started: an un-awaited call may start another one when it ends, and so on. */
 async function toTheEnd(run: HandlerRun, handler: LeasedHandler): Promise<LeasedRun> {
   const end = await returnedOrThrew(() => handler.handle(run.event as never, leasedContext(run)));
   let ended: number;
   do {
     ended = run.calls.length;
     await Promise.allSettled(run.calls);
-    await run.ctx.clock.sleep(0); // what waited for these calls goes on within this turn
+    await run.ctx.clock.sleep(0); // code that waited for these calls continues within this turn
   } while (run.calls.length > ended);
   run.ended = true;
   return end;
@@ -105,10 +105,10 @@ async function returnedOrThrew(handle: () => Promise<unknown>): Promise<LeasedRu
   }
 }
 
-/** Says on the row that the time was up, while there is time for it: the response must be out before the function is stopped. */
+/** Records in the row that the time was up, if time allows: the response must be sent before the function is stopped. */
 async function sayOutOfTime({ ctx, claim, event }: HandlerRun, robbed: boolean): Promise<void> {
   const marked = markOutOfTime(ctx.inbox, claim, outOfTime(), robbed).catch((error: unknown) =>
-    ctx.telemetry.log.warn('A message that ran out of time could not be marked so', {
+    ctx.telemetry.log.warn('A message that ran out of time could not be marked', {
       eventId: event.eventId,
       error: error as Error,
     }),
@@ -134,7 +134,7 @@ async function heartbeat(
       await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));
     } catch (error) {
       if (isMailroomError(error, 'FENCE_LOST')) {
-        // Unless it was our own commit that has just set the message PROCESSED.
+        // Unless this run's own commit has just set the message PROCESSED.
         if (run.commit.kind === 'none') stop.abort(error);
         return;
       }
@@ -146,9 +146,9 @@ async function heartbeat(
   }
 }
 
-/** How the run ended, by all that the handler began and not only by what it returned. */
+/** Determines the outcome of the run from everything that the handler started, not only from its return value. */
 function settled({ ctx, event, commit, blocked, failures }: HandlerRun, end: LeasedRun): LeasedRun {
-  // What failed without being awaited: the handler ended without knowing that its work is not done.
+  // Failures of un-awaited calls: the handler ended without learning that its work is incomplete.
   const unheard = failures.filter(({ call }) => !call.heard).map(({ error }) => error);
   if (commit.kind === 'done') {
     if (end.kind === 'threw') {
@@ -161,20 +161,20 @@ function settled({ ctx, event, commit, blocked, failures }: HandlerRun, end: Lea
     return { kind: 'committed' };
   }
   if (blocked !== undefined) return { kind: 'blocked', error: blocked };
-  // A commit of which nobody knows how it ended: whatever the handler says, the message must not be settled without
-  // its writes. It is set FAILED, which the row refuses if the commit happened, and tried again if it did not.
+  // The outcome of a commit is unknown: whatever the handler returned or threw, the message must not be settled without its
+  // writes. It is set FAILED, which the row refuses if the commit happened, and retried if it did not.
   if (commit.kind === 'unknown' && end.kind !== 'out-of-time') return { kind: 'threw', error: commit.error };
   const done =
     end.kind === 'returned' || (end.kind === 'threw' && isMailroomError(end.error, 'ALREADY_PROCESSED'));
   if (done && unheard.length > 0) {
-    // One that says "already processed" speaks for itself only.
+    // An un-awaited AlreadyProcessed does not speak for the other failures.
     const error = unheard.find((failure) => !isMailroomError(failure, 'ALREADY_PROCESSED')) ?? unheard[0];
     return { kind: 'threw', error };
   }
   return end;
 }
 
-/** Whether a handler that failed did so for a reason that is not its own. */
+/** Attributes a handler's failure to an outage or to lack of time, if that was the cause. */
 function explained({ outage, cutOff }: HandlerRun, end: LeasedRun): LeasedRun {
   if (end.kind !== 'threw' || isPoison(end.error) || isMailroomError(end.error, 'ALREADY_PROCESSED'))
     return end;

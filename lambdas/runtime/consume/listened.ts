@@ -1,12 +1,13 @@
-/** Is told of a promise that failed. */
+/** Called when a promise fails. */
 type OnFailure = (promise: Listened<unknown>, error: unknown) => void;
 
 /**
- * A promise that knows whether anybody listens to it, and whose failure ends no process when nobody does. What `then`, `catch`
- * and `finally` make of it is one too: whoever chains to it and leaves the chain alone has not listened.
+ * A promise that records whether it has a listener, and whose failure does not end the process when it has none. The promises
+ * that `then`, `catch` and `finally` return behave the same: chaining to it without awaiting the chain does not count as
+ * listening.
  */
 export class Listened<T> extends Promise<T> {
-  /** What else is made of it is an ordinary promise: its own constructor takes no executor. */
+  /** Other derived promises are ordinary ones: this class's constructor does not take an executor. */
   static override get [Symbol.species]() {
     return Promise;
   }
@@ -20,7 +21,7 @@ export class Listened<T> extends Promise<T> {
     super.then(undefined, (error: unknown) => onFailure(this, error));
   }
 
-  /** Whether somebody awaited it, or chained to it. */
+  /** True if the promise was awaited, or another promise was chained to it. */
   get heard(): boolean {
     return this.#heard;
   }

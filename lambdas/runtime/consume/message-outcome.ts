@@ -9,22 +9,22 @@ import { removeFailedHint } from './failed-hints.ts';
 import { poison } from './message.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
 
-/** What becomes of a message in this invocation. */
+/** The outcome of a message in this invocation. */
 export type MessageOutcome = { readonly kind: 'done' } | ShownAgain;
 
-/** Failed for SQS: shown again after `afterMs`, or moved to the DLQ when its receives are spent. */
+/** Reported to SQS as failed: visible again after `afterMs`, or moved to the DLQ once its receives are exhausted. */
 export interface ShownAgain {
   readonly kind: 'again';
   readonly afterMs: number;
   readonly error: unknown;
 }
 
-/** An outcome for SQS: failed, and shown again after `afterMs`. */
+/** The outcome of a message that fails for SQS and becomes visible again after `afterMs`. */
 export function again(afterMs: number, error: unknown): ShownAgain {
   return { kind: 'again', afterMs, error };
 }
 
-/** Its row says PROCESSED by us. */
+/** This worker set the row PROCESSED. */
 export function reportProcessed({ telemetry, clock, delivery }: Received): MessageOutcome {
   const { eventId } = delivery.message;
   telemetry.count('MessagesProcessed');
@@ -32,46 +32,46 @@ export function reportProcessed({ telemetry, clock, delivery }: Received): Messa
   return { kind: 'done' };
 }
 
-/** Its row says REJECTED. It goes by SQS's own route: failed and shown at once, until its receives are spent. */
+/** The row is REJECTED. The message fails and is visible immediately, until its receives are exhausted and SQS moves it to the DLQ. */
 export function reportRejected(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('MessagesRejected');
-  logFailure(received, 'A message was rejected; it goes to the dead-letter queue', error);
-  return again(0, error); // the row stops the handler from running again
+  logFailure(received, 'A message was rejected; SQS moves it to the dead-letter queue', error);
+  return again(0, error); // the row prevents another run of the handler
 }
 
-/** It failed, and is shown again after `afterMs`. */
+/** The attempt failed, and the message becomes visible again after `afterMs`. */
 export function reportFailed(received: Received, afterMs: number, error: unknown): ShownAgain {
   received.telemetry.count('MessagesFailed');
-  logFailure(received, 'A message failed; it comes again', error);
+  logFailure(received, 'A message failed and will be retried', error);
   return again(afterMs, error);
 }
 
-/** Mailroom could not reach its table: no attempt counts, and it is shown again once the outage may be over. */
+/** Mailroom could not reach its table: no attempt is counted, and the message becomes visible again once the outage may be over. */
 export function reportOutage(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('TableFailures');
   logFailure(received, 'Mailroom could not reach its table; no attempt of the message is counted', error);
   return again(wholeSeconds(outageDelayMs(received.delivery.receives, fraction(received.random))), error);
 }
 
-/** The function has too little time left to begin with it. */
+/** The function has too little time left to start the message. */
 export function tooLate({ random, delivery: { receives } }: Received): ShownAgain {
   return again(
     wholeSeconds(outageDelayMs(receives, fraction(random))),
-    new MailroomError('NO_TIME_LEFT', 'The function has too little time left to begin with it'),
+    new MailroomError('NO_TIME_LEFT', 'The function has too little time left to start the message'),
   );
 }
 
-/** It must run alone and cannot now: shown again at a time that others of its kind do not share. */
+/** It must run alone and cannot do so now: visible again after a random delay, so that suspects do not return together. */
 export function waitToRunAlone({ random, delivery: { receives } }: Received): ShownAgain {
   return again(wholeSeconds(suspectDelayMs(receives, fraction(random))), madeRoom());
 }
 
-/** It makes room for one that must run alone: shown again at once, for another invocation. */
+/** It makes way for a message that must run alone: visible again immediately, for another invocation. */
 export function putBack(): ShownAgain {
   return again(0, madeRoom());
 }
 
-/** Fails a message outside any claim. @throws what the table throws when it cannot be rejected */
+/** Fails a message without a claim. @throws the table's error if the message cannot be rejected */
 export async function failUnclaimed(received: Received, error: unknown): Promise<MessageOutcome> {
   if (isPoison(error)) return rejectAsPoison(received, error);
   return reportFailed(received, retryAfterMs(received, received.delivery.receives, error), error);
@@ -81,12 +81,12 @@ async function rejectAsPoison(received: Received, error: unknown): Promise<Messa
   const { message, receives, endsBy } = received.delivery;
   const refusal = await rejectUnclaimed(received.inbox, message, error);
   if (refusal.status !== 'rejected') return refused(received, refusal);
-  // Nobody claimed it, so nobody knows whether it had failed; at its first receive it cannot have.
+  // Without a claim, an earlier failure is unknown; on the first receive there cannot be one.
   if (receives > 1) await removeFailedHint(received, message.eventId, endsBy);
   return reportRejected(received, error);
 }
 
-/** It is not ours to work on. */
+/** Another worker, or a final state, prevents work on this message. */
 export async function refused(received: Received, refusal: InboxRefusal): Promise<MessageOutcome> {
   switch (refusal.status) {
     case 'processed':
@@ -101,12 +101,12 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
         received,
         new MailroomError(
           'UNREADABLE_ROW',
-          'The inbox row has a status that this version of Mailroom does not know; it is left alone',
+          'The inbox row has a status that this version of Mailroom does not support; the row is not changed',
         ),
       );
     case 'leased': {
       received.telemetry.count('MessagesLeased');
-      // Once for the rest of the lease; when it is held still, its worker is alive: until the worker is stopped.
+      // Wait once for the rest of the lease. If it is still held after that, its worker is alive: wait until its function stops.
       const until = received.delivery.receives > 1 ? refusal.endsBy : refusal.until;
       return again(untilMs(received, until), new MailroomError('LEASED', 'Another worker holds the message'));
     }
@@ -115,34 +115,31 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
   }
 }
 
-/** It is not ours any more, and what we wanted to write was refused. */
+/** This worker lost the message, and its write was refused. */
 export function fenceRefused(received: Received, refusal: InboxRefusal): Promise<MessageOutcome> {
   received.telemetry.count('FenceRefused');
-  received.telemetry.log.warn(
-    'A worker finished a message that is not its own any more; nothing of it was written',
-    {
-      eventId: received.delivery.message.eventId,
-      status: refusal.status,
-    },
-  );
+  received.telemetry.log.warn('A worker finished a message after losing its lease; nothing was written', {
+    eventId: received.delivery.message.eventId,
+    status: refusal.status,
+  });
   return refused(received, refusal);
 }
 
 /**
- * The delay before a failed message is shown again: the handler's own where it asked for one. In whole seconds as SQS counts,
- * so that its row can say when that is.
+ * The delay before a failed message becomes visible again; `RetryLater` overrides the schedule. Rounded to whole seconds, as
+ * SQS counts, so that the row can record the exact time.
  */
 export function retryAfterMs({ config, random }: ConsumerContext, attempt: number, error?: unknown): number {
   if (isMailroomError(error, 'RETRY_LATER')) return wholeSeconds(error.retryAfterMs);
   return wholeSeconds(retryDelayMs(attempt, config, fraction(random)));
 }
 
-/** Milliseconds until one second after a time, for a message that waits for it. */
+/** Milliseconds until one second after a given time, for a message that waits for it. */
 export function untilMs({ clock }: ConsumerContext, time: number): number {
   return wholeSeconds(Math.max(0, time - clock.now())) + 1_000;
 }
 
-/** Says in the log what failed with this message. */
+/** Logs a failure with the message that it concerns. */
 export function logFailure(
   { config, telemetry, delivery: { message, receives } }: Received,
   what: string,
@@ -158,9 +155,9 @@ export function logFailure(
   });
 }
 
-/** The poison of a message that has failed too often. */
+/** Makes the poison error of a message whose attempts are exhausted. */
 export function attemptsSpent(attempts: number, error: unknown): MailroomError {
-  // Whole: a redaction must see what it looks for in one piece.
+  // Uncut: redaction must see the whole text to find what it looks for.
   const last =
     errorCode(error) === 'UNKNOWN'
       ? errorMessage(error, Number.POSITIVE_INFINITY)
@@ -171,7 +168,7 @@ export function attemptsSpent(attempts: number, error: unknown): MailroomError {
 function madeRoom(): MailroomError {
   return new MailroomError(
     'PUT_BACK',
-    'The message makes room for others of its batch; no attempt is counted',
+    'The message was put back to make room for others in its batch; no attempt is counted',
   );
 }
 

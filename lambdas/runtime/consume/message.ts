@@ -11,26 +11,26 @@ import { parseJson, TOO_DEEP } from '../json-depth.ts';
 import { isEventId } from '../store/event-id.ts';
 import type { Handler } from './handler.ts';
 
-/** The most characters of a name from a message in an error's text. */
+/** The maximum number of characters of a name from a message that an error quotes. */
 const QUOTED_MAX = 100;
 
-/** What EventBridge delivered: its own `source` and `detail-type`, and the envelope. The envelope may claim another type. */
+/** A delivery from EventBridge: its own `source` and `detail-type`, and the envelope, which may claim another type. */
 export interface DeliveredEvent {
-  /** Who published it, and as what. Empty texts where the message does not say. */
+  /** The publishing service and the type, as EventBridge received them. Empty strings if the message does not contain them. */
   readonly bus: EventRef;
   readonly envelope: Envelope;
 }
 
 /**
- * Reads an SQS record: the body is EventBridge's event as JSON, its `detail` the envelope.
+ * Reads an SQS record: the body is an EventBridge event as JSON, and its `detail` is the envelope.
  *
- * @throws `UNREADABLE_MESSAGE` when it is not; trying again cannot help
+ * @throws `UNREADABLE_MESSAGE` if it is not; a retry cannot succeed
  */
 export function readDelivered(record: Pick<SQSRecord, 'body'>): DeliveredEvent {
   const { source, 'detail-type': type, detail } = parseBody(record.body);
   const problem = envelopeProblem(detail);
   if (problem !== undefined)
-    throw poison('UNREADABLE_MESSAGE', `The message's detail is no envelope: ${problem}`);
+    throw poison('UNREADABLE_MESSAGE', `The message's detail is not an envelope: ${problem}`);
   return { bus: { source: textOf(source), type: textOf(type) }, envelope: detail as Envelope };
 }
 
@@ -45,44 +45,45 @@ function parseBody(body: unknown): Record<string, unknown> {
   } catch (error) {
     if (isMailroomError(error, 'JSON_TOO_DEEP'))
       throw poison('UNREADABLE_MESSAGE', `The message's body is ${TOO_DEEP}`);
-    // The parser's own message quotes the body, and what this says is logged.
-    throw poison('UNREADABLE_MESSAGE', "The message's body is no JSON");
+    // The parser's own message quotes the body, and this message is logged.
+    throw poison('UNREADABLE_MESSAGE', "The message's body is not JSON");
   }
   if (typeof event !== 'object' || event === null || !('detail' in event)) {
-    throw poison('UNREADABLE_MESSAGE', "The message's body is no EventBridge event: it has no detail");
+    throw poison('UNREADABLE_MESSAGE', "The message's body is not an EventBridge event: it has no detail");
   }
   return { ...event };
 }
 
 function envelopeProblem(detail: unknown): string | undefined {
-  if (typeof detail !== 'object' || detail === null) return 'detail is no object';
+  if (typeof detail !== 'object' || detail === null) return 'detail is not an object';
   const { eventId, type, version, aggregateType, aggregateId, occurredAt, correlationId } = detail as Record<
     string,
     unknown
   >;
-  if (!isEventId(eventId)) return 'eventId is no UUIDv7 in lower case';
+  if (!isEventId(eventId)) return 'eventId is not a UUIDv7 in lowercase';
   const texts = { type, aggregateType, aggregateId, correlationId };
   for (const [name, value] of Object.entries(texts)) {
-    if (typeof value !== 'string' || value === '') return `${name} is no text`;
+    if (typeof value !== 'string' || value === '') return `${name} is not a non-empty string`;
   }
-  if (!Number.isSafeInteger(version) || Number(version) < 1) return 'version is no whole number from 1';
-  if (!Number.isSafeInteger(occurredAt)) return 'occurredAt is no time in epoch milliseconds';
+  if (!Number.isSafeInteger(version) || Number(version) < 1) return 'version is not a whole number from 1';
+  if (!Number.isSafeInteger(occurredAt)) return 'occurredAt is not a time in epoch milliseconds';
   return 'data' in detail ? undefined : 'data is missing';
 }
 
-/** The handlers of a consumer, by {@link refText} of the events that they handle. */
+/** The handlers of a consumer, keyed by the {@link refText} of their events. */
 export type Handlers = ReadonlyMap<string, Handler>;
 
-/** A text that is the same for the same event only: no `source` and no `detail-type` has a line break. */
+/** A unique text for each event reference: no `source` or `detail-type` contains a line break. */
 export function refText({ source, type }: EventRef): string {
   return `${source}\n${type}`;
 }
 
 /**
- * The handler of an event. Its type alone does not choose it: another service may publish a type of the same name.
+ * Finds the handler of an event. The type alone does not determine it, because another service may publish a type of the same
+ * name.
  *
- * @throws `WRONG_TYPE` when the envelope claims another type than EventBridge, `WRONG_SOURCE` when another service published
- * it than the one that owns it, `UNKNOWN_EVENT_TYPE` when the consumer has no handler for its type; trying again cannot help
+ * @throws `WRONG_TYPE` if the envelope's type differs from EventBridge's, `WRONG_SOURCE` if a service other than the owner
+ * published the event, `UNKNOWN_EVENT_TYPE` if the consumer has no handler for its type; a retry cannot succeed
  */
 export function handlerOf(handlers: Handlers, consumer: string, { bus, envelope }: DeliveredEvent): Handler {
   const { type } = envelope;
@@ -90,7 +91,7 @@ export function handlerOf(handlers: Handlers, consumer: string, { bus, envelope 
     throw poison(
       'WRONG_TYPE',
       `EventBridge delivered this message as ${quoted(bus.type)}, but its envelope is of type ${quoted(type)}. ` +
-        'Mailroom writes the same in both: find out who sent it before you redrive it.',
+        'Mailroom writes the same type in both: identify the sender before you redrive the message.',
     );
   }
   const handler = handlers.get(refText(bus));
@@ -99,13 +100,13 @@ export function handlerOf(handlers: Handlers, consumer: string, { bus, envelope 
   if (owners.length === 0) {
     throw poison(
       'UNKNOWN_EVENT_TYPE',
-      `Consumer ${consumer} has no handler for ${type}. Add one, or take the event out of its subscription.`,
+      `Consumer ${consumer} has no handler for ${type}. Add one, or remove the event from the subscription.`,
     );
   }
   throw poison(
     'WRONG_SOURCE',
-    `${type} came from ${quoted(bus.source)}; consumer ${consumer} takes it from ` +
-      `${owners.map(({ source }) => quoted(source)).join(', ')} only. If that service owns the event now, change the source in ` +
+    `${type} came from ${quoted(bus.source)}; consumer ${consumer} accepts it only from ` +
+      `${owners.map(({ source }) => quoted(source)).join(', ')}. If that service owns the event now, change the source in ` +
       'its definition and redrive; otherwise discard the message.',
   );
 }
@@ -115,16 +116,16 @@ function quoted(text: string): string {
 }
 
 /**
- * Turns an envelope into what the handler is given: today's version of the payload, valid by its schema.
+ * Converts an envelope to the event that the handler receives: the payload in its current version, validated by its schema.
  *
- * @throws `UNKNOWN_EVENT_VERSION` or `INVALID_PAYLOAD`; trying again cannot help
+ * @throws `UNKNOWN_EVENT_VERSION` or `INVALID_PAYLOAD`; a retry cannot succeed
  */
 export async function readEvent(definition: AnyEventDefinition, envelope: Envelope): Promise<ReceivedEvent> {
   const { version } = envelope;
   if (version > definition.version) {
     throw poison(
       'UNKNOWN_EVENT_VERSION',
-      `${envelope.type} is of version ${version}, but this consumer knows up to ${definition.version}. Deploy the consumer ` +
+      `${envelope.type} has version ${version}, but this consumer supports versions up to ${definition.version}. Deploy the consumer ` +
         'with the newer definition, then redrive.',
     );
   }
@@ -145,7 +146,7 @@ function upcast(definition: AnyEventDefinition, envelope: Envelope): unknown {
   if (definition.upcast === undefined) {
     throw poison(
       'UNKNOWN_EVENT_VERSION',
-      `${envelope.type} is of version ${envelope.version}; this consumer knows ${definition.version} and has no upcast. Add one to ` +
+      `${envelope.type} has version ${envelope.version}; this consumer supports only ${definition.version} and has no upcast. Add one to ` +
         'its definition, then redrive.',
     );
   }
@@ -159,12 +160,12 @@ function upcast(definition: AnyEventDefinition, envelope: Envelope): unknown {
   }
 }
 
-/** What a definition's own code threw at a payload: a parser's message quotes what it could not read. */
+/** The message of an error that the definition's own code threw for a payload; a parser's message may quote the payload. */
 function thrownText({ exposeIssues }: AnyEventDefinition, error: unknown): string {
   return exposeIssues ? errorMessage(error) : errorCode(error);
 }
 
-/** An error of a message that no retry can help. */
+/** Makes the error of a message that no retry can process. */
 export function poison(code: string, message: string): MailroomError {
   return new PoisonMessage(message, { code });
 }

@@ -9,31 +9,31 @@ import type { ConsumerContext } from './consumer-context.ts';
 import type { JsonOf } from './json-of.ts';
 import { reportUnstableEffects, type StoredEffect } from './unstable-effects.ts';
 
-/** The longest stored result of an effect, in characters of JSON: it shares its item's 400 KB with little else. */
+/** The maximum length of an effect's stored result, in characters of JSON: the rest of its 400 KB item is small. */
 const EFFECT_RESULT_MAX_CHARS = 100_000;
 
-/** How often the result of an effect that did happen is tried to be stored. */
+/** The number of tries to store the result of a completed effect. */
 const STORE_TRIES = 4;
 
 const EFFECT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** The side effects of one claim, as its handler has asked for them so far. */
+/** The side effects of one claim, as requested by its handler so far. */
 export interface Effects {
   readonly ctx: ConsumerContext;
   readonly claim: Claim;
   readonly asked: Set<string>;
   readonly succeeded: Set<string>;
   readonly running: Map<string, Promise<unknown>>;
-  /** How many calls there have been. */
+  /** The number of calls so far. */
   runs: number;
 }
 
-/** The side effects of a claim whose handler has not begun. */
+/** The initial state: a claim whose handler has not started. */
 export function effectsOf(ctx: ConsumerContext, claim: Claim): Effects {
   return { ctx, claim, asked: new Set(), succeeded: new Set(), running: new Map(), runs: 0 };
 }
 
-/** Runs a side effect under its own key, unless its result is stored already. */
+/** Runs a side effect under its own key, unless its result is already stored. */
 export async function runOnce<T>(
   effects: Effects,
   name: string,
@@ -46,7 +46,7 @@ export async function runOnce<T>(
   asked.add(name);
   const result = perform(ctx, call, effect)
     .then((value) => {
-      succeeded.add(name); // before it stops running: in between, it would be neither
+      succeeded.add(name); // before it leaves `running`, so that it is always in one of the two
       return value;
     })
     .finally(() => running.delete(name));
@@ -58,7 +58,7 @@ function refuseName({ running, succeeded }: Effects, name: string): void {
   if (!EFFECT_NAME.test(name)) {
     throw new MailroomError(
       'BAD_EFFECT_NAME',
-      `ctx.once: "${name}" is no name for an effect; allowed are 1 to 64 letters, digits, dots, dashes and underscores`,
+      `ctx.once: "${name}" is not a valid effect name; use 1 to 64 letters, digits, dots, dashes and underscores`,
     );
   }
   if (running.has(name)) {
@@ -68,10 +68,10 @@ function refuseName({ running, succeeded }: Effects, name: string): void {
     );
   }
   if (succeeded.has(name)) {
-    // It would be handed the first one's result and not run: of a loop, only the first round would happen.
+    // It would receive the first call's result without running: only the first round of a loop would happen.
     throw new MailroomError(
       'EFFECT_REPEATED',
-      `ctx.once: effect "${name}" has run in this handler already; give each effect a name of its own, such as "${name}-2"`,
+      `ctx.once: effect "${name}" has already run in this handler; give each effect its own name, such as "${name}-2"`,
     );
   }
 }
@@ -92,10 +92,10 @@ async function perform(
     throw error;
   }
   await storeResult(ctx, call, json);
-  return parsed(json); // as it will be read back, so that the first run and a retry hand the handler the same
+  return parsed(json); // parsed, so that the handler gets the same value on the first run and on a retry
 }
 
-/** The effect did happen, so storing its result is worth several tries. */
+/** The effect has happened, so it is worth several tries to store its result. */
 async function storeResult(
   { inbox, clock, random }: ConsumerContext,
   call: EffectCall,
@@ -111,12 +111,12 @@ async function storeResult(
   }
 }
 
-/** Where that cannot be written, the effect stays IN_PROGRESS, and the next attempt waits until this function is stopped for certain. */
+/** If this write fails, the effect stays IN_PROGRESS, and the next attempt waits until this function has certainly stopped. */
 async function releaseEffect({ inbox, telemetry }: ConsumerContext, call: EffectCall): Promise<void> {
   try {
     await finishEffect(inbox, call, 'RELEASED');
   } catch (error) {
-    telemetry.log.warn('An effect that failed could not be released', {
+    telemetry.log.warn('A failed effect could not be released', {
       eventId: call.claim.message.eventId,
       effect: call.name,
       error: error as Error,
@@ -124,16 +124,16 @@ async function releaseEffect({ inbox, telemetry }: ConsumerContext, call: Effect
   }
 }
 
-/** Resolves when no effect is running any more. */
+/** Resolves when no effect is running. */
 export async function effectsIdle({ running }: Effects): Promise<void> {
   while (running.size > 0) await Promise.allSettled(running.values());
 }
 
 /**
- * Only after the message is PROCESSED: lets TTL delete the effects' rows, and reports those of earlier attempts that
- * this one never asked for.
+ * Lets TTL delete the rows of the effects, only after the message is PROCESSED, and reports effects of earlier attempts that this
+ * attempt never requested.
  *
- * @param wholeRun - whether the handler ran to its end, and so asked for every effect that it wants
+ * @param wholeRun - true if the handler ran to its end, and so requested every effect that it needs
  */
 export async function expireEffects({ ctx, claim, asked }: Effects, wholeRun: boolean): Promise<void> {
   const { eventId } = claim.message;
@@ -151,7 +151,7 @@ export async function expireEffects({ ctx, claim, asked }: Effects, wholeRun: bo
     await ctx.table.updateEach(updates.slice(i, i + UPDATE_EACH_MAX));
 }
 
-/** Also the effects of earlier attempts, which this one may not have come to. */
+/** Reads all effects, including those of earlier attempts that this one may not have reached. */
 async function storedEffects({ config, table }: ConsumerContext, eventId: string): Promise<StoredEffect[]> {
   const { PK, SK } = effectKey(config.consumer, eventId, '');
   const effects: StoredEffect[] = [];
@@ -167,7 +167,7 @@ function jsonOf(name: string, result: unknown): string | undefined {
   try {
     json = JSON.stringify(result);
   } catch (error) {
-    throw notStorable(name, `is no JSON (${errorCode(error)})`); // its message would name keys
+    throw notStorable(name, `is not JSON (${errorCode(error)})`); // its message would name keys
   }
   if (json === undefined || json.length <= EFFECT_RESULT_MAX_CHARS) return json;
   throw notStorable(
@@ -180,10 +180,10 @@ function parsed(json: string | undefined): unknown {
   return json === undefined ? undefined : JSON.parse(json);
 }
 
-/** The effect did happen, and would happen again with each retry: so there is none. */
+/** The effect has happened and would happen again on each retry, so the message is not retried. */
 function notStorable(name: string, why: string): PoisonMessage {
   return new PoisonMessage(
-    `The result of effect "${name}" ${why}. Return only what the handler needs of it.`,
+    `The result of effect "${name}" ${why}. Return only the part that the handler needs.`,
     { code: 'EFFECT_RESULT_NOT_STORABLE' },
   );
 }

@@ -2,20 +2,20 @@ import { errorCode, isMailroomError } from '../errors.ts';
 import type { TransactAction } from '../store/table.ts';
 
 /**
- * Errors of a call to AWS that say nothing about the message: throttles, conflicts with other transactions, failures of
- * the service, lost connections, missing permissions or keys. Names from the DynamoDB API reference ("Error handling",
+ * Errors of AWS calls that are unrelated to the message: throttling, conflicts with other transactions, service failures, lost
+ * connections, missing permissions or keys. The names come from the DynamoDB API reference ("Error handling",
  * TransactionCanceledException), the Lambda and KMS service errors that DynamoDB passes on, and Node.js's `errno` codes.
  */
 const OUTAGE =
   /Throttl|^(ProvisionedThroughputExceeded|RequestLimitExceeded|LimitExceeded|TransactionConflict|TransactionInProgress|ReplicatedWriteConflict|InternalServer|InternalFailure|InternalError|ServiceUnavailable|ResourceNotFound|ResourceInUse|AccessDenied|NotAuthorized|UnrecognizedClient|InvalidClientTokenId|InvalidSignature|IncompleteSignature|SignatureDoesNotMatch|MissingAuthentication|ExpiredToken|InvalidToken|OptInRequired|CredentialsProvider|TokenProvider|KMS|InaccessibleEncryption|Timeout|RequestTimeout|AbortError|NetworkingError|RequestExpired|EAI_|ECONN|EHOST|ENET|ENOTFOUND|EPIPE|EPROTO|EADDR|EMFILE|ENFILE|ETIMEDOUT|ESOCKET)/;
 
 /**
- * Whether a failed call of Mailroom's own is an outage of its infrastructure, of which no attempt of a message counts. A
- * refused condition and an invalid request are not: they are what the handler asked for.
+ * Returns true if a failed call of Mailroom's own is an infrastructure outage, which does not count as an attempt. A failed
+ * condition or an invalid request is not an outage: the handler caused it.
  */
 export function isOutage(error: unknown): boolean {
   if (isMailroomError(error, 'TRANSACTION_CANCELLED')) {
-    // A commit's error names the handler's writes only; its cause names the inbox row's action too.
+    // A commit's error lists the reasons of the handler's writes only; its cause also lists that of the inbox row.
     const whole = isMailroomError(error.cause, 'TRANSACTION_CANCELLED') ? error.cause : error;
     const codes = whole.reasons.map(({ code }) => code).filter((code) => code !== 'None');
     return codes.length > 0 && codes.every((code) => OUTAGE.test(code));
@@ -23,10 +23,10 @@ export function isOutage(error: unknown): boolean {
   return OUTAGE.test(errorCode(error)) || statusOf(error) >= 500;
 }
 
-/** A table that does not exist, or may not be used. */
+/** The table does not exist or access to it is denied. */
 const NO_TABLE = /^(ResourceNotFound|AccessDenied)/;
 
-/** The same for a commit: where it writes to a table of the handler's own, a table that is missing or closed is the handler's mistake. */
+/** As {@link isOutage}, for a commit. If it writes to one of your tables, a missing or inaccessible table is the handler's mistake. */
 export function isOutageOf(actions: readonly TransactAction[], tableName: string, error: unknown): boolean {
   const otherTable = actions.some((action) =>
     Object.values(action).some(
@@ -37,7 +37,7 @@ export function isOutageOf(actions: readonly TransactAction[], tableName: string
   return isOutage(error) && !(otherTable && NO_TABLE.test(errorCode(error)));
 }
 
-/** The HTTP status that an SDK error carries; 0 where there is none. */
+/** The HTTP status of an SDK error; 0 if there is none. */
 function statusOf(error: unknown): number {
   const { $metadata } = (error ?? {}) as { $metadata?: { httpStatusCode?: unknown } };
   return typeof $metadata?.httpStatusCode === 'number' ? $metadata.httpStatusCode : 0;

@@ -1,12 +1,12 @@
-/** The queue port: the one call that a consumer makes to SQS. Receiving and deleting is Lambda's work. */
+/** The queue port: the one SQS call that a consumer makes. Lambda receives and deletes the messages. */
 export interface Queue {
   /**
-   * Says how long the message stays hidden from now on.
+   * Hides a message for a period from now on.
    *
-   * @param seconds - 0 to 43,200 (12 hours, SQS's most); 0 shows it at once
+   * @param seconds - 0 to 43,200 (12 hours, SQS's maximum); 0 makes it visible immediately
    */
   changeVisibility(receiptHandle: string, seconds: number): Promise<void>;
 }
 
-/** The longest visibility timeout of a message: 12 hours (SQS API reference, ChangeMessageVisibility). */
+/** The maximum visibility timeout of a message, seconds: 12 hours (SQS API reference, ChangeMessageVisibility). */
 export const VISIBILITY_MAX_S = 43_200;

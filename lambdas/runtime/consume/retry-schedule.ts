@@ -1,48 +1,48 @@
 /**
- * When a message is shown again. Two schedules, because two things go wrong: the handler fails, which counts an attempt, or
- * Mailroom cannot reach its own table, which counts none.
+ * Retry delays. There are two schedules, because there are two kinds of failure: the handler fails, which counts as an attempt,
+ * or Mailroom cannot reach its own table, which does not.
  */
 
-/** How long to wait between the attempts of a handler that fails. */
+/** The delays between the attempts of a failing handler. */
 export interface RetrySchedule {
-  /** The longest delay before the second attempt, milliseconds. */
+  /** The maximum delay before the second attempt, milliseconds. */
   readonly retryFirstMs: number;
-  /** The longest delay between two attempts, milliseconds. */
+  /** The maximum delay between two attempts, milliseconds. */
   readonly retryLongestMs: number;
 }
 
-/** Each delay is this many times the one before: four retries within 3 minutes, ten attempts within 35 to 72. */
+/** The factor between consecutive delays: four retries take up to 3 minutes, ten attempts 35 to 72 minutes. */
 const RETRY_GROWTH = 4;
 
-/** The shortest delay as a share of the longest one: half of it is jitter, so that what failed together does not return together. */
+/** The shortest delay as a share of the longest: half of it is jitter, so that messages that fail together do not return together. */
 const RETRY_JITTER = 0.5;
 
-/** The first delay of an outage, milliseconds: long enough for a throttle to pass. */
+/** The first delay in an outage, milliseconds: long enough for throttling to end. */
 const OUTAGE_FIRST_MS = 60_000;
 
-/** The longest delay of an outage, milliseconds. */
+/** The maximum delay in an outage, milliseconds. */
 const OUTAGE_LONGEST_MS = 900_000;
 
-/** The range of delays of a message that must run alone, milliseconds; it doubles with every fourth receive. */
+/** The range of delays for a message that must run alone, milliseconds; it doubles with every fourth receive. */
 const SUSPECT_FIRST_MS = 30_000;
 const SUSPECT_DOUBLES_AFTER = 4;
 
 const OUTAGE_GROWTH = 2;
 
-/** Little jitter: every receive of an outage is spent, so each must cover as much of it as it can. */
+/** Little jitter: each receive in an outage is used up, so each delay must cover as much of the outage as possible. */
 const OUTAGE_JITTER = 0.2;
 
 /**
- * The longest delay that a schedule or a handler may ask for, milliseconds: 11 hours. SQS hides a message for at most 12 hours
- * from its receive (ChangeMessageVisibility), of which the function may have used 15 minutes.
+ * The maximum delay of a schedule or a `RetryLater`, milliseconds: 11 hours. SQS hides a message for at most 12 hours from its
+ * receive (ChangeMessageVisibility), and the function may already have used 15 minutes of them.
  */
 export const DELAY_MAX_MS = 11 * 3_600_000;
 
 /**
- * The delay after a failed attempt.
+ * Returns the delay after a failed attempt.
  *
- * @param attempt - the attempt that failed, from 1
- * @param share - how much of the jitter is used, 0 (none) to 1 (all)
+ * @param attempt - the failed attempt, from 1
+ * @param share - the share of the jitter to use, 0 (none) to 1 (all)
  * @returns milliseconds
  */
 export function retryDelayMs(attempt: number, schedule: RetrySchedule, share: number): number {
@@ -52,10 +52,10 @@ export function retryDelayMs(attempt: number, schedule: RetrySchedule, share: nu
 }
 
 /**
- * The delay after a receive that could not reach the table.
+ * Returns the delay after a receive that could not reach the table.
  *
- * @param receives - how often the message has been received, from 1
- * @param share - how much of the jitter is used, 0 (none) to 1 (all)
+ * @param receives - the number of receives so far, from 1
+ * @param share - the share of the jitter to use, 0 (none) to 1 (all)
  * @returns milliseconds
  */
 export function outageDelayMs(receives: number, share: number): number {
@@ -63,11 +63,11 @@ export function outageDelayMs(receives: number, share: number): number {
 }
 
 /**
- * The delay of a message that must run alone and cannot now. Chance spreads those that wait; the more often they have waited,
- * the wider, so that a few pollers can serve hundreds of them within their receives.
+ * Returns the delay of a message that must run alone and cannot do so now. The delay is random, and its range grows with the
+ * number of receives, so that a few pollers can serve hundreds of such messages within their receives.
  *
- * @param receives - how often the message has been received, from 1
- * @param share - where in the range the delay falls, 0 to 1
+ * @param receives - the number of receives so far, from 1
+ * @param share - the position within the range, 0 to 1
  * @returns milliseconds
  */
 export function suspectDelayMs(receives: number, share: number): number {
@@ -75,7 +75,7 @@ export function suspectDelayMs(receives: number, share: number): number {
   return 1_000 + (widthMs - 1_000) * share;
 }
 
-/** The shortest time from the first attempt to the last one, milliseconds. */
+/** Returns the shortest time from the first attempt to the last, milliseconds. */
 export function retrySpanMs(attempts: number, schedule: RetrySchedule): number {
   let spanMs = 0;
   for (let attempt = 1; attempt < attempts; attempt += 1) spanMs += retryDelayMs(attempt, schedule, 1);

@@ -1,18 +1,18 @@
 import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { Queue } from './queue.ts';
 
-/** What {@link sqsQueue} is made of. */
+/** Dependencies of {@link sqsQueue}. */
 export interface SqsQueueDeps {
-  /** The caller's client. */
+  /** Your client. */
   readonly client: SQSClient;
-  /** The queue that the consumer's messages come from. */
+  /** The URL of the consumer's queue. */
   readonly queueUrl: string;
 }
 
 /**
  * The queue port on SQS.
  *
- * @throws (from `changeVisibility`) SQS's own error, e.g. `MessageNotInflight` when the message is visible again
+ * @throws (from `changeVisibility`) the error from SQS, e.g. `MessageNotInflight` if the message is visible again
  *
  * @example
  * ```ts

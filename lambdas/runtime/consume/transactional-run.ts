@@ -19,18 +19,18 @@ import {
 } from './message-outcome.ts';
 import { isOutageOf } from './outage.ts';
 
-/** How often a transactional handler is run at once while its conditions are refused. */
+/** The maximum number of consecutive runs of a transactional handler whose conditions fail. */
 const CONDITION_TRIES = 4;
 
-/** With less time than this left, it is not run at once again. */
+/** With less time than this left, the handler is not run again immediately, milliseconds. */
 const TRY_MIN_MS = 2_000;
 
 /**
- * Runs a transactional handler without a claim. It only reads and returns; its writes and the inbox row are one
- * transaction, on condition that there is no row.
+ * Runs a transactional handler without a claim. The handler only reads and returns; its writes and the inbox row are one
+ * transaction, on the condition that the row does not exist.
  *
- * @returns `undefined` when there is one, and the message has to be claimed
- * @throws what the table throws when its message cannot be rejected
+ * @returns `undefined` if the row exists, and the message has to be claimed
+ * @throws the table's error if the message cannot be rejected
  */
 export async function runUnclaimed(
   received: Received,
@@ -69,7 +69,7 @@ async function commit(
   }
 }
 
-/** What the handler wants to be written. It is not waited for when the function's time is nearly up: the batch must be answered. */
+/** Runs the handler for its actions, without waiting for it when the function's time is nearly up: the batch must be answered. */
 async function actionsOf(
   { clock, outbox }: ConsumerContext,
   handler: TransactionalHandler,
@@ -82,14 +82,14 @@ async function actionsOf(
   });
   const { writes = [], events = [] } = wanted;
   const actions = [...writes, ...(await outbox.entries(events, event))];
-  // The inbox row, and the pointer of a rejected message that is let in again.
+  // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted.
   checkTransaction(actions, clock.now(), 2);
   return actions;
 }
 
 /**
- * The handler as one that works under a claim. So it is run when its message comes again: a message that kills its
- * process leaves no trace without a claim, would never count an attempt, and would take its batch along.
+ * Adapts the handler to run under a claim. A redelivered message runs this way: if it kills its process without a claim, it
+ * leaves no trace, no attempt is counted, and it takes its batch along.
  */
 export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): LeasedHandler {
   return {
@@ -104,10 +104,9 @@ export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): L
 }
 
 /**
- * Runs a handler and commits what it returns; again, on fresh reads, when only conditions (or conflicts) refused
- * the transaction.
+ * Runs a handler and commits its result; if only conditions or conflicts refused the transaction, runs it again on fresh reads.
  *
- * @throws what the last try threw
+ * @throws the error of the last try
  */
 async function onFreshReads<T>(
   { clock, random }: ConsumerContext,
@@ -125,7 +124,7 @@ async function onFreshReads<T>(
   }
 }
 
-/** What the handler wants to be committed. @throws `NO_COMMIT` when it returns something else */
+/** Returns the commit that the handler returned. @throws `NO_COMMIT` if it returned something else */
 async function commitOf(
   handler: TransactionalHandler,
   event: Envelope,

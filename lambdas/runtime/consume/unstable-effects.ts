@@ -2,18 +2,18 @@ import { MailroomError } from '../errors.ts';
 import type { EffectRow } from '../store/rows.ts';
 import type { Telemetry } from '../telemetry.ts';
 
-/** The code under which effects that lost their names are logged. */
+/** The code under which effects that changed their names are logged. */
 export const UNSTABLE_EFFECTS = 'UNSTABLE_EFFECTS';
 
-/** An effect of the message, as its row says. */
+/** An effect of the message, as stored in its row. */
 export type StoredEffect = Pick<EffectRow, 'status'> & { readonly name: string };
 
 /**
- * Reports the effects that an earlier attempt completed, or was running when it died, and that the attempt which finished
- * the message never asked for. With the same name it would have been handed the stored result; under a new name, the effect
- * happens again. An effect that failed and was released did not happen, so it is not reported.
+ * Reports effects that an earlier attempt completed, or was running when it died, and that the attempt which finished the
+ * message never requested. Under the same name it would have received the stored result; under a new name, the effect happens
+ * again. An effect that failed and was released did not happen, so it is not reported.
  *
- * @param asked - the names that this attempt handed to `ctx.once`
+ * @param asked - the names that this attempt passed to `ctx.once`
  */
 export function reportUnstableEffects(
   telemetry: Telemetry,
@@ -24,13 +24,13 @@ export function reportUnstableEffects(
   const left = stored.filter(({ name, status }) => status !== 'RELEASED' && !asked.has(name));
   if (left.length === 0) return;
   telemetry.count('UnstableEffects', left.length);
-  telemetry.log.error('A message is processed, but not with the effects of its earlier attempts', {
+  telemetry.log.error('A message was processed without the effects of its earlier attempts', {
     eventId,
     error: new MailroomError(
       UNSTABLE_EFFECTS,
-      `The attempt that finished the message asked for ${quoted([...asked])} and never asked for ` +
+      `The attempt that finished the message requested ${quoted([...asked])} and never requested ` +
         `${quoted(left.map(({ name }) => name))}, which an earlier attempt completed or was running when it died. ` +
-        'Under a new name an effect happens again. Name it by what it does and by what the event says, such as ' +
+        'Under a new name, an effect happens again. Build its name from the action and from event data, such as ' +
         '"ship-" + sku, never by a time, a counter, a random value or ctx.attempt.',
     ),
   });

@@ -10,60 +10,62 @@ import type { Directory } from './directory.ts';
 import type { Queues } from './queues.ts';
 
 /**
- * Reads every dead-letter queue, and emits how many dead letters there are (`DeadLetters`) and in how long the
- * first of them is permanently deleted (`FirstDeadLetterExpiry`). What cannot be read is counted (`WatchFailures`) and
- * logged: it never throws.
+ * Reads every dead-letter queue and emits the number of dead letters (`DeadLetters`) and the time until the first of them is
+ * permanently deleted (`FirstDeadLetterExpiry`). Queues that cannot be read are counted (`WatchFailures`) and logged: the watch
+ * never throws.
  *
- * @param endsBy - when the invocation ends, epoch milliseconds: the watch is over before
+ * @param endsBy - the end of the invocation, epoch milliseconds: the watch ends before it
  */
 export type DeadLetterWatch = (telemetry: Telemetry, endsBy: number) => Promise<void>;
 
-/** The parts that the watch needs. */
+/** Dependencies of {@link createDeadLetterWatch}. */
 export interface DeadLetterWatchDeps {
-  /** Where the parts of this Mailroom are. */
+  /** Reads the locations of this Mailroom's parts. */
   readonly directory: () => Promise<Directory>;
   readonly queues: Pick<Queues, 'depth' | 'receive'>;
   readonly table: Pick<Table, 'query'>;
-  /** @default the machine's */
+  /** @default the machine's clock */
   readonly clock?: Clock | undefined;
 }
 
-/** The longest that SQS keeps a message, 14 days (SQS quotas): the metric's value when there is no dead letter. */
+/** The maximum SQS retention, 14 days (SQS quotas): the metric's value if there are no dead letters, milliseconds. */
 const DEAD_LETTER_LIFE_MAX_MS = 14 * 86_400_000;
 
-/** How long the watch may take. */
+/** The maximum duration of the watch, milliseconds. */
 const WATCH_MAX_MS = 8_000;
 
-/** It is over this long before the invocation ends, so that what it found is still sent. */
+/** The watch ends this long before the invocation, so that its findings are still sent, milliseconds. */
 const END_MARGIN_MS = 1_000;
 
-/** How many dead letters of a queue are read, the most of one receive. */
+/** The number of dead letters read per queue: the maximum of one receive. */
 const RECEIVED_MAX = 10;
 
-/** How many queues are read at once. */
+/** The number of queues read concurrently. */
 const QUEUES_AT_ONCE = 8;
 
-/** What a queue holds. */
+/** The content of a queue. */
 interface Holding {
   /** The queue's name. */
   readonly queue: string;
   readonly deadLetters: number;
-  /** When the first known of them is deleted, epoch milliseconds; `Infinity` when none is known. */
+  /** The earliest known deletion time, epoch milliseconds; `Infinity` if none is known. */
   readonly firstExpiryAt: number;
-  /** Why they could be counted and not be read; absent when they were. */
+  /** The reason why the dead letters could be counted but not read; absent if they were read. */
   readonly unread?: unknown;
 }
 
 /**
- * Makes the watch.
+ * Creates the watch.
  *
- * A standard queue deletes a message its retention after its *original* send, also when it has been moved to a dead-letter
- * queue since; `ApproximateAgeOfOldestMessage` of a dead-letter queue counts from the move, so it says nothing about that
- * (SQS developer guide, "Setting up dead-letter queue retention"). So the letters' own `SentTimestamp` is read, of a few
- * of each queue: which ones SQS hands out is chance. Therefore the pointers of a consumer's rejected messages are asked
- * too, which come in the order of their events, the oldest first.
+ * A standard queue deletes a message one retention period after its *original* send, even if it has been moved to a dead-letter
+ * queue since then. `ApproximateAgeOfOldestMessage` of a dead-letter queue counts from the move, so it does not show this (SQS
+ * developer guide, "Setting up dead-letter queue retention"). The watch therefore reads the `SentTimestamp` of a few dead letters
+ * of each queue. SQS chooses these at random, so it also reads the pointers of a consumer's rejected messages, which are sorted by
+ * event, oldest first.
  *
- * The letters are not hidden. Each receive is counted on them, which is harmless: a dead-letter queue has no redrive policy.
+ * The dead letters are not hidden. Each receive increases their receive count, which is harmless: a dead-letter queue has no
+ * redrive policy.
+ *
  *
  * @example
  * ```ts
@@ -98,7 +100,7 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
       { concurrency: QUEUES_AT_ONCE },
     );
     const known = holdings.filter((holding) => holding !== undefined);
-    // How many dead letters there are is known all the same.
+    // The number of dead letters is known even if they could not be read.
     for (const { queue, unread } of known) if (unread !== undefined) failed(queue, unread);
     telemetry.count('WatchFailures', failures);
     if (known.length > 0) report(telemetry, known, clock.now());
@@ -106,7 +108,7 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
 }
 
 function outOfTime(): never {
-  throw new MailroomError('OUT_OF_TIME', 'The time of the watch is up; the next sweep looks again');
+  throw new MailroomError('OUT_OF_TIME', 'The watch ran out of time; the next sweep repeats it');
 }
 
 async function holdingOf(
@@ -124,7 +126,7 @@ async function holdingOf(
   });
   const seen = received.map(({ sentAt }) => sentAt).filter((sentAt) => sentAt > 0);
   const pointed = queue.kind === 'consumer' ? await sentTimes(table, queue.consumer.name) : [];
-  // A pointer whose dead letter is deleted by now says nothing of those that are left.
+  // A pointer whose dead letter is already deleted does not describe the remaining ones.
   const expected = pointed.filter((sentAt) => sentAt + retentionMs > now);
   return {
     queue: name,
@@ -134,7 +136,7 @@ async function holdingOf(
   };
 }
 
-/** When SQS took the messages that a consumer rejected: one page of them, the oldest events first. */
+/** Returns the times at which SQS received the messages that a consumer rejected: one page, oldest events first. */
 async function sentTimes(table: DeadLetterWatchDeps['table'], consumer: string): Promise<number[]> {
   const { items } = await table.query({ pk: rejectedKey(consumer, '').PK });
   return items
@@ -142,7 +144,7 @@ async function sentTimes(table: DeadLetterWatchDeps['table'], consumer: string):
     .filter((sentAt) => typeof sentAt === 'number');
 }
 
-/** Emits what was found; where only a part could be read, there are at least so many dead letters, and so little time. */
+/** Emits the findings; if only a part could be read, the count is a minimum, and the time until the first expiry a maximum. */
 function report(telemetry: Telemetry, holdings: readonly Holding[], now: number): void {
   const firstExpiryAt = Math.min(...holdings.map((holding) => holding.firstExpiryAt));
   const firstExpiryMs = Math.min(DEAD_LETTER_LIFE_MAX_MS, Math.max(0, firstExpiryAt - now));
@@ -155,7 +157,7 @@ function report(telemetry: Telemetry, holdings: readonly Holding[], now: number)
   telemetry.log.warn('There are dead letters', { deadLetters, firstExpiryMs, queues });
 }
 
-/** The stream's queue first, then consumer by consumer: when the time is up, no kind of queue is always the one left out. */
+/** Orders the queues: the stream's first, then by consumer, so that running out of time does not always skip the same kind of queue. */
 function inTurns(queues: readonly DeadLetterQueue[]): DeadLetterQueue[] {
   const of = (kind: DeadLetterQueue['kind']) => queues.filter((queue) => queue.kind === kind);
   const rejected = of('consumer');

@@ -5,7 +5,7 @@ import { deliveredEventId } from './delivered-event.ts';
 import type { ConsumerEntry, Directory } from './directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from './queues.ts';
 
-/** A queue of one consumer's dead letters: events that its rule could not deliver (`rule`), or messages that it rejected (`consumer`). */
+/** A dead-letter source of one consumer: events that its rule could not deliver (`rule`), or messages that it rejected (`consumer`). */
 export interface ConsumerDeadLetters {
   /** `rule:<consumer>` or `consumer:<consumer>`. */
   readonly name: string;
@@ -14,17 +14,17 @@ export interface ConsumerDeadLetters {
   readonly consumer: ConsumerEntry;
 }
 
-/** The batches that the mapping of the table's stream discarded. */
+/** The batches that the table's stream mapping discarded. */
 interface StreamDeadLetters {
   readonly name: 'stream';
   readonly kind: 'stream';
   readonly url: string;
 }
 
-/** A queue of dead letters. */
+/** A dead-letter source. */
 export type DeadLetterQueue = ConsumerDeadLetters | StreamDeadLetters;
 
-/** Every queue of dead letters of a Mailroom, in the order of the flow. */
+/** Returns all dead-letter sources of a Mailroom, in the order of the flow. */
 export function deadLetterQueues({ mailroom, consumers }: Directory): DeadLetterQueue[] {
   return [
     { name: 'stream', kind: 'stream', url: mailroom.failureQueue },
@@ -33,27 +33,27 @@ export function deadLetterQueues({ mailroom, consumers }: Directory): DeadLetter
   ];
 }
 
-/** Where a rule leaves events that it could not put into the consumer's queue. */
+/** The queue for events that a rule could not deliver to the consumer's queue. */
 export function undeliveredTo(consumer: ConsumerEntry): ConsumerDeadLetters {
   return { name: `rule:${consumer.name}`, kind: 'rule', url: consumer.undeliveredQueue, consumer };
 }
 
-/** Where SQS moves the messages that a consumer rejected. */
+/** The queue to which SQS moves messages that a consumer rejected. */
 export function rejectedBy(consumer: ConsumerEntry): ConsumerDeadLetters {
   return { name: `consumer:${consumer.name}`, kind: 'consumer', url: consumer.deadLetterQueue, consumer };
 }
 
-/** A dead-letter message, and what it says about itself. */
+/** A dead-letter message with the details from its body and attributes. */
 interface DeadLetterMessage {
-  /** As SQS handed it out. */
+  /** The message as received from SQS. */
   readonly received: QueueMessage;
-  /** The event's id, read as a consumer reads it; absent where that finds no whole envelope, and of a batch of the stream. */
+  /** The event's id, read as a consumer reads it; absent if there is no complete envelope, and for a batch of the stream. */
   readonly eventId: string | undefined;
-  /** The event's type; absent where the body does not say it. */
+  /** The event's type; absent if the body does not contain it. */
   readonly type: string | undefined;
-  /** Why it was not delivered: EventBridge's error, or the mapping's condition; the cause of a rejection is on its inbox row. */
+  /** The reason for the failed delivery: EventBridge's error or the mapping's condition; for a rejection, see its inbox row. */
   readonly cause: string | undefined;
-  /** When it is permanently deleted, epoch milliseconds. */
+  /** The time at which it is permanently deleted, epoch milliseconds. */
   readonly expiresAt: number;
 }
 
@@ -61,19 +61,19 @@ interface DeadLetterMessage {
 export interface DeadLetters {
   /** Oldest first. */
   readonly deadLetters: readonly DeadLetterMessage[];
-  /** How many there are in all; approximate, as SQS's counts are. */
+  /** The total number of dead letters; approximate, as SQS's counts are. */
   readonly total: number;
 }
 
-/** How many dead letters are made visible again at once. */
+/** The number of dead letters made visible again concurrently. */
 const SHOWN_AT_ONCE = 16;
 
 /**
- * Reads dead letters of a queue and puts them back. Each receive counts on them, which is harmless: a dead-letter queue has no
- * redrive policy. A queue that does not exist holds none.
+ * Reads dead letters of a queue and makes them visible again. Each receive increases their receive count, which is harmless: a
+ * dead-letter queue has no redrive policy. A queue that does not exist counts as empty.
  *
- * @param options.limit - at most this many
- * @param options.hideS - how long they stay hidden from others if putting them back fails, seconds
+ * @param options.limit - the maximum number of dead letters
+ * @param options.hideS - the time for which they stay hidden from other readers if making them visible fails, seconds
  *
  * @example
  * ```ts
@@ -93,7 +93,7 @@ export async function peekDeadLetters(
   return { deadLetters: received.map((letter) => readDeadLetter(queue, letter, retentionMs)), total };
 }
 
-/** What a dead-letter message says about itself. @param retentionMs - of its queue */
+/** Reads the details of a dead-letter message. @param retentionMs - the retention of its queue */
 export function readDeadLetter(
   { kind }: Pick<DeadLetterQueue, 'kind'>,
   received: QueueMessage,
@@ -120,7 +120,7 @@ export function readDeadLetter(
 
 const NO_QUEUE = { waiting: 0, inFlight: 0, retentionMs: 0 };
 
-/** What a queue holds; `undefined` when it does not exist. */
+/** Returns a queue's depth; `undefined` if the queue does not exist. */
 export async function depthOf(queues: Pick<Queues, 'depth'>, url: string): Promise<QueueDepth | undefined> {
   try {
     return await queues.depth(url);
@@ -130,7 +130,7 @@ export async function depthOf(queues: Pick<Queues, 'depth'>, url: string): Promi
   }
 }
 
-/** An object out of a body, whatever it is. */
+/** Parses a body as an object; any other content gives an empty object. */
 function objectOf(body: string): object {
   try {
     const value = parseJson(body);

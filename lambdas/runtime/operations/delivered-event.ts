@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readDelivered } from '../consume/message.ts';
 
-/** What {@link deliveredEvent} needs of an event: an outbox row has it. */
+/** The properties of an event that {@link deliveredEvent} needs; an outbox row has them. */
 export interface Deliverable {
   readonly source: string;
   readonly type: string;
@@ -9,18 +9,18 @@ export interface Deliverable {
   readonly envelope: string;
 }
 
-/** Where, when and as what an event is delivered. */
+/** The target, the time and the id of a delivery. */
 export interface Delivering {
   readonly account: string;
   readonly region: string;
-  /** When it was published, epoch milliseconds. */
+  /** The time of the publish, epoch milliseconds. */
   readonly time: number;
-  /** EventBridge's own id. @default a new one: that is what every repeated delivery of an event has */
+  /** EventBridge's own id. @default a new one, as for every repeated delivery of an event */
   readonly id?: string;
 }
 
 /**
- * The body of the message that a rule of EventBridge hands to a queue for an event.
+ * Makes the body of the message that an EventBridge rule sends to a queue for an event.
  *
  * @example
  * ```ts
@@ -38,13 +38,13 @@ export function deliveredEvent(event: Deliverable, { account, region, time, id }
     region,
     resources: [],
   });
-  // As text: a number that JavaScript cannot hold stays what it is.
+  // Concatenated as text, because a number that JavaScript cannot represent must not change.
   return `${head.slice(0, -1)},"detail":${event.envelope}}`;
 }
 
 /**
- * The id of the event in such a body, read as a consumer reads it: `undefined` where that finds no whole envelope. Such a
- * message has an inbox row of its own, whatever id stands in it.
+ * Returns the event id in such a body, read as a consumer reads it; `undefined` if there is no complete envelope. Such a message
+ * has its own inbox row, whatever id its body contains.
  */
 export function deliveredEventId(body: string): string | undefined {
   try {

@@ -2,42 +2,42 @@ import { MailroomError } from '../errors.ts';
 import type { EventRef } from '../event.ts';
 
 /**
- * The directory: where the parts of a deployed Mailroom are. Each construct writes an entry of its own into SSM Parameter
- * Store, `/mailroom/<table>/mailroom` and `/mailroom/<table>/consumers/<name>`, so that a consumer of any stack can be
- * found from the table's name alone: by the sweep, by the audit, by the `mailroom` command. One codec serves both sides.
+ * The directory: the locations of a deployed Mailroom's parts. Each construct writes its own entry into SSM Parameter Store,
+ * `/mailroom/<table>/mailroom` and `/mailroom/<table>/consumers/<name>`, so that the sweep, the audit and the `mailroom` command
+ * can find a consumer of any stack from the table's name alone. Both sides use the same codec.
  */
 export interface Directory {
   readonly mailroom: MailroomEntry;
-  /** By name. */
+  /** Sorted by name. */
   readonly consumers: readonly ConsumerEntry[];
 }
 
-/** What the directory says of the parts that all services share. */
+/** The directory entry of the parts that all services share. */
 export interface MailroomEntry {
   /** The CloudFormation stack. */
   readonly stack: string;
   readonly table: string;
-  /** The bus's name. */
+  /** The name of the bus. */
   readonly bus: string;
-  /** Over how many shards events are spread now. */
+  /** The current number of shards. */
   readonly shards: number;
   /** Function names. */
   readonly streamFunction: string;
   readonly sweepFunction: string;
-  /** The URL of the queue where the stream mapping leaves what it gave up on. */
+  /** The URL of the queue that receives the records that the stream mapping discarded. */
   readonly failureQueue: string;
   /** The sources that the relay publishes. */
   readonly sources?: readonly string[] | undefined;
 }
 
-/** What the directory says of a consumer. */
+/** The directory entry of a consumer. */
 export interface ConsumerEntry {
   /** The CloudFormation stack. */
   readonly stack: string;
   readonly name: string;
-  /** The `source` of what its handlers write. */
+  /** The `source` of the events that its handlers write. */
   readonly service: string;
-  /** The events that it must see, whatever its deployed rule says. */
+  /** The events that it must receive, whatever its deployed rule matches. */
   readonly events: readonly EventRef[];
   /** The name of its rule on the bus. */
   readonly rule: string;
@@ -49,24 +49,24 @@ export interface ConsumerEntry {
   readonly function: string;
   readonly maxAttempts: number;
   readonly inboxRetentionDays: number;
-  /** When its inbox began, where it had another name before, epoch milliseconds. */
+  /** The start of its inbox, if it had another name before, epoch milliseconds. */
   readonly inboxSince?: number | undefined;
-  /** When the entry was last changed, epoch milliseconds. Not part of it: whoever reads the parameters is told. */
+  /** The time of the entry's last change, epoch milliseconds. Not stored in the entry: it comes from the parameter. */
   readonly changedAt?: number | undefined;
 }
 
-/** A consumer's entry as it stood from some time on: Parameter Store keeps the last 100 versions of a parameter. */
+/** A version of a consumer's entry: Parameter Store keeps the last 100 versions of a parameter. */
 export interface EntryVersion {
   /** The entry, as JSON. */
   readonly value: string;
-  /** When it was written, epoch milliseconds. */
+  /** The time at which it was written, epoch milliseconds. */
   readonly changedAt: number;
 }
 
-/** Where all directories begin. */
+/** The prefix of all directories. */
 export const DIRECTORY_ROOT = '/mailroom';
 
-/** The names of the parameters of one Mailroom begin with this. */
+/** The prefix of the parameter names of one Mailroom. */
 export function directoryPath(table: string): string {
   return `${DIRECTORY_ROOT}/${table}`;
 }
@@ -82,29 +82,28 @@ export function consumerEntryName(table: string, consumer: string): string {
 }
 
 /**
- * The name of the parameter that holds one of a consumer's names: see `lib/fixed-name.ts`. CloudFormation shows it when it
- * refuses a deploy, so it says why. It is no entry of the directory.
+ * The name of the parameter that reserves one of a consumer's names: see `lib/fixed-name.ts`. CloudFormation shows this name when
+ * it refuses a deploy, so the name contains the reason. It is not an entry of the directory.
  */
 export function inboxNamePath(table: string, queueName: string, index: number): string {
   return `${directoryPath(table)}/inboxes/${queueName}/renaming-a-consumer-needs-movedFrom-${index}`;
 }
 
-/** A parameter as it is stored. */
+/** A stored parameter. */
 export interface DirectoryParameter {
   readonly name: string;
   readonly value: string;
-  /** The account that it is in: the queues that an entry names must be there, too. @default not checked */
+  /** The account of the parameter, in which the queues of an entry must be, too. @default not checked */
   readonly account?: string | undefined;
-  /** When it was last changed, epoch milliseconds. */
+  /** The time of its last change, epoch milliseconds. */
   readonly changedAt?: number | undefined;
 }
 
 /**
- * Reads directories out of parameters.
+ * Reads directories from parameters.
  *
- * @returns one for each Mailroom, in the order of their tables' names; consumers of a Mailroom that has no entry of its own
- * are left out
- * @throws `BAD_DIRECTORY`, naming the parameter, when a value is not what the constructs write
+ * @returns one per Mailroom, sorted by table name; consumers of a Mailroom without an entry are left out
+ * @throws `BAD_DIRECTORY`, naming the parameter, if a value does not have the form that the constructs write
  */
 export function readDirectories(parameters: readonly DirectoryParameter[]): Directory[] {
   const mailrooms: MailroomEntry[] = [];
@@ -133,20 +132,20 @@ function entry<E>({ name, value, account }: DirectoryParameter, required: keyof 
     if (typeof parsed[required] === 'string') return parsed as E;
   } catch (error) {
     if (error instanceof MailroomError) throw error;
-    // no JSON
+    // not JSON
   }
   throw new MailroomError(
     'BAD_DIRECTORY',
-    `The parameter ${name} is not what Mailroom writes there. It was changed by hand: see "To deploy a stack again" in docs/operating.md.`,
+    `The parameter ${name} does not have the form that Mailroom writes. It was changed by hand: see "To deploy a stack again" in docs/operating.md.`,
   );
 }
 
-/** The members of an entry that are queue URLs. */
+/** The properties of an entry that are queue URLs. */
 const QUEUES = ['queue', 'deadLetterQueue', 'undeliveredQueue', 'failureQueue'];
 
 /**
- * A repair sends payloads to the queues of the directory, and whoever may write a parameter must not be able to send them to
- * another account. The host of a URL is never used: every SQS client goes to the endpoint of its own region.
+ * A repair sends payloads to the queues of the directory, and a writer of parameters must not be able to redirect them to another
+ * account. The host of a URL is never used: every SQS client uses the endpoint of its own region.
  */
 function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknown>>, account: string): void {
   for (const member of QUEUES) {
@@ -155,22 +154,22 @@ function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknow
       continue;
     throw new MailroomError(
       'BAD_DIRECTORY',
-      `The parameter ${name} names ${JSON.stringify(url)} as its ${member}, which is no queue of the account ${account}. It was changed by ` +
+      `The parameter ${name} names ${JSON.stringify(url)} as its ${member}, which is not a queue of the account ${account}. It was changed by ` +
         'hand: see "To deploy a stack again" in docs/operating.md. Nothing was sent.',
     );
   }
 }
 
-/** The consumers that must see an event. */
+/** Returns the consumers that must receive an event. */
 export function consumersOf(directory: Directory, event: EventRef): ConsumerEntry[] {
   return directory.consumers.filter((consumer) => subscribes(consumer, event));
 }
 
 /**
- * Since when a consumer has been declared to see an event, without a break, epoch milliseconds.
+ * Returns the time since which a consumer has been declared to receive an event without interruption, epoch milliseconds.
  *
- * @param versions - of its entry, oldest first
- * @returns `undefined` when the last of them does not declare it
+ * @param versions - the versions of its entry, oldest first
+ * @returns `undefined` if the last version does not declare it
  */
 export function declaredSince(versions: readonly EntryVersion[], event: EventRef): number | undefined {
   const firstWithout = versions.findLastIndex(({ value }) => !declares(value, event));

@@ -14,26 +14,26 @@ import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { type InboxRow, inboxKey } from '../store/rows.ts';
 import { isUnreadable, readable, readInboxRow } from '../store/stored-rows.ts';
 
-/** Says which message is meant, who decided about it, and why. */
+/** A message, with the operator who decides about it and the reason. */
 export interface MessageNote extends Note {
   readonly consumer: string;
   readonly eventId: string;
 }
 
-/** Says which message is resolved or discarded, by whom, and why. */
+/** A message to resolve or discard, with the operator and the reason. */
 export interface Resolution extends MessageNote {
-  /** How long the row is kept before TTL may delete it: the consumer's `inboxRetentionDays`. */
+  /** The time after which TTL may delete the row, days: the consumer's `inboxRetentionDays`. */
   readonly inboxRetentionDays: number;
   /**
-   * Takes the message from a worker that still holds it: nothing that this worker writes from then on is accepted. What
-   * it does outside DynamoDB cannot be taken back. @default false
+   * Takes the message from a worker that still holds it: all further writes by this worker are refused. Its effects outside
+   * DynamoDB cannot be undone. @default false
    */
   readonly force?: boolean | undefined;
 }
 
 /**
- * What a message is after an operator's decision. `leased`: a worker may hold it until `until`; `unreadable`: nobody can say
- * whether one does. In both cases nothing was changed.
+ * The result of an operator's decision. `leased`: a worker may hold the message until `until`; `unreadable`: it is unknown whether
+ * a worker holds it. In both cases nothing was changed.
  */
 export type Decision =
   | { readonly status: 'resolved' | 'processed' | 'discarded' }
@@ -41,13 +41,13 @@ export type Decision =
   | { readonly status: 'unreadable'; readonly problem: string };
 
 /**
- * Sets a message PROCESSED without running its handler: what it should have done was done by hand. The row takes a
- * fence of its own, so that a worker which still runs can write nothing any more, and a REJECTED pointer goes in the
- * same transaction. When the message comes again it is absorbed as a duplicate.
+ * Sets a message PROCESSED without running its handler, because its work was done by hand. The row gets a new fence, which
+ * prevents further writes by a worker that is still running, and a REJECTED pointer is removed in the same transaction. If the
+ * message is redelivered, it is absorbed as a duplicate.
  *
- * @returns what the row says: `resolved`; `processed` or `discarded` when it was so before; `leased` or `unreadable` when
- * nothing was changed
- * @throws `BAD_EVENT_ID` when it is neither an event id nor `unreadable-<SQS message id>`
+ * @returns the state of the row: `resolved`; `processed` or `discarded` if it was so before; `leased` or `unreadable` if nothing
+ * was changed
+ * @throws `BAD_EVENT_ID` if `eventId` is neither an event id nor `unreadable-<SQS message id>`
  *
  * @example
  * ```ts
@@ -55,16 +55,16 @@ export type Decision =
  * ```
  */
 export async function resolveMessage(deps: OperationDeps, resolution: Resolution): Promise<Decision> {
-  if (!resolution.eventId.startsWith('unreadable-')) eventIdTime(resolution.eventId); // refuses what is none
+  if (!resolution.eventId.startsWith('unreadable-')) eventIdTime(resolution.eventId); // throws if it is not an event id
   return decide(deps, resolution, 'PROCESSED');
 }
 
 /**
- * Gives a message up for good: DISCARDED, so that it is never run, whenever it comes again. The row takes a fence of its
- * own, and a REJECTED pointer goes in the same transaction. Refused when it is processed, or a worker holds it.
+ * Discards a message permanently: it becomes DISCARDED and never runs, even if it is redelivered. The row gets a new fence, and a
+ * REJECTED pointer is removed in the same transaction. Refused if the message is processed or a worker holds it.
  *
  * @param discard.eventId - the event's id, or `unreadable-<SQS message id>` for a message without one
- * @returns what the row says: `discarded` now or before, `processed`; `leased` or `unreadable` when nothing was changed
+ * @returns the state of the row: `discarded` now or before, `processed`; `leased` or `unreadable` if nothing was changed
  */
 export async function discardMessage(
   deps: OperationDeps,
@@ -73,24 +73,24 @@ export async function discardMessage(
   return decide(deps, discard, 'DISCARDED');
 }
 
-/** How often a message is looked at whose row changes between the look and the write. */
+/** The maximum number of reads of a message whose row changes between the read and the write. */
 const LOOKS = 3;
 
-/** The longest that a worker can hold a message: Lambda's longest timeout. */
+/** The longest time that a worker can hold a message, milliseconds: Lambda's maximum timeout. */
 const LEASE_MAX_MS = 15 * 60_000;
 
 /**
  * Takes a message for the operator. The invariant, without `force`:
  *
- *     claim          look           write
+ *     claim          read           write
  *     |--- lease ----|--- margin ---|
  *                leaseUntil     now, by a clock that is not ahead of AWS's
  *
- * 1. At the look the message is in no worker's hands: it has no row, is FAILED or REJECTED, or is PROCESSING under a lease that
- *    has been over for the margin by which clocks may differ. An operator's own clock says nothing about that: a laptop that
- *    is half a minute ahead would see every lease as passed.
- * 2. At the write the row is the one that was seen: its status, its fence and its lease. A claim, a takeover or a renewal in
- *    between wins, and the message is looked at again. A lease that was over at the look is over at the write.
+ * 1. At the read, no worker holds the message: it has no row, is FAILED or REJECTED, or is PROCESSING under a lease that ended
+ *    at least the clock margin ago. An operator's own clock cannot decide that: a laptop that is half a minute ahead would treat
+ *    running leases as passed.
+ * 2. At the write, the row is unchanged since the read: its status, its fence and its lease. A claim, a takeover or a renewal in
+ *    between wins, and the message is read again. A lease that was over at the read is over at the write.
  */
 async function decide(
   deps: OperationDeps,
@@ -111,13 +111,13 @@ async function decide(
     if (state.is === 'processed' || state.is === 'discarded') return { status: state.is };
     if (await decideMessage(inbox, decision, asSeen(readable(row)))) return decided;
   }
-  return { status: 'leased', until: clock.now() }; // it changes hands all the time
+  return { status: 'leased', until: clock.now() }; // its holder keeps changing
 }
 
 /**
- * The time by which the lease of a row is judged. Without a clock that can be trusted the lease is waited out: it was granted
- * after `claimedAt` by the worker's own clock, so as much time as lies between the two has passed by then. A row that is still
- * as it was seen has a lease that is over, and only such a row is written.
+ * Returns the time by which the lease of a row is judged. Without a trusted clock, it first waits for the lease to end:
+ * `claimedAt` and `leaseUntil` come from the worker's clock, so a wait of their difference is long enough. If the row is unchanged
+ * after the wait, its lease is over; if it has changed, the conditional write is refused.
  */
 async function judgedAt(deps: OperationDeps, row: InboxRow | undefined): Promise<number> {
   const { clock = systemClock, clockIsTrusted = true } = deps;
@@ -128,10 +128,10 @@ async function judgedAt(deps: OperationDeps, row: InboxRow | undefined): Promise
 }
 
 /**
- * Lets a message run that was rejected because its event is older than the inbox retention: its row may have expired, so
- * only somebody who knows that it was not processed can say so. It runs when it is redriven.
+ * Allows a message to run that was rejected because its event is older than the inbox retention. Its row may have expired, so only
+ * an operator who knows that it was not processed can allow it. It runs when it is redriven.
  *
- * @throws `NOT_TOO_OLD` when it was not rejected for that: nothing was changed
+ * @throws `NOT_TOO_OLD` if it was not rejected for that reason: nothing was changed
  */
 export async function allowTooOld(deps: OperationDeps, note: MessageNote): Promise<void> {
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
@@ -147,6 +147,6 @@ export async function allowTooOld(deps: OperationDeps, note: MessageNote): Promi
   throw new MailroomError(
     'NOT_TOO_OLD',
     `The message ${eventId} of ${consumer} ${found}; only one that is REJECTED as ${TOO_OLD} needs to be allowed. ` +
-      'Any other can be redriven as it is.',
+      'Any other message can be redriven without this.',
   );
 }

@@ -10,10 +10,10 @@ import {
 import { errorCode, errorMessage } from '../errors.ts';
 import type { QueueMessage, Queues } from './queues.ts';
 
-/** The most messages of one receive (SQS API reference, ReceiveMessage). */
+/** The maximum number of messages in one receive (SQS API reference, ReceiveMessage). */
 const RECEIVE_MAX = 10;
 
-/** A short receive asks only some of SQS's servers: the queue counts as read when so many in a row brought nothing new. */
+/** A short poll queries only some of SQS's servers: the queue counts as read after this many consecutive polls without new messages. */
 const EMPTY_RECEIVES = 3;
 
 const HIDE_S = 30;
@@ -103,8 +103,9 @@ export function sqsQueues(client: SQSClient): Queues {
 }
 
 /**
- * Whether a letter was shown again and received by somebody else since, or is deleted. SQS says so in two ways, or says nothing
- * at all and lets the letter be (AWS re:Post, "How do I troubleshoot ReceiptHandleIsInvalid and InvalidParameterValue errors").
+ * Returns true if a dead letter was shown again and then received by another reader, or is deleted. SQS reports this with one of
+ * two errors, or reports success and keeps the message (AWS re:Post, "How do I troubleshoot ReceiptHandleIsInvalid and
+ * InvalidParameterValue errors").
  */
 function isOldReceipt(error: unknown): boolean {
   return (

@@ -15,9 +15,9 @@ import {
 } from './directory.ts';
 
 /**
- * Reads the directories of every Mailroom of the region.
+ * Reads the directories of all Mailrooms in the region.
  *
- * @throws `BAD_DIRECTORY` when an entry was changed by hand
+ * @throws `BAD_DIRECTORY` if an entry was changed by hand
  */
 export async function readAllDirectories(client: SSMClient): Promise<Directory[]> {
   return readDirectories(await parametersUnder(client, DIRECTORY_ROOT));
@@ -26,7 +26,7 @@ export async function readAllDirectories(client: SSMClient): Promise<Directory[]
 /**
  * Reads the directory of one Mailroom.
  *
- * @throws `NO_DIRECTORY` when the table has none, `BAD_DIRECTORY` when an entry was changed by hand
+ * @throws `NO_DIRECTORY` if the table has none, `BAD_DIRECTORY` if an entry was changed by hand
  *
  * @example
  * ```ts
@@ -38,7 +38,7 @@ export async function readDirectory(client: SSMClient, table: string): Promise<D
   if (directory !== undefined) return directory;
   throw new MailroomError(
     'NO_DIRECTORY',
-    `There is no parameter ${directoryPath(table)}/mailroom: the table is not one of a Mailroom, or was deployed by an older ` +
+    `The parameter ${directoryPath(table)}/mailroom does not exist: the table does not belong to a Mailroom, or was deployed by an older ` +
       'version. Deploy its stack again.',
   );
 }

@@ -1,23 +1,23 @@
-/** After so many calls in a row that failed for one source, its events wait for the next pass. */
+/** After this many consecutive failed calls for one source, its events wait for the next pass. */
 const SOURCE_FAILURES_MAX = 3;
 
-/** After so many calls in a row that failed, whatever their source, the bus is given up for this pass. */
+/** After this many consecutive failed calls, whatever their source, this pass stops publishing. */
 const BUS_FAILURES_MAX = 10;
 
 /**
- * Remembers, for one pass of the relay, what the bus does not take at the moment. A service whose right to publish
- * was taken away must not hold up the others; a bus that is down must not be asked once for every event.
+ * Tracks, for one pass of the relay, which sources the bus currently refuses. A service that has lost its permission to publish
+ * must not hold up the others, and a bus that is down must not receive a call for every event.
  */
 export interface BusBreaker {
-  /** Whether events of this source are not to be tried in this pass any more. */
+  /** Returns true if events of this source are skipped for the rest of this pass. */
   isOpen(source: string): boolean;
-  /** Whether the whole bus is given up for this pass. */
+  /** Returns true if the pass has stopped publishing to the bus. */
   isGivenUp(): boolean;
-  /** Tells how a call ended: the sources of which it took something, and those of which it failed everything. */
+  /** Records the result of a call: the sources with an accepted entry, and those with failed entries. */
   record(call: { readonly took: ReadonlySet<string>; readonly failed: ReadonlySet<string> }): void;
 }
 
-/** Makes the breaker of one pass. */
+/** Creates the breaker of one pass. */
 export function createBusBreaker(): BusBreaker {
   const failures = new Map<string, number>();
   let inARow = 0;
@@ -26,7 +26,7 @@ export function createBusBreaker(): BusBreaker {
     isGivenUp,
     isOpen: (source) => isGivenUp() || (failures.get(source) ?? 0) >= SOURCE_FAILURES_MAX,
     record: ({ took, failed }) => {
-      // Calls that were under way when their source was given up say nothing new about the bus.
+      // Calls already in flight when their source's breaker opened say nothing new about the bus.
       const news = [...failed].some((source) => (failures.get(source) ?? 0) < SOURCE_FAILURES_MAX);
       for (const source of took) failures.delete(source);
       for (const source of failed)

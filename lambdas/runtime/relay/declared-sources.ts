@@ -4,23 +4,23 @@ import type { Telemetry } from '../telemetry.ts';
 
 /** The sources that this relay publishes. */
 export interface DeclaredSources {
-  /** Whether the source of a row is one of them. */
+  /** Returns true if the row's source is declared. */
   has(row: PendingRow): boolean;
-  /** Logs rows whose source is not, with their sources. */
+  /** Logs rows with undeclared sources, and the sources. */
   report(rows: readonly PendingRow[]): void;
 }
 
-/** How many sources and event ids a log line names. */
+/** The maximum number of sources and event ids in a log line. */
 const NAMED_MAX = 10;
 
 /** A forged source may be as long as a row. */
 const SOURCE_CHARS_MAX = 100;
 
 /**
- * The sources that the relay may publish, from its settings. Whoever may put on the outbox chooses the `source` of its row,
- * and the bus believes the relay: without this check, one row published by `payments` could be written by any service.
+ * Makes the set of sources that the relay may publish, from its settings. Any writer of the outbox chooses the `source` of its
+ * row, and the bus trusts the relay: without this check, any service could write a row that is published as `payments`.
  *
- * A row with another source is neither claimed, published nor changed. It stays PENDING, and the sweep counts it.
+ * A row with another source is not claimed, published or changed. It stays PENDING, and the sweep counts it.
  */
 export function declaredSources(
   { sources }: Pick<RelayConfig, 'sources'>,
@@ -31,7 +31,7 @@ export function declaredSources(
     has: ({ entry }) => declared?.has(entry.source) ?? true,
     report: (rows) => {
       if (rows.length === 0) return;
-      telemetry.log.error('Events with an undeclared source wait: see docs/operating.md', {
+      telemetry.log.error('Events from an undeclared source are waiting: see docs/operating.md', {
         events: rows.length,
         sources: [...new Set(rows.map(({ entry }) => entry.source.slice(0, SOURCE_CHARS_MAX)))].slice(
           0,

@@ -1,9 +1,9 @@
 import { type BusEntry, PUT_EVENTS_BYTES_MAX, PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
 
-/** What an entry's time counts in its size (user guide, "Calculating PutEvents event entry size"). */
+/** The size of an entry's time in bytes (EventBridge user guide, "Calculating PutEvents event entry size"). */
 const ENTRY_TIME_BYTES = 14;
 
-/** Splits what carries an entry into PutEvents calls, in order, by count and by bytes. */
+/** Splits entries into PutEvents calls, in order, by count and by bytes. */
 export function batchEntries<T extends { readonly entry: BusEntry }>(rows: readonly T[]): T[][] {
   const batches: T[][] = [];
   let bytesLeft = 0;
@@ -21,7 +21,7 @@ export function batchEntries<T extends { readonly entry: BusEntry }>(rows: reado
   return batches;
 }
 
-/** The size of an entry as EventBridge counts it, and its trace header, to be on the safe side. */
+/** The size of an entry as EventBridge counts it, plus its trace header for safety. */
 function entryBytes(entry: BusEntry): number {
   return (
     ENTRY_TIME_BYTES +
@@ -32,7 +32,7 @@ function entryBytes(entry: BusEntry): number {
   );
 }
 
-/** Cuts anything into groups of a size, in order, each made only when it is asked for. */
+/** Splits items into groups of at most the given size, in order and lazily. */
 export function* groupsOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
   let group: T[] = [];
   for (const item of items) {

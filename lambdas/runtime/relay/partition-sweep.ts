@@ -13,22 +13,22 @@ import { GROUP_ROWS, publishEvents, type RelayContext, rowsThat } from './relay.
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { goesOn, hasTime, type Left, type Tally } from './sweep-tally.ts';
 
-/** The parts that every step of a sweep shares. */
+/** Dependencies shared by all steps of a sweep. */
 export interface SweepContext
   extends Pick<RelayContext, 'config' | 'table' | 'clock' | 'random' | 'telemetry'> {
   readonly declared: DeclaredSources;
-  /** One for each shard that is read at a time: a shard full of events that fail must not take the calls of the others. */
+  /** One per shard that is read at a time, so that a shard full of failing events does not use up the calls of the others. */
   readonly relays: readonly RelayContext[];
 }
 
 /** One minute of one shard. */
 export interface SweepPartition {
   readonly shard: number;
-  /** As it stands in the key. */
+  /** In the format of the keys. */
   readonly minute: string;
 }
 
-/** What the bus failed to take is due again after so many sweeps: until then it does not stand in front of others. */
+/** A row that the bus failed to accept is due again after this many sweeps, so that it does not block others. */
 const BUS_BACKOFF_SWEEPS = 3;
 const BUS_BACKOFF_MAX_MS = 15 * MINUTE_MS;
 
@@ -40,10 +40,10 @@ const NOTHING_LEFT: Left = {
 };
 
 /**
- * Reads one minute of one shard, and publishes what is due in it.
+ * Reads one minute of one shard and publishes the rows that are due.
  *
- * @param consistent - whether it is read strongly consistently
- * @returns whether it is clean: read whole, with no row left PENDING, whoever holds its lease
+ * @param consistent - use strongly consistent reads
+ * @returns true if the minute is clean: read completely, with no row left PENDING under any lease
  */
 export async function sweepPartition(
   context: SweepContext,
@@ -57,7 +57,7 @@ export async function sweepPartition(
   let whole = true;
   for await (const { items, cursor } of pagesOf(context.table, query)) {
     left = together(left, await sweepPage(context, shard, pk, items, tally));
-    // A page that is not read may hold more.
+    // Unread pages may hold more rows.
     whole = cursor === undefined || hasTime(tally, context.clock.now());
     if (!whole) break;
   }
@@ -84,7 +84,7 @@ async function sweepPage(
 ): Promise<Left> {
   const { clock, telemetry, declared, relays } = context;
   const read = items.map((item) => ({ item, row: pendingRow(item) }));
-  // PENDING, but not as this version writes it: it cannot be published, and must not be overlooked.
+  // PENDING, but in a form that this version does not write: it cannot be published, and must not be overlooked.
   const unreadable = read.filter(({ row }) => row === undefined).map(({ item }) => item);
   if (unreadable.length > 0)
     telemetry.log.error(
@@ -114,9 +114,9 @@ async function sweepPage(
 }
 
 /**
- * Claims, publishes and marks.
+ * Claims, publishes and marks rows.
  *
- * @returns the ids of those that are PENDING no more, and of those that had their turn: their lease is a new one
+ * @returns the ids of rows that are no longer PENDING, and of rows that had their turn and have a new lease
  */
 async function publishDue(
   relay: RelayContext,
@@ -138,7 +138,7 @@ async function publishDue(
     const now = clock.now();
     const backoff = Math.min(BUS_BACKOFF_SWEEPS * relay.config.sweepEveryMs, BUS_BACKOFF_MAX_MS);
     await releaseEvents(relay, [
-      // Scattered, so that one whose call always fails does not meet the same neighbours at every try.
+      // The delays are random, so that a row whose call always fails is not batched with the same rows on every try.
       ...outcomes
         .filter(({ is }) => is === 'bus' || is === 'access')
         .map(({ row, error }) => ({

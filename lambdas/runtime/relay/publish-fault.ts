@@ -1,12 +1,12 @@
 import { errorCode } from '../errors.ts';
 
 /**
- * Whose fault a failed publish is:
+ * The origin of a failed publish:
  *
- * - `bus`: the broker's (a throttle, an internal failure, no answer). It passes; no attempt of the event counts.
- * - `access`: the configuration's (authorization, a wrong account). Trying at once again cannot help; no attempt counts.
- * - `event`: the event was refused for what it is. It is DEAD.
- * - `unknown`: this one entry failed for a reason we do not know. An attempt counts, so that it cannot go on for ever.
+ * - `bus`: the broker (throttling, an internal failure, no response). It passes; the event's attempts are not counted.
+ * - `access`: the configuration (authorization, a wrong account). An immediate retry cannot succeed; no attempt is counted.
+ * - `event`: the event itself was refused. It becomes DEAD.
+ * - `unknown`: this entry failed for an unknown reason. An attempt is counted, so that retries are limited.
  */
 export type PublishFault = 'bus' | 'access' | 'event' | 'unknown';
 
@@ -17,7 +17,7 @@ const BUS_CODES =
 const ACCESS_CODES =
   /^(AccessDenied|NotAuthorized|UnauthorizedOperation|InvalidAccountId|InvalidClientTokenId|InvalidSignature|UnrecognizedClient|ExpiredToken|IncompleteSignature|MissingAuthentication|OptInRequired|InvalidToken|CredentialsProviderError|SignatureDoesNotMatch)/;
 
-/** Whose fault the failure of one entry is, by its error code. */
+/** Classifies the failure of one entry by its error code. */
 export function faultOfEntry(code: string): PublishFault {
   if (EVENT_CODES.test(code)) return 'event';
   if (ACCESS_CODES.test(code)) return 'access';
@@ -25,8 +25,8 @@ export function faultOfEntry(code: string): PublishFault {
 }
 
 /**
- * Whose fault the failure of a whole call is. Only a validation error can be an event's; what else fails a whole
- * call (a time-out, a lost connection, a 5xx) is the broker's.
+ * Classifies the failure of a whole call. Only a validation error can be caused by an event; any other failure of a whole call
+ * (a timeout, a lost connection, a 5xx) is the broker's.
  */
 export function faultOfCall(error: unknown): PublishFault {
   const code = errorCode(error);

@@ -23,48 +23,49 @@ import {
 } from './relay.ts';
 import { FRESH_MS, HAND_BACK_MS } from './relay-timings.ts';
 
-/** Above this difference between an event id's time and its record's, somebody's clock is wrong. */
+/** If an event id's time and its record's time differ by more than this, a clock is wrong, milliseconds. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000;
 
-/** The PENDING row in the image of a record. */
+/** The PENDING row in a record's image. */
 interface StreamRow extends PendingRow {
   readonly record: DynamoDBRecord;
   readonly sequenceNumber: string;
-  /** When DynamoDB wrote it, epoch milliseconds, cut to the second. */
+  /** The time at which DynamoDB wrote it, epoch milliseconds, truncated to the second. */
   readonly recordedAt: number;
-  /** The lease in the image, which is what a redelivery compares with: `leaseUntil` changes with a claim. */
+  /** The lease in the image, for comparison on redelivery: `leaseUntil` changes with a claim. */
   readonly bornLeaseUntil: number;
 }
 
-/** What is kept of a row that is not published: enough to hand its record back to the mapping. */
+/** The part of an unpublished row that is needed to return its record to the mapping. */
 type Unpublished = Pick<StreamRow, 'bornLeaseUntil' | 'sequenceNumber'>;
 
-/** What became of a group of new rows, apart from those that are done. */
+/** The result of a group of new rows, except for the published ones. */
 interface GroupReport {
-  /** Records that have to be claimed first: from the start, or when their turn came. */
+  /** Records that have to be claimed first: initially, or by the time they were processed. */
   readonly late: readonly DynamoDBRecord[];
   readonly unpublished: readonly Unpublished[];
-  /** Not handed back: the stream goes on, and the sweep counts them. */
+  /** Not returned to the mapping: the stream moves on, and the sweep counts them. */
   readonly undeclared: readonly StreamRow[];
-  /** When the youngest declared row was recorded, epoch milliseconds; 0 when there is none. */
+  /** The time at which the most recent declared row was recorded, epoch milliseconds; 0 if there is none. */
   readonly youngest: number;
 }
 
 /**
- * Makes the handler of the stream relay: it publishes the INSERT records of `OUTBOX#` items.
+ * Creates the handler of the stream relay: it publishes the INSERT records of `OUTBOX#` items.
  *
- *     write                          publish                  sweep may take it
+ *     write                          publish                  the sweep may claim it
  *       |----------------- born lease (30 s) ------------------|
- *       |-- fresh (5 s) --|---- late: claimed before a publish --------------- …
+ *       |-- fresh (5 s) --|---- late: claimed before publishing --------------- …
  *
- * A fresh record is published at once and marked. Any other one (late, or delivered again: a mapping that retries
- * hands back its successes too) is claimed first, comparing with the lease in its image; a refused claim means
- * that somebody else has it, and is success. What the bus would not take is handed back to the mapping while its
- * born lease lasts; after that it is the sweep's. The handler is right also where the mapping ignores what it
- * hands back.
+ * A fresh record is published immediately and then marked. Any other record is claimed first, on the lease in its image; this
+ * covers late records and redelivered ones, because a mapping that retries also returns records that succeeded. A refused claim
+ * means that another publisher holds the row, and counts as success. Records that the bus did not accept are returned to the
+ * mapping during their born lease; after that, the sweep publishes them. The handler is also correct if the mapping ignores
+ * the records that it returns.
  *
- * Rows are read a few groups at a time, and of those that are done only the key is kept: a batch of 10,000 records takes
- * about 3 MB beside itself (`npm run bench -- memory`).
+ *
+ * Rows are read a few groups at a time, and only the keys of finished rows are kept: a batch of 10,000 records needs about 3 MB
+ * in addition to the batch itself (`npm run bench -- memory`).
  *
  * @example
  * ```ts
@@ -78,7 +79,7 @@ export function createRelayStream(
   const context = relayContext(deps, 'stream', concurrency);
   const { clock, telemetry } = context;
   const declared = declaredSources(config, telemetry);
-  // As many as keep the bus busy, and one more, because the last call of a group and its marks are waited for.
+  // Enough groups to keep the bus busy, plus one, because the last call of a group and its marks must be awaited.
   const groupsAtOnce = 1 + Math.ceil((concurrency * PUT_EVENTS_ENTRIES_MAX) / GROUP_ROWS);
   const inGroups = <T>(rows: Iterable<StreamRow>, work: (group: StreamRow[]) => Promise<T>) =>
     pMap(groupsOf(rows, GROUP_ROWS), work, { concurrency: groupsAtOnce });
@@ -91,7 +92,7 @@ export function createRelayStream(
       return publishNew(context, rows, undeclared, breaker);
     });
     declared.report(reports.flatMap(({ undeclared }) => undeclared));
-    // Not a claim's time for each group: the function's own time is made for one, and a mark must not be cut off.
+    // One deadline for all groups: the function's timeout allows for one claim's duration, and marks must not be cut off.
     const lastPublishAt = clock.now() + config.claimLeaseMs - config.publishTimeoutMs - CLOCK_SKEW_MS;
     const stillLate = await inGroups(rowsOf(reports.flatMap(({ late }) => late)), (group) =>
       publishLate(context, group, breaker, () => clock.now() < lastPublishAt),
@@ -126,7 +127,7 @@ async function publishNew(
   };
 }
 
-/** Claims and publishes while there is time. What fails gets back the lease of its image. Returns what is not published. */
+/** Claims and publishes rows while there is time; failed rows get back the lease of their image. Returns the unpublished rows. */
 async function publishLate(
   context: RelayContext,
   rows: readonly StreamRow[],
@@ -152,18 +153,18 @@ function keyOf({ bornLeaseUntil, sequenceNumber }: StreamRow): Unpublished {
 }
 
 /**
- * How long until even the youngest record of the batch would be claimed first when it comes again: a mapping hands
- * back everything from the first failure on, what was published too.
+ * Returns the time until even the most recent record of the batch would be claimed on redelivery: a mapping returns everything
+ * from the first failure on, including published records.
  */
 function untilNoLongerFresh(youngest: number, now: number): number {
-  // The next delivery has the same recordedAt, and may be read under another clock.
+  // The next delivery has the same recordedAt, but another clock may read it.
   const longest = FRESH_MS + CLOCK_SKEW_MS;
   return Math.min(longest, youngest + longest - now);
 }
 
 /**
- * The PENDING rows in the images of a batch, each read when it is asked for. What is none is logged and left: no record may
- * stop the stream. A row that comes twice is one: a table updates an item once in a call.
+ * Reads lazily the PENDING rows in the images of a batch. Other records are logged and skipped, because no record may stop the
+ * stream. A row that appears twice is read once, because a table updates an item only once per call.
  */
 function* readRecords(event: DynamoDBStreamEvent, telemetry: Telemetry): Generator<StreamRow> {
   const records: readonly DynamoDBRecord[] = Array.isArray(event?.Records) ? event.Records : [];
@@ -171,14 +172,14 @@ function* readRecords(event: DynamoDBStreamEvent, telemetry: Telemetry): Generat
   for (const record of records) {
     const row = readRecord(record);
     if (row === undefined) {
-      telemetry.log.warn('A stream record is no new outbox row; left to the sweep', {
+      telemetry.log.warn('A stream record is not a new outbox row; it is left to the sweep', {
         eventID: record?.eventID,
       });
       continue;
     }
     reportClockDifference(row, telemetry);
     if (seen.has(row.key.SK)) continue;
-    seen.add(row.key.SK); // the text of the image itself: 10,000 of them take 0.4 MB
+    seen.add(row.key.SK); // a reference to the image's own string: 10,000 of them take 0.4 MB
     yield row;
   }
 }
@@ -194,10 +195,10 @@ function reportClockDifference({ eventId, recordedAt }: StreamRow, telemetry: Te
   const differenceMs = Math.abs(recordedAt - eventIdTime(eventId));
   if (differenceMs <= CLOCK_DIFFERENCE_MAX_MS) return;
   telemetry.duration('ClockDifference', differenceMs);
-  telemetry.log.warn(
-    'The clock of a producer differs from DynamoDB by over a minute, or its commit was late',
-    { eventId, differenceMs },
-  );
+  telemetry.log.warn("A producer's clock differs from DynamoDB's by over a minute, or its commit was late", {
+    eventId,
+    differenceMs,
+  });
 }
 
 function readRecord(record: DynamoDBRecord): StreamRow | undefined {
@@ -211,7 +212,7 @@ function readRecord(record: DynamoDBRecord): StreamRow | undefined {
       ...row,
       record,
       sequenceNumber: SequenceNumber,
-      // Without a time it is old, and so claimed first.
+      // A record without a time counts as old, and is claimed first.
       recordedAt: Number.isFinite(ApproximateCreationDateTime)
         ? Math.floor(Number(ApproximateCreationDateTime)) * 1_000
         : 0,

@@ -8,26 +8,28 @@ import { rangeToSweep, type SweepRangeReport, sweepRange } from './sweep-range.t
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
 
 /**
- * The sweep's Lambda handler: one pass; where `sweepEvery` is under a minute, then the youngest minutes again and again until the
- * minute is over. Given `{ since, until }`, epoch milliseconds, it sweeps that range instead and reports how far it came.
+ * The sweep's Lambda handler: it runs one pass and, if `sweepEvery` is below one minute, then sweeps the most recent minutes
+ * repeatedly until the minute is over. If it is invoked with `{ since, until }`, epoch milliseconds, it sweeps that range instead
+ * and reports its progress.
  *
- * @throws `BAD_SWEEP_RANGE` when these are not a range
+ * @throws `BAD_SWEEP_RANGE` if these are not a valid range
  */
 export type RelaySweepHandler = (
   event: unknown,
   context: { getRemainingTimeInMillis(): number },
 ) => Promise<SweepReport | SweepRangeReport>;
 
-/** What the sweep is made of. */
+/** Dependencies of {@link createRelaySweep}. */
 export interface RelaySweepDeps extends RelayHandlerDeps {
-  /** Looks after the dead letters once in each invocation. @default nobody does */
+  /** Checks the dead-letter queues once per invocation. @default none */
   readonly watch?: DeadLetterWatch | undefined;
 }
 
 /**
- * Makes the sweep. It reads a table without an index: which minutes it reads is a pure function of now and of
- * when the last whole pass started (see `minutesToSweep`), and every minute that a pass left unsettled has a
- * pointer and is read again by each pass until it is clean.
+ * Creates the sweep. It reads the table without an index: the minutes that it reads are a pure function of the current time and
+ * the start of the last complete pass (see `minutesToSweep`), and each minute that a pass leaves unsettled gets a pointer and is
+ * read again by each pass until it is clean.
+ *
  *
  * @example
  * ```ts
@@ -51,7 +53,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
     await deps.watch?.(telemetry, endsBy);
     telemetry.flush();
     let { published } = report;
-    // An invocation a minute: what comes more often happens inside it.
+    // Invocations start once a minute; more frequent sweeps run within one.
     const loopUntil = Math.min(startedAt + MINUTE_MS, endsBy - END_MARGIN_MS);
     while (config.sweepEveryMs < MINUTE_MS && clock.now() + config.sweepEveryMs < loopUntil) {
       await clock.sleep(config.sweepEveryMs);
@@ -63,16 +65,16 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
 }
 
 /**
- * Makes a function that runs one whole pass of the sweep, without the dead-letter watch.
+ * Creates a function that runs one complete pass of the sweep, without the dead-letter watch.
  *
- * @returns takes the time at which the invocation ends, epoch milliseconds
+ * @returns a function that takes the end of the invocation, epoch milliseconds
  */
 export function createSweepPass(deps: RelayHandlerDeps): (endsBy: number) => Promise<SweepReport> {
   const context = sweepContext(deps);
   return async (endsBy) => (await sweepPass(context, endsBy)).report;
 }
 
-/** Sweeps the youngest minutes, in all shards. They need no pointer: their first age has not come yet. Returns how many it published. */
+/** Sweeps the most recent minutes of all shards and returns the number published. No pointers: their first age is still to come. */
 async function sweepYoungest(context: SweepContext, shards: number, endsBy: number): Promise<number> {
   const { config, clock } = context;
   const tally = newTally(endsBy, config.publishTimeoutMs);

@@ -1,8 +1,8 @@
 /**
- * A record younger than this, whose born lease still lasts, is published without a claim. A batch is never handed
- * back to the mapping while one of its records is younger, so that a record which comes again is claimed first.
+ * A record younger than this, within its born lease, is published without a claim. A batch is not returned to the mapping while
+ * any of its records is younger, so that a redelivered record is always claimed first. Milliseconds.
  */
 export const FRESH_MS = 5_000;
 
-/** A batch is handed back after this at the soonest: the mapping brings it again at once, and counts how often. */
+/** The minimum time before a batch is returned to the mapping, which redelivers it immediately and counts the retries, milliseconds. */
 export const HAND_BACK_MS = 5_000;

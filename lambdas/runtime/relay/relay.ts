@@ -14,38 +14,38 @@ import { batchEntries } from './entry-batches.ts';
 import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';
 
 /**
- * The core of both relays: claim, publish, mark, and what becomes of a failure.
+ * The core of both relays: claim, publish, mark, and failure handling.
  *
  *     born                       claim                      publish      mark
  *      |--- leased to the stream ---|                          |          |
  *      |<------- bornLease -------->|<------ claimLease ------>|          |
  *                                   leaseUntil moves           PutEvents  PENDING -> PUBLISHED
  *
- * Publish comes first and mark second: a crash in between publishes again under the same event id, which the
- * inbox absorbs. The other order loses the event.
+ * Rows are published first and marked second: after a crash in between, the event is published again under the same event id,
+ * and the inbox absorbs it. The other order would lose the event.
  */
 export interface RelayContext extends OutboxContext {
   readonly bus: Bus;
-  /** Limits how many calls to the bus are under way at once. Its own, so that published events are marked while the bus hangs. */
+  /** Limits concurrent calls to the bus. Separate from `writes`, so that published events are marked while the bus hangs. */
   readonly publishes: LimitFunction;
 }
 
-/** What each of the relay's two handlers is made of. */
+/** Dependencies of both of the relay's handlers. */
 export interface RelayHandlerDeps {
   /** From `readRelayConfig(process.env)`. */
   readonly config: RelayConfig;
   /** The Mailroom table. */
   readonly table: Table;
-  /** Where events are published. */
+  /** The bus on which events are published. */
   readonly bus: Bus;
-  /** @default the machine's */
+  /** @default the machine's clock */
   readonly clock?: Clock | undefined;
-  /** @default the machine's */
+  /** @default the machine's random source */
   readonly random?: RandomBytes | undefined;
   /** @default `powertoolsTelemetry` */
   readonly telemetry?: Telemetry | undefined;
   /**
-   * How many calls to the bus, and how many to the table, are under way at once.
+   * The maximum number of concurrent calls to the bus, and to the table.
    *
    * @default the stream: {@link CONCURRENCY}; the sweep: 8 for each shard that it reads at a time, at most 16 shards
    */
@@ -53,33 +53,33 @@ export interface RelayHandlerDeps {
 }
 
 /**
- * Calls of the stream relay under way at once: the ten that 100 records make, the mapping's default, go out together. It is
- * bound by its CPU from about eight on (`npm run bench -- relay`): more would bring little, and load a bus that is in trouble.
+ * The concurrent calls of the stream relay: the ten calls for 100 records, the mapping's default batch, go out together. From
+ * about eight on, it is limited by its CPU (`npm run bench -- relay`): more calls would gain little and would load a bus in trouble.
  */
 export const CONCURRENCY = 16;
 
-/** How many rows are worked on together: claimed, and published before their lease can end. */
+/** The number of rows processed together: they are claimed, and published before their lease can end. */
 export const GROUP_ROWS = 100;
 
-/** How often one PutEvents call that the bus throttled or failed is tried, while the lease lasts. */
+/** The maximum number of tries of one PutEvents call that the bus throttled or failed, within the lease. */
 const PUBLISH_TRIES = 3;
 
 /**
- * What became of one row:
+ * The outcome of one row:
  *
- * - `published`, and marked; `unmarked`: published, and still PENDING in the table.
- * - `bus` or `access`: not published, and no attempt was counted. `event` or `unknown`: its failure is recorded on the row.
+ * - `published`: published and marked; `unmarked`: published, but still PENDING in the table.
+ * - `bus` or `access`: not published, and no attempt was counted. `event` or `unknown`: its failure is recorded in the row.
  * - `skipped`: not tried, because the breaker is open.
- * - `leaseTooShort`: not tried, because it may not be published under the lease that it has.
+ * - `leaseTooShort`: not tried, because its current lease does not allow a publish.
  */
 export interface PublishOutcome<R extends PendingRow> {
   readonly row: R;
   readonly is: 'published' | 'unmarked' | 'skipped' | 'leaseTooShort' | PublishFault;
-  /** Why it was not published, where the bus said so. */
+  /** The reason why it was not published, if the bus gave one. */
   readonly error?: MailroomError | undefined;
 }
 
-/** Makes the context of one relay. */
+/** Creates the context of one relay. */
 export function relayContext(deps: RelayHandlerDeps, path: RelayPath, concurrency: number): RelayContext {
   const { clock = systemClock, random = systemRandomBytes, config } = deps;
   const telemetry =
@@ -88,7 +88,7 @@ export function relayContext(deps: RelayHandlerDeps, path: RelayPath, concurrenc
   return { ...deps, clock, random, telemetry, path, ...limits };
 }
 
-/** The rows with one of these outcomes. */
+/** Returns the rows with one of these outcomes. */
 export function rowsThat<R extends PendingRow>(
   outcomes: readonly PublishOutcome<R>[],
   ...wanted: readonly PublishOutcome<R>['is'][]
@@ -97,11 +97,11 @@ export function rowsThat<R extends PendingRow>(
 }
 
 /**
- * Publishes rows that are ours, and marks them.
+ * Publishes rows that this relay holds, and marks them.
  *
- * @param breaker - what the bus does not take in this pass
- * @param mayPublish - called for each row right before each call: may it still be published without a claim?
- * @returns an outcome for each row
+ * @param breaker - tracks the sources that the bus refuses in this pass
+ * @param mayPublish - called for each row immediately before each call: true if the row may still be published under its lease
+ * @returns one outcome per row
  */
 export async function publishEvents<R extends PendingRow>(
   context: RelayContext,
@@ -112,7 +112,7 @@ export async function publishEvents<R extends PendingRow>(
   const { config, clock, publishes } = context;
   const outlastsPublish = (row: R) => row.leaseUntil - clock.now() > config.publishTimeoutMs + CLOCK_SKEW_MS;
   const ours = (row: R) => mayPublish(row) && outlastsPublish(row);
-  const waiting: R[] = []; // published, to be marked 25 at a time
+  const waiting: R[] = []; // published, and marked in batches of 25
   const unmarked = new Set<R>();
   const mark = async (some: readonly R[]) => {
     for (const row of await markPublished(context, some)) unmarked.add(row);
@@ -131,7 +131,7 @@ export async function publishEvents<R extends PendingRow>(
     .map((outcome) => (unmarked.has(outcome.row) ? { ...outcome, is: 'unmarked' } : outcome));
 }
 
-/** One PutEvents call, tried again while that helps. Failures of the events themselves are recorded. */
+/** Makes one PutEvents call and retries it while that can help. Failures of the events themselves are recorded. */
 async function publishBatch<R extends PendingRow>(
   context: RelayContext,
   batch: readonly R[],
@@ -160,7 +160,7 @@ async function publishBatch<R extends PendingRow>(
   if (failed[0] !== undefined) {
     telemetry.count('BusFailures');
     telemetry.log.error(
-      'The bus, or the right to publish to it, failed; nothing is lost, no attempt is counted',
+      'The bus, or the permission to publish to it, failed; nothing is lost, no attempt is counted',
       { entries: failed.length, error: failed[0].error },
     );
   }
@@ -168,9 +168,9 @@ async function publishBatch<R extends PendingRow>(
 }
 
 /**
- * Calls PutEvents for the rows that may still be published, and reads every entry's result. One invalid entry can fail a whole
- * call, and so can one source that may not be published: before anything is judged, the first is made again for each entry, the
- * second for each source, one call after the other.
+ * Calls PutEvents for the rows that may still be published, and reads the result of every entry. One invalid entry, or one source
+ * without permission, can fail a whole call. Before any row is judged, the call is therefore repeated: per entry in the first
+ * case, per source in the second, one call after the other.
  */
 async function putEntries<R extends PendingRow>(
   context: RelayContext,
@@ -194,7 +194,7 @@ async function putEntries<R extends PendingRow>(
   }
 }
 
-/** The calls that a failed call is made again in, so that its failure reaches only the rows that it belongs to. */
+/** Splits a failed call, so that the failure affects only the rows that caused it. */
 function partsOf<R extends PendingRow>(rows: readonly R[], fault: PublishFault): readonly (readonly R[])[] {
   if (fault === 'event') return rows.map((row) => [row]);
   if (fault !== 'access') return [rows];
@@ -205,7 +205,7 @@ function outcomeOfEntry<R extends PendingRow>(row: R, result: BusResult | undefi
   if (result?.ok) return outcome(row, 'published');
   const { code, message } = result ?? {
     code: 'NoAnswer',
-    message: 'PutEvents did not answer for this entry',
+    message: 'PutEvents returned no result for this entry',
   };
   return outcome(row, faultOfEntry(code), new MailroomError(code, message));
 }

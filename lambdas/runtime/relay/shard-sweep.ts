@@ -8,13 +8,13 @@ import { type RelayHandlerDeps, relayContext } from './relay.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { attemptStep, goesOn, type Tally } from './sweep-tally.ts';
 
-/** How many shards are read at once, at most: of each one there is a page of up to 1 MB in memory. */
+/** The maximum number of shards read concurrently: each has a page of up to 1 MB in memory. */
 const SHARDS_AT_ONCE = 16;
 
-/** How many calls to the bus, and how many to the table, each of them has under way at once, unless the handler is told. */
+/** The maximum number of concurrent calls per shard to the bus, and to the table, unless `concurrency` is set. */
 const CALLS_OF_SHARD = 8;
 
-/** Makes the context of the sweep relay. */
+/** Creates the context of the sweep relay. */
 export function sweepContext(deps: RelayHandlerDeps): SweepContext {
   const { config, concurrency } = deps;
   const shardsAtOnce =
@@ -26,11 +26,11 @@ export function sweepContext(deps: RelayHandlerDeps): SweepContext {
 }
 
 /**
- * Sweeps minutes in all shards: some shards in parallel, each in order. A minute that fails does not hold up those after it.
+ * Sweeps minutes in all shards: several shards in parallel, each in order. A minute that fails does not hold up the later ones.
  *
- * @param minutes - as they stand in keys, in the order in which they are read
- * @param how.pointers - whether a minute that is left unsettled, or could not be read, gets a pointer
- * @returns whether each of them, in every shard, was read whole or has a pointer: only then may the state move past them
+ * @param minutes - in the format of the keys, in reading order
+ * @param how.pointers - write a pointer for each minute that is left unsettled or could not be read
+ * @returns true if each minute, in every shard, was read completely or has a pointer: only then may the state move past them
  */
 export function sweepMinutes(
   context: SweepContext,
@@ -52,7 +52,7 @@ export function sweepMinutes(
   });
 }
 
-/** Reads the pointers to unsettled minutes, by shard; none of a shard whose pointers cannot be read. */
+/** Reads the pointers to unsettled minutes, by shard; the list is empty for a shard whose pointers cannot be read. */
 export function readPointers(
   context: SweepContext,
   shards: number,
@@ -73,8 +73,8 @@ export function readPointers(
 }
 
 /**
- * Sweeps the minutes that have a pointer, strongly consistently, after the pointer's token was read. A pointer goes only
- * when its minute is clean, and only under that token. True when all of it was done.
+ * Sweeps the minutes that have a pointer, with strongly consistent reads, after reading the pointer's token. A pointer is removed
+ * only if its minute is clean, and only under that token. Returns true if all of this succeeded.
  */
 export function sweepUnsettled(
   context: SweepContext,
@@ -91,7 +91,7 @@ export function sweepUnsettled(
   );
 }
 
-/** Does the work of every shard. @param work - true when nothing of it is left to be done again */
+/** Processes the work of every shard. @param work - returns true if nothing is left to repeat */
 async function eachShard<T>(
   { clock, relays }: SweepContext,
   shards: readonly (readonly T[])[],
@@ -120,8 +120,8 @@ async function putPointer({ table, random }: SweepContext, { shard, minute }: Sw
 }
 
 /**
- * Begins at another pointer each minute. A pass that has no time for all of them must not always end before the same ones: minutes of
- * rows that cannot be published stay unsettled.
+ * Starts at a different pointer each minute. Otherwise, passes that run out of time would always skip the same pointers: minutes
+ * with rows that cannot be published stay unsettled.
  */
 function inTurn<T>(pointers: readonly T[], now: number): T[] {
   const first = Math.floor(now / MINUTE_MS) % Math.max(1, pointers.length);

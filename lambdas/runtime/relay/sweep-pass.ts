@@ -6,35 +6,35 @@ import { MINUTE_MS, minutesToSweep } from './sweep-minutes.ts';
 import { moveSweptTo, type SweepStart, startSweep } from './sweep-state.ts';
 import { attemptStep, goesOn, newTally, type Tally } from './sweep-tally.ts';
 
-/** What a pass found and left. */
+/** The results of a pass. */
 export interface SweepReport {
-  /** Published by this pass. */
+  /** The number of events that this pass published. */
   readonly published: number;
-  /** Rows that it left PENDING, whoever holds their lease. */
+  /** The number of rows left PENDING under any lease. */
   readonly pending: number;
-  /** Those of them that wait because their source is not declared. */
+  /** The number of those rows that wait because their source is not declared. */
   readonly undeclared: number;
-  /** The age of the oldest of the others, milliseconds; 0 when there is none. */
+  /** The age of the oldest of the others, milliseconds; 0 if there is none. */
   readonly oldestPendingMs: number;
-  /** For how long the row that was served least recently has been nobody's, milliseconds; 0 when somebody holds each of them. */
+  /** The time since the least recently served row's lease ended, milliseconds; 0 if every row is leased. */
   readonly oldestLeaseMs: number;
-  /** DEAD events, in all shards; absent when they could not be counted. */
+  /** The number of DEAD events in all shards; absent if they could not be counted. */
   readonly dead?: number | undefined;
-  /** Whether the pass came to its end: none of its steps failed, there was time for all of them, and the bus took what it was given. */
+  /** True if the pass finished: every step ran and succeeded, and the bus accepted what was sent to it. */
   readonly complete: boolean;
 }
 
-/** A long pass goes in steps of this much time, and stores its state after each, so that none is read twice. */
+/** A long pass runs in steps of this length and stores its state after each, so that no step is read twice. */
 const STEP_MS = MINUTE_MS;
 
-/** Of the time of a pass, the share after which the minutes that have a pointer get their turn. */
+/** The share of a pass's time after which the minutes with a pointer get their turn. */
 const RANGE_SHARE = 0.7;
 
 /**
- * Makes one whole pass: the minutes that came to an age since the last one, then those that have a pointer.
+ * Runs one complete pass: the minutes that reached an age since the last pass, then those with a pointer.
  *
- * @param endsBy - when the invocation ends, epoch milliseconds
- * @returns its report, and how many shards it read
+ * @param endsBy - the end of the invocation, epoch milliseconds
+ * @returns its report, and the number of shards that it read
  */
 export async function sweepPass(
   context: SweepContext,
@@ -46,7 +46,7 @@ export async function sweepPass(
   const start = await startSweep(context, startedAt);
   const { shards } = start;
 
-  // Pointers that this pass puts are for the next one.
+  // Pointers that this pass writes are for the next one.
   const pointers = await readPointers(context, shards, tally);
   tally.endsBy = startedAt + (endsBy - startedAt) * RANGE_SHARE;
   const swept = await sweepAges(context, start, startedAt, tally);
@@ -75,11 +75,11 @@ export async function sweepPass(
 }
 
 /**
- * Every minute whose age was passed since the last pass, step by step. The state moves past a step only when each of its
- * minutes was read whole or has a pointer, in every shard, and past no step after one that it stays before: so whatever was
- * not read is read by the next pass, and a step that fails does not hold up the newer ones.
+ * Sweeps every minute that passed an age since the last pass, step by step. The state moves past a step only if each of its
+ * minutes was read completely or has a pointer, in every shard, and never past a step after one that failed. So the next pass
+ * reads whatever was not read, and a failing step does not hold up newer ones.
  *
- * @returns false when something of it was left out: there was no time, the bus took nothing for a while, or a step failed
+ * @returns false if anything was left out: time ran out, the bus refused events for a while, or a step failed
  */
 async function sweepAges(
   context: SweepContext,
@@ -97,7 +97,7 @@ async function sweepAges(
     moves =
       whole &&
       moves &&
-      (await attemptStep(context.telemetry, tally, 'store how far the sweep came', () =>
+      (await attemptStep(context.telemetry, tally, 'store the progress of the sweep', () =>
         moveSweptTo(context, start, to),
       ));
     if (!settled && !goesOn(tally, context.clock.now())) return false;
@@ -106,7 +106,7 @@ async function sweepAges(
   return whole;
 }
 
-/** How many events are DEAD; `undefined` when that cannot be read. */
+/** Counts the DEAD events; `undefined` if they cannot be read. */
 async function countDead(
   { table, telemetry }: SweepContext,
   shards: number,

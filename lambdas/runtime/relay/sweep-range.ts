@@ -6,35 +6,35 @@ import { MINUTE_MS } from './sweep-minutes.ts';
 import { shardsEverUsed } from './sweep-state.ts';
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
 
-/** Which minutes an operator wants to be swept now, whatever their age. */
+/** The minutes that an operator wants to sweep now, whatever their age. */
 export interface SweepRange {
-  /** Epoch milliseconds; the minute that it lies in is the first one. */
+  /** The start, epoch milliseconds; the minute that contains it is the first one. */
   readonly since: number;
-  /** Epoch milliseconds, exclusive. */
+  /** The end, epoch milliseconds, exclusive. */
   readonly until: number;
 }
 
-/** What the sweep of a range found and left, and how far it came in its time. */
+/** The results of sweeping a range, and its progress. */
 export interface SweepRangeReport {
-  /** Published by this call. */
+  /** The number of events that this call published. */
   readonly published: number;
-  /** Rows that it left PENDING up to `sweptTo`, whoever holds their lease. */
+  /** The number of rows left PENDING up to `sweptTo`, under any lease. */
   readonly pending: number;
-  /** The range is swept up to here, epoch milliseconds: go on from there. */
+  /** The end of the part that is swept, epoch milliseconds: continue from here. */
   readonly sweptTo: number;
-  /** Whether that is the whole range. */
+  /** True if the whole range is swept. */
   readonly complete: boolean;
 }
 
-/** A call answers after about this long, so that whoever waits can see how far it came, milliseconds. */
+/** The time after which a call returns, so that the caller can see its progress, milliseconds. */
 const RANGE_CALL_MS = 20_000;
 
 /**
- * The range that an invocation asks for.
+ * Reads the range from an invocation.
  *
- * @param now - epoch milliseconds: the default of `until`, and its most
- * @returns `undefined` when it asks for none: an ordinary pass
- * @throws `BAD_SWEEP_RANGE` when it asks for one that is none
+ * @param now - epoch milliseconds: the default of `until`, and its maximum
+ * @returns `undefined` if the invocation has no range: an ordinary pass
+ * @throws `BAD_SWEEP_RANGE` if the range is not valid
  */
 export function rangeToSweep(event: unknown, now: number): SweepRange | undefined {
   if (typeof event !== 'object' || event === null || !('since' in event || 'until' in event))
@@ -45,16 +45,16 @@ export function rangeToSweep(event: unknown, now: number): SweepRange | undefine
     throw new MailroomError(
       'BAD_SWEEP_RANGE',
       `since is ${JSON.stringify(since)} and until is ${JSON.stringify(until)}; both must be times in epoch milliseconds, ` +
-        `since before until and not in the future (now is ${now}). Leave both out for an ordinary pass.`,
+        `since before until and not in the future (now is ${now}). Omit both for an ordinary pass.`,
     );
   }
   return { since, until: Math.min(until, now) };
 }
 
 /**
- * Sweeps exactly this range, whatever the ages of its minutes. Where the ordinary passes have come to stays as it is.
+ * Sweeps exactly this range, whatever the ages of its minutes. The state of the ordinary passes is not changed.
  *
- * @param endsBy - when the invocation ends, epoch milliseconds
+ * @param endsBy - the end of the invocation, epoch milliseconds
  */
 export async function sweepRange(
   context: SweepContext,
@@ -70,7 +70,7 @@ export async function sweepRange(
   let pending = 0;
   for (const { minute, to } of rangeSteps(range)) {
     const settled = await sweepMinutes(context, shards, [minute], how, tally);
-    // The next call reads this step again, and counts what it leaves: a pointer alone tells the operator nothing.
+    // The next call reads this step again and counts what it leaves: a pointer alone would not inform the operator.
     if (!settled || tally.failures > 0) break;
     for (const { rows } of tally.left.values()) pending += rows;
     tally.left.clear();
@@ -87,8 +87,9 @@ export async function sweepRange(
 }
 
 /**
- * The minutes of a range as they stand in keys, oldest first, and up to where it is swept after each. One that is not read
- * whole is read again by the next call: so a step is no longer than a minute, and fits into a call also where much was committed.
+ * Returns the minutes of a range in the format of the keys, oldest first, each with the end of the part swept after it. The next
+ * call repeats a minute that was not read completely, so a step is at most a minute long and fits into a call even after many
+ * commits.
  */
 function* rangeSteps({ since, until }: SweepRange): Generator<{ minute: string; to: number }> {
   const first = Math.floor(since / MINUTE_MS) * MINUTE_MS;

@@ -5,44 +5,44 @@ import type { Item, Table } from '../store/table.ts';
 import type { SweepContext } from './partition-sweep.ts';
 import { MINUTE_MS, SWEEP_AGE_MAX_MS } from './sweep-minutes.ts';
 
-/** A stored state further ahead than this is a wrong clock's. */
+/** A stored state further in the future than this comes from a wrong clock, milliseconds. */
 const FUTURE_MAX_MS = MINUTE_MS;
 
-/** The parts of a sweep that its state is read with. */
+/** Dependencies for reading the sweep's state. */
 type SweepStateContext = Pick<SweepContext, 'config' | 'table' | 'clock' | 'telemetry'>;
 
-/** From where a pass reads, by the state row. */
+/** The starting point of a pass, from the state row. */
 export interface SweepStart {
-  /** Epoch milliseconds: the pass reads the minutes whose age was passed after this. */
+  /** Epoch milliseconds: the pass reads the minutes that passed an age after this time. */
   readonly since: number;
   /** The highest number of shards ever used. */
   readonly shards: number;
-  /** As the state row says, epoch milliseconds; absent where it does not, or not as a number. */
+  /** As stored in the state row, epoch milliseconds; absent if it is missing or not a number. */
   readonly sweptTo: number | undefined;
 }
 
 /**
- * Reads the sweep's state: from when on to read, which is the table's creation where there is no state yet, and how
- * many shards there are. A higher number of shards is written down before anything is read under it.
+ * Reads the sweep's state: the time from which to read (the table's creation if there is no state yet) and the number of shards. A
+ * higher number of shards is stored before anything is read with it.
  *
- * @param now - when the pass starts, epoch milliseconds
+ * @param now - the start of the pass, epoch milliseconds
  */
 export async function startSweep(context: SweepStateContext, now: number): Promise<SweepStart> {
   const { table, telemetry } = context;
   const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
-  // A state that nobody of ours wrote is no state: it is written anew.
+  // A state with a value of another type was not written by Mailroom; it is replaced.
   const sweptTo = numberOr(item?.sweptTo, undefined);
   let since = sweptTo ?? (await table.createdAt());
   if (sweptTo !== undefined && sweptTo > now + FUTURE_MAX_MS) {
     const message =
-      'The stored sweep state is in the future: a clock was wrong. Reading the last 1024 minutes';
+      'The stored sweep state is in the future because a clock was wrong. Reading the last 1024 minutes';
     telemetry.log.warn(message, { sweptTo, now });
     since = now - SWEEP_AGE_MAX_MS;
   }
   return { since, sweptTo, shards: await highestShards(context, numberOr(item?.shards, 0)) };
 }
 
-/** Moves the state forward to the time that the pass, or its step, started with; never back, unless it was in the future. */
+/** Moves the state forward to the start of the pass or of its step; never backward, unless it was in the future. */
 export async function moveSweptTo(
   { table, clock }: Pick<SweepStateContext, 'table' | 'clock'>,
   { sweptTo = 0 }: SweepStart,
@@ -95,16 +95,16 @@ async function highestShards(
   return Math.max(config.shards, numberOr(written?.shards, 0));
 }
 
-/** The highest number of shards that was ever used, as the sweep's state tells it; it is only read. @param atLeast - today's */
+/** Reads the highest number of shards ever used from the sweep's state, without writing. @param atLeast - the current number */
 export async function shardsEverUsed(table: Pick<Table, 'get'>, atLeast: number): Promise<number> {
   const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
   return Math.max(sweepStateOf(item).shards ?? 0, atLeast);
 }
 
-/** The most shards that an event id can name: its last byte. */
+/** The maximum number of shards: the shard is the last byte of an event id. */
 const SHARDS_MAX = 256;
 
-/** The sweep's state as it is stored, for those who only read it; what is not a number of shards, or not a time, is left out. */
+/** Returns the sweep's stored state to read-only callers; values that are not a valid number of shards or time are omitted. */
 export function sweepStateOf(item: Item | undefined): Pick<SweepState, 'shards' | 'sweptTo'> {
   const { shards, sweptTo } = item ?? {};
   return {

@@ -1,43 +1,43 @@
 import type { Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 
-/** What one partition was left with. */
+/** The rows that a pass left in one partition. */
 export interface Left {
-  /** Rows left PENDING. */
+  /** The number of rows left PENDING. */
   readonly rows: number;
-  /** Those of them whose source is undeclared: they have an alarm of their own and would only hide the age of the others. */
+  /** Those with an undeclared source: they have their own alarm and would only hide the age of the others. */
   readonly undeclared: number;
-  /** When the oldest of the others was minted, epoch milliseconds. */
+  /** The time at which the oldest of the others was created, epoch milliseconds. */
   readonly oldest: number;
-  /** When the first of the leases ended, or will end, under which this pass leaves them, epoch milliseconds. */
+  /** The earliest end of the leases under which this pass leaves the rows, epoch milliseconds. */
   readonly leaseUntil: number;
 }
 
-/** What one pass counts as it goes. */
+/** The running counts of one pass. */
 export interface Tally {
   published: number;
-  /** Steps that failed, and that the next pass repeats. */
+  /** The number of steps that failed, and that the next pass repeats. */
   failures: number;
-  /** By partition, where there is something left: one that is read twice counts once. */
+  /** Rows left, by partition: a partition that is read twice counts once. */
   readonly left: Map<string, Left>;
   readonly breaker: BusBreaker;
-  /** When the work must be over, epoch milliseconds. */
+  /** The time by which the work must end, epoch milliseconds. */
   endsBy: number;
-  /** No publish begins after this: it and its mark must be over when the invocation ends. */
+  /** No publish starts after this time: the publish and its mark must end before the invocation does. */
   readonly lastPublishAt: number;
 }
 
-/** Work stops this long before the invocation's end, so that the last publish and its mark are over. */
+/** Work stops this long before the invocation ends, so that the last publish and its mark can finish, milliseconds. */
 export const END_MARGIN_MS = 10_000;
 
-/** What a mark may take, milliseconds. */
+/** The time reserved for a mark, milliseconds. */
 const MARK_MS = 3_000;
 
 /**
- * Begins to count.
+ * Starts a tally.
  *
- * @param endsBy - when the work must be over, epoch milliseconds
- * @param publishTimeoutMs - what one call to the bus may take
+ * @param endsBy - the time by which the work must end, epoch milliseconds
+ * @param publishTimeoutMs - the timeout of one call to the bus
  */
 export function newTally(endsBy: number, publishTimeoutMs: number): Tally {
   return {
@@ -50,21 +50,21 @@ export function newTally(endsBy: number, publishTimeoutMs: number): Tally {
   };
 }
 
-/** Whether there is time for more, and a bus that takes it. */
+/** Returns true while there is time and the bus accepts events. */
 export function goesOn(tally: Tally, now: number): boolean {
   return !tally.breaker.isGivenUp() && hasTime(tally, now);
 }
 
-/** Whether there is time for more. */
+/** Returns true while there is time. */
 export function hasTime(tally: Tally, now: number): boolean {
   return now < tally.endsBy - END_MARGIN_MS;
 }
 
 /**
- * Does one step of the pass. A failure is reported, and the pass goes on with the next step, so that newer minutes are not held
- * up.
+ * Runs one step of the pass. A failure is reported, and the pass continues with the next step, so that newer minutes are not
+ * held up.
  *
- * @returns whether it was done
+ * @returns true if the step succeeded
  */
 export async function attemptStep(
   telemetry: Telemetry,

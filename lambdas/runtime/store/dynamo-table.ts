@@ -21,14 +21,14 @@ import { READ_NUMBERS } from './item-numbers.ts';
 import type { EachResult, EachUpdate, Item, Key, Query, Table } from './table.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
-/** How values are written. */
+/** The document client's options for writing values. */
 const WRITE_VALUES = { removeUndefinedValues: true };
 
-/** What {@link dynamoTable} is made of. */
+/** Dependencies of {@link dynamoTable}. */
 export interface DynamoTableDeps {
   /**
-   * The caller's client: its region, endpoint, retries and timeouts are the caller's choice. Its retries do not apply to
-   * transactions, each of which is sent once.
+   * Your client; its region, endpoint, retries and timeouts are your choice. Its retries do not apply to transactions, each of
+   * which is sent once.
    */
   readonly client: DynamoDBClient;
   /** The Mailroom table. */
@@ -46,7 +46,7 @@ export interface DynamoTableDeps {
 export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
   const documents = DynamoDBDocumentClient.from(client, {
     marshallOptions: { ...WRITE_VALUES },
-    unmarshallOptions: { ...READ_NUMBERS }, // a copy: the document client adds to it
+    unmarshallOptions: { ...READ_NUMBERS }, // a copy, because the document client modifies it
   });
   const get: Table['get'] = async (key, { consistent = false } = {}) => {
     const command = new GetCommand({ TableName: tableName, Key: { ...key }, ConsistentRead: consistent });
@@ -68,7 +68,7 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
       const TransactItems = checkedActions(actions).map(({ kind, request }) => ({
         [kind]: { ...request, TableName: request.TableName ?? tableName },
       }));
-      // The refusal of a retry does not say that the try before it wrote nothing.
+      // A refused SDK retry would not prove that the try before it wrote nothing.
       const command = sentOnce(new TransactWriteCommand({ TransactItems, ClientRequestToken: token }));
       await documents.send(command).catch(throwRefused);
     },
@@ -76,7 +76,7 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
       assertEachUpdates(updates);
       if (updates.length === 0) return [];
       const Statements = updates.map((update) => statement(tableName, update));
-      // The relay's busiest call: the document client would look for values everywhere in its request and its answer.
+      // The relay's most frequent call: the document client would search the whole request and response for values.
       const { Responses = [] } = await client.send(new BatchExecuteStatementCommand({ Statements }));
       return Promise.all(updates.map(({ key }, index) => eachResult(get, key, Responses[index])));
     },
@@ -86,7 +86,7 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
       if (created) return created.getTime();
       throw new MailroomError(
         'NO_CREATION_TIME',
-        `DescribeTable gave no creation time for table ${tableName}.`,
+        `DescribeTable returned no creation time for table ${tableName}.`,
       );
     },
   };
@@ -128,13 +128,13 @@ async function eachResult(
       ok: false,
       refused: false,
       code: 'NoAnswer',
-      message: 'DynamoDB did not answer for this update',
+      message: 'DynamoDB returned no result for this update',
     };
   }
   if (response.Error === undefined) return { ok: true };
   const { Code = 'UNKNOWN', Message = '', Item } = response.Error;
   if (Code !== 'ConditionalCheckFailed') return { ok: false, refused: false, code: Code, message: Message };
-  // Not every answer to a refused statement carries the row, although it was asked for; read it then.
+  // Not every result of a refused statement includes the row, although the request asks for it; read it then.
   const item = Item ? unmarshall(Item, READ_NUMBERS) : await get(key, { consistent: true });
   return { ok: false, refused: true, ...(item && { item }) };
 }
@@ -166,8 +166,8 @@ function queryInput({ pk, skPrefix, where, consistent, limit, cursor }: Query) {
 }
 
 /**
- * One PartiQL statement. Every name is quoted, so that reserved words (`status`) are names, and every value is a
- * parameter. An UPDATE whose WHERE matches no item, also because there is none, fails its condition.
+ * Makes one PartiQL statement. All names are quoted, so that reserved words (`status`) are accepted, and all values are
+ * parameters. An UPDATE whose WHERE matches no item, for example because none exists, fails its condition.
  */
 function statement(tableName: string, { key, set, remove = [], when }: EachUpdate) {
   const sets = Object.keys(set).map((name) => ` SET "${name}"=?`);
@@ -182,7 +182,7 @@ function statement(tableName: string, { key, set, remove = [], when }: EachUpdat
   };
 }
 
-/** The shape of the two refusals in DynamoDB's model; their items are not unmarshalled by the document client. */
+/** The two refusals in DynamoDB's model; the document client does not unmarshall their items. */
 interface ServiceRefusal {
   readonly Item?: Record<string, AttributeValue>;
   readonly CancellationReasons?: readonly {
@@ -192,7 +192,7 @@ interface ServiceRefusal {
   }[];
 }
 
-/** Throws the error that the port promises for a refusal; any other as it is. */
+/** Converts a refusal to the error that the port promises; rethrows any other error. */
 function throwRefused(error: unknown): never {
   const { Item, CancellationReasons = [] } = (error ?? {}) as ServiceRefusal;
   switch (errorCode(error)) {

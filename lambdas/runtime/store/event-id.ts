@@ -3,18 +3,17 @@ import { MailroomError } from '../errors.ts';
 import { outboxKey } from './rows.ts';
 import type { Key } from './table.ts';
 
-/** Where random bytes come from; tests hand in their own. */
+/** A source of random bytes; tests pass their own. */
 export type RandomBytes = (count: number) => Uint8Array;
 
-/** Random bytes of the machine. */
+/** The machine's random bytes. */
 export const systemRandomBytes: RandomBytes = (count) => nodeRandomBytes(count);
 
 const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
- * Mints an event id: a UUIDv7 (RFC 9562) whose last byte is the shard. The id alone therefore says where the
- * event's row is, and raising the number of shards moves nothing. There is no monotonic counter: two ids of one
- * millisecond have no order.
+ * Creates an event id: a UUIDv7 (RFC 9562) whose last byte is the shard. The id alone determines the key of the event's row, and
+ * raising the number of shards moves no rows. There is no monotonic counter: two ids of the same millisecond have no order.
  *
  *     01a1fba6-4458-7a41-9c37-3f5d2b8e1103
  *     └── time, ms ─┘ │   │             └└ shard 3
@@ -37,15 +36,15 @@ function byteAt(bytes: Buffer, index: number): number {
   return bytes.readUInt8(index);
 }
 
-/** Whether a text is an event id: a UUIDv7 in lower case. */
+/** Returns true for an event id: a UUIDv7 in lowercase. */
 export function isEventId(text: unknown): text is string {
   return typeof text === 'string' && EVENT_ID.test(text);
 }
 
 /**
- * When an event id was minted, epoch milliseconds.
+ * Returns the creation time of an event id, epoch milliseconds.
  *
- * @throws `BAD_EVENT_ID` when it is not one
+ * @throws `BAD_EVENT_ID` if the text is not an event id
  */
 export function eventIdTime(eventId: string): number {
   requireEventId(eventId);
@@ -53,26 +52,26 @@ export function eventIdTime(eventId: string): number {
 }
 
 /**
- * The shard of an event id, 0 to 255.
+ * Returns the shard of an event id, 0 to 255.
  *
- * @throws `BAD_EVENT_ID` when it is not one
+ * @throws `BAD_EVENT_ID` if the text is not an event id
  */
 export function eventIdShard(eventId: string): number {
   requireEventId(eventId);
   return Number.parseInt(eventId.slice(-2), 16);
 }
 
-/** The minute of a time as it stands in keys, UTC, e.g. `2026-11-21T01:09`. */
+/** Formats the minute of a time as in keys, UTC, e.g. `2026-11-21T01:09`. */
 export function minuteOf(time: number): string {
   return new Date(time).toISOString().slice(0, 16);
 }
 
-/** The key of an event's outbox row, from its id alone. */
+/** Returns the key of an event's outbox row, computed from its id alone. */
 export function outboxKeyOf(eventId: string): Key {
   return outboxKey(minuteOf(eventIdTime(eventId)), eventIdShard(eventId), eventId);
 }
 
-/** A random token: the fence of a claim, the token of a pointer, the token of a transaction. 32 hex digits. */
+/** Creates a random token, for the fence of a claim, a pointer or a transaction: 32 hex digits. */
 export function mintToken(random: RandomBytes = systemRandomBytes): string {
   return Buffer.from(random(16)).toString('hex');
 }
@@ -81,7 +80,7 @@ function requireEventId(eventId: string): void {
   if (!isEventId(eventId)) {
     throw new MailroomError(
       'BAD_EVENT_ID',
-      `"${eventId}" is not an event id; expected a UUIDv7 in lower case`,
+      `"${eventId}" is not an event id; expected a UUIDv7 in lowercase`,
     );
   }
 }

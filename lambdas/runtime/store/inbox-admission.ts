@@ -6,12 +6,12 @@ import { asRow, type InboxRow } from './rows.ts';
 import type { Item } from './table.ts';
 
 /**
- * What a row means for a message that was received: refused, or open to a claim, to one that takes it over from a worker whose
- * lease has passed, or to one that readmits a rejected message.
+ * The meaning of a row for a received message: the message is refused, or it can be claimed, taken over from a worker whose lease
+ * has passed, or readmitted after a rejection.
  */
 export type Admission = InboxRefusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
 
-/** Judges a row for a message that is not ours. The order matters: a row that is final answers first. */
+/** Judges a row for a message that this worker does not hold. The order matters: final states come first. */
 export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
   const state = inboxState(row, inbox.clock.now(), 0);
   if (row === undefined || state.is === 'absent') {
@@ -36,10 +36,10 @@ export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow
 }
 
 /**
- * Why a transition was refused. Where nobody holds the row, it must run alone, or another worker was quicker: then it is leased
- * until now.
+ * Returns the reason why a transition was refused. If the row is not held, either the message must run alone, or another worker
+ * was faster: then it counts as leased until now.
  *
- * @param item - the row as the refusal returned it
+ * @param item - the row as returned with the refusal
  */
 export function refusalOf(inbox: InboxContext, message: Message, item: Item | undefined): InboxRefusal {
   const row = rowOf(item);
@@ -54,17 +54,17 @@ function isRefusal(admission: Admission): admission is InboxRefusal {
   return admission.status !== 'open' && admission.status !== 'abandoned' && admission.status !== 'readmit';
 }
 
-/** Whether the next claim of a message nobody holds must be made alone. A takeover is one more claim without a result. */
+/** Returns true if the next claim of an unheld message must run alone. A takeover adds one more claim without a result. */
 export function mustRunAlone(row: InboxRow): boolean {
   return (row.unfinished ?? 0) + (row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM;
 }
 
-/** The inbox row of an item as the table handed it out, where there was one. */
+/** Views an item from the table as an inbox row, if there was one. */
 export function rowOf(item: Item | undefined): InboxRow | undefined {
   return item === undefined ? undefined : asRow<InboxRow>(item);
 }
 
-/** Whether a row is held by the claim with this fence. */
+/** Returns true if the claim with this fence holds the row. */
 export function isOurs(row: InboxRow | undefined, fence: string): boolean {
   return row?.status === 'PROCESSING' && row.fence === fence;
 }

@@ -8,23 +8,23 @@ import type { RowChange, Written } from './row-update.ts';
 import { asRow, type InboxRow, inboxKey, rejectedKey, SCHEMA } from './rows.ts';
 import type { Item } from './table.ts';
 
-/** How a message is claimed. */
+/** Options of a claim. */
 export interface ClaimOptions {
-  /** Whether no other message runs in this invocation: one whose last claims ended without a result is `suspect` otherwise. */
+  /** No other message runs in this invocation; otherwise, a message whose last claims ended without a result is `suspect`. */
   readonly alone: boolean;
-  /** When the function is stopped, epoch milliseconds. */
+  /** The time at which the function is stopped, epoch milliseconds. */
   readonly endsBy: number;
   /**
-   * Whether this is the first run of this message that counts: its attempts begin at 1, also where a dead letter that comes back
-   * was never rejected.
+   * This is the first counted run of this message: its attempts begin at 1, even for a redriven dead letter that was never
+   * rejected.
    */
   readonly firstReceive: boolean;
 }
 
-/** What the inbox says to a claim. */
+/** The result of a claim. */
 export type ClaimResult = { readonly status: 'claimed'; readonly claim: Claim } | InboxRefusal;
 
-/** A claim that is being tried. */
+/** A claim in progress. */
 interface Wanted extends ClaimOptions {
   readonly message: Message;
   readonly fence: string;
@@ -71,9 +71,9 @@ export async function claimMessage(
 }
 
 /**
- * PROCESSING under a lease that has passed -> PROCESSING. Of a claim that ended without a result, only one that ran alone counts
- * as an attempt: its message had the process and all the time of the function to itself. The attempt of any other is made again
- * under the same number.
+ * PROCESSING under a lease that has passed -> PROCESSING. If the previous claim ended without a result, it counts as an attempt
+ * only if it ran alone, because only then did its message have the process and the function's full time to itself. Otherwise, the
+ * attempt is repeated under the same number.
  */
 async function takeOver(inbox: InboxContext, wanted: Wanted, row: InboxRow): Promise<ClaimResult> {
   const { message, firstReceive, alone } = wanted;
@@ -96,7 +96,7 @@ async function takeOver(inbox: InboxContext, wanted: Wanted, row: InboxRow): Pro
   return refusalOf(inbox, message, taken.item);
 }
 
-/** REJECTED and redriven -> PROCESSING, with all of its attempts again, and the pointer out, in one transaction. */
+/** REJECTED and redriven -> PROCESSING, with its attempts reset and the pointer removed, in one transaction. */
 async function readmit(inbox: InboxContext, wanted: Wanted, row: InboxRow): Promise<ClaimResult> {
   const { message } = wanted;
   const change: RowChange = {
@@ -112,7 +112,7 @@ async function readmit(inbox: InboxContext, wanted: Wanted, row: InboxRow): Prom
   return refusalOf(inbox, message, readmitted.item);
 }
 
-/** Whether nobody holds the message and it must run alone, because its last claims ended without a result. */
+/** Returns true if the message is not held and must run alone, because its last claims ended without a result. */
 export async function isSuspect(inbox: InboxContext, message: Message): Promise<boolean> {
   const key = inboxKey(inbox.consumer, message.eventId);
   const row = rowOf(await inbox.table.get(key, { consistent: true }));
@@ -121,17 +121,17 @@ export async function isSuspect(inbox: InboxContext, message: Message): Promise<
   return status === 'open' || status === 'abandoned';
 }
 
-/** Why a claim ended without a result, where its worker could not say it. */
+/** The reason why a claim ended without a result, if its worker could not record one. */
 const FUNCTION_DIED =
   'The function ended before its handler did: it crashed, ran out of memory, or was stopped at its timeout';
 
-/** What every claim sets. */
+/** The attributes that every claim sets. */
 function held({ message, fence, leaseUntil, endsBy, claimedAt }: Wanted) {
   const type = message.type ?? 'unknown';
   return { status: 'PROCESSING', schema: SCHEMA, fence, leaseUntil, endsBy, claimedAt, type };
 }
 
-/** Whether the claim is ours: it was written now, or before by a try whose answer was lost. */
+/** Returns true if this claim was written, either now or by an earlier try whose response was lost. */
 function isGranted({ ok, item }: Written, { fence }: Wanted): boolean {
   return ok || isOurs(rowOf(item), fence);
 }
@@ -147,7 +147,7 @@ function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResul
   };
 }
 
-/** A row's attempts; 0 where they cannot be read. */
+/** Returns a row's attempts; 0 if they cannot be read. */
 function attemptsOf({ attempts }: InboxRow): number {
   return Number.isSafeInteger(attempts) ? attempts : 0;
 }

@@ -8,10 +8,10 @@ import type { RowChange } from './row-update.ts';
 import { expiresAt, inboxKey, SCHEMA } from './rows.ts';
 import type { Item, TransactAction } from './table.ts';
 
-/** Results longer than this are not kept on the row: it would cost more than it is worth. */
+/** Longer results are not stored in the row, because they would cost more than they are worth. */
 const RESULT_MAX_CHARS = 4_096;
 
-/** What a row has no more once its message is final. */
+/** Attributes that are removed once the message is final. */
 export const FINAL_REMOVES = [
   'leaseUntil',
   'endsBy',
@@ -22,7 +22,7 @@ export const FINAL_REMOVES = [
   'outOfTime',
 ] as const;
 
-/** The work is done: PROCESSED. Refused: what the row says instead. */
+/** The work is done: PROCESSED. Returns the refusal if the write was refused. */
 export function completeMessage(
   inbox: InboxContext,
   claim: Claim,
@@ -35,7 +35,7 @@ export function completeMessage(
 /**
  * Domain writes, events and PROCESSED in one transaction, under the claim's fence.
  *
- * @throws `FENCE_LOST` when the message is not ours any more, `TRANSACTION_CANCELLED` when one of `writes` was refused
+ * @throws `FENCE_LOST` if this worker has lost the message, `TRANSACTION_CANCELLED` if one of `writes` was refused
  */
 export async function commitMessage(
   inbox: InboxContext,
@@ -52,20 +52,20 @@ export async function commitMessage(
     item = written.item;
   } catch (error) {
     if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
-    // No answer: only the row can tell whether it happened.
+    // The response was lost: only the row shows whether the transaction happened.
     item = await inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true });
     if (isOurs(rowOf(item), fence)) throw error;
   }
   const row = rowOf(item);
-  if (row?.status === 'PROCESSED' && row.fence === fence && row.commitId === commitId) return; // it was us
+  if (row?.status === 'PROCESSED' && row.fence === fence && row.commitId === commitId) return; // this commit wrote it
   throw fenceLost(claim, refusalOf(inbox, message, item));
 }
 
 /**
- * The same without a claim, for a message of which there is no row. Refused: what the row says instead; `open` when
- * the message has to be claimed first.
+ * As {@link commitMessage}, without a claim, for a message without a row. Returns the refusal if the write was refused; `open` if
+ * the message must be claimed first.
  *
- * @throws `TRANSACTION_CANCELLED` when one of `writes` was refused
+ * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused
  */
 export async function commitUnclaimed(
   inbox: InboxContext,
@@ -100,12 +100,12 @@ function processed({ clock, inboxRetentionDays }: InboxContext) {
   return { status: 'PROCESSED', processedAt: now, expiresAt: expiresAt(now, inboxRetentionDays) };
 }
 
-/** The same cancellation as the handler's own transaction would have met it: with the reasons of its writes only. */
+/** The cancellation as the handler's own transaction would report it: with the reasons of its writes only. */
 function withoutInboxRow(error: TransactionCancelled, writes: number): TransactionCancelled {
   return new TransactionCancelled(error.reasons.slice(error.reasons.length - writes), { cause: error });
 }
 
-/** A handler's result as JSON; `undefined` when there is none, or it is no JSON, or too long to keep. */
+/** A handler's result as JSON; `undefined` if there is none, it is not JSON, or it is too long to store. */
 function resultJson(result: unknown): string | undefined {
   try {
     const json = JSON.stringify(result);

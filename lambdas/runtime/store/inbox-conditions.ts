@@ -5,26 +5,26 @@ import type { InboxRow } from './rows.ts';
 import type { Item, Key, TransactAction } from './table.ts';
 
 /**
- * From this many claims in a row that ended without a result, a message runs alone: a claim that ends so may have been killed
- * by a neighbour in its batch, or robbed of its time. Only one that ran alone counts as an attempt: see ADR 19.
+ * After this many consecutive claims that ended without a result, a message runs alone: another message in its batch may have
+ * killed such a claim or used up its time. Only a claim that ran alone counts as an attempt: see ADR 19.
  */
 export const ALONE_FROM = 2;
 
-/** Why a message that is older than the inbox retention, and has no row, is rejected. */
+/** The reason for rejecting a message that is older than the inbox retention and has no row. */
 export const TOO_OLD = 'EVENT_TOO_OLD';
 
-/** Its worker's lease has passed, or there is none. */
+/** The lease has passed or is missing. */
 const LEASE_PASSED = '#status = :held AND NOT leaseUntil >= :now';
 
-/** The message was not rejected under the SQS message id that it came with: another id is a redrive. */
+/** The message was not rejected under its current SQS message id: a different id means a redrive. */
 const NOT_REJECTED = 'NOT contains(rejectedIds, :messageId)';
 
 /**
- * The claim's condition, clause by clause: nobody has it (unless it is too old to know), or it failed and need not run
- * alone; and it was not rejected under this very SQS message id.
+ * The claim's condition, clause by clause: the message has no row (unless its row may have expired), or it failed and need not
+ * run alone; and it was not rejected under this SQS message id.
  */
 export function claimable(inbox: InboxContext, message: Message, alone: boolean): RowCondition {
-  // AND binds more tightly than OR. In parentheses of its own it would be refused where it stands alone: `((…))`.
+  // AND binds more tightly than OR. Its own parentheses would be refused if it is the only clause: `((…))`.
   const failed = alone ? '#status = :FAILED' : '#status = :FAILED AND NOT unfinished >= :aloneFrom';
   return {
     condition: `(${[...unknown(inbox, message), failed].join(' OR ')}) AND ${NOT_REJECTED}`,
@@ -36,7 +36,7 @@ export function claimable(inbox: InboxContext, message: Message, alone: boolean)
   };
 }
 
-/** A row whose worker's lease has passed, in this very state. One without a lease is free at once. */
+/** A row whose lease has passed, in exactly the state that was read. A row without a lease is free immediately. */
 export function abandoned({ clock }: InboxContext, message: Message, row: InboxRow): RowCondition {
   return {
     condition: `${LEASE_PASSED} AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
@@ -49,7 +49,7 @@ export function abandoned({ clock }: InboxContext, message: Message, row: InboxR
   };
 }
 
-/** Whatever nobody holds: for a rejection that needs no claim. */
+/** Any row that is not held, for a rejection that needs no claim. */
 export function rejectable(inbox: InboxContext, message: Message): RowCondition {
   return {
     condition: `(${[...unknown(inbox, message), '#status = :FAILED', `(${LEASE_PASSED})`].join(' OR ')}) AND ${NOT_REJECTED}`,
@@ -62,7 +62,7 @@ export function rejectable(inbox: InboxContext, message: Message): RowCondition 
   };
 }
 
-/** A REJECTED row that a redrive may open again: this very state, under another message id. */
+/** A REJECTED row that a redrive may reopen: in exactly this state, under another message id. */
 export function readmissible(message: Message, row: InboxRow): RowCondition {
   return {
     condition: `#status = :REJECTED AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
@@ -70,7 +70,7 @@ export function readmissible(message: Message, row: InboxRow): RowCondition {
   };
 }
 
-/** The condition of every transition under a claim: it is still ours. */
+/** The condition of every transition under a claim: this worker still holds the message. */
 export function mine(claim: Claim): RowCondition {
   return {
     condition: '#status = :heldStatus AND fence = :heldFence',
@@ -78,7 +78,7 @@ export function mine(claim: Claim): RowCondition {
   };
 }
 
-/** The condition that a message is still ours, for a transaction that must not happen otherwise. */
+/** Makes the condition check that this worker still holds the message, for a transaction that depends on it. */
 export function heldBy(claim: Claim, key: Key): TransactAction {
   const { condition, values } = mine(claim);
   return {
@@ -96,7 +96,7 @@ function unknown(inbox: InboxContext, message: Message): string[] {
   return forgottenBecause(inbox, message.eventId) === undefined ? ['attribute_not_exists(PK)'] : [];
 }
 
-/** The row is in the very state in which it was read: a fence is new with each claim. A strange row may have none. */
+/** The row is exactly in the state that was read: each claim has a new fence. A row in an unexpected form may have none. */
 function fencedBy({ fence }: InboxRow): string {
   return fence === undefined ? 'attribute_not_exists(fence)' : 'fence = :heldFence';
 }

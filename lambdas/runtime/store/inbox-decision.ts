@@ -5,26 +5,26 @@ import { transactRow } from './inbox-writes.ts';
 import type { RowChange, RowCondition } from './row-update.ts';
 import { expiresAt, type InboxRow, rejectedKey, SCHEMA } from './rows.ts';
 
-/** What an operator decides about a message. */
+/** An operator's decision about a message. */
 export interface Decided {
   readonly eventId: string;
   readonly by: string;
   readonly reason: string;
 }
 
-/** The final status that an operator gives a message, and how long its row is kept before TTL may delete it. */
+/** The final status that an operator gives a message, and the time after which TTL may delete its row. */
 export interface FinalDecision extends Decided {
   readonly status: 'PROCESSED' | 'DISCARDED';
   readonly inboxRetentionDays: number;
-  /** A token of the decision: a worker that still runs can write nothing any more. */
+  /** A token of the decision: it prevents further writes by a worker that is still running. */
   readonly fence: string;
 }
 
 /**
- * Whatever it is -> PROCESSED or DISCARDED without being run, and the REJECTED pointer out, in one transaction.
+ * Any state -> PROCESSED or DISCARDED without running the message, with the REJECTED pointer removed, in one transaction.
  *
- * @param condition - which row may be taken: {@link asSeen}, or by force {@link NOT_FINAL}
- * @returns whether it happened
+ * @param condition - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
+ * @returns true if the change was made
  */
 export async function decideMessage(
   inbox: InboxAccess,
@@ -53,7 +53,7 @@ export async function decideMessage(
   return ok;
 }
 
-/** Whoever holds it, unless it is final, or a newer version wrote it. */
+/** Any row that is not final and was not written by a newer version, even if a worker holds it. */
 export const NOT_FINAL: RowCondition = {
   condition:
     'attribute_not_exists(PK) OR ' +
@@ -61,7 +61,7 @@ export const NOT_FINAL: RowCondition = {
   values: { ':PROCESSED': 'PROCESSED', ':DISCARDED': 'DISCARDED' },
 };
 
-/** The row is still the one that was seen. */
+/** The row is unchanged since it was read. */
 export function asSeen(row: InboxRow | undefined): RowCondition {
   if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };
   const { status, fence, leaseUntil } = row;
@@ -80,9 +80,9 @@ export function asSeen(row: InboxRow | undefined): RowCondition {
 }
 
 /**
- * Lets a message run that was rejected because its event is older than the inbox retention.
+ * Allows a message to run that was rejected because its event is older than the inbox retention.
  *
- * @returns whether it happened: `false` when it was not rejected for that
+ * @returns `false` if it was not rejected for that reason
  */
 export async function allowMessage(inbox: InboxAccess, { eventId, by, reason }: Decided): Promise<boolean> {
   const change = {

@@ -6,14 +6,14 @@ import { transactWithRetry } from './retry.ts';
 import { conditionalUpdate, conditionalWrite, type RowChange } from './row-update.ts';
 import { asRow, type EffectRow, effectKey, inboxKey, SCHEMA } from './rows.ts';
 
-/** One call of `ctx.once`: the claim's fence and the number of the call, from 1, name it. */
+/** One call of `ctx.once`, identified by the claim's fence and the number of the call, from 1. */
 export interface EffectCall {
   readonly claim: Claim;
   readonly name: string;
   readonly run: number;
 }
 
-/** An effect may still be running under an earlier claim of this message: give it back, and come again after `until`. */
+/** An effect may still be running under an earlier claim of this message: return the message, and retry after `until`. */
 export class EffectInProgress extends MailroomError {
   readonly until: number;
 
@@ -28,37 +28,38 @@ export class EffectInProgress extends MailroomError {
 }
 
 /**
- * The effect may start: there is no row of it, or it failed and was released; or it was started by an earlier call of this claim,
- * which is over, because calls of one effect follow one another; or the function that started it is stopped for certain, by every
- * clock. A start that lands late must not take the place of a later call, whose result could then not be stored.
+ * The condition for starting an effect. One of these is true: it has no row; it failed and was released; an earlier call of this
+ * claim started it and has ended, because calls of one effect run one after another; or the function that started it has
+ * certainly stopped, by every clock. A delayed start must not replace a later call, whose result could then not be stored.
  */
 const STARTABLE =
   'attribute_not_exists(PK) OR #status = :RELEASED OR ' +
   '(#status = :IN_PROGRESS AND ((fence = :fence AND #run <= :run) OR endsBy < :stopped))';
 
 /**
- * IN_PROGRESS, while the message is ours. Nothing is ever deleted, and nothing expires before the message is PROCESSED.
+ * Sets an effect IN_PROGRESS while this worker holds the message. Rows are never deleted, and none expires before the message is
+ * PROCESSED.
  *
  *     start              finish                      another worker may start
  *       |---- IN_PROGRESS --|---- ... ----| endsBy ----|
  *       |        run        |             | the function is stopped: CLOCK_SKEW_MS later for every clock
  *
- * @returns the effect where it is completed; `undefined` when it has started
- * @throws {@link EffectInProgress}; `FENCE_LOST` when the message is not ours any more
+ * @returns the effect if it is completed; `undefined` if it has started
+ * @throws {@link EffectInProgress}; `FENCE_LOST` if this worker has lost the message
  */
 export async function startEffect(inbox: InboxContext, call: EffectCall): Promise<EffectRow | undefined> {
   const { fence, endsBy, message } = call.claim;
   const startedAt = inbox.clock.now();
   const change: RowChange = {
     set: { schema: SCHEMA, status: 'IN_PROGRESS', fence, run: call.run, endsBy, startedAt },
-    // A row that is left of a message whose own row has expired must not expire while its effect runs.
+    // A row that outlived its message's expired row must not expire while its effect runs.
     remove: ['expiresAt'],
   };
   const values = { ':RELEASED': 'RELEASED', ':stopped': startedAt - CLOCK_SKEW_MS };
   try {
     await transactWithRetry(inbox, [
       heldBy(call.claim, inboxKey(inbox.consumer, message.eventId)),
-      // An update, though it writes the row anew: nobody may put an inbox row (the table's own policy).
+      // An update, although it writes the whole row: the table's own policy allows no puts of inbox rows.
       { Update: conditionalUpdate(keyOf(inbox, call), change, { condition: STARTABLE, values }) },
     ]);
     return undefined;
@@ -74,11 +75,12 @@ export async function startEffect(inbox: InboxContext, call: EffectCall): Promis
 }
 
 /**
- * COMPLETED with a result, or RELEASED: the effect failed, and the next attempt runs it again. Conditional on the very call that
- * started it, because a write that timed out may land late: after the handler has tried the effect again under the same claim. It
- * is not conditional on the message: what has happened is stored even when the lease is lost.
+ * Sets an effect COMPLETED with its result, or RELEASED after a failure, so that the next attempt runs it again. The condition
+ * names the call that started it, because a write that timed out may take effect late, after the handler has tried the effect
+ * again under the same claim. It does not depend on the message: the result of a completed effect is stored even after the lease
+ * is lost.
  *
- * @throws `FENCE_LOST` when another call has started the effect
+ * @throws `FENCE_LOST` if another call has started the effect
  */
 export async function finishEffect(
   inbox: InboxContext,
@@ -100,7 +102,7 @@ export async function finishEffect(
   if (ok) return;
   const row = item === undefined ? undefined : asRow<EffectRow>(item);
   const ours = row?.fence === fence && row.run === call.run;
-  if (ours && row.status === status) return; // it was us, the answer was lost
+  if (ours && row.status === status) return; // this call wrote it, but the response was lost
   throw fenceLost(call, 'ran, but its result cannot be stored');
 }
 
@@ -110,6 +112,6 @@ function keyOf({ consumer }: InboxContext, { claim, name }: EffectCall) {
 
 function fenceLost({ claim, name }: EffectCall, what: string): FenceLost {
   return new FenceLost(
-    `Effect "${name}" of message ${claim.message.eventId} ${what}: the message is not this worker's any more`,
+    `Effect "${name}" of message ${claim.message.eventId} ${what}: this worker no longer holds the message`,
   );
 }

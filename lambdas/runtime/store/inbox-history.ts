@@ -7,17 +7,17 @@ import { asRow, type InboxHistory, inboxHistoryKey, SCHEMA } from './rows.ts';
 const DAY_MS = 86_400_000;
 
 /**
- * How long a function of the version before may still write rows under its own retention, counted from the first start of
- * the next version: a deploy takes minutes, an invocation 15 minutes at most, and clocks differ by seconds.
+ * The time during which a function of the previous version may still write rows under its own retention, counted from the first
+ * start of the next version: a deploy takes minutes, an invocation at most 15 minutes, and clocks differ by seconds.
  */
 const OVERLAP_MS = DAY_MS;
 
-/** How often a start writes the history while others write it, too. */
+/** The maximum number of writes of the history by one start, in competition with others. */
 const WRITES_MAX = 5;
 
 /**
- * Reads the inbox's history, once, and records this function's retention there before any row is written under it. Code that
- * judges a message waits for it.
+ * Reads the inbox's history once, and records this function's retention in it before any row is written under it. Code that
+ * judges a message waits for this.
  */
 export function openInbox(inbox: InboxContext): Promise<void> {
   const { memory } = inbox;
@@ -39,12 +39,12 @@ async function readHistory(inbox: InboxContext): Promise<void> {
       return;
     } catch (error) {
       if (!isMailroomError(error, 'CONDITION_FAILED') || writes === WRITES_MAX) throw error;
-      item = error.item; // another function was quicker, or the answer to our own write was lost
+      item = error.item; // another function was faster, or the response to this write was lost
     }
   }
 }
 
-/** Adds this function's retention to the history as it was found. */
+/** Adds this function's retention to the history that was read. */
 async function recordRetention(
   { table, clock, consumer, inboxRetentionDays }: InboxContext,
   found: InboxHistory | undefined,
@@ -62,14 +62,14 @@ async function recordRetention(
 }
 
 /**
- * Why an event without a row must not run: the inbox may have forgotten it. `undefined` when its row could not have expired.
+ * Returns the reason why an event without a row must not run: its row may have expired. `undefined` if its row cannot have expired.
  *
- *     minted           handled                row expires                    replayed
+ *     created          handled                row expires                    replayed
  *       |-----------------|------ 35 days ---------|----------------------------|
  *                              raised to 400 days: |---- too old, by 35 days ----
  *
- * A row expires by the retention that was in force when its message was handled: at the event's minting or later. So an event
- * that is younger than every retention since its minting would still have its row, had it been handled.
+ * A row expires by the retention in force when its message was handled, which is when the event was created or later. So an event
+ * that is younger than every retention since its creation would still have its row if it had been handled.
  */
 export function forgottenBecause(inbox: InboxContext, eventId: string): string | undefined {
   const { clock, inboxRetentionDays, inboxSince = 0, memory } = inbox;
@@ -91,11 +91,11 @@ export function forgottenBecause(inbox: InboxContext, eventId: string): string |
 }
 
 /**
- * The shortest retention, in days, that was in force at any time since an event was minted.
+ * Returns the shortest retention, in days, that was in force at any time since an event was created.
  *
- * @param history - absent where the consumer has not started yet
+ * @param history - absent if the consumer has not started yet
  * @param mintedAt - epoch milliseconds
- * @param currentDays - the retention of today
+ * @param currentDays - the current retention
  */
 export function shortestRetentionDays(
   history: InboxHistory | undefined,

@@ -3,7 +3,7 @@ import { ALONE_FROM } from './inbox-conditions.ts';
 import { fenceLost, rowCause, writeUnderFence } from './inbox-writes.ts';
 import type { InboxRow } from './rows.ts';
 
-/** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` when the message is not ours any more */
+/** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` if this worker has lost the message */
 export async function renewLease(inbox: InboxContext, claim: Claim): Promise<Claim> {
   const leaseUntil = Math.min(inbox.clock.now() + inbox.leaseMs, claim.endsBy);
   const refusal = await writeUnderFence(
@@ -17,9 +17,9 @@ export async function renewLease(inbox: InboxContext, claim: Claim): Promise<Cla
 }
 
 /**
- * The handler failed: FAILED, with the error; anybody may claim it. Refused: what the row says instead.
+ * The handler failed: FAILED, with the error; any worker may claim the message. Returns the refusal if the write was refused.
  *
- * @param retryAt - when SQS shows the message again, epoch milliseconds
+ * @param retryAt - the time at which SQS redelivers the message, epoch milliseconds
  */
 export function failMessage(
   inbox: InboxContext,
@@ -35,9 +35,9 @@ export function failMessage(
 }
 
 /**
- * Lets go of the message as if this claim had not been: no attempt counts. Refused: what the row says instead.
+ * Releases the message as if this claim had not existed: no attempt is counted. Returns the refusal if the write was refused.
  *
- * @param cause - stored as the row's last error @default nothing: it keeps the one that it has
+ * @param cause - stored as the row's last error @default none: the row keeps its last error
  */
 export function releaseMessage(
   inbox: InboxContext,
@@ -49,15 +49,15 @@ export function releaseMessage(
     set: { status: 'FAILED', retryAt, ...(cause === undefined ? {} : rowCause(inbox, cause)) },
     computed: { attempts: 'attempts - :one' },
     values: { ':one': 1 },
-    // How many claims ended without a result stays: a message that kills its process must not hide behind a release.
+    // The number of claims without a result stays, so that a release cannot hide a message that kills its process.
     remove: ['leaseUntil', 'endsBy', 'outOfTime'],
   };
   return writeUnderFence(inbox, claim, change, isFailed);
 }
 
 /**
- * The handler ended because its function's time was up: FAILED, with the error. It counts as a claim without a result, and so
- * as an attempt only if it ran alone. Refused: what the row says instead.
+ * The handler ended because its function's time was up: FAILED, with the error. It counts as a claim without a result, and so as
+ * an attempt only if it ran alone. Returns the refusal if the write was refused.
  */
 export function cutOffMessage(
   inbox: InboxContext,
@@ -76,9 +76,9 @@ export function cutOffMessage(
 }
 
 /**
- * The function's time is up and the handler still runs: says so on the row, which stays PROCESSING.
+ * Records that the function's time is up while the handler still runs; the row stays PROCESSING.
  *
- * @param robbed - whether the table took the handler's time: then the claim must not count, whatever came before it
+ * @param robbed - slow table calls used up the handler's time: then the claim must not count, whatever preceded it
  */
 export function markOutOfTime(
   inbox: InboxContext,

@@ -7,7 +7,7 @@ import { rowCause, transactRow } from './inbox-writes.ts';
 import type { RowChange, RowCondition, Written } from './row-update.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from './rows.ts';
 
-/** The message can never succeed: PROCESSING -> REJECTED. Refused: what the row says instead. */
+/** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. */
 export async function rejectMessage(
   inbox: InboxContext,
   claim: Claim,
@@ -20,8 +20,8 @@ export async function rejectMessage(
 }
 
 /**
- * Rejects a message that nobody claimed, on the claim's own condition. Where it is too old to know whether it was
- * processed, only the reason `EVENT_TOO_OLD` makes a row: any other could be mended, and let it run again.
+ * Rejects an unclaimed message on the claim's own condition. If the event is so old that its row may have expired, only the
+ * reason `EVENT_TOO_OLD` creates a row: any other problem could be fixed, which would let the message run again.
  */
 export async function rejectUnclaimed(
   inbox: InboxContext,
@@ -39,15 +39,15 @@ export async function rejectUnclaimed(
   const row = rowOf(first.item);
   if (row === undefined || admissionOf(inbox, message, row).status !== 'readmit')
     return refusalOf(inbox, message, first.item);
-  // Rejected before under another message id: it stays REJECTED and keeps its pointer.
+  // It was rejected before under another message id: it stays REJECTED and keeps its pointer.
   const again = await reject(readmissible(message, row));
   return again.ok ? { status: 'rejected', reason } : refusalOf(inbox, message, again.item);
 }
 
 /**
- * Whatever it is -> REJECTED, and the pointer that lists it in, in one transaction.
+ * Any state -> REJECTED, with the pointer that lists it, in one transaction.
  *
- * @param fence - set where no claim has left one @default the claim's stays
+ * @param fence - set if no claim has left one @default the claim's fence stays
  */
 function rejection(
   inbox: InboxContext,

@@ -2,9 +2,9 @@ import { CLOCK_SKEW_MS } from '../clock.ts';
 import type { InboxRow } from './rows.ts';
 import { isUnreadable, type UnreadableRow } from './stored-rows.ts';
 
-/** The meaning of an inbox row: the one reading that the consumer, every command and the audit share. */
+/** The meaning of an inbox row, as the consumer, every command and the audit read it. */
 export type InboxState =
-  /** There is no row: nobody has claimed the message. */
+  /** There is no row: the message has not been claimed. */
   | { readonly is: 'absent' }
   | { readonly is: 'unreadable'; readonly problem: string }
   | { readonly is: 'processed'; readonly row: InboxRow }
@@ -13,16 +13,16 @@ export type InboxState =
   | { readonly is: 'failed'; readonly row: InboxRow }
   /** A worker may still hold it: its lease and the clock margin last until `until`, epoch milliseconds. */
   | { readonly is: 'leased'; readonly row: InboxRow; readonly until: number }
-  /** Its worker's lease has passed, or there is none: the next receive takes it over. */
+  /** Its lease has passed or is missing: the next receive takes it over. */
   | { readonly is: 'abandoned'; readonly row: InboxRow };
 
 /**
- * Reads what an inbox row means.
+ * Returns the meaning of an inbox row.
  *
  * @param now - epoch milliseconds
- * @param marginMs - how long a lease must have been over to count as passed. A consumer needs no margin: its next write is
- * conditional on the fence that it saw. An operator's clock must not be ahead of AWS's by more than this @default the margin by
- * which clocks may differ
+ * @param marginMs - the time after its end at which a lease counts as passed. A consumer needs no margin, because its next write
+ * is conditional on the fence that it read. An operator's clock must not be ahead of AWS's by more than this @default the
+ * maximum clock skew
  */
 export function inboxState(
   row: InboxRow | UnreadableRow | undefined,
@@ -45,18 +45,18 @@ export function inboxState(
       return until < now ? { is: 'abandoned', row } : { is: 'leased', row, until };
     }
     default:
-      // Written by a newer version, or by hand: code that does not know the status leaves the row alone.
-      return { is: 'unreadable', problem: 'its "status" is not one that this version knows' };
+      // Written by a newer version or by hand: a version that does not support the status does not change the row.
+      return { is: 'unreadable', problem: 'its "status" is not one that this version supports' };
   }
 }
 
 /**
- * Whether a row says that its message was to be handed out again before a time, and no worker has claimed it since: it failed
- * and was to be shown again, or its worker's function was stopped.
+ * Returns true if a message should have been redelivered before a given time and has not been claimed since: it failed and its
+ * retry is due, or its worker's function was stopped.
  */
 export function isOverdue(row: InboxRow, at: number): boolean {
   const { status, retryAt, leaseUntil, claimedAt = 0, endsBy = 0 } = row;
   if (status === 'FAILED') return retryAt !== undefined && retryAt < at;
-  // A claim that left no lease holds nothing: the message was to come again from then on.
+  // A claim without a lease holds nothing: the message was due from its claim on.
   return status === 'PROCESSING' && Math.max(leaseUntil ?? claimedAt, endsBy) < at;
 }

@@ -14,7 +14,7 @@ import {
 import { type InboxRow, inboxKey } from './rows.ts';
 import type { TransactAction } from './table.ts';
 
-/** Writes an inbox row alone. */
+/** Writes only an inbox row. */
 export function writeRow(
   { table, consumer }: InboxAccess,
   eventId: string,
@@ -25,8 +25,8 @@ export function writeRow(
 }
 
 /**
- * Writes an inbox row together with others. The inbox row is judged first: its refusal is returned, that of another action is
- * thrown.
+ * Writes an inbox row together with other items. The inbox row is judged first: its refusal is returned; the refusal of another
+ * action is thrown.
  *
  * @throws `TRANSACTION_CANCELLED`, with the reasons of all actions
  */
@@ -52,10 +52,10 @@ export async function transactRow(
 }
 
 /**
- * One transition under the claim's fence.
+ * Makes one transition under the claim's fence.
  *
- * @param became - whether the row, under our fence still, says that this very transition happened
- * @returns `undefined` when it happened, now or by an answer that was lost; otherwise what the row says instead
+ * @param became - returns true if the row, still under this fence, shows that this transition happened
+ * @returns `undefined` if it happened, now or by an earlier try whose response was lost; otherwise the refusal
  */
 export async function writeUnderFence(
   inbox: InboxContext,
@@ -70,14 +70,14 @@ export async function writeUnderFence(
   return refusalOf(inbox, claim.message, item);
 }
 
-/** The error of a worker that wants to write under a claim that is its own no more. */
+/** The error of a worker that writes under a claim that it has lost. */
 export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
   return new FenceLost(
-    `Message ${claim.message.eventId} is not this worker's any more (it is ${refusal.status}); whatever it writes under its old claim is refused`,
+    `This worker no longer holds message ${claim.message.eventId} (it is ${refusal.status}); writes under the old claim are refused`,
   );
 }
 
-/** Why a message failed, as its row holds it. */
+/** The reason for a message's failure, in the form that its row stores. */
 export function rowCause({ consumer, redact }: InboxContext, error: unknown) {
   const { lastError, fingerprint } = storedCause(error, redact);
   return { lastError, fingerprint: `${consumer} ${fingerprint}` };

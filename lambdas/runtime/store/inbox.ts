@@ -4,7 +4,7 @@ import type { RandomBytes } from './event-id.ts';
 import type { InboxHistory } from './rows.ts';
 import type { Table } from './table.ts';
 
-/** What the inbox of one consumer is made of. */
+/** Dependencies of one consumer's inbox. */
 export interface InboxDeps {
   readonly table: Table;
   readonly clock: Clock;
@@ -12,72 +12,72 @@ export interface InboxDeps {
   readonly consumer: string;
   readonly leaseMs: number;
   readonly inboxRetentionDays: number;
-  /** When the consumer took its name, epoch milliseconds. @default it never had another one */
+  /** The time at which the consumer got its name, epoch milliseconds. @default it never had another name */
   readonly inboxSince?: number | undefined;
-  /** Applied to the text of an error before a row holds it. @default the text as it is */
+  /** Redacts the text of an error before it is stored in a row. @default the unchanged text */
   readonly redact?: Redact | undefined;
 }
 
 /**
- * The inbox: who may work on a message, and whether its work is done. One row a message and consumer; each transition is a
- * function over this context.
+ * The inbox: it decides which worker may process a message, and records whether it is done. There is one row per message and
+ * consumer; each transition is a function of this context.
  *
  *     claim            renew            renew            complete
  *       |---- lease ----|---- lease ----|---- lease ------|
  *       |------------------- endsBy: the function is stopped -------------|
  *
  * The **fence** is a random token of one claim. Renew, fail, release, reject, complete and commit are each conditional
- * on `status = PROCESSING AND fence = mine`, so a worker that lost its lease can change nothing. Time only says
- * when somebody else may try; it never decides who is right.
+ * on `status = PROCESSING AND fence = mine`, so a worker that lost its lease can change nothing. Time only determines when
+ * another worker may try; it never decides whose write is accepted.
  */
 export interface InboxContext extends InboxDeps {
-  /** How long the inbox has kept its rows so far, once it was read. */
+  /** The retention history of the inbox, once it has been read. */
   readonly memory: { history?: InboxHistory | undefined; opened?: Promise<void> | undefined };
 }
 
-/** What an operator needs of an inbox. */
+/** Dependencies of an operator's changes to an inbox. */
 export type InboxAccess = Pick<InboxContext, 'table' | 'clock' | 'random' | 'consumer'>;
 
-/** Makes the inbox of one consumer. */
+/** Creates the inbox of one consumer. */
 export function createInbox(deps: InboxDeps): InboxContext {
   return { ...deps, memory: {} };
 }
 
-/** A message as it was received. */
+/** A received message. */
 export interface Message {
   readonly eventId: string;
-  /** SQS's message id: another one for every redrive. */
+  /** The SQS message id; each redrive gives the message a new one. */
   readonly messageId: string;
   readonly type?: string | undefined;
-  /** When SQS took it, epoch milliseconds: its retention counts from here, also in the dead-letter queue. */
+  /** The time at which SQS received it, epoch milliseconds: its retention counts from here, also in the dead-letter queue. */
   readonly sentAt?: number | undefined;
 }
 
-/** A claim that was granted: the right to work on a message until `leaseUntil`. */
+/** A granted claim: the right to process a message until `leaseUntil`. */
 export interface Claim {
   readonly message: Message;
   readonly attempt: number;
   readonly fence: string;
   readonly leaseUntil: number;
-  /** When the function is stopped at the latest. */
+  /** The latest time at which the function is stopped. */
   readonly endsBy: number;
-  /** Whether another worker held it before, and its lease passed. */
+  /** Another worker held the message before, and its lease passed. */
   readonly takenOver: boolean;
-  /** How many claims before this one, in a row, ended without a result. */
+  /** The number of consecutive claims before this one that ended without a result. */
   readonly unfinished: number;
-  /** The error of the attempt before, where there was one. */
+  /** The error of the previous attempt, if there was one. */
   readonly lastError?: string | undefined;
 }
 
-/** Why a message is not ours: what the inbox says to a claim, and to every other transition, that it refuses. */
+/** The reason why the inbox refuses a claim or another transition. */
 export type InboxRefusal =
-  /** Somebody else holds it. */
+  /** Another worker holds it. */
   | { readonly status: 'leased'; readonly until: number; readonly endsBy: number }
-  /** Its last claims ended without a result: it may have killed its process, so it runs only when it is alone. */
+  /** Its last claims ended without a result: it may have killed its process, so it runs only alone. */
   | { readonly status: 'suspect' }
   | { readonly status: 'processed'; readonly result: string | undefined }
   | { readonly status: 'rejected'; readonly reason: string }
-  /** Its row has a status that this version does not know. */
+  /** Its row has a status that this version does not support. */
   | { readonly status: 'unreadable' }
-  /** No row, and the inbox may have forgotten the event: its row may have expired, so it must not run. */
+  /** It has no row, but its row may have expired, so it must not run. */
   | { readonly status: 'too-old'; readonly why: string };

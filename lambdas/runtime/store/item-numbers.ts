@@ -1,9 +1,9 @@
 import { NumberValueImpl as NumberValue } from '@aws-sdk/util-dynamodb';
 
 /**
- * How items are read: a number as a number, as a bigint where it is whole and too large for one, and as DynamoDB's own
- * text where it is neither. The SDK's default throws there, and one such number in one row would stop the reading of
- * its whole page, and so the sweep of its shard.
+ * Settings for reading numbers: a number if it fits, a bigint if it is whole and too large for a number, otherwise DynamoDB's own
+ * text. By default, the SDK throws in the last case, and one such number in one row would stop the reading of its whole page, and
+ * with it the sweep of its shard.
  */
 export const READ_NUMBERS = {
   wrapNumbers: (text: string): number | bigint | NumberValue => {

@@ -1,19 +1,18 @@
 import { NumberValueImpl as NumberValue } from '@aws-sdk/util-dynamodb';
 import type { Item } from './table.ts';
 
-/** What a list or a map costs beside its elements (DynamoDB developer guide, item sizes and formats). */
+/** The overhead of a list or map, bytes (DynamoDB developer guide, item sizes and formats). */
 const CONTAINER_BYTES = 3;
 
-/** What each element of a list or a map costs beside itself. */
+/** The overhead of each element of a list or map, bytes. */
 const ELEMENT_BYTES = 1;
 
 /**
- * How large DynamoDB counts an item: the UTF-8 bytes of its attribute names and the sizes of their values, by
- * the rule of the developer guide ("DynamoDB item sizes and formats"). The guide gives the size of numbers only
- * approximately; here they are never counted too small. Attributes that are `undefined` are not stored and count
- * nothing.
+ * Returns the size of an item as DynamoDB counts it: the UTF-8 bytes of its attribute names plus the sizes of their values, by the
+ * rule of the developer guide ("DynamoDB item sizes and formats"). The guide gives the size of numbers only approximately; this
+ * function never underestimates them. Attributes that are `undefined` are not stored and count nothing.
  *
- * @returns bytes, to be compared with `ITEM_BYTES_MAX`
+ * @returns bytes, to compare with `ITEM_BYTES_MAX`
  *
  * @example
  * ```ts
@@ -28,10 +27,10 @@ export function itemBytes(item: Item): number {
   return bytes;
 }
 
-/** Deeper values are refused when they are written (`item-values.ts`), so nothing of them is counted. */
+/** Deeper values are refused on write (`item-values.ts`), so they are not counted. */
 const LEVELS_MAX = 32;
 
-/** The size of one attribute's value, as {@link itemBytes} counts it: without its name. */
+/** Returns the size of one attribute's value, as {@link itemBytes} counts it, without its name. */
 export function valueBytes(value: Item[string], level = 0): number {
   switch (typeof value) {
     case 'string':
@@ -73,8 +72,8 @@ function containerBytes(elements: Iterable<Item[string]>, level: number): number
 }
 
 /**
- * One byte, one for every two significant digits (in pairs that are aligned at the decimal point, so an odd one
- * out at either end takes a byte of its own), and one for the sign of a negative number.
+ * One byte, plus one for every two significant digits (in pairs aligned at the decimal point, so an unpaired digit at either end
+ * takes its own byte), plus one for the sign of a negative number.
  */
 function numberBytes(value: number | bigint): number {
   const [mantissa = '', exponent = '0'] = Number(value).toExponential().split('e');

@@ -1,33 +1,33 @@
 import { NumberValueImpl as NumberValue } from '@aws-sdk/util-dynamodb';
 
-/** The deepest that lists and maps may nest in an attribute (DynamoDB developer guide, "Supported data types"). */
+/** The maximum nesting depth of lists and maps in an attribute (DynamoDB developer guide, "Supported data types"). */
 const LEVELS_MAX = 32;
 
-/** Paths longer than this are cut in an error's text. */
+/** Longer paths are cut in an error message. */
 const PATH_CHARS_MAX = 200;
 
-/** What is wrong with some attributes. It never holds a value: these are the caller's data, and errors are logged. */
+/** A problem with some attributes. It never contains a value: values are the caller's data, and errors are logged. */
 export interface ValueProblem {
-  /** Where it is, e.g. `order.lines[0].price`; empty for the attributes as a whole. */
+  /** The path of the problem, e.g. `order.lines[0].price`; empty for the attributes as a whole. */
   readonly path: string;
-  /** The kind of value that is there, e.g. `a Date`. */
+  /** The kind of value found there, e.g. `a Date`. */
   readonly kind: string;
-  /** What to do, as a sentence. */
+  /** The remedy, as a sentence. */
   readonly remedy: string;
 }
 
-/** A problem on its way out of the walk: its path from the outside to the inside. */
+/** A problem as the walk returns it, with its path from the outermost step to the innermost. */
 interface Fault extends Omit<ValueProblem, 'path'> {
   readonly path: readonly (string | number)[];
 }
 
 /**
- * Finds the first value that DynamoDB would not get as it is, because the SDK throws at it, leaves it out, or sends something
- * else in its place. It walks once through all values, by the marshaller's own rules, and at most 32 levels deep, so that an
- * item that contains itself ends the walk as any other mistake does.
+ * Finds the first value that DynamoDB would not receive unchanged, because the SDK throws an error, omits it, or sends something
+ * else instead. It visits all values once, by the marshaller's own rules, and at most 32 levels deep, so that an item that
+ * contains itself is reported like any other mistake.
  *
  * @param attributes - an item, a key, or the values of an expression
- * @returns `undefined` when all of them can be stored
+ * @returns `undefined` if all of them can be stored
  */
 export function valueProblem(attributes: unknown): ValueProblem | undefined {
   try {
@@ -45,7 +45,7 @@ export function valueProblem(attributes: unknown): ValueProblem | undefined {
   }
 }
 
-const NO_ATTRIBUTES = faulty('a list or a single value', 'Give an object with the attributes.');
+const NO_ATTRIBUTES = faulty('a list or a single value', 'Pass an object with the attributes.');
 
 function faultOf(value: unknown, level: number): Fault | undefined {
   switch (typeof value) {
@@ -54,15 +54,15 @@ function faultOf(value: unknown, level: number): Fault | undefined {
     case 'object':
       return value === null ? undefined : objectFault(value, level + 1);
     case 'function':
-      return faulty('a function', 'Call it, or leave it out.');
+      return faulty('a function', 'Call it, or omit it.');
     case 'symbol':
-      return faulty('a symbol', 'Store a text instead.');
+      return faulty('a symbol', 'Store a string instead.');
     default:
       return undefined;
   }
 }
 
-/** Tells classes apart by name, as the marshaller does: a value may come from another realm. */
+/** Identifies classes by name, as the marshaller does: a value may come from another realm. */
 function objectFault(value: object, level: number): Fault | undefined {
   const name = Array.isArray(value) ? 'Array' : isPlain(value) ? 'Object' : value.constructor.name;
   switch (name) {
@@ -76,7 +76,7 @@ function objectFault(value: object, level: number): Fault | undefined {
       return setFault(value as ReadonlySet<unknown>);
     case 'Number':
       return numberFault(Number(value));
-    // Of all binary types only these arrive: the SDK sends the others empty, or throws.
+    // The only binary types that are stored correctly: the SDK sends the others empty, or throws.
     case 'Uint8Array':
     case 'Buffer':
     case 'Boolean':
@@ -98,7 +98,7 @@ function depthFault(level: number): Fault | undefined {
 }
 
 function entriesFault(value: object, level: number): Fault | undefined {
-  // With what it inherits, as the marshaller reads it.
+  // Including inherited properties, as the marshaller does.
   for (const name in value) {
     const fault = entryFault(name, (value as Readonly<Record<string, unknown>>)[name], level);
     if (fault) return fault;
@@ -116,7 +116,7 @@ function mapFault(value: ReadonlyMap<unknown, unknown>, level: number): Fault | 
   return undefined;
 }
 
-/** An attribute that is undefined is one that is not there. */
+/** An attribute that is undefined counts as absent. */
 function entryFault(name: string, value: unknown, level: number): Fault | undefined {
   if (name === '__proto__')
     return faulty('an object with an attribute named __proto__', 'Rename the attribute.');
@@ -129,7 +129,7 @@ function listFault(list: readonly unknown[], level: number): Fault | undefined {
     const element = list[index];
     const fault =
       element === undefined
-        ? faulty('undefined', 'Leave the element out, or store null.')
+        ? faulty('undefined', 'Omit the element, or store null.')
         : faultOf(element, level);
     if (fault) return within(index, fault);
   }
@@ -137,22 +137,22 @@ function listFault(list: readonly unknown[], level: number): Fault | undefined {
 }
 
 function setFault(set: ReadonlySet<unknown>): Fault | undefined {
-  if (set.size === 0) return faulty('an empty Set', 'Leave the attribute out: DynamoDB has no empty sets.');
+  if (set.size === 0) return faulty('an empty Set', 'Omit the attribute: DynamoDB has no empty sets.');
   const types = new Set<string>();
   for (const element of set) {
     const type = elementType(element);
     const number = typeof element === 'number' ? numberFault(element)?.kind : undefined;
     if (type === undefined || number !== undefined) {
       const kind = number ?? `an element of type ${element === null ? 'null' : typeof element}`;
-      return faulty(`a Set with ${kind}`, 'Put only texts, numbers or Uint8Arrays into it, or use a list.');
+      return faulty(`a Set with ${kind}`, 'Use only strings, numbers or Uint8Arrays in it, or use a list.');
     }
     types.add(type);
   }
-  // The marshaller reads all elements as what the first one is.
+  // The marshaller treats all elements as the type of the first one.
   if (types.size === 1) return undefined;
   return faulty(
     `a Set of several types (${[...types].join(', ')})`,
-    'Put only one of them into it, or use a list.',
+    'Use only one of them in it, or use a list.',
   );
 }
 
@@ -167,11 +167,11 @@ function numberFault(number: number): Fault | undefined {
   if (Math.abs(number) <= Number.MAX_SAFE_INTEGER) return undefined;
   if (!Number.isFinite(number)) {
     const kind = Number.isNaN(number) ? 'NaN' : 'an infinite number';
-    return faulty(kind, 'DynamoDB has none: leave it out, or store null.');
+    return faulty(kind, 'DynamoDB cannot store it: omit it, or store null.');
   }
   return faulty(
     `a number beyond ±${Number.MAX_SAFE_INTEGER}`,
-    'Use a bigint, or NumberValue of @aws-sdk/lib-dynamodb.',
+    'Use a bigint, or NumberValue from @aws-sdk/lib-dynamodb.',
   );
 }
 
@@ -179,13 +179,13 @@ function instanceFault(value: object, name: string): Fault {
   if (name === 'Date') return faulty('a Date', 'Store its toISOString() or its getTime().');
   if (typeof (value as { then?: unknown }).then === 'function') return faulty('a Promise', 'Await it first.');
   if (Object.hasOwn(value, 'constructor')) {
-    const remedy = 'Rename the attribute: the SDK takes the object for an instance of a class.';
+    const remedy = 'Rename the attribute: the SDK mistakes the object for a class instance.';
     return faulty('an object with an attribute named constructor', remedy);
   }
   const isBinary = ArrayBuffer.isView(value) || ['ArrayBuffer', 'Blob', 'File'].includes(name);
   return faulty(
-    `an instance of ${name || 'a class without a name'}`,
-    isBinary ? 'Store a Uint8Array of its bytes.' : 'Copy what is to be stored into a plain object.',
+    `an instance of ${name || 'an unnamed class'}`,
+    isBinary ? 'Store its bytes as a Uint8Array.' : 'Copy the values to store into a plain object.',
   );
 }
 
@@ -197,7 +197,7 @@ function within(step: string | number, fault: Fault): Fault {
   return { ...fault, path: [step, ...fault.path] };
 }
 
-/** Names are the caller's too: what is no word is quoted, and nothing in it moves a terminal's cursor. */
+/** Names also come from the caller: a name that is not a word is quoted, and control characters are replaced. */
 function pathText(path: Fault['path']): string {
   const steps = path.map((step, index) => {
     if (typeof step === 'number') return `[${step}]`;

@@ -2,19 +2,19 @@ import { isEventId, outboxKeyOf } from './event-id.ts';
 import type { Key } from './table.ts';
 
 /**
- * What the keys of Mailroom's items say. The makers of these keys are in `rows.ts`, and `outboxKeyOf` in `event-id.ts`.
+ * Parses the keys of Mailroom's items. `rows.ts`, and `outboxKeyOf` in `event-id.ts`, make these keys.
  */
 
-/** How the sort keys of outbox rows begin. */
+/** The prefix of the sort keys of outbox rows. */
 export const EVENT_PREFIX = 'EVENT#';
 
-/** A key as it was read: anybody may have written it. */
+/** A key read from the table; its origin is unknown. */
 interface StoredKey {
   readonly PK?: unknown;
   readonly SK?: unknown;
 }
 
-/** The event id in the sort key of an outbox row, wherever that row is; `undefined` when there is none. */
+/** Returns the event id in the sort key of an outbox row, in whatever partition; `undefined` if there is none. */
 export function eventIdInSortKey(SK: unknown): string | undefined {
   if (typeof SK !== 'string' || !SK.startsWith(EVENT_PREFIX)) return undefined;
   const eventId = SK.slice(EVENT_PREFIX.length);
@@ -22,8 +22,8 @@ export function eventIdInSortKey(SK: unknown): string | undefined {
 }
 
 /**
- * The id of the event whose outbox row a key is; `undefined` when it is not one. A copy of a row in another partition is not the
- * event's row: its id does not lead there.
+ * Returns the id of the event whose outbox row has this key; `undefined` if the key is not one. A duplicate of a row in another
+ * partition is not the event's row, because its id leads to another key.
  *
  * @example
  * ```ts
@@ -36,19 +36,19 @@ export function eventIdOf({ PK, SK }: StoredKey): string | undefined {
   return eventId !== undefined && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
 }
 
-/** When the minute of an outbox partition began, epoch milliseconds; `undefined` when it is not such a partition. */
+/** Returns the start of the minute of an outbox partition, epoch milliseconds; `undefined` if it is not such a partition. */
 export function outboxMinuteTime(PK: unknown): number | undefined {
   const minute = /^OUTBOX#(\d{4}-\d\d-\d\dT\d\d:\d\d)#/.exec(String(PK))?.[1];
   const startsAt = Date.parse(`${minute}Z`);
   return Number.isNaN(startsAt) ? undefined : startsAt;
 }
 
-/** The minute of a shard that a pointer of the sweep says is unsettled. */
+/** Returns the shard and the unsettled minute of a sweep pointer. */
 export function unsettledMinuteOf({ PK, SK }: Key): { readonly shard: number; readonly minute: string } {
   return { shard: Number(PK.slice('SWEEP#'.length)), minute: SK };
 }
 
-/** The name of a side effect, by the sort key of its row; `undefined` when it is not the row of one. */
+/** Returns the name of a side effect from the sort key of its row; `undefined` if it is not such a row. */
 export function effectNameOf(SK: unknown): string | undefined {
   return typeof SK === 'string' && SK.startsWith('EFFECT#') ? SK.slice('EFFECT#'.length) : undefined;
 }

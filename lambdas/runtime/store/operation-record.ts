@@ -3,30 +3,30 @@ import { mintToken } from './event-id.ts';
 import type { TransactDeps } from './retry.ts';
 import { expiresAt, type OperationRow, operationKey, SCHEMA } from './rows.ts';
 
-/** The parts that an operator's interventions need. */
+/** Dependencies of an operator's changes. */
 export interface OperationDeps extends TransactDeps {
   /**
-   * Whether `clock` keeps AWS's time: an operator's own machine may be ahead of it. If it does not, a lease counts as passed
-   * only after it was seen unchanged for as long as it can last, which needs no clock. @default true
+   * `clock` agrees with AWS's time; an operator's own machine may be ahead of it. If false, a lease counts as passed only after it
+   * was seen unchanged for as long as it can last, which needs no clock. @default true
    */
   readonly clockIsTrusted?: boolean | undefined;
 }
 
-/** Who decided, and why: stored with what is changed. */
+/** The operator and the reason, stored with the change. */
 export interface Note {
   readonly by: string;
   readonly reason: string;
 }
 
-/** How long the record of an operation is kept, days. */
+/** The time after which TTL may delete the record of an operation, days. */
 const OPERATION_RETENTION_DAYS = 400;
 
 /**
- * Records what an operator is about to change. It is written before the change, so that an interrupted one leaves its trace.
- * Kept for 400 days.
+ * Records a change that an operator is about to make, before the change, so that an interrupted change leaves a trace. Kept for
+ * 400 days.
  *
- * @param operation.command - what, e.g. `message resolve`
- * @param operation.subject - to what, e.g. a consumer and an event id
+ * @param operation.command - the command, e.g. `message resolve`
+ * @param operation.subject - the object of the change, e.g. a consumer and an event id
  */
 export async function recordOperation(
   deps: OperationDeps,

@@ -8,16 +8,16 @@ import type { EachUpdate, Item, TransactAction } from './table.ts';
 import { updateAction } from './table-requests.ts';
 import { unsettledPointer } from './unsettled-minutes.ts';
 
-/** How long a DISCARDED event is kept before TTL may delete it, days. */
+/** The time after which TTL may delete a DISCARDED event, days. */
 const DISCARDED_RETENTION_DAYS = 35;
 
 /**
- * DEAD -> PENDING: the event is published by the next sweep, with its attempts counted from 0. Its DEAD pointer goes
- * and its minute becomes unsettled in the same transaction: the sweep's ages may have passed it long ago.
+ * DEAD -> PENDING: the next sweep publishes the event, with its attempts counted from 0. In the same transaction, its DEAD
+ * pointer is removed and its minute becomes unsettled, because the sweep's ages may have passed that minute long ago.
  *
- * @param note - stored on the row @default nothing
- * @returns `false` when the event is not DEAD (any more): nothing was changed
- * @throws `BAD_EVENT_ID` when it is no event id, `NO_SUCH_EVENT` when it has no outbox row
+ * @param note - stored in the row @default none
+ * @returns `false` if the event is not DEAD, or no longer; nothing was changed
+ * @throws `BAD_EVENT_ID` if the text is not an event id, `NO_SUCH_EVENT` if the event has no outbox row
  *
  * @example
  * ```ts
@@ -39,11 +39,11 @@ export async function requeueDead(deps: OperationDeps, eventId: string, note?: N
 }
 
 /**
- * DEAD -> DISCARDED: an operator drops the event, and it is never published. Its DEAD pointer goes in the same
+ * DEAD -> DISCARDED: an operator discards the event, and it is never published. Its DEAD pointer is removed in the same
  * transaction, and its row is kept for 35 days.
  *
- * @returns `false` when the event is not DEAD (any more): nothing was changed
- * @throws `BAD_EVENT_ID` when it is no event id, `NO_SUCH_EVENT` when it has no outbox row
+ * @returns `false` if the event is not DEAD, or no longer; nothing was changed
+ * @throws `BAD_EVENT_ID` if the text is not an event id, `NO_SUCH_EVENT` if the event has no outbox row
  */
 export async function discardDead(deps: OperationDeps, eventId: string, note: Note): Promise<boolean> {
   const { clock = systemClock } = deps;
@@ -58,7 +58,7 @@ export async function discardDead(deps: OperationDeps, eventId: string, note: No
   return decide(deps, eventId, leavingDead(eventId, { set }));
 }
 
-/** DEAD -> another state: the row changes and the pointer to it goes, both or neither. */
+/** DEAD -> another state: changes the row and removes its pointer, in one transaction. */
 export function leavingDead(
   eventId: string,
   change: Pick<EachUpdate, 'set' | 'remove'>,
@@ -80,16 +80,16 @@ async function decide(
   if (row !== undefined) return false;
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `There is no outbox row of event ${eventId}: it was never committed here, or was published and has expired. ` +
+    `Event ${eventId} has no outbox row: it was never committed here, or it was published and has expired. ` +
       `Check the id and the table (${table.name}).`,
   );
 }
 
 /**
- * Records on an event's outbox row that it is about to be sent once more to one of its consumers, so that the audit knows how
- * long it may be on its way.
+ * Records in an event's outbox row that the event is about to be sent again to one of its consumers, so that the audit allows
+ * for its delivery time.
  *
- * @returns the row; `undefined` when there is none (any more)
+ * @returns the row; `undefined` if it does not exist, or no longer
  */
 export async function markResent(deps: OperationDeps, eventId: string): Promise<Item | undefined> {
   const { table, clock = systemClock } = deps;

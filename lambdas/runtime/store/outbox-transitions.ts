@@ -17,17 +17,17 @@ import { type DeadPointer, deadKey, expiresAt, SCHEMA } from './rows.ts';
 import { type EachResult, type EachUpdate, type Table, UPDATE_EACH_MAX } from './table.ts';
 import { updateAction } from './table-requests.ts';
 
-/** Which of the two relays publishes, as it is stored on the row. */
+/** The relay that publishes an event, as stored in the row. */
 export type RelayPath = 'stream' | 'sweep';
 
-/** How often a batch of marks is tried. What is left PENDING is published again by the sweep. */
+/** The maximum number of tries of a batch of marks. The sweep publishes rows again that are left PENDING. */
 const MARK_TRIES = 5;
 
 /** Backoff of a row whose own publish failed: from 5 s to 15 min. */
 const RETRY_BASE_MS = 5_000;
 const RETRY_CAP_MS = 900_000;
 
-/** The parts that a relay's transitions of outbox rows share. */
+/** Dependencies of a relay's transitions of outbox rows. */
 export interface OutboxContext {
   readonly config: RelayConfig;
   readonly path: RelayPath;
@@ -35,13 +35,13 @@ export interface OutboxContext {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
-  /** Limits how many calls to the table are under way at once. */
+  /** Limits concurrent calls to the table. */
   readonly writes: LimitFunction;
 }
 
 /**
- * Claims rows: PENDING, and the lease as it was read. `claimed` are ours, with their new lease. `failed` are those whose
- * outcome is unknown; they may be ours, and are due again when that lease ends.
+ * Claims rows on the condition that they are PENDING under the lease that was read. `claimed` rows have a new lease, held by this
+ * relay. The outcome of `failed` rows is unknown; this relay may hold them, and they are due again when that lease ends.
  */
 export async function claimEvents<R extends PendingRow>(
   context: OutboxContext,
@@ -61,8 +61,8 @@ export async function claimEvents<R extends PendingRow>(
 }
 
 /**
- * Marks published rows: PENDING -> PUBLISHED, whoever holds the lease, because it *was* published. A mark that cannot be
- * made is left to the sweep, which publishes once more; it is never an error of the caller.
+ * Marks published rows: PENDING -> PUBLISHED, under any lease, because the event *was* published. If a mark cannot be written, the
+ * sweep publishes the event once more; it is never an error for the caller.
  *
  * @returns the rows that could not be marked
  */
@@ -95,13 +95,17 @@ export async function markPublished<R extends PendingRow>(
     unmarked = again;
   }
   if (unmarked.length > 0)
-    logFailure(context, 'Published, but not marked: the sweep will publish once more', unmarked);
+    logFailure(
+      context,
+      'Events were published but not marked; the sweep will publish them once more',
+      unmarked,
+    );
   return [...unmarked];
 }
 
 /**
- * Records the event's own failure: one attempt more and a backoff; or DEAD when the event itself was refused or its attempts
- * are exhausted. Conditional on the lease that the relay holds, so that its next holder is not disturbed.
+ * Records the event's own failure: one more attempt and a backoff, or DEAD if the event itself was refused or its attempts are
+ * exhausted. Conditional on the lease that this relay holds, so that it does not interfere with the next holder.
  */
 export async function failEvent(
   context: OutboxContext,
@@ -114,7 +118,7 @@ export async function failEvent(
   const dead = refused || attempts >= config.maxAttempts;
   const now = clock.now();
   telemetry.count('EventsRefused', refused ? 1 : 0);
-  logFailure(context, dead ? 'Event is DEAD' : 'Event could not be published', [row], error);
+  logFailure(context, dead ? 'An event is DEAD' : 'An event could not be published', [row], error);
   const cause = causeOf(error);
   if (!dead) {
     const leaseUntil = now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random);
@@ -141,20 +145,20 @@ export async function failEvent(
   } catch (writeError) {
     // Still PENDING under a lease that ends: the sweep reads it again.
     if (!isMailroomError(writeError, 'TRANSACTION_CANCELLED'))
-      logFailure(context, 'The failure of an event could not be written down', [row], writeError);
+      logFailure(context, 'The failure of an event could not be recorded', [row], writeError);
   }
 }
 
-/** A row to release, and when it is due again. */
+/** A row to release, and the time at which it is due again. */
 export interface Release {
   readonly row: PendingRow;
-  /** Epoch milliseconds. */
+  /** The time at which it is due again, epoch milliseconds. */
   readonly leaseUntil: number;
-  /** Stored on the row as its last error. @default none */
+  /** Stored in the row as its last error. @default none */
   readonly error?: unknown;
 }
 
-/** Releases rows that are ours, so that they are due at `leaseUntil`. No attempt is counted. */
+/** Releases rows that this relay holds, so that they are due at `leaseUntil`. No attempt is counted. */
 export async function releaseEvents(context: OutboxContext, releases: readonly Release[]): Promise<void> {
   const rows = releases.map((release) => ({ ...release, key: release.row.key }));
   await updateRows(context, rows, ({ row, leaseUntil, error }) => ({
@@ -163,15 +167,15 @@ export async function releaseEvents(context: OutboxContext, releases: readonly R
   }));
 }
 
-/** The row is still PENDING under the lease as it was read. */
+/** The row is still PENDING under the lease that was read. */
 function held({ leaseUntil }: PendingRow) {
   return { status: 'PENDING', leaseUntil };
 }
 
 /**
- * DEAD -> PUBLISHED: the row went DEAD while it was being published after all.
+ * DEAD -> PUBLISHED: the row became DEAD although it was being published successfully.
  *
- * @returns whether it is settled: marked, or its state was changed by somebody else
+ * @returns true if it is settled: it was marked, or its state was changed by another writer
  */
 async function markDead(context: OutboxContext, row: PendingRow, set: EachUpdate['set']): Promise<boolean> {
   try {
@@ -183,16 +187,16 @@ async function markDead(context: OutboxContext, row: PendingRow, set: EachUpdate
   }
 }
 
-/** One conditional update of a row, and what became of it. */
+/** The result of one conditional update of a row. */
 interface EventUpdate<R> extends Omit<EachUpdate, 'key'> {
   readonly row: R;
   readonly result: EachResult;
 }
 
 /**
- * Updates rows in batches of what one call takes. Each row has a result, even when the request as a whole failed.
+ * Updates rows in batches of the maximum size of one call. Every row gets a result, even if the request as a whole failed.
  *
- * @param change - called for each row when the turn of its batch has come
+ * @param change - called for each row when its batch is sent
  */
 async function updateRows<R extends Pick<PendingRow, 'key'>>(
   { table, telemetry, writes }: OutboxContext,
@@ -220,7 +224,7 @@ const NO_RESULT = {
   ok: false,
   refused: false,
   code: 'NoAnswer',
-  message: 'The table did not answer',
+  message: 'The table returned no result',
 } as const;
 
 function logFailure(
@@ -232,7 +236,7 @@ function logFailure(
   telemetry.log.error(message, { eventIds: rows.map((row) => row.eventId), error: error as Error });
 }
 
-/** What a row keeps of the error that it met. */
+/** The attributes that a row stores about an error. */
 function causeOf(error: unknown): { lastError: string; fingerprint: string } {
   return { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
 }

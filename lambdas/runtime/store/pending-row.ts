@@ -4,24 +4,24 @@ import { eventIdInSortKey, eventIdOf, outboxMinuteTime } from './keys.ts';
 import { isKnownSchema, type OutboxRow } from './rows.ts';
 import type { Item, Key } from './table.ts';
 
-/** A PENDING row as somebody read it. */
+/** A PENDING row as it was read. */
 export interface PendingRow {
   readonly key: Key;
   readonly eventId: string;
-  /** The lease as it was read: the value that a claim or a failure update compares with. */
+  /** The lease as it was read, on which a claim or a failure update is conditional. */
   readonly leaseUntil: number;
   readonly attempts: number;
   readonly entry: BusEntry;
 }
 
 /**
- * Views an item as a PENDING outbox row, whoever wrote it. A row without what a publish needs keeps what it has:
- * PutEvents refuses it, and it ends DEAD where it can be seen.
+ * Views any item as a PENDING outbox row. A row that lacks attributes which a publish needs is returned as it is: PutEvents
+ * refuses it, and it becomes DEAD, where it is visible.
  *
- * Invariant: a row of a schema that this version does not know is never published, claimed or marked. Its attributes may mean
- * something else. It keeps its minute unsettled and is reported, until a relay of the version that wrote it is deployed.
+ * Invariant: a row of a schema that this version does not support is never published, claimed or marked, because its attributes
+ * may have another meaning. It keeps its minute unsettled and is reported until a relay of the version that wrote it is deployed.
  *
- * @returns `undefined` when the item is not an outbox row, is not PENDING, or has an unknown schema
+ * @returns `undefined` if the item is not an outbox row, is not PENDING, or has an unknown schema
  */
 export function pendingRow(item: Item): PendingRow | undefined {
   const row = item as Partial<OutboxRow>;
@@ -44,10 +44,10 @@ export function pendingRow(item: Item): PendingRow | undefined {
 }
 
 /**
- * When a PENDING row was written, epoch milliseconds, whoever wrote it: its event's id says so, else the minute that its
- * partition is named after. A row that cannot be read waits like any other.
+ * Returns the time at which a PENDING row was written, epoch milliseconds: from its event's id, or else from the minute in its
+ * partition key. Rows that cannot be read also have an age.
  *
- * @param PK - of the outbox; a row in another place is of no age: `undefined`
+ * @param PK - of an outbox partition; a row with any other partition key has no age: `undefined`
  */
 export function pendingSince({ PK, SK }: Item): number | undefined {
   const eventId = eventIdInSortKey(SK);

@@ -4,8 +4,8 @@ import { mintToken, type RandomBytes, systemRandomBytes } from './event-id.ts';
 import type { Table, TransactAction } from './table.ts';
 
 /**
- * How long to wait before the next try: exponential with full jitter, so that many who failed together do not
- * come back together.
+ * Returns the pause before the next try: exponential with full jitter, so that clients that failed together do not return
+ * together.
  *
  * @param attempt - the attempt that failed, from 1
  * @returns milliseconds from `baseMs` / 2 to `capMs`
@@ -15,39 +15,38 @@ export function backoffMs(attempt: number, baseMs: number, capMs: number, random
   return Math.round(ceiling / 2 + (ceiling / 2) * fraction(random));
 }
 
-/** A random number from 0 to just below 1, for jitter. */
+/** Returns a random number from 0 to just below 1, for jitter. */
 export function fraction(random: RandomBytes): number {
   return (random(1)[0] ?? 0) / 256;
 }
 
-/** How a try failed that may be followed by another one: how many tries that allows in all, and the pause before the next. */
+/** The kinds of failure that allow a retry, with the maximum number of tries and the pause before the next. */
 const RETRIES = {
-  /** It met another transaction: normal on a hot row, and over in milliseconds. */
+  /** A conflict with another transaction: normal on a hot row, and over within milliseconds. */
   conflict: { tries: 6, baseMs: 25, capMs: 400 },
-  /** It was turned away before it was looked at, mostly by a throttle. Tries and pauses are those of the SDK for a throttle. */
+  /** Refused before it was processed, mostly by throttling. The tries and pauses are the SDK's for throttling. */
   unread: { tries: 3, baseMs: 500, capMs: 1_000 },
-  /** It may have happened: a time-out, a lost connection, a 5xx, or a try under this token that is still in progress. */
+  /** The outcome is unknown: a timeout, a lost connection, a 5xx, or a try with this token that is still in progress. */
   lost: { tries: 3, baseMs: 100, capMs: 400 },
 } as const;
 
-/** The parts that a transaction needs. */
+/** Dependencies of a transaction. */
 export interface TransactDeps {
   readonly table: Table;
-  /** @default the machine's */
+  /** @default the machine's clock */
   readonly clock?: Clock | undefined;
-  /** @default the machine's */
+  /** @default the machine's random source */
   readonly random?: RandomBytes | undefined;
 }
 
 /**
- * Makes a transaction, and makes it again where that is safe and useful: when it only met another transaction, when it was
- * throttled, and when its answer was lost. The table sends each try once, so every decision to try again is made here. Every
- * try carries the same token, so the transaction happens once, also when an earlier try was only late. A transaction of which
- * any action was refused, or throttled, is for the caller to judge; but once an answer was lost, a refusal proves nothing, and
- * the loss is what is thrown.
+ * Makes a transaction, and retries it where that is safe and useful: after a conflict with another transaction, throttling, or a
+ * lost response. The table sends each try once, so this function makes every decision to retry. All tries carry the same token,
+ * so the transaction happens once even if an earlier try was only late. If any action was refused or throttled, the caller
+ * decides what to do. After a lost response, however, a refusal proves nothing, and the error of the lost response is thrown.
  *
- * @throws {@link TransactionCancelled} when a condition was not met or an action was throttled: nothing was written
- * @throws any other error when the request was refused as a whole, or when it is unknown whether it was written
+ * @throws {@link TransactionCancelled} if a condition failed or an action was throttled: nothing was written
+ * @throws any other error if the request was refused as a whole, or if it is unknown whether it was written
  */
 export async function transactWithRetry(
   deps: TransactDeps,
@@ -76,8 +75,8 @@ export async function transactWithRetry(
 /**
  * Makes a transaction whose first action carries its condition.
  *
- * @returns `false` when that condition was not met: nothing was written
- * @throws whatever else {@link transactWithRetry} throws
+ * @returns `false` if that condition failed: nothing was written
+ * @throws any other error of {@link transactWithRetry}
  */
 export async function happens(deps: TransactDeps, actions: readonly TransactAction[]): Promise<boolean> {
   try {
@@ -89,17 +88,17 @@ export async function happens(deps: TransactDeps, actions: readonly TransactActi
   }
 }
 
-/** Whether a transaction was cancelled because the condition of its first action was not met. */
+/** Returns true if a transaction was cancelled because the condition of its first action failed. */
 export function isRefused(error: unknown): boolean {
   return (
     isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'
   );
 }
 
-/** The server turned the request away unread. A wrong signature is one of a wrong clock, which the SDK has corrected by now. */
+/** Refused before processing. A wrong signature comes from a wrong clock, which the SDK has corrected by now. */
 const UNREAD = /^(\w*Throttl\w*|ProvisionedThroughputExceeded\w*|RequestLimitExceeded|InvalidSignature\w*)$/;
 
-/** Nothing was done, and trying again does not help: the server refused the request, or the table did not send it. */
+/** Nothing was written, and a retry cannot succeed: the server refused the request, or the table did not send it. */
 const REFUSED =
   /^(ValidationException|AccessDenied\w*|UnrecognizedClient\w*|ExpiredToken\w*|ResourceNotFound\w*|IdempotentParameterMismatch\w*|BAD_\w+)$/;
 
@@ -111,7 +110,7 @@ function failureOf(error: unknown): keyof typeof RETRIES | 'refused' {
   return REFUSED.test(code) ? 'refused' : 'lost';
 }
 
-/** Whether every action that was not fine only met another transaction. */
+/** Returns true if every failed action only conflicted with another transaction. */
 function isConflictOnly(error: TransactionCancelled): boolean {
   const codes = error.reasons.map((reason) => reason.code);
   return (

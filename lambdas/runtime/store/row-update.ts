@@ -1,21 +1,21 @@
 import { isMailroomError } from '../errors.ts';
 import type { Item, Key, Table, Update } from './table.ts';
 
-/** What a transition changes on a row. */
+/** The changes that a transition makes to a row. */
 export interface RowChange {
-  /** Attributes and their new values; one that is `undefined` is left alone. */
+  /** Attributes with their new values; a value of `undefined` leaves the attribute unchanged. */
   readonly set: Item;
-  /** Attributes whose new value DynamoDB computes, and how: `{ attempts: 'attempts - :one' }`. */
+  /** Attributes whose new value DynamoDB computes, with the expression: `{ attempts: 'attempts - :one' }`. */
   readonly computed?: Readonly<Record<string, string>> | undefined;
-  /** The values in `computed`. */
+  /** The values used in `computed`. */
   readonly values?: Item | undefined;
-  /** Sets that gain elements. */
+  /** Sets, with the elements to add. */
   readonly add?: Item | undefined;
-  /** Attributes that go. */
+  /** Attributes to remove. */
   readonly remove?: readonly string[] | undefined;
 }
 
-/** A condition on a row, and the values in it. Names that DynamoDB reserves are written as `#status`. */
+/** A condition on a row, with its values. Names that DynamoDB reserves are written as `#status`. */
 export interface RowCondition {
   readonly condition: string;
   readonly values: Item;
@@ -25,8 +25,8 @@ export interface RowCondition {
 const RESERVED = /^(status|schema|type|result|run)$/;
 
 /**
- * One conditional update of a row, whose refusal returns the row as it stood. A status is set as `#status = :FAILED`, so that a
- * request shows which transition it is.
+ * Makes one conditional update of a row that returns the existing row if it is refused. A status is set as `#status = :FAILED`, so
+ * that the transition is visible in the request.
  *
  * @example
  * ```ts
@@ -66,14 +66,14 @@ export function conditionalUpdate(key: Key, change: RowChange, { condition, valu
   };
 }
 
-/** What became of a conditional write of a row. */
+/** The result of a conditional write of a row. */
 export interface Written {
   readonly ok: boolean;
-  /** The row as it stands now, or as it refused the write. Absent where there is none, and after a transaction that was made. */
+  /** The row after the write, or the row that refused it. Absent if there is none, and after a successful transaction. */
   readonly item?: Item | undefined;
 }
 
-/** Writes a row alone, by {@link conditionalUpdate}. */
+/** Writes only one row, with {@link conditionalUpdate}. */
 export async function conditionalWrite(
   table: Table,
   key: Key,

@@ -1,15 +1,16 @@
 import type { Item, Key } from './table.ts';
 
 /**
- * The stored shape, whole: every kind of item in the Mailroom table, its key and its attributes. All times are
- * epoch milliseconds, except `expiresAt`, which is in seconds because DynamoDB's TTL says so.
+ * The stored shape: every kind of item in the Mailroom table, with its key and attributes. All times are epoch milliseconds,
+ * except `expiresAt`, which is in seconds because DynamoDB's TTL requires it.
  */
 
-/** The version of the stored shape, carried by every item. Raise it when a shape changes, and say how old rows read. */
+/** The version of the stored shape, in every item. Increase it when a shape changes, and document how old rows are read. */
 export const SCHEMA = 1;
 
 /**
- * Whether this version knows the shape of a row. Every version writes its schema, so a row without one is not of a newer version.
+ * Returns true if this version supports a row's schema. Every version writes its schema, so a row without one was not written by a
+ * newer version.
  *
  * @param schema - the row's attribute, as it was read
  */
@@ -18,35 +19,35 @@ export function isKnownSchema(schema: unknown): boolean {
   return typeof schema === 'number' && Number.isSafeInteger(schema) && schema >= 1 && schema <= SCHEMA;
 }
 
-/** The TTL attribute, epoch **seconds**. Only on rows that nobody has to work on any more. */
+/** The TTL attribute, epoch **seconds**. Only on rows that need no further work. */
 export const EXPIRES_AT = 'expiresAt';
 
-/** How the partition keys of outbox rows begin. */
+/** The prefix of the partition keys of outbox rows. */
 export const OUTBOX_PREFIX = 'OUTBOX#';
-/** How the partition keys of inbox rows, and of their effects, begin. */
+/** The prefix of the partition keys of inbox rows and of their effects. */
 export const INBOX_PREFIX = 'INBOX#';
 const EFFECT_PREFIX = 'EFFECT#';
 const HISTORY = 'HISTORY';
 
 const DAY_S = 86_400;
 
-/** The TTL value of a row that may be deleted `days` days after `now`. */
+/** Returns the TTL value of a row that may be deleted `days` days after `now`. */
 export function expiresAt(now: number, days: number): number {
   return Math.ceil(now / 1_000) + days * DAY_S;
 }
 
-/** Where an outbox row stands: see the state diagram in docs/data-model.md. `DISCARDED` is an operator's end of a DEAD event. */
+/** The state of an outbox row: see the state diagram in docs/data-model.md. `DISCARDED`: an operator discarded a DEAD event. */
 export type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD' | 'DISCARDED';
 
 /** An event in the outbox: `OUTBOX#<minute>#<shard>` / `EVENT#<eventId>`. */
 export interface OutboxRow extends Key {
   /** The version of the row's shape. */
   readonly schema: number;
-  /** Where it stands. */
+  /** The state of the row. */
   readonly status: OutboxStatus;
-  /** Until when a PENDING row belongs to one publisher. */
+  /** The end of the lease under which one publisher holds a PENDING row, epoch milliseconds. */
   readonly leaseUntil: number;
-  /** Failures of its own so far; a failing bus is not counted. */
+  /** The number of its own failures so far; failures of the bus are not counted. */
   readonly attempts: number;
   /** The EventBridge `source`. */
   readonly source: string;
@@ -54,37 +55,37 @@ export interface OutboxRow extends Key {
   readonly type: string;
   /** The envelope as JSON: the EventBridge `detail`, byte for byte. */
   readonly envelope: string;
-  /** An X-Ray trace header, carried along. */
+  /** An X-Ray trace header, passed on unchanged. */
   readonly traceId?: string | undefined;
-  /** What its last failure said. */
+  /** The message of its last failure. */
   readonly lastError?: string | undefined;
-  /** The same for failures of one cause. */
+  /** Identical for failures with the same cause. */
   readonly fingerprint?: string | undefined;
-  /** When it was published, epoch milliseconds. */
+  /** The time of the publish, epoch milliseconds. */
   readonly publishedAt?: number | undefined;
-  /** Which path published it: the stream or the sweep. */
+  /** The relay that published it: `stream` or `sweep`. */
   readonly publishedBy?: string | undefined;
-  /** When it became DEAD, epoch milliseconds. */
+  /** The time at which it became DEAD, epoch milliseconds. */
   readonly deadAt?: number | undefined;
-  /** When an operator last sent it again to one of its consumers, epoch milliseconds. */
+  /** The time at which an operator last sent it again to one of its consumers, epoch milliseconds. */
   readonly resentAt?: number | undefined;
-  /** Who requeued it last, when, and why. */
+  /** The operator who last requeued it. */
   readonly requeuedBy?: string | undefined;
-  /** When it was requeued last, epoch milliseconds. */
+  /** The time at which it was last requeued, epoch milliseconds. */
   readonly requeuedAt?: number | undefined;
-  /** Why it was requeued last. */
+  /** The reason for the last requeue. */
   readonly requeuedReason?: string | undefined;
-  /** Who gave it up for good, when, and why. */
+  /** The operator who discarded it. */
   readonly discardedBy?: string | undefined;
-  /** When it was given up for good, epoch milliseconds. */
+  /** The time at which it was discarded, epoch milliseconds. */
   readonly discardedAt?: number | undefined;
-  /** Why it was given up for good. */
+  /** The reason for discarding it. */
   readonly discardedReason?: string | undefined;
-  /** From when on TTL may delete it, epoch seconds; absent while it is PENDING or DEAD. */
+  /** The time from which TTL may delete it, epoch seconds; absent while it is PENDING or DEAD. */
   readonly expiresAt?: number | undefined;
 }
 
-/** Points at a DEAD outbox row: `DEAD#<shard>` / `<eventId>`. Written and removed together with that state. */
+/** A pointer to a DEAD outbox row: `DEAD#<shard>` / `<eventId>`. Written and removed together with that state. */
 export interface DeadPointer extends Key {
   readonly schema: number;
   readonly deadAt: number;
@@ -93,67 +94,67 @@ export interface DeadPointer extends Key {
   readonly fingerprint: string;
 }
 
-/** Says that a minute of a shard may still hold PENDING rows: `SWEEP#<shard>` / `<minute>`. */
+/** A pointer to a minute of a shard that may still hold PENDING rows: `SWEEP#<shard>` / `<minute>`. */
 export interface UnsettledPointer extends Key {
   readonly schema: number;
-  /** Fresh at every put; the pointer is removed only under the token that was read before the minute was found clean. */
+  /** New on each put; the pointer is removed only under the token that was read before the minute was found clean. */
   readonly token: string;
 }
 
-/** How far the sweep has come: `SWEEP` / `STATE`. */
+/** The progress of the sweep: `SWEEP` / `STATE`. */
 export interface SweepState extends Key {
   readonly schema: number;
-  /** The `now` that the last whole pass (or step of a long one) started with. Moves only forward; absent before the first. */
+  /** The start of the last complete pass, or step of a long one. Only moves forward; absent before the first. */
   readonly sweptTo?: number | undefined;
   /** The highest number of shards ever used. */
   readonly shards?: number | undefined;
 }
 
-/** Where an inbox row stands. `DISCARDED` is an operator's end of a rejected message. */
+/** The state of an inbox row. `DISCARDED`: an operator discarded a rejected message. */
 export type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
 
-/** A message as one consumer sees it: `INBOX#<consumer>#<eventId>` / `MESSAGE`. */
+/** A message at one consumer: `INBOX#<consumer>#<eventId>` / `MESSAGE`. */
 export interface InboxRow extends Key {
   readonly schema: number;
   readonly status: InboxStatus;
   /** The random token of the claim that holds, or last held, the message. */
   readonly fence: string;
-  /** Until when the claim holds unless renewed. */
+  /** The end of the claim's lease unless renewed, epoch milliseconds. */
   readonly leaseUntil?: number | undefined;
-  /** When the function that claimed it is stopped at the latest. */
+  /** The latest time at which the claiming function is stopped, epoch milliseconds. */
   readonly endsBy?: number | undefined;
-  /** The number of the attempt that runs, or ran last, since the last redrive. */
+  /** The number of the current or last attempt, since the last redrive. */
   readonly attempts: number;
-  /** How many claims in a row ended without a result: the function died, or its time was up. Absent: none. */
+  /** The number of consecutive claims without a result: the function died, or its time was up. Absent: none. */
   readonly unfinished?: number | undefined;
-  /** Whether the claim that holds the message ran out of time. Absent: no. */
+  /** The claim that holds the message ran out of time. Absent: it has not. */
   readonly outOfTime?: boolean | undefined;
   readonly type?: string | undefined;
   readonly claimedAt?: number | undefined;
   readonly processedAt?: number | undefined;
-  /** What the handler returned, as JSON. */
+  /** The handler's return value, as JSON. */
   readonly result?: string | undefined;
-  /** The commit that set it PROCESSED, where one did: tells it from another try of the same claim. */
+  /** The commit that set it PROCESSED, if one did; distinguishes it from another try of the same claim. */
   readonly commitId?: string | undefined;
   readonly lastError?: string | undefined;
   readonly fingerprint?: string | undefined;
-  /** When a FAILED message is shown again, epoch milliseconds. */
+  /** The time at which a FAILED message becomes visible again, epoch milliseconds. */
   readonly retryAt?: number | undefined;
-  /** Why it was rejected: an error code, e.g. `INVALID_PAYLOAD`. */
+  /** The reason for the rejection: an error code, e.g. `INVALID_PAYLOAD`. */
   readonly reason?: string | undefined;
   readonly rejectedAt?: number | undefined;
-  /** SQS message ids under which it was rejected: a set. Another id is a redrive and is let in. */
+  /** The set of SQS message ids under which it was rejected. Another id means a redrive, and is admitted. */
   readonly rejectedIds?: ReadonlySet<string> | undefined;
-  /** Set by an operator who lets a message run although it is older than the inbox retention. */
+  /** Set by an operator who allows a message to run although it is older than the inbox retention. */
   readonly runAnyway?: boolean | undefined;
-  /** Who let it, when, and why. */
+  /** The operator who allowed it. */
   readonly allowedBy?: string | undefined;
   readonly allowedAt?: number | undefined;
   readonly allowedReason?: string | undefined;
-  /** Who set it PROCESSED without running it, and why: an operator's resolve. */
+  /** The operator who resolved it: it was set PROCESSED without being run. */
   readonly resolvedBy?: string | undefined;
   readonly resolvedReason?: string | undefined;
-  /** Who gave it up for good, when, and why. */
+  /** The operator who discarded it. */
   readonly discardedBy?: string | undefined;
   readonly discardedAt?: number | undefined;
   readonly discardedReason?: string | undefined;
@@ -161,8 +162,8 @@ export interface InboxRow extends Key {
 }
 
 /**
- * How long a consumer's inbox has kept its rows, and since when: `INBOX#<consumer>#HISTORY` / `HISTORY`. One item a consumer,
- * which never expires; event ids are UUIDs, so that no message has its key.
+ * The retentions of a consumer's inbox over time: `INBOX#<consumer>#HISTORY` / `HISTORY`. One item per consumer, which never
+ * expires; no message has this key, because event ids are UUIDs.
  */
 export interface InboxHistory extends Key {
   readonly schema: number;
@@ -172,24 +173,24 @@ export interface InboxHistory extends Key {
     /** Epoch milliseconds. */
     readonly since: number;
   }[];
-  /** When it was last written, epoch milliseconds. Only grows: a write demands the value that was read. */
+  /** The time of the last write, epoch milliseconds. Only increases: a write is conditional on the value that was read. */
   readonly changedAt: number;
 }
 
-/** Points at a REJECTED inbox row: `REJECTED#<consumer>` / `<eventId>`. Written and removed together with that state. */
+/** A pointer to a REJECTED inbox row: `REJECTED#<consumer>` / `<eventId>`. Written and removed together with that state. */
 export interface RejectedPointer extends Key {
   readonly schema: number;
   readonly rejectedAt: number;
   readonly reason: string;
   readonly lastError: string;
   readonly fingerprint: string;
-  /** When SQS took the message: its dead letter is deleted for ever the queue's retention after this. Epoch milliseconds. */
+  /** The time at which SQS received the message, epoch milliseconds; its dead letter is deleted one retention period later. */
   readonly sentAt?: number | undefined;
 }
 
 /**
- * Says that a message may be FAILED: `FAILED#<consumer>` / `<eventId>`. Only a hint, so that failures can be listed without
- * an index: written after the row, removed when the message is processed, both without a promise. The row decides.
+ * A hint that a message may be FAILED: `FAILED#<consumer>` / `<eventId>`. It lists failures without an index. It is written after
+ * the row and removed when the message is processed, neither of which is guaranteed. The row decides.
  */
 export interface FailedHint extends Key {
   readonly schema: number;
@@ -197,22 +198,22 @@ export interface FailedHint extends Key {
   readonly expiresAt: number;
 }
 
-/** What an operator changed: `OPERATIONS#<month>` / `<time>#<token>`. Kept for 400 days. */
+/** The record of an operator's change: `OPERATIONS#<month>` / `<time>#<token>`. Kept for 400 days. */
 export interface OperationRow extends Key {
   readonly schema: number;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Who: the ARN of the caller. */
+  /** The ARN of the caller. */
   readonly by: string;
-  /** What, e.g. `message resolve`. */
+  /** The command, e.g. `message resolve`. */
   readonly command: string;
-  /** To what: an event id, a consumer and an event id, a place and how many letters. */
+  /** The object of the change: an event id, a consumer and an event id, or a dead-letter source and the number of dead letters. */
   readonly subject: string;
   readonly reason: string;
   readonly expiresAt: number;
 }
 
-/** Where a side effect stands. `RELEASED`: the attempt failed, it may be run again. */
+/** The state of a side effect. `RELEASED`: the attempt failed, and the effect may run again. */
 export type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
 
 /** A side effect of a handler: `INBOX#<consumer>#<eventId>` / `EFFECT#<name>`. */
@@ -221,33 +222,33 @@ export interface EffectRow extends Key {
   readonly status: EffectStatus;
   /** The fence of the claim that started it. */
   readonly fence: string;
-  /** Which `ctx.once` call of that claim started it, from 1. With the fence it names one call: only that call may finish it. */
+  /** The number of the `ctx.once` call that started it, from 1; with the fence, it identifies the only call that may finish it. */
   readonly run: number;
-  /** When the function that started it is stopped at the latest: until then it may still be running. */
+  /** The latest time at which the function that started it is stopped: until then, it may still be running. */
   readonly endsBy: number;
   readonly startedAt: number;
   readonly completedAt?: number | undefined;
-  /** What the effect returned, as JSON; absent when it returned nothing. */
+  /** The effect's return value, as JSON; absent if it returned nothing. */
   readonly result?: string | undefined;
   readonly expiresAt?: number | undefined;
 }
 
-/** The key of an event's outbox row. */
+/** Makes the key of an event's outbox row. */
 export function outboxKey(minute: string, shard: number, eventId: string): Key {
   return { PK: `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`, SK: `EVENT#${eventId}` };
 }
 
-/** The partition of one minute of one shard. */
+/** Makes the partition key of one minute of one shard. */
 export function outboxPartition(minute: string, shard: number): string {
   return `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`;
 }
 
-/** The key of a DEAD event's pointer. */
+/** Makes the key of a DEAD event's pointer. */
 export function deadKey(shard: number, eventId: string): Key {
   return { PK: `DEAD#${shardText(shard)}`, SK: eventId };
 }
 
-/** The key of an unsettled minute's pointer. */
+/** Makes the key of an unsettled minute's pointer. */
 export function unsettledKey(shard: number, minute: string): Key {
   return { PK: `SWEEP#${shardText(shard)}`, SK: minute };
 }
@@ -255,43 +256,43 @@ export function unsettledKey(shard: number, minute: string): Key {
 /** The key of the sweep's state. */
 export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
 
-/** The key of a message's inbox row. */
+/** Makes the key of a message's inbox row. */
 export function inboxKey(consumer: string, eventId: string): Key {
   return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: 'MESSAGE' };
 }
 
-/** The key of the history of a consumer's inbox. */
+/** Makes the key of the history of a consumer's inbox. */
 export function inboxHistoryKey(consumer: string): Key {
   return { PK: `${INBOX_PREFIX}${consumer}#${HISTORY}`, SK: HISTORY };
 }
 
-/** The key of a rejected message's pointer. */
+/** Makes the key of a rejected message's pointer. */
 export function rejectedKey(consumer: string, eventId: string): Key {
   return { PK: `REJECTED#${consumer}`, SK: eventId };
 }
 
-/** The key of a failed message's hint. */
+/** Makes the key of a failed message's hint. */
 export function failedKey(consumer: string, eventId: string): Key {
   return { PK: `FAILED#${consumer}`, SK: eventId };
 }
 
-/** The key of an operation: by month, in order of time. */
+/** Makes the key of an operation's record: by month, in time order. */
 export function operationKey(at: number, token: string): Key {
   const time = new Date(at).toISOString();
   return { PK: `OPERATIONS#${time.slice(0, 7)}`, SK: `${time}#${token}` };
 }
 
-/** The key of a side effect. */
+/** Makes the key of a side effect. */
 export function effectKey(consumer: string, eventId: string, name: string): Key {
   return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: `${EFFECT_PREFIX}${name}` };
 }
 
-/** Two decimal digits or three: the shard as it stands in keys. */
+/** The shard in two or three decimal digits, as in keys. */
 function shardText(shard: number): string {
   return String(shard).padStart(2, '0');
 }
 
-/** Views an item that Mailroom wrote as the row it is. */
+/** Views an item that Mailroom wrote as its row type. */
 export function asRow<R extends Key>(item: Item): R {
   return item as unknown as R;
 }

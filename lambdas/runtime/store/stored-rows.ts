@@ -17,29 +17,29 @@ import {
 import type { Item, Key } from './table.ts';
 
 /**
- * A row that exists and cannot be read: an attribute is missing or is not what Mailroom writes, or a newer version wrote it.
- * It is a finding of its own, never "no row" and never a guess.
+ * A row that exists but cannot be read: an attribute is missing or has a type that Mailroom does not write, or a newer version
+ * wrote it. It is reported as such, and never treated as missing or guessed at.
  */
 export interface UnreadableRow extends Key {
   /** The reason, as the end of a sentence: `its "schema" is 2, and this version reads up to 1`. */
   readonly unreadable: string;
 }
 
-/** Whether a row exists and cannot be read. */
+/** Returns true if a row exists but cannot be read. */
 export function isUnreadable(row: Key | undefined): row is UnreadableRow {
-  // A row that was read has only the attributes of its shape, so a stored attribute of this name cannot get here.
+  // A row that was read has only the attributes of its shape, so this cannot be a stored attribute of the same name.
   return row !== undefined && 'unreadable' in row;
 }
 
-/** The row where it can be read; `undefined` where there is none, or none that can be read. */
+/** Returns the row if it can be read; `undefined` if there is none or it cannot. */
 export function readable<R extends Key>(row: R | UnreadableRow | undefined): R | undefined {
   return isUnreadable(row) ? undefined : row;
 }
 
-/** What a stored attribute may be. */
+/** The kinds of stored attributes. */
 type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts';
 
-/** The attributes of a row besides its key, and what each must be; `?` marks those that may be missing. */
+/** The attributes of a row besides its key, with their kinds; `?` marks those that may be missing. */
 type Shape<R extends Key> = {
   readonly [A in Exclude<keyof R, keyof Key | 'schema' | 'status'>]-?: undefined extends R[A]
     ? `${Kind}?`
@@ -131,8 +131,8 @@ const OUTBOX_STATUSES: readonly OutboxStatus[] = ['PENDING', 'PUBLISHED', 'DEAD'
 const EFFECT_STATUSES: readonly EffectStatus[] = ['IN_PROGRESS', 'COMPLETED', 'RELEASED'];
 
 /**
- * Reads an inbox row; `undefined` when there is none. What the inbox itself acts on can be read: it asks for no `leaseUntil`, no
- * `fence` and no `attempts`.
+ * Reads an inbox row; `undefined` if there is none. Every row that the inbox itself acts on can be read, so `leaseUntil`, `fence`
+ * and `attempts` may be missing.
  */
 export function readInboxRow(item: Item | undefined): InboxRow | UnreadableRow | undefined {
   return (
@@ -140,11 +140,11 @@ export function readInboxRow(item: Item | undefined): InboxRow | UnreadableRow |
   );
 }
 
-/** Reads an outbox row; `undefined` when there is none. One in another place than its event's is not found by its id: it is unreadable. */
+/** Reads an outbox row; `undefined` if there is none. A row under a key that its event's id does not lead to is unreadable. */
 export function readOutboxRow(item: Item | undefined): OutboxRow | UnreadableRow | undefined {
   if (item === undefined) return undefined;
   if (eventIdOf(item) === undefined) return { ...keyOf(item), unreadable: 'its key is not that of an event' };
-  // A sweep claims a PENDING row by its lease; without one nobody ever publishes it.
+  // The sweep claims a PENDING row on its lease; without one, the row would never be published.
   const defaults = { attempts: 0, ...(item.status === 'PENDING' ? {} : { leaseUntil: 0 }) };
   return read<OutboxRow>(item, OUTBOX, { statuses: OUTBOX_STATUSES, defaults });
 }
@@ -154,12 +154,12 @@ export function readEffectRow(item: Item): EffectRow | UnreadableRow {
   return read<EffectRow>(item, EFFECT, { statuses: EFFECT_STATUSES });
 }
 
-/** Reads the pointer at a DEAD event. */
+/** Reads the pointer to a DEAD event. */
 export function readDeadPointer(item: Item): DeadPointer | UnreadableRow {
   return read<DeadPointer>(item, DEAD);
 }
 
-/** Reads the pointer at a REJECTED message. */
+/** Reads the pointer to a REJECTED message. */
 export function readRejectedPointer(item: Item): RejectedPointer | UnreadableRow {
   return read<RejectedPointer>(item, REJECTED);
 }
@@ -169,22 +169,22 @@ export function readFailedHint(item: Item): FailedHint | UnreadableRow {
   return read<FailedHint>(item, FAILED);
 }
 
-/** Reads what an operator changed. */
+/** Reads the record of an operator's change. */
 export function readOperation(item: Item): OperationRow | UnreadableRow {
   return read<OperationRow>(item, OPERATION);
 }
 
 /** The differences between kinds of rows besides their attributes. */
 interface Rules<R extends Key> {
-  /** The statuses that there are. @default the row has none */
+  /** The allowed statuses. @default the row has no status */
   readonly statuses?: readonly string[];
-  /** The values of attributes that should be there, and may be missing. @default none may */
+  /** The values of required attributes that may be missing. @default none may be missing */
   readonly defaults?: Partial<R>;
 }
 
 /**
- * The attributes of the shape, or the reason why they are not there. A newer schema is named first: it explains all the rest.
- * Every version writes its schema, so a row without one is not of a newer version.
+ * Returns the attributes of the shape, or the reason why they cannot be read. A newer schema is reported first, because it
+ * explains every other problem. Every version writes its schema, so a row without one was not written by a newer version.
  */
 function read<R extends Key>(
   item: Item,
@@ -214,7 +214,7 @@ function schemaProblem(schema: unknown): string | undefined {
 function statusProblem(status: unknown, known: readonly string[] | undefined): string | undefined {
   if (known === undefined || known.some((one) => one === status)) return undefined;
   if (status === undefined) return 'it has no "status"';
-  const said = typeof status === 'string' ? JSON.stringify(status.slice(0, 40)) : 'not a text';
+  const said = typeof status === 'string' ? JSON.stringify(status.slice(0, 40)) : 'not a string';
   return `its "status" is ${said}; expected ${known.join(', ')}`;
 }
 
@@ -230,17 +230,17 @@ function shapeProblem(item: Item, shape: Readonly<Record<string, `${Kind}?` | Ki
 }
 
 const KINDS: Readonly<Record<Kind, { is(value: unknown): boolean; readonly called: string }>> = {
-  text: { is: (value) => typeof value === 'string', called: 'a text' },
-  // Whether it is JSON is for whoever needs what it says; but nobody may begin to walk through it.
+  text: { is: (value) => typeof value === 'string', called: 'a string' },
+  // Whether it is JSON is checked where it is parsed; but no code may traverse JSON that is too deep.
   json: {
     is: (value) => typeof value === 'string' && !isDeeperThan(value, JSON_DEPTH_MAX),
-    called: `a text of JSON of at most ${JSON_DEPTH_MAX} levels`,
+    called: `a JSON string of at most ${JSON_DEPTH_MAX} levels`,
   },
   time: { is: isTime, called: 'a time in epoch milliseconds' },
   number: { is: (value) => Number.isSafeInteger(value), called: 'a whole number' },
   flag: { is: (value) => typeof value === 'boolean', called: 'true or false' },
   texts: {
     is: (value) => value instanceof Set && [...value].every((text) => typeof text === 'string'),
-    called: 'a set of texts',
+    called: 'a set of strings',
   },
 };

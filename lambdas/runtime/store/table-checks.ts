@@ -3,7 +3,7 @@ import { valueProblem } from './item-values.ts';
 import type { EachUpdate, TransactAction } from './table.ts';
 import { UPDATE_EACH_MAX } from './table.ts';
 
-/** One member of a {@link TransactAction}: which it is, and what it says. */
+/** The kind and the content of one {@link TransactAction}. */
 export type Action = {
   readonly [K in keyof TransactAction]-?: {
     readonly kind: K;
@@ -12,9 +12,9 @@ export type Action = {
 }[keyof TransactAction];
 
 /**
- * The one member of an action that is set.
+ * Returns the only member of an action that is set.
  *
- * @throws `BAD_WRITE` when none is set, or more than one
+ * @throws `BAD_WRITE` if no member or more than one is set
  */
 export function soleAction(action: TransactAction): Action {
   const set = Object.entries(action).filter(([, request]) => request !== undefined);
@@ -33,17 +33,17 @@ export function soleAction(action: TransactAction): Action {
 }
 
 /**
- * The members of some actions, each of which can be sent as it is. The table and its in-memory stand-in both begin with this, and
- * so does a commit, which then names the action as its caller counts it.
+ * Returns the members of some actions, after checking that each can be sent. The table and the in-memory table both start with
+ * this check. So does a commit, whose errors then name actions by the caller's numbering.
  *
  * @throws `BAD_WRITE` for an action without exactly one member, and `BAD_ITEM` for a value that cannot be stored, naming the action
- * (from 1), the way to the value, and its kind
+ * (from 1), the path to the value, and its kind
  */
 export function checkedActions(actions: readonly TransactAction[]): Action[] {
   return actions.map((action, index) => checkedAction(action, index + 1, actions.length));
 }
 
-/** One of {@link checkedActions}. @param number - which it is, from 1 @param count - of how many */
+/** Checks one of {@link checkedActions}. @param number - its number, from 1 @param count - the number of actions */
 export function checkedAction(action: TransactAction, number = 1, count = 1): Action {
   const sole = soleAction(action);
   const { kind, request } = sole;
@@ -63,25 +63,27 @@ function assertStorable(at: string, part: string, attributes: unknown): void {
 }
 
 /**
- * What the table and its in-memory stand-in both refuse before they make a batch of updates. Each of these would
- * otherwise fail as a whole in DynamoDB, or change what a statement means.
+ * Makes the checks that the table and the in-memory table both apply to a batch of updates. Without them, each of these mistakes
+ * would fail as a whole in DynamoDB, or change the meaning of a statement.
  *
  * @throws `BAD_UPDATE`, naming the item and the attribute; `BAD_ITEM` for a value that cannot be stored
  */
 export function assertEachUpdates(updates: readonly EachUpdate[]): void {
   if (updates.length > UPDATE_EACH_MAX) {
     throw refusal(
-      `${updates.length} updates in one call; at most ${UPDATE_EACH_MAX} are allowed. Split them.`,
+      `${updates.length} updates in one call; at most ${UPDATE_EACH_MAX} are allowed. Split the call.`,
     );
   }
   const keys = new Set<string>();
   for (const [index, update] of updates.entries()) {
     const { PK, SK } = update.key;
     const at = `the update of ${PK} / ${SK}`;
-    if (!PK || !SK) throw refusal(`${at} has an empty key; both PK and SK must be texts that are not empty.`);
+    if (!PK || !SK) throw refusal(`${at} has an empty key; both PK and SK must be non-empty strings.`);
     const key = JSON.stringify([PK, SK]);
     if (keys.has(key))
-      throw refusal(`${at} is there twice; one call updates an item once. Merge them, or split.`);
+      throw refusal(
+        `${at} appears twice; one call can update an item only once. Merge the updates, or split the call.`,
+      );
     keys.add(key);
     assertUpdate(update, at);
     const nth = `Update ${index + 1} of ${updates.length}`;
@@ -95,7 +97,7 @@ function assertUpdate({ set, remove = [], when }: EachUpdate, at: string): void 
   const names = [...Object.keys(set), ...remove];
   if (Object.keys(set).length === 0) throw refusal(`${at} sets nothing; set at least one attribute.`);
   for (const name of names) {
-    if (name === 'PK' || name === 'SK') throw refusal(`${at} changes ${name}; a key never changes.`);
+    if (name === 'PK' || name === 'SK') throw refusal(`${at} changes ${name}; a key cannot be changed.`);
     if (names.indexOf(name) !== names.lastIndexOf(name)) throw refusal(`${at} changes ${name} twice.`);
   }
   for (const name of [...names, ...Object.keys(when)]) {
@@ -108,8 +110,8 @@ function assertUpdate({ set, remove = [], when }: EachUpdate, at: string): void 
   for (const [name, value] of Object.entries(when)) {
     if (!['string', 'number', 'boolean'].includes(typeof value)) {
       throw refusal(
-        `${at} compares ${name} with ${value === null ? 'null' : `a value of type ${typeof value}`}; "when" takes ` +
-          'texts, numbers and booleans. For anything else use "write" with a condition expression.',
+        `${at} compares ${name} with ${value === null ? 'null' : `a value of type ${typeof value}`}; "when" accepts ` +
+          'strings, numbers and booleans. For anything else, use "write" with a condition expression.',
       );
     }
   }

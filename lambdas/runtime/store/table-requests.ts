@@ -21,7 +21,7 @@ export async function* pagesOf(
 }
 
 /**
- * An {@link EachUpdate} as an action of a transaction, or as a single write: the same update under the same condition.
+ * Converts an {@link EachUpdate} to an action of a transaction or a single write: the same update under the same condition.
  *
  * @example
  * ```ts

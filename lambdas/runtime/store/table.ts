@@ -1,11 +1,11 @@
 import type { NativeAttributeValue, NumberValueImpl as NumberValue } from '@aws-sdk/util-dynamodb';
 
-/** One DynamoDB item as plain JavaScript values (the shape of the document client). */
+/** One DynamoDB item as plain JavaScript values, in the format of the document client. */
 export type Item = Record<string, NativeAttributeValue>;
 
 /**
- * A value that DynamoDB stores as it is, in the shape of the document client. The compiler refuses a `Date`, a promise, a function,
- * and whatever else has the symbols of one; any other mistake is refused when it is written (`BAD_ITEM`).
+ * A value that DynamoDB stores unchanged, in the format of the document client. The compiler refuses a `Date`, a promise, a
+ * function, and any other value with their symbols; other mistakes are refused when the value is written (`BAD_ITEM`).
  */
 export type Storable =
   | string
@@ -20,7 +20,7 @@ export type Storable =
   | ReadonlySet<string | number | bigint | NumberValue | Uint8Array>
   | ReadonlyMap<string, Storable>
   | { readonly [name: string]: Storable }
-  // An interface, which has no index signature.
+  // An interface, because interfaces have no index signature.
   | (object & {
       readonly [Symbol.iterator]?: never;
       readonly [Symbol.toPrimitive]?: never;
@@ -28,7 +28,7 @@ export type Storable =
       readonly [Symbol.hasInstance]?: never;
     });
 
-/** An item, a key, or the values of an expression, to be written. Spread a row whose type is an interface: `{ ...row }`. */
+/** An item, a key, or the values of an expression to write. Spread a row whose type is an interface: `{ ...row }`. */
 export type StorableItem = { readonly [name: string]: Storable };
 
 /** The primary key of an item of the Mailroom table. */
@@ -39,62 +39,62 @@ export interface Key {
   readonly SK: string;
 }
 
-/** What the condition or the update of a write is made of, and where it goes. */
+/** The parts of a write's condition and update expressions, and its table. */
 export interface Expression {
-  /** What each `#name` of the expressions stands for. @default none */
+  /** The attribute name for each `#name` in the expressions. @default none */
   readonly ExpressionAttributeNames?: Record<string, string> | undefined;
-  /** What each `:value` of the expressions stands for. @default none */
+  /** The value for each `:value` in the expressions. @default none */
   readonly ExpressionAttributeValues?: StorableItem | undefined;
-  /** `ALL_OLD` hands the row as it stood to whoever reads the refusal. */
+  /** `ALL_OLD` includes the existing row in the refusal. */
   readonly ReturnValuesOnConditionCheckFailure?: 'ALL_OLD' | 'NONE' | undefined;
   /** @default the Mailroom table */
   readonly TableName?: string | undefined;
 }
 
-/** Write a whole item, as in the document client's `TransactWriteCommand`. */
+/** Writes a whole item, as in the document client's `TransactWriteCommand`. */
 export interface Put extends Expression {
-  /** The whole item, its key too. */
+  /** The whole item, including its key. */
   readonly Item: StorableItem | undefined;
-  /** What must be true of the item as it stands, e.g. `attribute_not_exists(PK)`. @default nothing: it is replaced */
+  /** A condition on the existing item, e.g. `attribute_not_exists(PK)`. @default none: the item is replaced */
   readonly ConditionExpression?: string | undefined;
 }
 
-/** Change an item in place, as in the document client's `TransactWriteCommand`. */
+/** Changes an item in place, as in the document client's `TransactWriteCommand`. */
 export interface Update extends Expression {
   /** The key of the item. */
   readonly Key: StorableItem | undefined;
-  /** What changes, e.g. `SET available = available - :one`. */
+  /** The change, e.g. `SET available = available - :one`. */
   readonly UpdateExpression: string | undefined;
-  /** What must be true of the item as it stands. @default nothing */
+  /** A condition on the existing item. @default none */
   readonly ConditionExpression?: string | undefined;
 }
 
-/** Delete an item, as in the document client's `TransactWriteCommand`. */
+/** Deletes an item, as in the document client's `TransactWriteCommand`. */
 export interface Delete extends Expression {
   /** The key of the item. */
   readonly Key: StorableItem | undefined;
-  /** What must be true of the item as it stands. @default nothing */
+  /** A condition on the existing item. @default none */
   readonly ConditionExpression?: string | undefined;
 }
 
-/** Test an item without writing it, as in the document client's `TransactWriteCommand`. */
+/** Tests an item without writing it, as in the document client's `TransactWriteCommand`. */
 export interface ConditionCheck extends Expression {
   /** The key of the item. */
   readonly Key: StorableItem | undefined;
-  /** What must be true of the item, or the whole transaction is refused. */
+  /** A condition on the existing item; if it fails, the whole transaction is refused. */
   readonly ConditionExpression: string | undefined;
 }
 
 /**
- * One write: exactly one of the members is set. The shape is that of the document client's
- * `TransactWriteCommand`, so what ElectroDB or dynamodb-toolbox produces fits as it is.
+ * One write: exactly one of the members is set. The format is that of the document client's `TransactWriteCommand`, so you can
+ * pass what ElectroDB or dynamodb-toolbox produces.
  */
 export interface Write {
-  /** A whole item to write. */
+  /** Writes a whole item. */
   readonly Put?: Put | undefined;
-  /** A change of an item. */
+  /** Changes an item. */
   readonly Update?: Update | undefined;
-  /** An item to delete. */
+  /** Deletes an item. */
   readonly Delete?: Delete | undefined;
 }
 
@@ -104,108 +104,107 @@ export interface TransactAction extends Write {
   readonly ConditionCheck?: ConditionCheck | undefined;
 }
 
-/** A read of one partition, a page at a time, in the order of the sort key. */
+/** A read of one partition, one page at a time, in sort-key order. */
 export interface Query {
   /** The partition key. */
   readonly pk: string;
-  /** Only sort keys that begin with this. @default all */
+  /** Only sort keys that begin with this prefix. @default all */
   readonly skPrefix?: string | undefined;
-  /** Only items whose attributes have these values; tested after the read, as DynamoDB's filters are. */
+  /** Only items whose attributes have these values; applied after the read, as DynamoDB's filters are. */
   readonly where?: Item | undefined;
   /** @default false: eventually consistent, at half the cost */
   readonly consistent?: boolean | undefined;
-  /** At most this many items are read for a page (before `where`). @default up to 1 MB, DynamoDB's page */
+  /** The maximum number of items read for a page (before `where`). @default up to 1 MB, DynamoDB's page size */
   readonly limit?: number | undefined;
-  /** The cursor of the page before. */
+  /** The cursor of the previous page. */
   readonly cursor?: Item | undefined;
 }
 
 /** One page of a {@link Query}. */
 export interface Page {
-  /** What was read, in the order of the sort key. */
+  /** The items of the page, in sort-key order. */
   readonly items: Item[];
   /** Present while there may be more to read. */
   readonly cursor?: Item | undefined;
 }
 
-/** One conditional update of a batch: only equalities, so that it fits a PartiQL statement. */
+/** One conditional update of a batch. It supports only equality conditions, so that it fits a PartiQL statement. */
 export interface EachUpdate {
   /** The key of the item. */
   readonly key: Key;
-  /** Attributes to set. At least one. */
+  /** The attributes to set; at least one. */
   readonly set: StorableItem;
-  /** Attributes to remove. */
+  /** The attributes to remove. */
   readonly remove?: readonly string[] | undefined;
   /** The item must exist and these attributes must have these values. */
   readonly when: StorableItem;
 }
 
-/** What became of one {@link EachUpdate}. */
+/** The result of one {@link EachUpdate}. */
 export type EachResult =
   | { readonly ok: true }
-  /** The condition was not met; `item` is the row as it stood, absent when there was none. */
+  /** The condition failed; `item` is the existing row, absent if there was none. */
   | { readonly ok: false; readonly refused: true; readonly item?: Item | undefined }
-  /** It failed for another reason (a throttle, a conflict) and may be tried again. */
+  /** It failed for another reason (throttling, a conflict) and can be retried. */
   | { readonly ok: false; readonly refused: false; readonly code: string; readonly message: string };
 
-/** The most updates that one call of {@link Table.updateEach} takes: BatchExecuteStatement's own limit. */
+/** The maximum number of updates in one call of {@link Table.updateEach}: BatchExecuteStatement's limit. */
 export const UPDATE_EACH_MAX = 25;
 
-/** The most actions of one transaction (TransactWriteItems, DynamoDB service quotas). */
+/** The maximum number of actions in one transaction (TransactWriteItems, DynamoDB service quotas). */
 export const TRANSACTION_ACTIONS_MAX = 100;
 
-/** The most bytes of all items of one transaction: 4 MB (DynamoDB service quotas). */
+/** The maximum total size of the items of one transaction, bytes: 4 MB (DynamoDB service quotas). */
 export const TRANSACTION_BYTES_MAX = 4_000_000;
 
-/** The most bytes of one item: 400 KB (DynamoDB service quotas). */
+/** The maximum size of one item, bytes: 400 KB (DynamoDB service quotas). */
 export const ITEM_BYTES_MAX = 400 * 1024;
 
 /**
- * The table port: every call that outbox, relay, inbox and consumer make to DynamoDB is one of these six.
- * `dynamoTable` is the real one, `memoryTable` (in `cdk-mailroom/testing`) the one for tests; both pass the same
- * suite.
+ * The table port: outbox, relay, inbox and consumer make only these six calls to DynamoDB. `dynamoTable` implements it on DynamoDB,
+ * `memoryTable` (in `cdk-mailroom/testing`) in memory; both pass the same test suite.
  */
 export interface Table {
   /** The name of the Mailroom table, the default of every `TableName`. */
   readonly name: string;
 
-  /** Reads one item; `undefined` when there is none. Eventually consistent unless asked. */
+  /** Reads one item; `undefined` if there is none. Eventually consistent by default. */
   get(key: Key, options?: { readonly consistent?: boolean }): Promise<Item | undefined>;
 
   /** Reads one page of a partition. */
   query(query: Query): Promise<Page>;
 
   /**
-   * Makes one write. An `Update` returns the item as it stands after it; `Put` and `Delete` return nothing.
+   * Makes one write. An `Update` returns the item after the update; `Put` and `Delete` return nothing.
    *
-   * The client's own retries apply, so the write that is refused may be a retry, and what refuses it may be the row that the
-   * try before it wrote. Give a condition that this matters to a token of the call, and look for it in the row of the refusal.
+   * The client's own retries apply, so the refused write may be a retry, refused because of the row that the first try wrote. If
+   * this matters, include a token of the call in the row, and look for it in the row of the refusal.
    *
-   * @throws {@link ConditionFailed} when its condition is not met, with the row as it stood
-   * @throws `BAD_ITEM` when it has a value that DynamoDB does not store; nothing was sent
+   * @throws {@link ConditionFailed} if its condition fails, with the existing row
+   * @throws `BAD_ITEM` if it contains a value that DynamoDB cannot store; nothing was sent
    */
   write(write: Write): Promise<Item | undefined>;
 
   /**
-   * Makes all writes or none. Each call sends one request, whatever retries the client is configured to make, so a refusal says
-   * that nothing was written by this call. When there was no answer, call again with the same token; until that succeeds, the
-   * first call may still have happened.
+   * Makes all writes or none. Each call sends one request, whatever retries the client is configured with, so a refusal means that
+   * this call wrote nothing. If there was no response, call again with the same token; until that succeeds, the first call may
+   * still take effect.
    *
-   * @param token - a call with the same token and actions within 10 minutes of one that succeeded changes
-   * nothing and succeeds (DynamoDB's `ClientRequestToken`, at most 36 characters)
-   * @throws {@link TransactionCancelled} when any action is refused, with a reason for each
-   * @throws `BAD_ITEM` when it has a value that DynamoDB does not store; nothing was sent
+   * @param token - if a call with the same token and actions succeeded within the last 10 minutes, the call changes nothing and
+   * succeeds (DynamoDB's `ClientRequestToken`, at most 36 characters)
+   * @throws {@link TransactionCancelled} if any action is refused, with a reason for each
+   * @throws `BAD_ITEM` if it contains a value that DynamoDB cannot store; nothing was sent
    */
   transact(actions: readonly TransactAction[], token?: string): Promise<void>;
 
   /**
-   * Makes up to {@link UPDATE_EACH_MAX} independent conditional updates in one call and answers for each, in
-   * order. It never creates an item.
+   * Makes up to {@link UPDATE_EACH_MAX} independent conditional updates in one call and returns a result for each, in order. It
+   * never creates an item.
    *
-   * @throws when the request as a whole failed; any of the updates may then have been applied or not
+   * @throws if the request as a whole failed; any of the updates may then have been applied or not
    */
   updateEach(updates: readonly EachUpdate[]): Promise<EachResult[]>;
 
-  /** When the table was created, epoch milliseconds. */
+  /** Returns the creation time of the table, epoch milliseconds. */
   createdAt(): Promise<number>;
 }

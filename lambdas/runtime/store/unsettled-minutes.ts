@@ -4,7 +4,7 @@ import { asRow, SCHEMA, type UnsettledPointer, unsettledKey } from './rows.ts';
 import type { Table } from './table.ts';
 import { pagesOf } from './table-requests.ts';
 
-/** The pointer to a minute of a shard that may still hold PENDING rows, under a new token. */
+/** Makes the pointer to a minute of a shard that may still hold PENDING rows, with a new token. */
 export function unsettledPointer(shard: number, minute: string, random?: RandomBytes): UnsettledPointer {
   return { ...unsettledKey(shard, minute), schema: SCHEMA, token: mintToken(random) };
 }
@@ -17,14 +17,14 @@ export async function listUnsettled(table: Table, shard: number): Promise<Unsett
   return pointers;
 }
 
-/** Removes a pointer, unless it was put anew since it was read: its writer knows of more PENDING rows. */
+/** Removes a pointer, unless it was rewritten since it was read: its writer has left more PENDING rows. */
 export async function removeUnsettled(table: Table, { PK, SK, token }: UnsettledPointer): Promise<void> {
   try {
     await table.write({
       Delete: {
         Key: { PK, SK },
         ExpressionAttributeNames: { '#token': 'token' },
-        // One without a token was put by hand.
+        // A pointer without a token was written by hand.
         ...(token === undefined
           ? { ConditionExpression: 'attribute_not_exists(#token)' }
           : { ConditionExpression: '#token = :token', ExpressionAttributeValues: { ':token': token } }),

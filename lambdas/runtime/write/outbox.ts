@@ -11,37 +11,37 @@ import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { checkDeclared, checkDraft, isTraceId } from './event-draft.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
 
-/** What one commit writes. */
+/** The content of one transaction. */
 export interface Commit {
-  /** Domain writes and condition checks, in the document client's shape. @default none */
+  /** Domain writes and condition checks, in the format of the DynamoDB document client. @default none */
   readonly writes?: readonly TransactAction[] | undefined;
-  /** Events to publish if, and only if, the transaction commits. @default none */
+  /** Events to publish if and only if the transaction commits. @default none */
   readonly events?: readonly EventDraft[] | undefined;
 }
 
-/** One outbox row to be written in a transaction; fits `TransactWriteCommand` as it is. */
+/** One outbox row to include in a transaction, in the format of a `TransactWriteCommand` item. */
 export interface OutboxEntry {
-  /** Writes the row, on condition that it is absent. */
+  /** Writes the row, on the condition that it does not exist. */
   readonly Put: Put & { readonly TableName: string; readonly Item: OutboxRow };
 }
 
-/** The event whose handling causes the events that are written: they inherit its correlation and its trace. */
+/** The event being handled; the new events inherit its correlation id and trace. */
 export type CausingEvent = Pick<Envelope, 'eventId' | 'correlationId' | 'traceId' | 'hops'>;
 
-/** The writing side of Mailroom, made by {@link createOutbox}. */
+/** Writes domain changes and their events; created by {@link createOutbox}. */
 export interface Outbox {
   /**
-   * Makes domain writes and writes their events in one transaction. When it returns, every event is in the
-   * outbox and will be published at least once; when it throws {@link TransactionCancelled} or a `MailroomError`,
-   * nothing was written. Any other error (a lost connection, after retries) leaves open whether it was: a caller
-   * that tries again needs a condition of its own, such as `attribute_not_exists` on the row it creates.
+   * Commits domain writes and their events in one transaction. When it returns, every event is in the outbox and will be
+   * published at least once. If it throws {@link TransactionCancelled} or another `MailroomError`, nothing was written. After
+   * any other error, such as a lost connection after all retries, the outcome is unknown: before you call it again, make sure
+   * that your writes carry a condition, such as `attribute_not_exists` on the row that they create.
    *
-   * Its events are counted as `EventsCommitted`, once, after the commit.
+   * The events are counted as `EventsCommitted` once, after the commit.
    *
-   * @returns the envelopes as they will be published, in the order of `events`
-   * @throws `TRANSACTION_CANCELLED` when a condition was not met; its `reasons` begin with those of `writes`, in order
-   * @throws `BAD_ITEM` when `writes` has a value that DynamoDB does not store, such as a `Date`, a promise or an instance of a class
-   * @throws `NOT_DECLARED` when the function does not declare that it publishes one of `events`, before anything is sent
+   * @returns the envelopes that will be published, in the order of `events`
+   * @throws `TRANSACTION_CANCELLED` if a condition failed; its `reasons` begin with those of `writes`, in order
+   * @throws `BAD_ITEM` if `writes` contains a value that DynamoDB cannot store, such as a `Date`, a promise or a class instance
+   * @throws `NOT_DECLARED` if the function does not declare that it publishes one of `events`, before anything is sent
    * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT`, `BAD_WRITE` or
    * `STALE_ENTRY`, like `BAD_ITEM`, before anything is sent
    *
@@ -56,8 +56,8 @@ export interface Outbox {
   commit(commit: Commit): Promise<readonly Envelope[]>;
 
   /**
-   * The outbox rows of some events, to put into a transaction of one's own. Use them once and at once: each call
-   * mints new event ids. Nobody tells Mailroom whether that transaction commits, so its events are missing from
+   * Creates the outbox rows of events, to include in your own transaction. Use them immediately and only once: each call creates
+   * new event ids. Mailroom cannot observe whether your transaction commits, so these events are not counted in
    * `EventsCommitted`.
    *
    * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`
@@ -71,28 +71,28 @@ export interface Outbox {
   entries(events: readonly EventDraft[], cause?: CausingEvent): Promise<readonly OutboxEntry[]>;
 }
 
-/** What an outbox is made of. */
+/** Dependencies of {@link createOutbox}. */
 export interface OutboxDeps {
   /** From `readProducerConfig(process.env)`. */
   readonly config: ProducerConfig;
   /** The Mailroom table. */
   readonly table: Table;
-  /** @default the machine's */
+  /** @default the machine's clock */
   readonly clock?: Clock | undefined;
-  /** @default the machine's */
+  /** @default the machine's random source */
   readonly random?: RandomBytes | undefined;
-  /** Whoever gives one flushes it. @default Powertools inside a Lambda function, flushed at each commit; elsewhere none */
+  /** If you pass one, you flush it. @default Powertools in a Lambda function, flushed after each commit; otherwise none */
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** Left free in a row, so that `publishedAt`, `lastError` and the like always fit later. */
+/** Reserved in each row, so that `publishedAt`, `lastError` and similar attributes always fit later. */
 const ROW_RESERVE_BYTES = 8 * 1024;
 
 /**
- * Makes the outbox of a service.
+ * Creates the outbox of a service.
  *
  * @param deps.config - from `readProducerConfig(process.env)`
- * @throws `BAD_CONFIG` when the service's name is one that EventBridge keeps for AWS
+ * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS
  *
  * @example
  * ```ts
@@ -106,7 +106,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   if (/^aws\./i.test(config.service)) {
     throw new MailroomError(
       'BAD_CONFIG',
-      `The service is named "${config.service}"; EventBridge keeps sources that begin with "aws." for AWS. Name it otherwise.`,
+      `The service is named "${config.service}", but EventBridge reserves sources that begin with "aws." for AWS. Choose another name.`,
     );
   }
   const own = deps.telemetry === undefined ? lambdaTelemetry(config) : undefined;
@@ -123,7 +123,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     checkDeclared(definition, config);
     const now = clock.now();
     const eventId = mintEventId(now, config.shards, random);
-    // What is inherited was written by somebody else: a trace that does not fit is not carried along.
+    // The inherited values come from another service: a trace header that does not fit is dropped.
     const traceId = draft.traceId ?? (isTraceId(cause?.traceId) ? cause.traceId : undefined);
     const envelope: Envelope = {
       eventId,
@@ -156,7 +156,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       throw new MailroomError(
         'EVENT_TOO_LARGE',
         `Event ${definition.type} of ${definition.aggregateType} ${draft.aggregateId.slice(0, 100)} takes ${bytes} bytes in the outbox; ` +
-          `at most ${bytesMax} fit. Store the large part elsewhere (S3) and put its address into the event.`,
+          `at most ${bytesMax} fit. Store the large part elsewhere (S3) and put its address in the event.`,
       );
     }
     return {
@@ -179,33 +179,33 @@ export function createOutbox(deps: OutboxDeps): Outbox {
 }
 
 /**
- * Counts the events of a chain. Services that answer each other's events without end are stopped here, after 32 events instead of
- * after a bill.
+ * Counts the events of a chain. Services that respond to each other's events in an endless loop are stopped after 32
+ * events, before the costs add up.
  *
- * @throws `TOO_MANY_HOPS`, which rejects the message that is being handled
+ * @throws `TOO_MANY_HOPS`, which rejects the message being handled
  */
 function hopsAfter(
   cause: CausingEvent | undefined,
   { definition, correlationId }: EventDraft,
 ): number | undefined {
   if (cause === undefined) return undefined;
-  // A correlation of its own begins another chain.
+  // An event with its own correlation id starts a new chain.
   if ((correlationId ?? cause.correlationId) !== cause.correlationId) return undefined;
   const hops = (Number.isSafeInteger(cause.hops) ? Number(cause.hops) : 0) + 1;
   if (hops <= HOPS_MAX) return hops;
   throw new PoisonMessage(
-    `Event ${definition.type} would be number ${hops + 1} of the chain ${cause.correlationId}, and a chain ends after ${HOPS_MAX + 1} events. ` +
-      "Services probably answer each other's events without end: look at the chain with `mailroom why <id> --story`, and break it. A chain that is meant to go on needs a correlationId of its own.",
+    `Event ${definition.type} would be number ${hops + 1} in the chain ${cause.correlationId}; a chain may have at most ${HOPS_MAX + 1} events. ` +
+      "Services probably respond to each other's events in an endless loop: inspect the chain with `mailroom why <id> --story`, and break it. To continue a chain on purpose, give the event a new correlationId.",
     { code: 'TOO_MANY_HOPS' },
   );
 }
 
-/** Only in a function do metrics in its log become metrics: elsewhere they would be lines on somebody's terminal. */
+/** Metrics in log lines are extracted only in Lambda; elsewhere they would clutter a terminal. */
 function lambdaTelemetry(config: ProducerConfig): Telemetry | undefined {
   return process.env.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : powertoolsTelemetry(config);
 }
 
-/** The envelope that an outbox entry stores. */
+/** Returns the envelope stored in an outbox entry. */
 function envelopeOf(entry: OutboxEntry): Envelope {
   return JSON.parse(entry.Put.Item.envelope) as Envelope;
 }

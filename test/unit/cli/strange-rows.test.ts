@@ -35,7 +35,11 @@ const STRANGE = [
   ['a newer schema', { status: 'PROCESSED', schema: 2 }, NEWER],
   ['a time that is none', { status: 'PROCESSED', processedAt: -1.5 }, 'its "processedAt" is not a time'],
   ['a time beyond all dates', { status: 'FAILED', retryAt: 9e15 }, 'its "retryAt" is not a time'],
-  ['an error that is no text', { status: 'FAILED', lastError: { deep: 1 } }, 'its "lastError" is not a text'],
+  [
+    'an error that is no text',
+    { status: 'FAILED', lastError: { deep: 1 } },
+    'its "lastError" is not a string',
+  ],
 ] as const;
 
 describe('why, of an inbox row that cannot be read', () => {

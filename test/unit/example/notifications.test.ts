@@ -55,10 +55,10 @@ describe('notifications', () => {
     [
       'out-of-stock',
       2_505,
-      'We are sorry: some of its items are out of stock. We have refunded 25.05 to you.',
+      'We are sorry: some of the items are out of stock. We have refunded 25.05 to you.',
     ],
-    ['out-of-stock', 0, 'We are sorry: some of its items are out of stock. You have not been charged.'],
-    ['payment-declined', 0, 'We are sorry: your bank has declined the payment. You have not been charged.'],
+    ['out-of-stock', 0, 'We are sorry: some of the items are out of stock. You have not been charged.'],
+    ['payment-declined', 0, 'We are sorry: your bank declined the payment. You have not been charged.'],
   ] as const)(
     'sends one e-mail for an order cancelled as %s with %i cents refunded',
     async (reason, refundedCents, text) => {

@@ -27,16 +27,16 @@ test('what the constructs encode is what the functions decode', () => {
 
 test.each([
   ['MAILROOM_TABLE', undefined, 'is not set'],
-  ['MAILROOM_SERVICE', undefined, 'to mailroom.addProducer, make a consumer'],
-  ['MAILROOM_TABLE', '', 'expected a text'],
+  ['MAILROOM_SERVICE', undefined, 'to mailroom.addProducer, create a consumer'],
+  ['MAILROOM_TABLE', '', 'expected a non-empty string'],
   ['MAILROOM_SHARDS', '0', 'a whole number from 1 to 256'],
   ['MAILROOM_SHARDS', '257', 'a whole number from 1 to 256'],
   ['MAILROOM_SHARDS', '8.5', 'a whole number'],
   ['MAILROOM_SHARDS', ' ', 'a whole number'],
   ['MAILROOM_BORN_LEASE_MS', '30s', 'is "30s"'],
   ['MAILROOM_PUBLISHES', undefined, 'is not set'],
-  ['MAILROOM_PUBLISHES', 'OrderPlaced', 'expected a JSON list of texts'],
-  ['MAILROOM_PUBLISHES', '[1]', 'expected a JSON list of texts'],
+  ['MAILROOM_PUBLISHES', 'OrderPlaced', 'expected a JSON list of strings'],
+  ['MAILROOM_PUBLISHES', '[1]', 'expected a JSON list of strings'],
 ])('%s = %j is refused by name', (name, value, part) => {
   const env = { ...encodeProducerConfig(producerConfig), [name]: value };
   expect(() => readProducerConfig(env)).toThrow(name);

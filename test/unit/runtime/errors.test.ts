@@ -53,8 +53,8 @@ test('a cancelled transaction says which of its actions were refused, and why', 
     { code: 'ValidationError', message: 'Missing the key PK in the item' },
   ];
   expect(new TransactionCancelled(reasons).message).toBe(
-    'The transaction was cancelled: action 2 of 3 by ConditionalCheckFailed, ' +
-      'action 3 of 3 by ValidationError (Missing the key PK in the item)',
+    'The transaction was cancelled: action 2 of 3 failed with ConditionalCheckFailed, ' +
+      'action 3 of 3 failed with ValidationError (Missing the key PK in the item)',
   );
   expect(new TransactionCancelled([]).message).toBe('The transaction was cancelled: DynamoDB gave no reason');
 });

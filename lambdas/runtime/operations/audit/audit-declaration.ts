@@ -5,21 +5,21 @@ import type { PublishedEvent } from './audit-ledger.ts';
 /** The versions of a consumer's directory entry, oldest first. */
 export type EntryVersions = (consumer: ConsumerEntry) => Promise<readonly EntryVersion[]>;
 
-/** What a consumer was declared to see, and when. */
+/** The events that a consumer was declared to receive, over time. */
 export interface Declaration {
-  /** Whether the consumer had to see an event at the time it was published. */
+  /** Returns true if the consumer had to receive an event when it was published. */
   covers(event: PublishedEvent): boolean;
-  /** What could not be read. */
+  /** The parts that could not be read. */
   readonly unread: readonly string[];
 }
 
-/** A rule that was changed does not match at once (EventBridge API reference, PutRule: "allow a short period of time"). */
+/** A changed rule does not match immediately (EventBridge API reference, PutRule: "allow a short period of time"). */
 const RULE_DELAY_MS = 60_000;
 
 /**
- * Dates each subscription of a consumer, a pair of source and type: any change of its entry dates the entry anew, and would
- * otherwise excuse the loss of every event before it. The versions are read only where an event is older than the entry's last
- * change, which in most runs is none.
+ * Dates each subscription of a consumer, that is, each pair of source and type. Any change of its entry gives the entry a new
+ * date, which would otherwise excuse the loss of every earlier event. The versions are read only if an event is older than the
+ * entry's last change, which is rare.
  */
 export async function declarationOf(
   consumer: ConsumerEntry,
@@ -38,7 +38,7 @@ export async function declarationOf(
     return {
       covers,
       unread: [
-        `The earlier versions of the directory entry of ${consumer.name} could not be read (${why}). Events that were ` +
+        `The earlier versions of the directory entry of ${consumer.name} could not be read (${why}). Events ` +
           'published before its last change count as unproven.',
       ],
     };

@@ -1,31 +1,31 @@
 import { createHash } from 'node:crypto';
 import type { Envelope } from '../../event.ts';
 
-/** Two or more events that say the same and were caused by the same event. */
+/** Two or more events with the same content and the same cause. */
 export interface DoubledEvent {
   /** The event that caused them. */
   readonly causationId: string;
   readonly source: string;
   readonly type: string;
   readonly aggregateId: string;
-  /** Their ids, the oldest first. */
+  /** Their ids, oldest first. */
   readonly eventIds: readonly string[];
 }
 
-/** Looks for events that were written twice. */
+/** Finds events that were written twice. */
 export interface Doubles {
-  /** @param source - the service whose event it is */
+  /** @param source - the service that owns the event */
   add(source: string, envelope: Envelope): void;
   found(): DoubledEvent[];
 }
 
 /**
- * Finds a handler's commit that happened twice, which the inbox must make impossible: two events with the same source, type,
- * aggregate, sequence and data, caused by one event.
+ * Finds a handler's commit that happened twice, which the inbox must prevent: two events with the same source, type, aggregate,
+ * sequence and data, caused by one event.
  *
- * It sees only commits that write events, only where both events lie in the range, and not those whose events differ each
- * time, by a new id in their data for instance. It takes for doubled what a handler wrote twice on purpose in one commit, or
- * what two consumers of one service wrote alike for one event: give such events a `sequence`, or data that tells them apart.
+ * It finds only commits that write events, only if both events are in the range, and not those whose events differ each time, for
+ * example by a new id in their data. It also reports events that a handler wrote twice on purpose in one commit, or that two
+ * consumers of one service wrote identically for one event: give such events a `sequence`, or data that distinguishes them.
  *
  * @example
  * ```ts
@@ -35,12 +35,12 @@ export interface Doubles {
  * ```
  */
 export function createDoubles(): Doubles {
-  // The first of each kind is remembered by a digest alone: a range may hold a million events.
+  // Only a digest of each first event is kept: a range may contain a million events.
   const first = new Map<string, string>();
   const doubled = new Map<string, Omit<DoubledEvent, 'eventIds'> & { readonly eventIds: Set<string> }>();
   return {
     add: (source, { eventId, type, aggregateId, causationId, sequence, data }) => {
-      if (typeof causationId !== 'string') return; // none; or not one that Mailroom wrote
+      if (typeof causationId !== 'string') return; // no cause, or not one that Mailroom wrote
       const digest = createHash('sha256')
         .update(JSON.stringify([causationId, source, type, aggregateId, sequence ?? null, data]))
         .digest('base64');
@@ -67,7 +67,7 @@ export function createDoubles(): Doubles {
   };
 }
 
-/** A stored envelope may hold anything where a text should be. */
+/** A stored envelope may have any value where a string is expected. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }

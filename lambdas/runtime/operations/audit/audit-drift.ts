@@ -3,13 +3,13 @@ import { depthOf } from '../dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 
-/** The rules port: what is deployed on the bus. */
+/** The rules port: the rules deployed on the bus. */
 export interface DeployedRules {
-  /** @returns `undefined` when the bus has no such rule, or does not exist */
+  /** @returns `undefined` if the bus has no such rule or does not exist */
   describe(bus: string, rule: string): Promise<DeployedRule | undefined>;
 }
 
-/** A rule as it is deployed. */
+/** A deployed rule. */
 export interface DeployedRule {
   readonly enabled: boolean;
   /** The event pattern, as JSON. */
@@ -18,17 +18,17 @@ export interface DeployedRule {
   readonly targets: readonly string[];
 }
 
-/** Something deployed that is not what was declared. */
+/** A difference between the deployment and the declaration. */
 export interface Drift {
   readonly consumer: string;
   /** The rule's name. */
   readonly rule: string;
   readonly problem: 'no-rule' | 'rule-disabled' | 'pattern' | 'target' | 'no-queue';
-  /** What is wrong, for people. */
+  /** The problem as a sentence, for people. */
   readonly text: string;
 }
 
-/** What a look at the deployed rules needs. */
+/** Dependencies of a comparison with the deployed rules. */
 interface DriftDeps {
   readonly queues: Pick<Queues, 'depth'>;
   readonly rules: DeployedRules;
@@ -58,14 +58,14 @@ async function driftOf({ queues, rules }: DriftDeps, bus: string, consumer: Cons
     ...(deployed.enabled ? [] : [drift('rule-disabled', `The rule ${rule} is disabled.`)]),
     ...(takesExactly(deployed.pattern, consumer.events)
       ? []
-      : [drift('pattern', `The rule ${rule} takes ${deployed.pattern}, not ${declared(consumer)}.`)]),
+      : [drift('pattern', `The rule ${rule} matches ${deployed.pattern}, not ${declared(consumer)}.`)]),
     ...(queue === undefined || deployed.targets.includes(queue.arn)
       ? []
       : [drift('target', `The rule ${rule} has no target ${queue.arn}.`)]),
   ];
 }
 
-/** The name alone: CloudFormation refers to a rule of a bus as `bus|rule`. */
+/** Returns only the rule's name: CloudFormation's reference to a rule is `bus|rule`. */
 function ruleName({ rule }: ConsumerEntry): string {
   return rule.slice(rule.lastIndexOf('|') + 1);
 }

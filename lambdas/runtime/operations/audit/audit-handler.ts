@@ -4,39 +4,38 @@ import { powertoolsTelemetry, type Telemetry } from '../../telemetry.ts';
 import type { Directory } from '../directory.ts';
 import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
 
-/** What the scheduled audit is made of. */
+/** Dependencies of the scheduled audit. */
 export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory'> {
   readonly config: AuditConfig;
-  /** Read at each run: a consumer that was deployed since is seen. */
+  /** Read on each run, so that newly deployed consumers are included. */
   readonly directory: () => Promise<Directory>;
   /** @default Powertools */
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** The audit ends this long before the invocation does, so that what it found is still sent. */
+/** The audit ends this long before the invocation, so that its findings are still sent, milliseconds. */
 const END_MARGIN_MS = 10_000;
 
-/** The newest events are left to the next run: they may still be on their way. */
+/** The minimum age of the events that a run judges, milliseconds: newer ones may be in delivery, and the next run covers them. */
 const YOUNGEST_MS = 5 * 60_000;
 
-/** The furthest that a run looks back, whatever the queues. */
+/** The furthest that a run looks back, whatever the queues' ages, milliseconds. */
 const SINCE_MAX_MS = 86_400_000;
 
 /** The lists of an audit's report. */
 type AuditList = 'missing' | 'doubled' | 'unreadableRows' | 'drift' | 'incomplete';
 
-/** What an invocation answers: an {@link AuditReport} whose lists are only counted. The log names what is in them. */
+/** The response of an invocation: an {@link AuditReport} with counts instead of lists. The log contains the entries. */
 export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in AuditList]: number };
 
-/** The most entries of a list that one log line names. */
+/** The maximum number of entries of a list in one log line. */
 const LOGGED_MAX = 50;
 
 /**
- * Makes the handler of the scheduled audit: it emits how many events are missing and doubled and how many rows cannot be read,
- * zero too, and logs which. Only
- * ids are logged. It changes nothing; `mailroom audit --repair` does.
+ * Creates the handler of the scheduled audit: it emits the numbers of missing events, doubled events and unreadable rows, including
+ * zero, and logs the ids of those that it finds. It changes nothing; `mailroom audit --repair` does.
  *
- * @throws (the handler) what the audit throws: an audit that does not add up, or could not read, has found nothing
+ * @throws (the handler) the audit's errors: an audit that does not add up, or could not read, has no result
  *
  * @example
  * ```ts
@@ -69,11 +68,11 @@ export function createAuditHandler(
     telemetry.log.info('Audited', summary);
     warn('Consumers never received these events: mailroom audit --repair sends them', { missing });
     warn('These events were written more than once for one cause', { doubled });
-    warn('These rows cannot be read, so nothing is known of their events', { unreadableRows });
-    warn('What is deployed is not what was declared: see "To deploy a stack again" in docs/operating.md', {
+    warn('These rows cannot be read, so the state of their events is unknown', { unreadableRows });
+    warn('The deployment differs from the declaration: see "To deploy a stack again" in docs/operating.md', {
       drift,
     });
-    warn('The audit did not see everything', { incomplete });
+    warn('The audit is incomplete', { incomplete });
     return summary;
   }
 
@@ -85,9 +84,9 @@ export function createAuditHandler(
   }
 
   /**
-   * A run looks back far enough that two runs look at each event. It does so twice: at the newest events, and at those that have
-   * just become old enough to be judged although their consumer's queue is never empty. What lies between was looked at
-   * and will be again, so it is left out: a message may be handed out for hours before its receives are spent.
+   * A run looks back far enough that two runs cover each event. It covers two parts: the newest events, and those that have just
+   * become old enough to judge although their consumer's queue is never empty. The part in between was covered before and will be
+   * covered again, so it is left out: a message may be redelivered for hours before its receives are exhausted.
    */
   async function range(now: number, { consumers }: Directory): Promise<Pick<AuditRange, 'since' | 'gap'>> {
     const blind = await Promise.all(

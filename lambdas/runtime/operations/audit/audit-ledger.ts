@@ -4,31 +4,31 @@ import type { InboxRow } from '../../store/rows.ts';
 import type { UnreadableRow } from '../../store/stored-rows.ts';
 import type { Directory } from '../directory.ts';
 
-/** What became of the published events at one consumer. `expected` is the sum of all others. */
+/** The states of the published events at one consumer. `expected` is the sum of all others. */
 export interface ConsumerLedger {
-  /** Published events that it must see. */
+  /** Published events that it must receive. */
   readonly expected: number;
   readonly processed: number;
-  /** A worker holds it, or held it last. */
+  /** A worker holds it, or was the last to hold it. */
   readonly inFlight: number;
-  /** It failed and comes again. */
+  /** It failed and will be retried. */
   readonly failed: number;
   readonly rejected: number;
-  /** Given up by an operator. */
+  /** Discarded by an operator. */
   readonly discarded: number;
-  /** An inbox row that cannot be read: see {@link UnreadableFinding}. */
+  /** Its inbox row cannot be read: see {@link UnreadableFinding}. */
   readonly unreadable: number;
-  /** A letter in its dead-letter or undelivered queue, and no inbox row, or one that is overdue. */
+  /** A dead letter in its dead-letter or undelivered queue, and no inbox row or an overdue one. */
   readonly deadLetters: number;
-  /** No inbox row, and it may still be on its way, or on it once more. */
+  /** No inbox row, and it may still be in delivery, or be delivered again. */
   readonly waiting: number;
-  /** No inbox row, and nothing says that there should be one. */
+  /** No inbox row, and no proof that there should be one. */
   readonly unproven: number;
-  /** It never received it, or no message is left of one that it has to try again. */
+  /** It was never received, or no message is left of one that has to be retried. */
   readonly missing: number;
 }
 
-/** A published event that a consumer never received, or received and will not try again, because its message is gone. */
+/** A published event that a consumer never received, or received and will not retry because its message is gone. */
 export interface MissingEvent {
   readonly eventId: string;
   readonly consumer: string;
@@ -37,26 +37,26 @@ export interface MissingEvent {
   readonly publishedAt: number;
 }
 
-/** An event whose row cannot be read: its outbox row, or that of a consumer. Nothing is known of what it stands for. */
+/** An event with an unreadable row, in the outbox or at a consumer. Its state is unknown. */
 export interface UnreadableFinding {
-  /** The sort key of an outbox row that is not that of an event. */
+  /** The event's id, or the sort key of an outbox row that is not an event's. */
   readonly eventId: string;
-  /** Whose inbox row it is; `null` for the outbox row. */
+  /** The consumer whose inbox row it is; `null` for the outbox row. */
   readonly consumer: string | null;
   /** The reason, e.g. `its "schema" is 2, and this version reads up to 1`. */
   readonly problem: string;
 }
 
-/** A published event, as far as the audit remembers it. */
+/** A published event, with the properties that the audit needs. */
 export interface PublishedEvent extends Omit<MissingEvent, 'consumer'> {
   readonly source: string;
-  /** When it was sent to its consumers last, epoch milliseconds: later than it was published where an operator sent it again. */
+  /** The last time it was sent to its consumers, epoch milliseconds: later than its publish if an operator sent it again. */
   readonly sentAt: number;
-  /** The consumer's inbox row as the walk saw it, where it waits for a message that is overdue. */
+  /** The consumer's inbox row as the walk read it, if it waits for an overdue message. */
   readonly row?: InboxRow | undefined;
 }
 
-/** Where an event is at a consumer. */
+/** The state of an event at a consumer. */
 type Standing = Exclude<keyof ConsumerLedger, 'expected'>;
 
 /** The column in which an inbox row is counted. The audit does not judge leases: an abandoned message is in flight. */
@@ -70,31 +70,31 @@ const STANDING_OF: Readonly<Record<Exclude<InboxState['is'], 'absent'>, Standing
   unreadable: 'unreadable',
 };
 
-/** The books of one audit, a page for each consumer. */
+/** The accounts of one audit, one per consumer. */
 export interface Ledger {
-  /** A consumer must see an event. */
+  /** Counts an event that a consumer must receive. */
   expect(consumer: string): void;
-  /** It has an inbox row. One that cannot be read is its own class, and named. */
+  /** Counts an event with an inbox row. Unreadable rows are counted separately and listed. */
   row(consumer: string, eventId: string, row: InboxRow | UnreadableRow): void;
-  /** It has no inbox row that the walk could see, or one that waits for a message which is overdue: to be judged later. */
+  /** Adds an event without a visible inbox row, or whose row waits for an overdue message: it is judged later. */
   undecided(consumer: string, event: PublishedEvent): void;
-  /** The events of a consumer that are still to be judged. */
+  /** Returns the events of a consumer that are still to be judged. */
   open(consumer: string): readonly PublishedEvent[];
-  /** It was judged. */
+  /** Counts a judged event. */
   judge(consumer: string, event: PublishedEvent, standing: Standing): void;
-  /** Every event that is missing, the oldest first. */
+  /** Returns all missing events, oldest first. */
   missing(): MissingEvent[];
-  /** Every inbox row that cannot be read, that of the oldest event first. */
+  /** Returns all unreadable inbox rows, oldest event first. */
   unreadable(): UnreadableFinding[];
   /**
-   * Adds up.
+   * Returns the counts, after checking that they add up.
    *
    * @throws `AUDIT_DOES_NOT_ADD_UP`, naming the consumer and its counts
    */
   close(): Record<string, ConsumerLedger>;
 }
 
-/** Opens the books. */
+/** Opens the accounts of an audit. */
 export function createLedger(directory: Directory): Ledger {
   const pages = new Map(
     directory.consumers.map(({ name }) => [name, { counts: blank(), open: [] as PublishedEvent[] }] as const),
@@ -162,7 +162,7 @@ function balanced(consumer: string, counts: Counts): ConsumerLedger {
   const found = Object.entries(standings).map(([standing, count]) => `${standing} ${count}`);
   throw new MailroomError(
     'AUDIT_DOES_NOT_ADD_UP',
-    `${expected} published events were expected at ${consumer}, but ${sum} were accounted for: ${found.join(', ')}. Every event belongs ` +
-      'into just one of these: the audit itself is wrong, and so may be its other counts.',
+    `${expected} published events were expected at ${consumer}, but ${sum} were accounted for: ${found.join(', ')}. Each event must have ` +
+      'exactly one of these states: the audit itself is wrong, and its other counts may be wrong too.',
   );
 }

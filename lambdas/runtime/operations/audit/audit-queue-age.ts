@@ -2,29 +2,29 @@ import { type CloudWatchClient, GetMetricDataCommand } from '@aws-sdk/client-clo
 import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { type Clock, systemClock } from '../../clock.ts';
 
-/** The port that says how far back a queue that is not empty reaches. */
+/** The port that reports the age of the oldest message in a queue that is not empty. */
 export interface QueueAges {
   /**
-   * From when the oldest message is that a queue may hold, epoch milliseconds; `undefined` when nobody knows.
+   * Returns the earliest send time of the messages that a queue may hold, epoch milliseconds; `undefined` if it is unknown.
    *
-   * @param url - the queue's
+   * @param url - the queue's URL
    */
   oldestAt(url: string): Promise<number | undefined>;
   /**
-   * How far back at least {@link QueueAges.oldestAt} reaches, milliseconds: while the queue is not empty, nothing younger can be
-   * known to be lost.
+   * Returns the minimum period that {@link QueueAges.oldestAt} covers, milliseconds: while the queue is not empty, no younger
+   * message can be proven lost.
    */
   atLeastMs(url: string): Promise<number>;
 }
 
-/** SQS's metrics may come this late. */
+/** The maximum delay of SQS's metrics, milliseconds. */
 const METRIC_DELAY_MS = 20 * 60_000;
 
 /**
- * Reads it from the metric `ApproximateAgeOfOldestMessage`. That leaves out what was received three times and more (SQS
- * developer guide, available CloudWatch metrics). A working consumer has a row for each of those; one whose function cannot
- * even start has not, and its messages leave for the dead-letter queue when their receives are spent. So nothing younger
- * than that takes is called older than the oldest message.
+ * Reads the age from the metric `ApproximateAgeOfOldestMessage`. That metric excludes messages that were received three or more
+ * times (SQS developer guide, available CloudWatch metrics). A working consumer has a row for each of those. A consumer whose
+ * function cannot start has none, and SQS moves its messages to the dead-letter queue when their receives are exhausted.
+ * Therefore no message younger than the time that its receives can take is reported as older than the oldest message.
  *
  * @example
  * ```ts
@@ -34,12 +34,12 @@ const METRIC_DELAY_MS = 20 * 60_000;
 export function cloudWatchQueueAges(deps: {
   readonly cloudwatch: CloudWatchClient;
   readonly sqs: SQSClient;
-  /** @default the machine's */
+  /** @default the machine's clock */
   readonly clock?: Clock;
 }): QueueAges {
   const { cloudwatch, sqs, clock = systemClock } = deps;
 
-  /** How long a message may be handed out again and again: its receives, a visibility timeout each. */
+  /** The maximum time during which a message can be redelivered: its receives, with one visibility timeout each. */
   async function receivesMs(url: string): Promise<number> {
     const { Attributes = {} } = await sqs.send(
       new GetQueueAttributesCommand({

@@ -8,28 +8,28 @@ import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import type { MissingEvent } from './audit-ledger.ts';
 
-/** What a repair needs. */
+/** Dependencies of {@link repairMissing}. */
 export interface RepairDeps extends OperationDeps {
   readonly directory: Directory;
   readonly queues: Pick<Queues, 'depth' | 'send'>;
 }
 
-/** What a repair did. */
+/** The results of a repair. */
 export interface Repair {
-  /** What was sent to its consumer. */
+  /** The events that were sent to their consumers. */
   readonly sent: readonly MissingEvent[];
-  /** What was not, and why. */
+  /** The events that were not sent, with the reasons. */
   readonly unsent: readonly (MissingEvent & { readonly why: string })[];
 }
 
-/** How many messages are sent at once. */
+/** The maximum number of concurrent sends. */
 const SENDS_AT_ONCE = 8;
 
 /**
- * Sends each missing event to the queue of just the consumer that never received it, as the bus would have delivered it.
- * It is written down first. Sending one twice is harmless: the consumer's inbox absorbs the second.
+ * Sends each missing event to the queue of only the consumer that never received it, in the form in which the bus would have
+ * delivered it. The repair is recorded first. Sending an event twice is harmless: the consumer's inbox absorbs the duplicate.
  *
- * @param missing - what an audit found: `report.missing`
+ * @param missing - the findings of an audit: `report.missing`
  *
  * @example
  * ```ts
@@ -65,7 +65,7 @@ export async function repairMissing(
       events,
       async (event) => {
         if (await sendAgain(deps, consumer, event, { region, account })) sent.push(event);
-        else unsent.push({ ...event, why: 'its outbox row has expired, and with it what it said' });
+        else unsent.push({ ...event, why: 'its outbox row has expired, and its payload with it' });
       },
       { concurrency: SENDS_AT_ONCE },
     );

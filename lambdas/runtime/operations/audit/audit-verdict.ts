@@ -13,18 +13,18 @@ import { declarationOf, type EntryVersions } from './audit-declaration.ts';
 import type { Ledger, PublishedEvent } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
 
-/** How many dead letters of one queue are read, and for how long they are hidden from others meanwhile at most. */
+/** The maximum number of dead letters read from one queue, and the time for which they are hidden from other readers, seconds. */
 const PEEK = { limit: 1_000, hideS: 60 };
 
-/** How many calls are made at once. */
+/** The maximum number of concurrent calls. */
 const AT_ONCE = 16;
 
-/** Clocks differ: a message may bear a time a little before its event was marked published. */
+/** Clocks differ: a message's time may be slightly before the time at which its event was marked published. */
 const CLOCK_MARGIN_MS = 60_000;
 
 const DAY_MS = 86_400_000;
 
-/** What it takes to judge. */
+/** Dependencies of a judgement. */
 interface Judging {
   readonly table: Pick<Table, 'get'>;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
@@ -37,13 +37,13 @@ interface Judging {
 }
 
 /**
- * Judges the published events of a consumer for which the walk found no inbox row, or one that waits for its message.
+ * Judges the published events of a consumer for which the walk found no inbox row, or a row that waits for its message.
  *
- * The order of the looks is what makes "missing" certain: how full the queue is, the dead letters, how full the queue is once
- * more, and the row at last, strongly consistent. A message that is received in between has a row by then; one that is moved
- * to the dead-letter queue was in the queue at the first look; one that is redriven is in it at the second.
+ * The order of the checks makes "missing" certain: the queue's depth, the dead letters, the queue's depth again, and finally the
+ * row, strongly consistent. A message that is received in between has a row by then; one that is moved to the dead-letter queue
+ * was in the queue at the first check; one that is redriven is in it at the second.
  *
- * @returns what could not be looked at
+ * @returns the parts that could not be checked
  */
 export async function judgeUndecided(
   deps: Judging,
@@ -62,14 +62,14 @@ export async function judgeUndecided(
   const declaration = await declarationOf(consumer, open, deps.earlier ? undefined : deps.versions);
   let unjudged = 0;
 
-  /** Whether an inbox row may have been deleted by TTL: then its absence says nothing. */
+  /** Returns true if TTL may have deleted the inbox row: then its absence proves nothing. */
   function isExpired({ eventId }: PublishedEvent): boolean {
     const mintedAt = eventIdTime(eventId);
     const kept = history && asRow<InboxHistory>(history);
     return mintedAt + shortestRetentionDays(kept, mintedAt, consumer.inboxRetentionDays) * DAY_MS <= lookedAt;
   }
 
-  /** It may be handed out still: then it stands as its row says. */
+  /** The message may still be redelivered: count it by its row. */
   function leave(event: PublishedEvent): void {
     if (event.row === undefined) ledger.judge(consumer.name, event, 'waiting');
     else ledger.row(consumer.name, event.eventId, event.row);
@@ -82,7 +82,7 @@ export async function judgeUndecided(
       !dead.complete ||
       oldestAt === undefined ||
       event.sentAt + CLOCK_MARGIN_MS >= oldestAt ||
-      // A message that was received often is left out of SQS's age: only an empty queue proves that it is gone.
+      // SQS's age excludes messages that were received often, so only an empty queue proves that the message is gone.
       (event.row !== undefined && !empty);
     if (onItsWay) return leave(event);
     if (!goesOn()) {
@@ -109,14 +109,14 @@ export async function judgeUndecided(
           `Some dead letters of ${consumer.name} were received by another reader, or are beyond the first ${PEEK.limit}: an event that could ` +
             'be among them counts as waiting.',
         ]),
-    ...(unjudged === 0 ? [] : [`There was no time to judge ${unjudged} events of ${consumer.name}.`]),
+    ...(unjudged === 0 ? [] : [`There was not enough time to judge ${unjudged} events of ${consumer.name}.`]),
   ];
 }
 
-/** The events whose dead letters are in a consumer's two dead-letter queues. */
+/** The events with dead letters in a consumer's two dead-letter queues. */
 interface ConsumersDead {
   readonly eventIds: ReadonlySet<string>;
-  /** Whether these are all. */
+  /** True if these are all. */
   readonly complete: boolean;
 }
 
@@ -131,7 +131,7 @@ async function deadLettersOf(queues: Judging['queues'], consumer: ConsumerEntry)
   return { eventIds, complete };
 }
 
-/** Whether a queue holds nothing, or does not exist. */
+/** Returns true if a queue is empty or does not exist. */
 async function isEmpty(queues: Judging['queues'], url: string): Promise<boolean> {
   const { waiting, inFlight } = (await depthOf(queues, url)) ?? { waiting: 0, inFlight: 0 };
   return waiting + inFlight === 0;

@@ -14,40 +14,40 @@ import { consumersOf, type Directory } from '../directory.ts';
 import type { Doubles } from './audit-doubles.ts';
 import type { Ledger, PublishedEvent, UnreadableFinding } from './audit-ledger.ts';
 
-/** How many partitions are read at once, and how many inbox rows of one page. */
+/** The number of partitions read concurrently, and of inbox rows read concurrently for one page. */
 const PARTITIONS_AT_ONCE = 8;
 const ROWS_AT_ONCE = 8;
 
-/** Minutes are read in groups of so many, the oldest first: after each, the audit knows how far it has come. */
+/** Minutes are read in groups of this size, oldest first: after each group, the audit reports its progress. */
 const MINUTES_AT_ONCE = 10;
 
-/** The parts that the walk needs. */
+/** Dependencies of the walk. */
 interface WalkDeps {
   readonly table: Pick<Table, 'get' | 'query'>;
   readonly directory: Directory;
   readonly ledger: Ledger;
   readonly doubles: Doubles;
-  /** A message that was to be tried again before this is overdue, epoch milliseconds. */
+  /** A message whose retry was due before this time is overdue, epoch milliseconds. */
   readonly overdueAt: number;
-  /** Whether there is time for more. */
+  /** Returns true while there is time. */
   readonly goesOn: () => boolean;
 }
 
-/** The part of the outbox that is read. All times are epoch milliseconds. */
+/** The part of the outbox to read. All times are epoch milliseconds. */
 export interface WalkRange {
-  /** The events that were minted from this on, */
+  /** The earliest creation time of the events. */
   readonly since: number;
-  /** and before this. */
+  /** The end of the range, exclusive. */
   readonly until: number;
-  /** Events that were minted in this part of the range are left out. @default none */
+  /** A part of the range to leave out, by the events' creation time. @default none */
   readonly gap?: { readonly since: number; readonly until: number } | undefined;
-  /** Told now and then how far it is. */
+  /** Called with the progress from time to time. */
   readonly onProgress?:
     | ((progress: { readonly minute: string; readonly events: number }) => void)
     | undefined;
 }
 
-/** What the walk counted. */
+/** The counts of the walk. */
 interface WalkCounts {
   events: number;
   published: number;
@@ -57,21 +57,21 @@ interface WalkCounts {
   unreadable: number;
 }
 
-/** What the walk found. */
+/** The results of the walk. */
 interface WalkReport {
   readonly counts: WalkCounts;
   /** The outbox rows that cannot be read. */
   readonly unreadable: UnreadableFinding[];
-  /** Until when it has seen everything, epoch milliseconds. */
+  /** The end of the completely read part, epoch milliseconds. */
   readonly seenUntil: number;
 }
 
-/** A walk that is under way. */
+/** A walk in progress. */
 type Walk = WalkDeps & WalkRange & Omit<WalkReport, 'seenUntil'>;
 
 /**
- * Reads every minute of the range in every shard, eventually consistent, and enters each published event into the books of
- * the consumers that must see it.
+ * Reads every minute of the range in every shard, eventually consistent, and enters each published event into the accounts of the
+ * consumers that must receive it.
  */
 export async function walkOutbox(deps: WalkDeps, range: WalkRange): Promise<WalkReport> {
   const { table, directory } = deps;
@@ -98,7 +98,7 @@ export async function walkOutbox(deps: WalkDeps, range: WalkRange): Promise<Walk
   return { counts, unreadable: walk.unreadable, seenUntil: Math.min(from, until) };
 }
 
-/** Reads a minute of a shard. @returns whether all of it was read */
+/** Reads a minute of a shard. @returns true if it was read completely */
 async function readPartition(walk: Walk, pk: string): Promise<boolean> {
   if (!walk.goesOn()) return false;
   for await (const { items, cursor } of pagesOf(walk.table, { pk, skPrefix: EVENT_PREFIX })) {
@@ -108,7 +108,7 @@ async function readPartition(walk: Walk, pk: string): Promise<boolean> {
   return true;
 }
 
-/** Counts an outbox row. One that cannot be read, or which is in no state that there is, is counted as that. */
+/** Counts an outbox row. A row that cannot be read, or has an unknown status, is counted as unreadable. */
 async function enter(walk: Walk, item: Item): Promise<void> {
   const { since, until, gap = NO_GAP, counts, unreadable, doubles, directory } = walk;
   const row = readOutboxRow(item);
@@ -149,7 +149,7 @@ async function enterAt(
 
 const NO_GAP = { since: 0, until: 0 };
 
-/** Whether all of a minute is left out. */
+/** Returns true if a whole minute is left out. */
 function isInside(minute: string, gap: { readonly since: number; readonly until: number }): boolean {
   const startsAt = Date.parse(`${minute}Z`);
   return startsAt >= gap.since && startsAt + MINUTE_MS <= gap.until;

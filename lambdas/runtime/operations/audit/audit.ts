@@ -17,96 +17,96 @@ import type { QueueAges } from './audit-queue-age.ts';
 import { judgeUndecided } from './audit-verdict.ts';
 import { type WalkRange, walkOutbox } from './audit-walk.ts';
 
-/** What an audit needs. It only reads. */
+/** Dependencies of {@link createAudit}. The audit only reads. */
 export interface AuditDeps {
   readonly table: Pick<Table, 'get' | 'query'>;
-  /** Says which consumers must see which events: what the constructs declared, not what is deployed now. */
+  /** The consumers that must receive each event, as the constructs declared them, which may differ from what is deployed. */
   readonly directory: Directory;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly rules: DeployedRules;
-  /** Without it, an event of a queue that is never empty counts as waiting for as long. @default none */
+  /** Without it, an event counts as waiting as long as its queue is not empty. @default none */
   readonly ages?: QueueAges | undefined;
   /**
-   * Dates each subscription of a consumer. Without it, or where it fails, any change of a consumer's entry makes every event
-   * before it unproven. @default none
+   * Dates each subscription of a consumer. Without it, or if it fails, any change of a consumer's entry makes all earlier events
+   * unproven. @default none
    */
   readonly versions?: EntryVersions | undefined;
-  /** @default the machine's */
+  /** @default the machine's clock */
   readonly clock?: Clock | undefined;
 }
 
-/** The events that one audit looks at. */
+/** The events that one audit covers. */
 export interface AuditRange extends WalkRange {
-  /** An event published less than this ago may still be on its way. @default 5 minutes */
+  /** The time during which a published event may still be in delivery, milliseconds. @default 5 minutes */
   readonly graceMs?: number | undefined;
   /**
-   * Also expects of each consumer what was published before it was declared to see it: for a consumer that needs the past as
-   * well, or after a wrong declaration was fixed. @default false
+   * Also expects each consumer to have received events published before it was declared to receive them: for a consumer that needs
+   * past events as well, or after a wrong declaration was fixed. @default false
    */
   readonly earlier?: boolean | undefined;
-  /** The audit ends before this and says what it did not get to. @default it takes the time it needs */
+  /** The time by which the audit ends and reports what it did not cover, epoch milliseconds. @default no limit */
   readonly endsBy?: number | undefined;
-  /** Ends it early when aborted. */
+  /** Ends the audit early when aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What an audit found. All times are epoch milliseconds. */
+/** The results of an audit. All times are epoch milliseconds. */
 export interface AuditReport {
   readonly since: number;
   readonly until: number;
-  /** How many events there are: `published + pending + dead + discarded + unreadable`. */
+  /** The number of events: `published + pending + dead + discarded + unreadable`. */
   readonly events: number;
   readonly published: number;
   readonly pending: number;
   readonly dead: number;
   readonly discarded: number;
-  /** Outbox rows that are not as Mailroom writes them, or that a newer version wrote. */
+  /** Outbox rows in a form that Mailroom does not write, or written by a newer version. */
   readonly unreadable: number;
   /** By consumer: `expected` is the sum of all others. */
   readonly consumers: Readonly<Record<string, ConsumerLedger>>;
-  /** The rows that cannot be read: outbox rows, then the inbox rows of each consumer. */
+  /** The unreadable rows: outbox rows, then the inbox rows of each consumer. */
   readonly unreadableRows: readonly UnreadableFinding[];
-  /** Which published events which consumers never received. */
+  /** The published events that a consumer never received, with that consumer. */
   readonly missing: readonly MissingEvent[];
   /** Events that were written twice for one cause. */
   readonly doubled: readonly DoubledEvent[];
-  /** Where the deployed rules and queues are not what was declared. */
+  /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
-  /** What it could not look at; empty when it saw everything. */
+  /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];
-  /** How many of the missing were sent again since. */
+  /** The number of missing events that were sent again since. */
   readonly repaired: number;
 }
 
-/** The conservation check, made by {@link createAudit}. */
+/** The conservation check, created by {@link createAudit}. */
 export interface Audit {
   /**
-   * Looks at every event of a range, and accounts for each at every consumer that must see it.
+   * Reads every event of a range, and accounts for each at every consumer that must receive it.
    *
-   * @throws `BAD_RANGE` when the range is empty
-   * @throws `AUDIT_DOES_NOT_ADD_UP` when the counts of a consumer do not make up what was expected of it
+   * @throws `BAD_RANGE` if the range is empty
+   * @throws `AUDIT_DOES_NOT_ADD_UP` if the counts of a consumer do not add up to its expected events
    */
   run(range: AuditRange): Promise<AuditReport>;
 }
 
-/** How long an event may be on its way. SQS's counts of messages, too, are right only after a minute or so. */
+/** The time during which an event may be in delivery, milliseconds. SQS's message counts also lag by about a minute. */
 const GRACE_MS = 5 * 60_000;
 
-/** The share of the time that the walk through the outbox may take; the rest is for those that have no inbox row. */
+/** The share of the time for the walk through the outbox; the rest is for events without an inbox row. */
 const WALK_SHARE = 0.7;
 
 /**
- * Makes the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + unreadable + dead letters +
- * waiting + unproven + missing*. It counts rows and dead letters, never CloudWatch's sums, so that what was lost anywhere between the bus
- * and the inbox is found: a missing bus, a drifted rule, a purged queue.
+ * Creates the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + unreadable +
+ * dead letters + waiting + unproven + missing*. It counts rows and dead letters, never CloudWatch's sums, so it finds losses
+ * anywhere between the bus and the inbox: a missing bus, a drifted rule, a purged queue.
  *
- * What a published event without an inbox row is: *deadLetters* when a dead letter of it is in the consumer's dead-letter or
- * undelivered queue; *waiting* while it may still be on its way; *unproven* when it need not have a row (see `earlier`, and
- * the retention of the inbox); else *missing*, confirmed by a strongly consistent read. *Missing* is also one that was to be
- * tried again, by its row, and of which no message is left: neither a letter, nor anything at all in the queue.
+ * A published event without an inbox row counts as *deadLetters* if one of its dead letters is in the consumer's dead-letter or
+ * undelivered queue; as *waiting* while it may still be in delivery; as *unproven* if it need not have a row (see `earlier`, and
+ * the retention of the inbox); otherwise as *missing*, confirmed by a strongly consistent read. An event is also *missing* if its
+ * row requires a retry but no message is left: no dead letter, and nothing in the queue.
  *
- * Each event costs its share of a query of the outbox (0.04 to 0.13 read units for 0.3 to 1 KB) and half a read unit for
- * each of its consumers; an event without an inbox row one unit more.
+ * Each event costs its share of an outbox query (0.04 to 0.13 read units for 0.3 to 1 KB) and half a read unit for each of its
+ * consumers; an event without an inbox row costs one more unit.
  *
  * @example
  * ```ts
@@ -135,7 +135,9 @@ export function createAudit(deps: AuditDeps): Audit {
         range,
       );
       if (seenUntil < until)
-        incomplete.push(`There was no time for all of what was committed from ${minuteOf(seenUntil)}Z on.`);
+        incomplete.push(
+          `There was not enough time for all events committed from ${minuteOf(seenUntil)}Z on.`,
+        );
       for (const consumer of directory.consumers) {
         const judging = { ...deps, clock, graceMs, earlier: range.earlier ?? false, goesOn: goesOn(endsBy) };
         incomplete.push(...(await judgeUndecided(judging, consumer, ledger)));
@@ -160,7 +162,7 @@ function checkRange(since: number, until: number, graceMs: number): void {
   if (Number.isFinite(since) && Number.isFinite(until) && since < until && graceMs >= 0) return;
   throw new MailroomError(
     'BAD_RANGE',
-    `The audit was asked for events from ${since} to ${until}, with ${graceMs} ms of grace; expected two times in epoch ` +
-      'milliseconds, the first before the second, and a grace from 0.',
+    `The audit received the range ${since} to ${until} with a grace of ${graceMs} ms; expected two times in epoch ` +
+      'milliseconds, the first before the second, and a grace of at least 0.',
   );
 }

@@ -65,7 +65,7 @@ describe('the bus on EventBridge', () => {
     const { bus, requests } = busAnswering({ silent: true });
     await expect(bus.put([entry], 20)).rejects.toMatchObject({
       code: 'PUBLISH_TIMEOUT',
-      message: 'PutEvents gave no answer within 20 ms.',
+      message: 'PutEvents did not respond within 20 ms.',
     });
     expect(requests).toHaveLength(1);
   });

@@ -43,7 +43,7 @@ describe('a side effect', () => {
     expect(charged).toEqual([0, 1]);
     expect(inboxRow(parts, event)).toMatchObject({
       status: 'FAILED',
-      lastError: expect.stringContaining('effect "charge" has run in this handler already'),
+      lastError: expect.stringContaining('effect "charge" has already run in this handler'),
     });
   });
 

@@ -122,7 +122,7 @@ describe('a handler that throws RetryLater', () => {
       expect(() => new RetryLater(after as number)).toThrow(
         expect.objectContaining({
           code: 'BAD_DELAY',
-          message: expect.stringContaining('allowed are 0 to 39600000'),
+          message: expect.stringContaining('allowed: 0 to 39600000'),
         }),
       );
     },

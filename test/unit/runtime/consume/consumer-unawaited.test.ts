@@ -162,7 +162,7 @@ describe('a failure that is heard late or not at all', () => {
     expect(row).toMatchObject({ status: 'PROCESSED' });
     expect(errors()).toEqual([
       expect.objectContaining({
-        message: 'What a handler began and did not await has failed',
+        message: 'A call that a handler did not await has failed',
         extra: expect.objectContaining({ error: expect.objectContaining({ code: 'INVALID_EVENT' }) }),
       }),
     ]);
@@ -181,7 +181,7 @@ describe('a failure that is heard late or not at all', () => {
     fail(new Error('too late'));
     await turn();
     expect(errors().map(({ message }) => message)).toEqual([
-      'What a handler began and did not await has failed',
+      'A call that a handler did not await has failed',
     ]);
   });
 

@@ -19,7 +19,7 @@ async function processed(handler: Handler, prepare?: (parts: Parts, eventId: str
   const errors = telemetry
     .lines()
     .map(({ extra }) => extra as { readonly eventId: string; readonly error: Error } | undefined)
-    .filter((extra) => extra?.error?.message.includes('never asked for'));
+    .filter((extra) => extra?.error?.message.includes('never requested'));
   return { parts, event, counted: telemetry.counted('UnstableEffects'), errors };
 }
 
@@ -43,7 +43,7 @@ describe('an effect under another name in each attempt', () => {
     );
     expect(counted).toBe(1);
     expect(errors).toMatchObject([{ eventId: event.eventId, error: { code: 'UNSTABLE_EFFECTS' } }]);
-    expect(errors[0]?.error.message).toContain('asked for "charge-2" and never asked for "charge-1"');
+    expect(errors[0]?.error.message).toContain('requested "charge-2" and never requested "charge-1"');
   });
 
   test('is noticed after a crash in the middle of it, too: it may have happened', async () => {
@@ -67,7 +67,7 @@ test('an effect that an earlier attempt completed, and that this one no longer w
     }),
   );
   expect(counted).toBe(1);
-  expect(errors[0]?.error.message).toContain('asked for no effect and never asked for "charge"');
+  expect(errors[0]?.error.message).toContain('requested no effect and never requested "charge"');
 });
 
 test('the effects of earlier attempts are read consistently: a stale read shows one that was released as running', async () => {

@@ -36,7 +36,7 @@ describe('a stored row', () => {
     ],
     [
       { status: 7 },
-      'its "status" is not a text; expected PROCESSING, PROCESSED, FAILED, REJECTED, DISCARDED',
+      'its "status" is not a string; expected PROCESSING, PROCESSED, FAILED, REJECTED, DISCARDED',
     ],
     [
       { status: 'PROCESSING', leaseUntil: Number.NaN },
@@ -45,8 +45,8 @@ describe('a stored row', () => {
     [{ status: 'PROCESSING', leaseUntil: 9e15 }, 'its "leaseUntil" is not a time in epoch milliseconds'],
     [{ status: 'PROCESSING', claimedAt: -1 }, 'its "claimedAt" is not a time in epoch milliseconds'],
     [{ status: 'PROCESSING', attempts: 0.5 }, 'its "attempts" is not a whole number'],
-    [{ status: 'REJECTED', lastError: null }, 'its "lastError" is not a text'],
-    [{ status: 'REJECTED', rejectedIds: ['a'] }, 'its "rejectedIds" is not a set of texts'],
+    [{ status: 'REJECTED', lastError: null }, 'its "lastError" is not a string'],
+    [{ status: 'REJECTED', rejectedIds: ['a'] }, 'its "rejectedIds" is not a set of strings'],
     [{ status: 'PROCESSING', outOfTime: 'yes' }, 'its "outOfTime" is not true or false'],
   ])('of an inbox that is %j cannot be read, and the reason is named', (row, problem) => {
     expect(readInboxRow({ ...key, ...row })).toEqual({ ...key, unreadable: problem });

@@ -188,6 +188,6 @@ describe('committed events are counted', () => {
 test('a service named like one of AWS is refused', () => {
   const { memory } = rig();
   expect(() => createOutbox({ config: { ...consumerConfig, service: 'aws.orders' }, table: memory })).toThrow(
-    'keeps sources',
+    'reserves sources',
   );
 });

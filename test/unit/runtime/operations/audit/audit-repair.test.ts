@@ -73,7 +73,7 @@ describe('a repair', () => {
     const { sent, unsent } = await rig.repair(report);
     expect(sent).toEqual([]);
     expect(unsent.map(({ consumer, why }) => `${consumer}: ${why}`)).toEqual([
-      'payments: its outbox row has expired, and with it what it said',
+      'payments: its outbox row has expired, and its payload with it',
       'inventory: its queue does not exist: see "To deploy a stack again" in docs/operating.md',
     ]);
     expect(rig.queues.sent).toEqual([]);

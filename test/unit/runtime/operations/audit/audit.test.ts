@@ -158,8 +158,8 @@ describe('the time of an audit', () => {
     expect(report).toMatchObject({ events: 1, missing: [] });
     expect(report.consumers.payments).toMatchObject({ expected: 1, waiting: 1 });
     expect(report.incomplete).toEqual([
-      'There was no time for all of what was committed from 2026-01-01T11:10Z on.',
-      'There was no time to judge 1 events of payments.',
+      'There was not enough time for all events committed from 2026-01-01T11:10Z on.',
+      'There was not enough time to judge 1 events of payments.',
     ]);
   });
 
@@ -177,7 +177,7 @@ describe('the time of an audit', () => {
     const report = await rig.run({ endsBy: rig.clock.now() + 100_000 });
     expect(report.missing).toMatchObject([{ eventId }]);
     expect(report.incomplete).toEqual([
-      expect.stringContaining('There was no time for all of what was committed'),
+      expect.stringContaining('There was not enough time for all events committed'),
     ]);
   });
 
