@@ -19,9 +19,9 @@ export interface ConsumerSlo {
 }
 
 /**
- * The faults of an SLO.
+ * Validates an SLO.
  *
- * @returns a sentence for each fault; none without an SLO
+ * @returns one sentence per problem; none without an SLO
  */
 export function sloProblems(slo: ConsumerSlo | undefined): string[] {
   if (slo === undefined) return [];

@@ -42,7 +42,7 @@ describe('alarms of a Mailroom', () => {
       { deadFor: Duration.minutes(90) },
       'deadFor is 1 hour 30 minutes, but must be a whole',
     ],
-    ['a count below none', { throttles: -1 }, 'throttles is -1, but must be a whole number from 0'],
+    ['a count below none', { throttles: -1 }, 'throttles is -1, but must be a whole number, at least 0'],
     [
       'no time to wait',
       { oldestPending: Duration.seconds(5) },
@@ -120,7 +120,7 @@ describe('alarms of a Mailroom', () => {
     const { app, stack, mailroom } = alarmed({});
     consumer(stack, mailroom, 'two');
     expect(() => app.synth()).toThrow(
-      'The consumer Test/two was made after the alarms Test/Alarms, so nobody would be told when it fails.',
+      'The consumer Test/two was created after the alarms Test/Alarms, so it has no alarms.',
     );
   });
 

@@ -233,12 +233,12 @@ test('an event that nobody declares to publish is warned of, and one whose produ
   mailroom.producerEnvironment('orders', [event('orders', 'OrderPlaced')]);
   const warnings = Annotations.fromStack(stack).findWarning(
     '/Test/Consumer',
-    Match.stringLikeRegexp('^events holds'),
+    Match.stringLikeRegexp('^events contains'),
   );
-  const declared = 'declared are: orders: OrderPlaced, payments: PaymentCaptured.';
+  const declared = 'listed: orders: OrderPlaced, payments: PaymentCaptured';
   expect(warnings.map(({ entry }) => String(entry.data))).toEqual([
-    expect.stringMatching(`^events holds OrderPlace of "orders", .* ${declared}`),
-    expect.stringMatching(`^events holds OrderPlaced of "payments", .* ${declared}`),
+    expect.stringMatching(`^events contains OrderPlace of "orders", .* ${declared}`),
+    expect.stringMatching(`^events contains OrderPlaced of "payments", .* ${declared}`),
   ]);
 });
 
@@ -255,7 +255,7 @@ test('a consumer that sees what it publishes is warned of, and one that sees the
     Match.stringLikeRegexp('^events and publishes'),
   );
   expect(warnings.map(({ entry }) => String(entry.data))).toEqual([
-    expect.stringMatching(/^events and publishes both hold PaymentCaptured of "payments".*TOO_MANY_HOPS/),
+    expect.stringMatching(/^events and publishes both contain PaymentCaptured of "payments".*TOO_MANY_HOPS/),
   ]);
 });
 
@@ -281,7 +281,7 @@ describe('what a consumer publishes', () => {
 
   test('is its service’s own, or it is refused', () => {
     expect(() => consumerTemplate({ service: 'orders', publishes: [captured] })).toThrow(
-      'publishes holds PaymentCaptured of "payments", but the service is "orders"',
+      'publishes contains PaymentCaptured of "payments", but the service is "orders"',
     );
   });
 });
@@ -291,9 +291,9 @@ describe('a consumer is refused', () => {
     [
       'an upper-case name',
       { name: 'Payments' },
-      'name is "Payments", but must have 1 to 48 lower-case letters',
+      'name is "Payments", but must be 1 to 48 lower-case letters',
     ],
-    ['a name that would break keys', { name: 'a#b' }, 'name is "a#b", but must have'],
+    ['a name that would break keys', { name: 'a#b' }, 'name is "a#b", but must be'],
     ['a service of AWS', { service: 'aws.orders' }, 'service is "aws.orders", but must'],
     [
       'a source of AWS',
@@ -305,19 +305,19 @@ describe('a consumer is refused', () => {
       { events: [{ type: 'OrderPlaced' } as never] },
       'source of an event in events is "undefined"',
     ],
-    ['no event', { events: [] }, 'events is empty, but must hold the events'],
+    ['no event', { events: [] }, 'events is empty. List the events'],
     [
       'an entry that does not exist',
       { entry: 'src/payment.ts' },
       'entry is "src/payment.ts", but ' +
         process.cwd() +
-        ' has no such file. Give the path of the file that exports',
+        ' has no such file. Set it to the path of the file that exports',
     ],
-    ['a domain key of Mailroom', { domainKeys: ['INBOX#*'] }, '"INBOX#*" reaches Mailroom\'s own rows'],
+    ['a domain key of Mailroom', { domainKeys: ['INBOX#*'] }, '"INBOX#*" matches Mailroom\'s own rows'],
     [
       'more receives than SQS counts',
       { visibilityTimeout: Duration.seconds(30), outageTolerance: Duration.hours(12) },
-      'outageTolerance is 12 hours and visibilityTimeout 30 seconds, which takes 1465 receives; SQS counts 1000 at most',
+      'outageTolerance is 12 hours and visibilityTimeout is 30 seconds, which takes 1465 receives. SQS allows at most 1000',
     ],
   ];
 
@@ -342,7 +342,7 @@ describe('a consumer is refused', () => {
     const { stack, mailroom } = mailroomStack();
     consumer(stack, mailroom, 'First');
     expect(() => consumer(stack, mailroom, 'Second')).toThrow(
-      'The consumer Test/Second cannot work: name is "one", which Test/First has already: two consumers of one name',
+      'The consumer Test/Second cannot work: name is "one", but Test/First already has that name: two consumers with one name',
     );
   });
 });

@@ -165,13 +165,13 @@ describe('domain keys', () => {
   ])('cannot reach rows of Mailroom itself: %s', (key) => {
     const { table, role } = tableStack();
     expect(() => table.grantDomain(role, ['ORDER#*', key])).toThrow(
-      `The domain keys of Test/Table cannot work: "${key}" reaches Mailroom's own rows`,
+      `The domain keys of Test/Table cannot work: "${key}" matches Mailroom's own rows`,
     );
   });
 
   test('cannot be empty texts', () => {
     const { table, role } = tableStack();
-    expect(() => table.grantDomain(role, [''])).toThrow('"" is empty; a domain key is a partition key');
+    expect(() => table.grantDomain(role, [''])).toThrow('"" is empty. A domain key is a partition key');
   });
 
   test('may be exact or open-ended, and may begin with the same letter', () => {

@@ -107,11 +107,11 @@ describe('the relay', () => {
       expect.arrayContaining([expect.stringMatching(/EventSource/), expect.stringMatching(/RelaySchedule/)]),
     );
     expect(() => mailroom.addProducer(producer, { service: '', publishes: [] })).toThrow(
-      /^The producer Test\/Api cannot work:\n- service is "", but must have 1 to 256 letters.*\n- publishes is empty, but must hold/,
+      /^The producer Test\/Api cannot work:\n- service is "", but must be 1 to 256 letters.*\n- publishes is empty. List/,
     );
     const ofOthers = { service: 'orders', publishes: [{ source: 'payments', type: 'PaymentCaptured' }] };
     expect(() => mailroom.addProducer(producer, ofOthers)).toThrow(
-      'publishes holds PaymentCaptured of "payments", but the service is "orders"',
+      'publishes contains PaymentCaptured of "payments", but the service is "orders"',
     );
   });
 
@@ -131,7 +131,7 @@ describe('the relay', () => {
   test('refuses a source that no service can have', () => {
     const stack = new Stack(testApp(), 'Test');
     expect(() => new Mailroom(stack, 'Mailroom', { sources: ['aws.s3'] })).toThrow(
-      'an entry of sources is "aws.s3", but must have',
+      'an entry of sources is "aws.s3", but must be',
     );
   });
 

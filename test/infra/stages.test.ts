@@ -27,7 +27,7 @@ describe('choosing a stage', () => {
 
   test('refuses a stage that there is not', () => {
     expect(() => readStage('staging', {})).toThrow(
-      'The stage is "staging"; there are local, dev and prod. Choose one with -c stage=dev.',
+      'The stage is "staging", but must be local, dev or prod. Choose one with -c stage=dev.',
     );
   });
 
