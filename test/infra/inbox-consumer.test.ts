@@ -235,7 +235,7 @@ test('an event that nobody declares to publish is warned of, and one whose produ
     '/Test/Consumer',
     Match.stringLikeRegexp('^events contains'),
   );
-  const declared = 'listed: orders: OrderPlaced, payments: PaymentCaptured';
+  const declared = '\\(listed: orders: OrderPlaced, payments: PaymentCaptured\\)';
   expect(warnings.map(({ entry }) => String(entry.data))).toEqual([
     expect.stringMatching(`^events contains OrderPlace of "orders", .* ${declared}`),
     expect.stringMatching(`^events contains OrderPlaced of "payments", .* ${declared}`),

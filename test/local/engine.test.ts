@@ -51,7 +51,7 @@ describe('finding an engine', () => {
     });
     await expect(startEngine({ env: { AWS_ENDPOINT_URL: 'localhost' } })).rejects.toMatchObject({
       code: 'ENGINE_UNREACHABLE',
-      message: expect.stringContaining('that is no URL'),
+      message: expect.stringContaining('that is not a URL'),
     });
   });
 
@@ -64,7 +64,7 @@ describe('finding an engine', () => {
   });
 
   it.each(['0', '65536', '45.5', 'http', ''])('refuses "%s" as a port', (text) => {
-    expect(() => parsePort(text)).toThrow(`Port "${text}" is not a whole number from 1 to 65535`);
+    expect(() => parsePort(text)).toThrow(`The port is "${text}", but must be a whole number from 1 to 65535`);
   });
 });
 

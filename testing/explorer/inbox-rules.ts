@@ -3,11 +3,11 @@ import { asRow, type EffectRow, INBOX_PREFIX, type InboxRow } from '../../lambda
 import type { Change } from './past-items.ts';
 
 /**
- * What may never happen to an inbox row, whoever does it and whenever: one sentence when it did.
+ * The invariants of an inbox row, which hold for every writer at all times. Returns a sentence if one is violated.
  *
- * @param actorIndex - whose call it was; the first byte of a fence says whose the fence is
- * @param now - the true time, epoch milliseconds
- * @param mayForce - whether an operator may settle a message while somebody holds it
+ * @param actorIndex - the caller; the first byte of a fencing token identifies its owner
+ * @param now - the true time in epoch milliseconds
+ * @param mayForce - allows an operator to settle a message that a worker holds
  */
 export function inboxViolation(
   { key, before: beforeItem, after: afterItem }: Change,
@@ -49,12 +49,12 @@ export function inboxViolation(
     : undefined;
 }
 
-/** Whether nothing may ever change that again. */
+/** Returns true if no later change is allowed. */
 function isSettled({ status }: InboxRow): boolean {
   return status === 'PROCESSED' || status === 'DISCARDED';
 }
 
-/** Whose token it is. */
+/** The owner of a token. */
 function fenceOwner(fence: string): number {
   return Number.parseInt(fence.slice(0, 2), 16);
 }

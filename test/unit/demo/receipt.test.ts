@@ -108,7 +108,7 @@ test.each<[string, Partial<Readings>, object, string]>([
     'a double charge',
     { charges: new Map([[ORDER, [CHARGE, CHARGE]]]) },
     { doubleCharges: 1, duplicatesAbsorbed: 2 },
-    '1 charges are doubles',
+    '1 charges are duplicates',
   ],
   ['a missing charge', { charges: new Map() }, { missingCharges: 1 }, '1 orders are not charged'],
   ['a lost order', { orders: [] }, { orders: 0 }, '1 orders are missing'],
@@ -120,7 +120,7 @@ test.each<[string, Partial<Readings>, object, string]>([
   ],
   ['two e-mails', { emails: new Map([[ORDER, 2]]) }, { emails: 2 }, '1 orders have too many e-mails'],
   ['no e-mail', { emails: new Map() }, { emails: 0 }, '1 orders have too few e-mails'],
-  ['stock taken twice', { stock: new Map([['sku', STOCK_PER_SKU - 4]]) }, {}, '2 pieces of stock more'],
+  ['stock taken twice', { stock: new Map([['sku', STOCK_PER_SKU - 4]]) }, {}, '2 more units of stock'],
   ['a dead letter', { deadLetters: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are in a dead-letter queue'],
   ['a message left', { queued: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are still in a queue'],
 ])('%s is a problem', (_what, change, counts, problem) => {
@@ -234,7 +234,7 @@ test('an order that was cancelled before it was charged has nothing to refund', 
 test.each<[string, Partial<Readings>, string]>([
   ['a charge that is kept', { refunds: new Map() }, '1 cancelled orders are not refunded'],
   ['a refund of a part', { refunds: new Map([[ORDER, [{ ...CHARGE, amountCents: 1 }]]]) }, 'not refunded'],
-  ['a second refund', { refunds: new Map([[ORDER, [CHARGE, CHARGE]]]) }, '1 refunds are doubles'],
+  ['a second refund', { refunds: new Map([[ORDER, [CHARGE, CHARGE]]]) }, '1 refunds are duplicates'],
   [
     'an order that does not end',
     { orders: soldOut().orders.map((order) => ({ ...order, payment: 'captured' })) },

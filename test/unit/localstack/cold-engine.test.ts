@@ -38,7 +38,7 @@ test('a cold engine at AWS_ENDPOINT_URL is waited for, and the wait is shown', a
   };
   const engine = await startEngine({ env: { AWS_ENDPOINT_URL: endpoint }, onProgress });
   expect(engine).toMatchObject({ endpoint, kind: 'external', startedHere: false });
-  expect(said).toEqual([expect.stringContaining(`Waiting for the first answer of ${endpoint}`)]);
+  expect(said).toEqual([expect.stringContaining(`Waiting for ${endpoint} to answer`)]);
 });
 
 test('so is a cold engine on the port', async () => {

@@ -17,7 +17,7 @@ const engine = {
   stop: async () => {},
 } as const;
 
-const LEFT_AS_IT_IS = 'The engine was running before, and is left as it is.';
+const LEFT_AS_IT_IS = 'The engine was already running and was left running.';
 
 test('only an engine that npm run local:stop would stop is said to be stopped by it', async () => {
   expect(await howToStop(engine)).toBe(LEFT_AS_IT_IS);
