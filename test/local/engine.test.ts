@@ -64,7 +64,9 @@ describe('finding an engine', () => {
   });
 
   it.each(['0', '65536', '45.5', 'http', ''])('refuses "%s" as a port', (text) => {
-    expect(() => parsePort(text)).toThrow(`The port is "${text}", but must be a whole number from 1 to 65535`);
+    expect(() => parsePort(text)).toThrow(
+      `The port is "${text}", but must be a whole number from 1 to 65535`,
+    );
   });
 });
 
