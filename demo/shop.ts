@@ -26,7 +26,7 @@ const SOLD_OUT = 'sold-out';
 /** The maximum number of concurrent requests. */
 const REQUESTS_AT_ONCE = 10;
 
-/** How long a request is retried while the API cannot answer yet: a cold engine on a busy laptop is slow. */
+/** The time that a request is retried while the API cannot answer yet: a cold engine on a busy laptop is slow. */
 const REQUEST_DEADLINE_MS = 120_000;
 
 /** Returns true for an order of sold-out goods, which must end cancelled. */

@@ -59,11 +59,11 @@ export interface AlarmPlan extends AlarmText {
   readonly threshold: number;
   /** @default false */
   readonly below?: boolean;
-  /** How many periods must breach. @default 1 */
+  /** The number of periods that must breach. @default 1 */
   readonly breaches?: number;
   /** The number of most recent periods considered. @default the same as `breaches` */
   readonly among?: number;
-  /** How to treat a period without data. @default not breaching: most counters are only sent when they count something */
+  /** The treatment of a period without data. @default not breaching: most counters are only sent when they count something */
   readonly missing?: TreatMissingData;
 }
 

@@ -279,7 +279,7 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
   ];
 }
 
-/** How many counter periods a problem may last. */
+/** The number of counter periods that a problem may last. */
 export function troublePeriods({ troubleFor }: EffectiveThresholds): number {
   return troubleFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
 }

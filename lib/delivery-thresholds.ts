@@ -16,7 +16,7 @@ export interface AlarmThresholds {
    * @default 8 hours, a working day
    */
   readonly deadFor?: Duration;
-  /** How long a problem that resolves without action may last, in whole multiples of 5 minutes. @default 15 minutes */
+  /** The longest time that a problem may last that resolves without action, in whole multiples of 5 minutes. @default 15 minutes */
   readonly troubleFor?: Duration;
   /**
    * The oldest a stream record may be when the relay receives it. The mapping drops records that are an hour old, so an age of an
@@ -25,7 +25,7 @@ export interface AlarmThresholds {
    * @default 30 minutes
    */
   readonly streamAge?: Duration;
-  /** How far a producer's clock may differ from DynamoDB's, or how late its commit may be; at least a minute. @default 1 minute */
+  /** The largest difference between a producer's clock and DynamoDB's, or delay of its commit; at least a minute. @default 1 minute */
   readonly clockDifference?: Duration;
   /** The number of fourth or later attempts allowed in 5 minutes. @default 0 */
   readonly attemptsOverThree?: number;

@@ -14,7 +14,7 @@ import type { Construct } from 'constructs';
 /** Properties of a {@link MailroomBus}. */
 export interface MailroomBusProps {
   /**
-   * What happens to the bus and its archive when their stack is deleted. A retained bus keeps its name: to deploy it again,
+   * The removal policy of the bus and its archive. A retained bus keeps its name: to deploy it again,
    * import it or delete it first.
    *
    * @default RETAIN_ON_UPDATE_OR_DELETE

@@ -48,13 +48,13 @@ export interface InboxConsumerProps {
   /** The function's timeout. @default 30 seconds */
   readonly timeout?: Duration;
   /**
-   * How long a claim holds a message unless it is renewed: at least 3 seconds, at most the visibility timeout.
+   * The time that a claim holds a message unless it is renewed: at least 3 seconds, at most the visibility timeout.
    *
    * @default 30 seconds, or the visibility timeout if that is shorter
    */
   readonly lease?: Duration;
   /**
-   * How long SQS hides a received message; at least `timeout`.
+   * The time that SQS hides a received message; at least `timeout`.
    *
    * @default 6 times the timeout, as AWS advises; at least 3 minutes
    */
@@ -78,20 +78,20 @@ export interface InboxConsumerProps {
    * @default 100, a tenth of a new account's concurrency (Lambda quotas: 1,000)
    */
   readonly maxConcurrency?: number;
-  /** How long the queue keeps a message. @default 14 days */
+  /** The retention of the queue. @default 14 days */
   readonly queueRetention?: Duration;
-  /** How long the dead-letter queue keeps a message, counted from its first send. @default 14 days */
+  /** The retention of the dead-letter queue, counted from the first send of a message. @default 14 days */
   readonly deadLetterRetention?: Duration;
   /**
-   * How long a processed inbox row is kept, in whole days; at least the sum of both queues' retentions and the bus's archive.
+   * The retention of a processed inbox row, in whole days; at least the sum of both queues' retentions and the bus's archive.
    *
    * @default 35 days, or that sum if it is longer
    */
   readonly inboxRetention?: Duration;
-  /** How soon its events must be processed; `DeliveryAlarms` watches it. @default no SLO */
+  /** The latency objective for its events; `DeliveryAlarms` watches it. @default no SLO */
   readonly slo?: ConsumerSlo;
   /**
-   * What happens to the queues and the logs when the stack is deleted or a queue is replaced. A retained queue keeps its name: to
+   * The removal policy of the queues and the logs, for a deleted stack or a replaced queue. A retained queue keeps its name: to
    * deploy the consumer again, import it or delete it first.
    *
    * @default RETAIN_ON_UPDATE_OR_DELETE

@@ -32,7 +32,7 @@ import { refuse } from './refusal.ts';
 /** Properties of a {@link MailroomTable}. */
 export interface MailroomTableProps {
   /**
-   * What happens to the table when its stack is deleted. Use `DESTROY` only for stages with disposable data: the table then has
+   * The removal policy of the table. Use `DESTROY` only for stages with disposable data: the table then has
    * no deletion protection and no point-in-time recovery.
    *
    * @default RETAIN

@@ -30,14 +30,14 @@ export interface MailroomProps {
    */
   readonly shards?: number;
   /**
-   * How long a new outbox row is reserved for the stream relay before the sweep may publish it; more than the publish timeout
+   * The time that a new outbox row is reserved for the stream relay before the sweep may publish it; more than the publish timeout
    * plus 7 seconds.
    *
    * @default 30 seconds
    */
   readonly bornLease?: Duration;
   /**
-   * What happens to the table, the bus, the relay's failure queue and its logs when the stack is deleted. Use `DESTROY` only for
+   * The removal policy of the table, the bus, the relay's failure queue and its logs. Use `DESTROY` only for
    * stages with disposable data.
    *
    * @default they are retained
@@ -52,7 +52,7 @@ export interface MailroomProps {
    */
   readonly breakGlassRole?: IRole;
   /**
-   * How long every event of the bus is archived, in whole days. A new consumer can receive events that are at most this old;
+   * The retention of an archive of every event, in whole days. A new consumer can receive events that are at most this old;
    * inbox rows are kept longer by the same time.
    *
    * @default no archive
@@ -141,7 +141,7 @@ export class Mailroom extends Construct {
   readonly relay: OutboxRelay;
   /** The scheduled audit; absent if none is configured. */
   readonly audit: OutboxAudit | undefined;
-  /** How long events can be replayed; absent without an archive. */
+  /** The retention of the archive; absent without an archive. */
   readonly archive: Duration | undefined;
   /** Encrypts all its data; absent if AWS-owned keys do. */
   readonly encryptionKey: IKey | undefined;

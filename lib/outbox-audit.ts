@@ -18,7 +18,7 @@ export interface OutboxAuditOptions {
   /** The interval between runs, in whole minutes from 5 minutes to 6 hours. @default 15 minutes */
   readonly every?: Duration;
   /**
-   * How far back each run looks, up to a day; at least twice `every` plus 5 minutes, so that two runs check each event.
+   * The range of each run, up to a day back; at least twice `every` plus 5 minutes, so that two runs check each event.
    *
    * @default 1 hour, or the minimum for `every` if that is longer
    */
@@ -31,7 +31,7 @@ export interface OutboxAuditProps extends OutboxAuditOptions {
   readonly table: MailroomTable;
   /** The bus whose rules it reads. */
   readonly bus: MailroomBus;
-  /** What happens to the logs when the stack is deleted. @default RETAIN */
+  /** The removal policy of the logs. @default RETAIN */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the logs. @default a key that AWS owns */
   readonly encryptionKey?: IKey;
@@ -77,7 +77,7 @@ export class OutboxAudit extends Construct {
   readonly function: ServiceFunction;
   /** The interval between runs. */
   readonly every: Duration;
-  /** How far back each run looks. */
+  /** The range of each run. */
   readonly since: Duration;
 
   constructor(scope: Construct, id: string, props: OutboxAuditProps) {

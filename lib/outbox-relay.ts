@@ -26,11 +26,11 @@ export interface OutboxRelayOptions {
   readonly sweepEvery?: Duration;
   /** The timeout of one PutEvents call. @default 5 seconds */
   readonly publishTimeout?: Duration;
-  /** How long a claim holds a row; more than twice the publish timeout plus 2 seconds. @default 30 seconds */
+  /** The time that a claim holds a row; more than twice the publish timeout plus 2 seconds. @default 30 seconds */
   readonly claimLease?: Duration;
   /** The number of failures after which an event is DEAD; only failures of the event itself count. @default 10 */
   readonly maxAttempts?: number;
-  /** How long a published row is kept, in whole days. @default 7 days */
+  /** The retention of a published row, in whole days. @default 7 days */
   readonly publishedRetention?: Duration;
   /** The maximum number of records per stream batch, 1 to 10,000. @default 100 */
   readonly batchSize?: number;
@@ -46,11 +46,11 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   readonly bus: MailroomBus;
   /** The number of shards over which the events of one minute are spread, 1 to 256. */
   readonly shards: number;
-  /** How long a new row is reserved for the stream relay. */
+  /** The time that a new row is reserved for the stream relay. */
   readonly bornLease: Duration;
   /** The sources that it publishes; events of other sources wait. Called at synth, when every producer is known. */
   readonly sources: () => readonly string[];
-  /** What happens to the failure queue and the logs when the stack is deleted. @default RETAIN_ON_UPDATE_OR_DELETE */
+  /** The removal policy of the failure queue and the logs. @default RETAIN_ON_UPDATE_OR_DELETE */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the failure queue and the logs. @default keys that AWS owns */
   readonly encryptionKey?: IKey;
@@ -218,7 +218,7 @@ export class OutboxRelay extends Construct {
 }
 
 /**
- * How often the mapping retries a failed batch before it leaves the batch to the sweep: more often than the stream handler
+ * The number of times that the mapping retries a failed batch before it leaves the batch to the sweep: more often than the stream handler
  * returns one within the born lease, so that only a crashing handler reaches the failure queue.
  */
 function streamRetries(bornLease: Duration): number {

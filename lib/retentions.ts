@@ -22,7 +22,7 @@ export interface Retentions extends ReceiveSettings {
   readonly queueRetention: Duration;
   readonly deadLetterRetention: Duration;
   readonly inboxRetention: Duration;
-  /** How long the bus can replay an event. Absent: no archive. */
+  /** The retention of the archive, for replays. Absent: no archive. */
   readonly archive?: Duration | undefined;
 }
 

@@ -33,7 +33,7 @@ export interface ServiceFunctionProps {
    * @default one minified ESM file with its own AWS SDK, and its source map
    */
   readonly bundling?: BundlingOptions;
-  /** What happens to the logs when the stack is deleted. @default RETAIN */
+  /** The removal policy of the logs. @default RETAIN */
   readonly logRemovalPolicy?: RemovalPolicy;
   /**
    * Encrypts its logs. The key's policy must let CloudWatch Logs use it, as that of a Mailroom's `encryptionKey` does.

@@ -32,13 +32,13 @@ export interface EngineOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The Python commands to try, best first. @default python3, then python3.13 down to python3.10 */
   readonly pythons?: readonly string[];
-  /** How long a server that accepts connections may take to answer. @default 2 minutes */
+  /** The longest time until a server that accepts connections answers. @default 2 minutes */
   readonly answerMs?: number;
   /** Receives a line at each step that takes time. */
   readonly onProgress?: (line: string) => void;
 }
 
-/** How long a server may take to identify itself as an engine: a starting one answers with errors first. */
+/** The longest time until a server identifies itself as an engine: a starting one answers with errors first. */
 const RECOGNISE_MS = 3_000;
 
 /**

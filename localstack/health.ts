@@ -28,7 +28,7 @@ export async function identify(endpoint: string): Promise<EngineKind> {
 
 /** Options of {@link awaitAnswer}. */
 export interface Patience {
-  /** How long a server that accepts connections may take to answer: a cold LocalStack takes 7 s on two cores. @default 2 minutes */
+  /** The longest time until a server that accepts connections answers: a cold LocalStack takes 7 s on two cores. @default 2 minutes */
   readonly answerMs?: number | undefined;
   /** Receives a line when the wait begins, and every 10 s. */
   readonly onProgress?: ((line: string) => void) | undefined;

@@ -9,7 +9,7 @@ import { endGroup } from './process-group.ts';
 import { ensureEnvironment } from './python-environment.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION, localFile, projectRoot } from './workspace.ts';
 
-/** How long MiniStack may take to answer. It needs two seconds on a laptop. */
+/** The longest time until MiniStack answers. It needs two seconds on a laptop. */
 const READY_DEADLINE_MS = 60_000;
 
 /** Options of {@link runMiniStack}. */

@@ -5,10 +5,10 @@ import { poll } from './health.ts';
 
 const run = promisify(execFile);
 
-/** How long a process group may take to end after a request to end, in milliseconds. */
+/** The longest time that a process group may take to end on request, in milliseconds. */
 const TERM_GRACE_MS = 5_000;
 
-/** How long the system may take to remove a killed group, in milliseconds. */
+/** The longest time that the system may take to remove a killed group, in milliseconds. */
 const KILL_GRACE_MS = 2_000;
 
 /** Returns true if a process with this id exists, whoever owns it. */

@@ -4,7 +4,7 @@ export interface StepPrinter {
   step(line: string): void;
   /** Shows the current activity within the step. */
   detail(text: string): void;
-  /** Prints a line of its own, after ending the current step. */
+  /** Ends the current step and prints a line. */
   say(line: string): void;
   /** Ends the current step with its duration. */
   end(): void;

@@ -18,7 +18,7 @@ export interface MemoryQueueOptions {
   readonly clock?: Clock | undefined;
   /** The queue's name, the last part of its ARN. @default 'memory' */
   readonly name?: string | undefined;
-  /** How long a received message stays hidden, in milliseconds. @default 30,000 */
+  /** The time that a received message stays hidden, in milliseconds. @default 30,000 */
   readonly visibilityTimeoutMs?: number | undefined;
   /** The number of receives after which a message goes to the dead-letter queue. @default never */
   readonly maxReceiveCount?: number | undefined;

@@ -21,7 +21,7 @@ import { createStream } from './memory-stream.ts';
 import { fingerprint, judgeOne, prepareAll } from './memory-transaction.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** How long a transaction's token is stored: 10 minutes (DynamoDB API reference, TransactWriteItems). */
+/** The lifetime of a transaction's token: 10 minutes (DynamoDB API reference, TransactWriteItems). */
 const TOKEN_MS = 600_000;
 
 /** The maximum length of a transaction's token in characters (DynamoDB API reference, TransactWriteItems). */

@@ -6,7 +6,7 @@ import { lambdaContext } from '../../testing/lambda-context.ts';
 import type { ReceivingHalf } from './composed-system.ts';
 import { DAY_S } from './stored-outbox.ts';
 
-/** How long a handled message is remembered, in seconds: longer than it can be redelivered. */
+/** The time that a handled message is remembered, in seconds: longer than it can be redelivered. */
 const RETENTION_S = 35 * DAY_S;
 
 /** The table of Powertools' records. */

@@ -21,7 +21,7 @@ const POLLS_PER_MINUTE = 60;
 /** The lease of a claim in milliseconds. */
 const LEASE_MS = 30_000;
 
-/** How long a finished row is kept, in seconds. */
+/** The retention of a finished row in seconds. */
 const RETENTION_S = 7 * DAY_S;
 
 /** More rounds of polling all shards than this mean a defect in this file. */

@@ -2,10 +2,10 @@ import type { SendingHalf } from './composed-system.ts';
 import { chunks } from './queue-delivery.ts';
 import { DAY_S, OUTBOX, streamedEvent, writeOrder } from './stored-outbox.ts';
 
-/** How long rows are kept, in seconds: their TTL is set when they are written, whether they are published or not. */
+/** The retention of rows in seconds: their TTL is set when they are written, whether they are published or not. */
 const RETENTION_S = 7 * DAY_S;
 
-/** How often a batch's failures are retried in place before the batch is returned to the mapping. */
+/** The number of times that a batch's failures are retried in place before the batch is returned to the mapping. */
 const TRIES_MAX = 5;
 
 /**

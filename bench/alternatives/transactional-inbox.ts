@@ -3,7 +3,7 @@ import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import type { ReceivingHalf } from './composed-system.ts';
 import { DAY_S } from './stored-outbox.ts';
 
-/** How long a handled message is remembered, in seconds: longer than it can be redelivered. */
+/** The time that a handled message is remembered, in seconds: longer than it can be redelivered. */
 const RETENTION_S = 35 * DAY_S;
 
 /** The inbox's table. */

@@ -6,7 +6,7 @@ import { DAY_S, isRefused, OUTBOX, streamedEvent, writeOrder } from './stored-ou
 import { type StoredEvent, storedEvent } from './workload.ts';
 
 /**
- * How long published rows are kept, in seconds: a day, for inspection. DynamoDB's TTL deletes them within a few days of that
+ * The retention of published rows in seconds: a day, for inspection. DynamoDB's TTL deletes them within a few days of that
  * ("Using time to live (TTL) in DynamoDB"); the table size is computed without that delay.
  */
 const RETENTION_S = DAY_S;

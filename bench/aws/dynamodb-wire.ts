@@ -14,7 +14,7 @@ import type { MeteredTable } from './metered-table.ts';
 import { storedBytes } from './ordered-view.ts';
 import { known, type Wire } from './wire.ts';
 
-/** How long a transaction's token is stored: 10 minutes (DynamoDB API reference, TransactWriteItems). */
+/** The lifetime of a transaction's token: 10 minutes (DynamoDB API reference, TransactWriteItems). */
 const TOKEN_MS = 600_000;
 
 /** Members of every write. */

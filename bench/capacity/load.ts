@@ -81,7 +81,7 @@ function relayMs(events: number): number {
   return (cpuMs * LAMBDA_MB_PER_CORE) / LAMBDA_MB + rounds * CALL_MS;
 }
 
-/** What a sweep reads every minute. */
+/** The reads of a sweep every minute. */
 export interface SweepLoad {
   /** The duration of that. */
   readonly seconds: number;
@@ -146,7 +146,7 @@ export function consumerLoad(eventsPerSecond: number): ConsumerLoad {
   return { messagesPerInvocation, invocationsPerSecond, concurrency: invocationsPerSecond * seconds };
 }
 
-/** How long rows are kept, in days: published ones (lib/outbox-relay.ts), and processed ones (lib/retentions.ts). */
+/** The retention of rows in days: published ones (lib/outbox-relay.ts), and processed ones (lib/retentions.ts). */
 const KEPT_DAYS = { outbox: 7, inbox: 35 } as const;
 
 /** The long-term size of Mailroom's own rows in the table, in GB. */

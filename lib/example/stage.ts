@@ -8,15 +8,15 @@ export interface Stage {
   readonly name: StageName;
   readonly env: Environment;
   /**
-   * What happens to tables, bus, queues and logs when their stack is deleted. Absent: they are kept, and the stacks have
+   * The removal policy of tables, bus, queues and logs. Absent: they are kept, and the stacks have
    * termination protection.
    */
   readonly removalPolicy?: RemovalPolicy;
-  /** Who may call the orders API. */
+  /** The authorization of the orders API. */
   readonly ordersAuth: FunctionUrlAuthType;
   /** The interval at which the youngest minutes are swept. */
   readonly sweepEvery: Duration;
-  /** How long the bus can replay an event. Absent: no archive; MiniStack has none. */
+  /** The retention of the archive, for replays. Absent: no archive; MiniStack has none. */
   readonly archive?: Duration;
   /** The maximum number of concurrent invocations of one consumer. Absent: the library's default. */
   readonly maxConcurrency?: number;

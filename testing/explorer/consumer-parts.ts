@@ -24,7 +24,7 @@ export interface ConsumerWorldOptions {
   readonly others?: readonly EventDraft[] | undefined;
   /** The maximum number of messages per batch. @default 1 */
   readonly batchSize?: number | undefined;
-  /** How long the table throttles all transactions from the start, in milliseconds. @default no throttling */
+  /** The time from the start during which the table throttles all transactions, in milliseconds. @default no throttling */
   readonly outageMs?: number | undefined;
   /** Items that exist at the start. @default none */
   readonly items?: ((eventId: string) => readonly Item[]) | undefined;
