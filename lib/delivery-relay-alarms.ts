@@ -42,7 +42,7 @@ function pages(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPla
       id: 'DeadLetterExpiry',
       anchor: 'a-dead-letter-is-about-to-expire',
       severity: 'page',
-      what: `SQS permanently deletes a dead letter in less than ${say(deadLetterExpiry)}.`,
+      what: `SQS will permanently delete a dead letter in less than ${say(deadLetterExpiry)}.`,
       run: 'dlq list',
       metric: metrics.firstExpiry,
       threshold: deadLetterExpiry.toMilliseconds(),
@@ -237,7 +237,7 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
   const hours = Math.ceil(rangeMs / HOUR.toMilliseconds());
   const findings = {
     EventsMissing: { what: 'events that a consumer never received', metric: missing },
-    EventsDoubled: { what: 'events that a consumer processed twice', metric: doubled },
+    EventsDoubled: { what: 'events that a consumer wrote twice', metric: doubled },
   };
   return [
     ...Object.entries(findings).map(

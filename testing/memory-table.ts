@@ -118,8 +118,8 @@ function storeOf({ store, stores }: Memory, tableName?: string): Store {
   const found = tableName === undefined ? store : stores.get(tableName);
   if (found) return found;
   throw new ValidationException(
-    `Requested resource not found: Table: ${tableName} not found. A table of your own is made known to ` +
-      'memoryTable by its option "otherTables".',
+    `Requested resource not found: Table: ${tableName} not found. To add a table, list it in ` +
+      'the option "otherTables" of memoryTable.',
     'ResourceNotFoundException',
   );
 }

@@ -24,10 +24,10 @@ export function inboxViolation(
     const effect = asRow<EffectRow>(afterItem);
     const was = beforeItem && asRow<EffectRow>(beforeItem);
     if (was?.status === 'COMPLETED' && effect.status !== 'COMPLETED')
-      return 'An effect whose result is stored was opened again';
+      return 'An effect whose result is stored was started again';
     const finished = was !== undefined && was.fence === effect.fence && was.status !== effect.status;
     return finished && fenceOwner(effect.fence) !== actorIndex
-      ? 'A worker finished the effect of another one'
+      ? 'A worker finished the effect of another worker'
       : undefined;
   }
   const after = asRow<InboxRow>(afterItem);
@@ -41,11 +41,11 @@ export function inboxViolation(
     const same = before.status === after.status && before.leaseUntil === after.leaseUntil;
     return same || fenceOwner(before.fence) === actorIndex
       ? undefined
-      : `A worker changed a message that another one holds: ${before.status} to ${after.status}`;
+      : `A worker changed a message that another worker holds: ${before.status} to ${after.status}`;
   }
   const forced = mayForce && after.resolvedBy !== undefined;
   return !forced && (before.leaseUntil ?? 0) > now + CLOCK_SKEW_MS
-    ? 'A message was taken over while its lease lasts'
+    ? 'A message was taken over while its lease was valid'
     : undefined;
 }
 

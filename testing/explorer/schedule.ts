@@ -95,7 +95,7 @@ export function createSchedule(start: number): Schedule {
       return {
         at: invocation.endsBy,
         stop: () => {
-          note(actor.name, 'is stopped: its time is over');
+          note(actor.name, 'is stopped: timeout');
           invocation.crash();
         },
       };

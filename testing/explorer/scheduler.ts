@@ -67,7 +67,7 @@ export function createScheduler(start: number): Scheduler {
         schedule.note(way.actor, way.label);
         await way.take();
       }
-      violation = `It does not come to rest: ${STEPS_MAX} steps, and still something to do`;
+      violation = `The system does not settle: work is left after ${STEPS_MAX} steps`;
       return 'violated';
     },
   };

@@ -53,7 +53,7 @@ export async function searchSchedules<T>(
           tape.push(step);
         } else if (step.options !== count) {
           throw new Error(
-            `The system is not deterministic: ${count} ways to go on where there were ${step.options}`,
+            `The system is not deterministic: ${count} ways to continue, but ${step.options} before`,
           );
         }
         at += 1;
@@ -95,7 +95,9 @@ export function replay(choices: readonly number[]): Guide {
       const chosen = choices[at] ?? 0;
       at += 1;
       if (chosen < options) return chosen;
-      throw new Error(`This schedule is of another version: way ${chosen} of ${options} at branching ${at}`);
+      throw new Error(
+        `The seed does not fit this version of the code: way ${chosen} of ${options} at branch ${at}. Explore again without a seed.`,
+      );
     },
   };
 }
