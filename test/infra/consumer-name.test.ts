@@ -54,7 +54,7 @@ describe('a deploy that changes a consumer’s name', () => {
     }
   });
 
-  test('tells its function from when on its inbox knows what was processed', () => {
+  test("passes its function the start of its inbox's history", () => {
     const variables = (named: Named) => {
       const functions = Object.entries(resources(deployed(named), 'AWS::Lambda::Function'));
       return functions.find(([id]) => id.startsWith('Consumer'))?.[1].Properties.Environment.Variables;

@@ -28,7 +28,7 @@ describe('a consumer of the example', () => {
     });
   });
 
-  test('keeps what EventBridge could not deliver in a queue of its own', () => {
+  test('keeps undelivered events in a separate queue', () => {
     const [target] = only(template, 'AWS::Events::Rule').Properties.Targets;
     expect(target.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsQueue/);
     expect(target.DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsUndelivered/);
@@ -46,7 +46,7 @@ describe('a consumer of the example', () => {
     expect(JSON.stringify(allowed)).toMatch(/:rule\/",\{"Fn::ImportValue":"[^"]*Bus[^"]*"\},"\/\*"/);
   });
 
-  test('lets only rules of its bus send to the queue, the audit see how full it is, and everybody only over TLS', () => {
+  test('lets only rules of its bus send to the queue, only the audit read its length, and requires TLS', () => {
     const statements = policyOf(template, 'PaymentsQueuePolicy');
     expect(statements.filter(({ Effect }) => Effect === 'Allow')).toEqual([
       expect.objectContaining({
@@ -120,7 +120,7 @@ describe('a consumer of the example', () => {
     });
   });
 
-  test('runs on Node.js 24 and arm64, logs JSON into a log group of its own, and has no managed policy', () => {
+  test('runs on Node.js 24 and arm64, logs JSON to its own log group, and has no AWS managed policy', () => {
     const { Runtime, Architectures, LoggingConfig } = only(template, 'AWS::Lambda::Function').Properties;
     expect({ Runtime, Architectures }).toEqual({ Runtime: 'nodejs24.x', Architectures: ['arm64'] });
     expect(LoggingConfig).toEqual({
@@ -139,7 +139,7 @@ describe('a consumer of the example', () => {
   });
 });
 
-describe('defaults that follow what is set', () => {
+describe('defaults derived from other settings', () => {
   test('6 times the timeout hides a message, and 3 minutes at least', () => {
     const visibility = (timeout: Duration) =>
       queueOf(consumerTemplate({ timeout }), 'ConsumerQueue').VisibilityTimeout;
@@ -178,7 +178,7 @@ describe('defaults that follow what is set', () => {
     expect(days({ archive: Duration.days(90) })).toBe('118');
   });
 
-  test('its directory entry may grow and shrink: a tier is never asked for that a parameter cannot go back to', () => {
+  test('its directory entry may grow and shrink: it never requests a tier that a parameter cannot return from', () => {
     const events = Array.from({ length: 60 }, (_, index) => ({
       source: 'orders',
       type: `SomethingWithALongNameHappened${index}`,
@@ -216,7 +216,7 @@ test('its rule and its directory entry hold the same events: of each service onl
   expect(JSON.stringify(entry)).toContain(JSON.stringify(JSON.stringify({ events })).slice(2, -2));
 });
 
-test('an event that nobody declares to publish is warned of, and one whose producer comes later is not', () => {
+test('an event without a declared publisher is warned of, but not one whose producer is declared later', () => {
   const { stack, mailroom } = mailroomStack({ sources: ['shop'] });
   const event = (source: string, type: string) => ({ source, type });
   consumer(stack, mailroom, 'Consumer', {
@@ -242,7 +242,7 @@ test('an event that nobody declares to publish is warned of, and one whose produ
   ]);
 });
 
-test('a consumer that sees what it publishes is warned of, and one that sees the same type of another service is not', () => {
+test('a consumer that receives its own events is warned of, but not one that receives the same type from another service', () => {
   const { stack, mailroom } = mailroomStack({ sources: ['shop'] });
   const own = { source: 'payments', type: 'PaymentCaptured' };
   consumer(stack, mailroom, 'Consumer', {
@@ -259,27 +259,27 @@ test('a consumer that sees what it publishes is warned of, and one that sees the
   ]);
 });
 
-describe('what a consumer publishes', () => {
+describe('the events that a consumer publishes', () => {
   const captured = { source: 'payments', type: 'PaymentCaptured' };
   const rights = (template: Template) =>
     JSON.stringify(only(template, 'AWS::IAM::ManagedPolicy', /^ConsumerFunction/).Properties.PolicyDocument);
   const variables = (template: Template) =>
     only(template, 'AWS::Lambda::Function', /^Consumer/).Properties.Environment.Variables;
 
-  test('is nothing unless it says so: it has no right to the outbox', () => {
+  test('are none by default: it has no access to the outbox', () => {
     const template = consumerTemplate({ domainKeys: ['PAYMENT#*'] });
     expect(variables(template).MAILROOM_PUBLISHES).toBe('[]');
     expect(rights(template)).toContain('PAYMENT#*');
     expect(rights(template)).not.toContain('OUTBOX#');
   });
 
-  test('is told to its function, and it may put on the outbox', () => {
+  test('are passed to its function, which may put on the outbox', () => {
     const template = consumerTemplate({ service: 'payments', publishes: [captured] });
     expect(variables(template).MAILROOM_PUBLISHES).toBe('["PaymentCaptured"]');
     expect(rights(template)).toContain('OUTBOX#*');
   });
 
-  test('is its service’s own, or it is refused', () => {
+  test('belong to its service, or are refused', () => {
     expect(() => consumerTemplate({ service: 'orders', publishes: [captured] })).toThrow(
       'publishes contains PaymentCaptured of "payments", but the service is "orders"',
     );

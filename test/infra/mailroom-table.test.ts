@@ -24,7 +24,7 @@ describe('the table', () => {
     expect(table).not.toHaveProperty('LocalSecondaryIndexes');
   });
 
-  test('denies everybody to delete an inbox row or to put another in its place, whatever else they may', () => {
+  test('denies every principal to delete or replace an inbox row, whatever else it may do', () => {
     expect(table.Replicas[0].ResourcePolicy.PolicyDocument.Statement).toEqual([
       expect.objectContaining({
         Effect: 'Deny',
@@ -88,7 +88,7 @@ describe('the grants of the example', () => {
   );
 
   test.each(roles)(
-    'let nobody delete an inbox row or an outbox row, scan, or write in bulk: %#',
+    'let no principal delete an inbox row or an outbox row, scan, or write in bulk: %#',
     (template, role) => {
       const statements = statementsOf(template, role);
       const deletable = keysFor(statements, 'dynamodb:DeleteItem');
@@ -110,7 +110,7 @@ describe('the grants of the example', () => {
     expect(keysFor(statements, 'dynamodb:Query')).toEqual([]);
   });
 
-  test('the sweep also finds what is due, and keeps unsettled minutes and its own state', () => {
+  test('the sweep also finds due rows, and keeps unsettled minutes and its own state', () => {
     const statements = statementsOf(templates.Mailroom, 'MailroomRelaySweepRole');
     expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['OUTBOX#*']);
     expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['OUTBOX#*', 'SWEEP']);

@@ -40,7 +40,7 @@ interface RawStatement {
 }
 
 describe('the scheduled audit', () => {
-  test('is there only where it is asked for', () => {
+  test('exists only if it is requested', () => {
     const { core, service, mailroom } = audited();
     expect(mailroom.audit).toBeUndefined();
     expect(JSON.stringify(core.toJSON())).not.toMatch(/audit/i);
@@ -90,7 +90,7 @@ describe('the scheduled audit', () => {
     expect(() => audited(options)).toThrow(message);
   });
 
-  test('is clean by cdk-nag, but for the entries of consumers, the rules of its bus and an action that knows no resources', () => {
+  test('passes cdk-nag, except for the entries of consumers, the rules of its bus and an action without resource-level permissions', () => {
     const { app } = audited({});
     const { violations } = new AwsSolutionsChecks(app).validateScope(app);
     expect(violations).toEqual([]);

@@ -54,14 +54,14 @@ describe("a relay's settings", () => {
         'in time. Raise claimLease or lower publishTimeout.',
     ],
     [
-      'a pause that no schedule has',
+      'an interval that no schedule supports',
       { sweepEvery: seconds(90) },
       'sweepEvery is 1 minute 30 seconds, but must be from 1 second to under a minute (the sweep then loops inside ' +
         'its minute), or a whole number of minutes up to 1 hour: EventBridge runs a schedule at most once a minute. ' +
         'Round it to whole minutes.',
     ],
-    ['no pause at all', { sweepEvery: seconds(0) }, 'sweepEvery is 0 seconds, but must be'],
-    ['too long a pause', { sweepEvery: hours(2) }, 'sweepEvery is 2 hours, but must be'],
+    ['no interval', { sweepEvery: seconds(0) }, 'sweepEvery is 0 seconds, but must be'],
+    ['too long an interval', { sweepEvery: hours(2) }, 'sweepEvery is 2 hours, but must be'],
     [
       'no shard',
       { shards: 0 },
@@ -148,14 +148,14 @@ describe("a consumer's settings", () => {
         'lease or raise visibilityTimeout.',
     ],
     [
-      'an inbox that forgets before the queues do',
+      'an inbox that expires before the queues do',
       { inboxRetention: days(27) },
       'inboxRetention is 27 days, but must be at least queueRetention + deadLetterRetention = 28 days: a message that ' +
         'is redelivered after its inbox row has expired could be processed twice. Raise inboxRetention or lower the ' +
         'retentions of the queues.',
     ],
     [
-      'an inbox that forgets before the archive does',
+      'an inbox that expires before the archive does',
       { archive: days(30) },
       "inboxRetention is 35 days, but must be at least queueRetention + deadLetterRetention + the bus's archive = 58 " +
         'days: an event replayed after its inbox row has expired would run again, so it is rejected as too old, and a new ' +
@@ -195,7 +195,7 @@ describe("a consumer's settings", () => {
     expect(consumerProblems({ ...consumer, ...change })).toEqual([expect.stringContaining(message)]);
   });
 
-  test('do not work with more receives than SQS counts', () => {
+  test('do not work with more receives than SQS allows', () => {
     const problems = consumerProblems({
       ...consumer,
       visibilityTimeout: seconds(30),
@@ -221,7 +221,7 @@ describe("a consumer's settings", () => {
   });
 });
 
-describe('the retention of an inbox, when nobody says,', () => {
+describe('the default retention of an inbox', () => {
   const queues = { queueRetention: days(14), deadLetterRetention: days(14) };
 
   test('is 35 days, or what the queues and the archive need', () => {
@@ -241,7 +241,7 @@ describe('the retention of an inbox, when nobody says,', () => {
 });
 
 describe('an archive', () => {
-  test('holds events for whole days, or is not there', () => {
+  test('keeps events for whole days, or is absent', () => {
     expect(archiveProblems(undefined)).toEqual([]);
     expect(archiveProblems(days(30))).toEqual([]);
     expect(archiveProblems(hours(36))).toEqual([
@@ -252,7 +252,7 @@ describe('an archive', () => {
   });
 });
 
-test('refusals have a code, to be told apart by', () => {
+test('refusals have a code', () => {
   expect(() => refuse('It', ['it is wrong.'])).toThrow(
     expect.objectContaining({ code: 'BAD_SETTINGS', message: 'It cannot work: it is wrong.' }),
   );

@@ -95,7 +95,7 @@ describe('a write', () => {
     expect(units().writeUnits).toBe(1);
   });
 
-  it('that is no valid request counts nothing', async () => {
+  it('that is not a valid request counts nothing', async () => {
     const { documents, units } = setUp();
     const command = new UpdateCommand({ TableName, Key, UpdateExpression: 'SET pk = :a' });
     await expect(documents.send(command)).rejects.toMatchObject({ name: 'ValidationException' });
@@ -258,7 +258,7 @@ describe('a read', () => {
 });
 
 describe('the bus', () => {
-  it('counts accepted entries by started 64 KB, and fails those that it is told to', async () => {
+  it('counts accepted entries per started 64 KB, and fails injected ones', async () => {
     const { aws } = setUp();
     const entry = (bytes: number) => ({ Source: 's', DetailType: 't', Detail: 'x'.repeat(bytes - 2) });
     const Entries = [entry(100), entry(65_536), entry(65_537)];
@@ -274,7 +274,7 @@ describe('the bus', () => {
   });
 });
 
-it('hands over the inserts of a table, and no other change', async () => {
+it('returns the inserts of a table, and no other change', async () => {
   const { aws, put } = setUp();
   await put(sized(100));
   await put(sized(200));

@@ -82,7 +82,7 @@ const receipt = (change: Partial<Readings> = {}) => {
   });
 };
 
-test('a run that went well has no problems, and says so', () => {
+test('a successful run reports no problems', () => {
   expect(receipt()).toMatchObject({
     orders: 1,
     cancelled: 0,
@@ -129,7 +129,7 @@ test.each<[string, Partial<Readings>, object, string]>([
   expect(printReceipt(receipt(change))).toContain('Something is wrong');
 });
 
-test('dead letters that were there before the run are not its own', () => {
+test('dead letters from before the run do not count', () => {
   const sent = { orders: 1, repeats: [], resent: [], deadLettersBefore: 2 };
   expect(receiptOf(readings({ deadLetters: 2 }), sent).problems).toEqual([]);
   // An operator may have taken one out meanwhile.
@@ -139,7 +139,7 @@ test('dead letters that were there before the run are not its own', () => {
   ]);
 });
 
-test('duplicates are absorbed beside dead letters that were there before the run', () => {
+test('duplicates count as absorbed in spite of dead letters from before the run', () => {
   const read = readings({ deadLetters: 2 });
   const eventId = read.events[0]?.envelope.eventId ?? '';
   const sent = { orders: 1, repeats: [], resent: [{ consumer: 'payments' as const, eventId }] };
@@ -209,7 +209,7 @@ const soldOutReceipt = (change: Partial<Readings> = {}) => {
   return receiptOf(read, { orders: 1, repeats: [], resent });
 };
 
-test('an order for goods that are sold out is charged, refunded and cancelled, and both are shown', () => {
+test('an order for sold-out goods is charged, refunded and cancelled, and the receipt shows both', () => {
   expect(soldOutReceipt()).toMatchObject({
     cancelled: 1,
     charges: 1,
@@ -226,7 +226,7 @@ test('an order for goods that are sold out is charged, refunded and cancelled, a
   expect(progressOf(soldOut(), 1).atRest).toBe(true);
 });
 
-test('an order that was cancelled before it was charged has nothing to refund', () => {
+test('an order cancelled before its charge has nothing to refund', () => {
   const uncharged = { charges: new Map(), refunds: new Map(), emails: new Map([[ORDER, 2]]) };
   expect(soldOutReceipt(uncharged)).toMatchObject({ cancelled: 1, refunds: 0, problems: [] });
 });

@@ -10,7 +10,7 @@ function stream({ isTTY = false } = {}) {
   return { isTTY, columns: 80, write: (text: string) => written.push(text), text: () => written.join('') };
 }
 
-test('a log shows each step when it begins, what it is doing every ten seconds, and how long it took', () => {
+test('a log shows the start of each step, its activity every ten seconds, and its duration', () => {
   const log = stream();
   const steps = stepPrinter(log);
   steps.step('Building');
@@ -22,7 +22,7 @@ test('a log shows each step when it begins, what it is doing every ten seconds, 
   expect(log.text()).toBe('Building\n  10 s  Orders/Api\n  done in 12 s\nDeploying\n  done in 0 s\n');
 });
 
-test('a terminal shows one live line per step, and its seconds once it is finished', () => {
+test('a terminal shows one live line per step, and its duration at the end', () => {
   const terminal = stream({ isTTY: true });
   const steps = stepPrinter(terminal);
   steps.step('Building');
@@ -43,7 +43,7 @@ test('a live line is never wider than the terminal', () => {
   steps.end();
 });
 
-test('a step that failed is left without a time, and nothing is written afterwards', () => {
+test('a failed step has no duration, and nothing is written afterwards', () => {
   const log = stream();
   const steps = stepPrinter(log);
   steps.step('Building');

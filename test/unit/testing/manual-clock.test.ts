@@ -44,7 +44,7 @@ describe('the manual clock', () => {
     expect(clock.now()).toBe(0);
   });
 
-  it('can be put back, and wakes nobody by that', async () => {
+  it('can be set back without waking sleepers', async () => {
     const clock = manualClock(10_000);
     let woken = false;
     void clock.sleep(1_000).then(() => {
