@@ -12,10 +12,11 @@ export function deployProgress({ onProgress, onDetail }: DeployProgress): (line:
   let functions = 0;
   onProgress?.('Building the functions and stacks');
   return (line) => {
-    const bundled = /^Bundling asset (\S+?)(?:\/Code)?\/Stage\.\.\./.exec(line)?.[1];
+    const bundled = /^Bundling asset (\S+?)(?:\/Function)?\/Code\/Stage\.\.\./.exec(line)?.[1];
     if (bundled) {
       functions += 1;
-      onDetail?.(`function ${functions}: ${bundled}`);
+      // A stack and its one construct often have the same id.
+      onDetail?.(`function ${functions}: ${bundled.replace(/^([^/]+)\/\1(?=\/|$)/, '$1')}`);
     }
     const begun = /^(\S+)(?: \(\S+\))?: deploying\.\.\./.exec(line)?.[1];
     if (begun) {

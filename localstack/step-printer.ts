@@ -54,8 +54,8 @@ export function stepPrinter(stream: StepStream): StepPrinter {
     const { line, startedAt, detail } = current;
     const elapsed = seconds(startedAt);
     const shown = [line, ...(elapsed > 0 ? [`${elapsed} s`] : []), ...(detail ? [detail] : [])].join('  ');
-    // A line as wide as the terminal would wrap, and could not be cleared.
-    stream.write(CLEAR_LINE + shown.slice(0, (stream.columns ?? 80) - 1));
+    // A line as wide as the terminal would wrap, and could not be cleared. A pseudo-terminal without a size reports 0 columns.
+    stream.write(CLEAR_LINE + shown.slice(0, (stream.columns || 80) - 1));
   }
 
   function tick(): void {

@@ -11,6 +11,7 @@ test('the output of the CDK becomes two steps with details', () => {
   const output = [
     'Bundling asset Orders/Api/Code/Stage...',
     'npm warn something',
+    'Bundling asset Payments/Payments/Function/Code/Stage...',
     'Bank: deploying... [1/7]',
     'Mailroom (mailroom-local): deploying... [2/7]',
     'mailroom-local | CREATE_COMPLETE | AWS::SQS::Queue | Queue',
@@ -18,5 +19,11 @@ test('the output of the CDK becomes two steps with details', () => {
   ];
   for (const line of output) onLine(line);
   expect(steps).toEqual(['Building the functions and stacks', 'Deploying the stacks']);
-  expect(details).toEqual(['function 1: Orders/Api', 'Bank', 'Mailroom', 'Bank is deployed']);
+  expect(details).toEqual([
+    'function 1: Orders/Api',
+    'function 2: Payments',
+    'Bank',
+    'Mailroom',
+    'Bank is deployed',
+  ]);
 });

@@ -5,9 +5,9 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** A stream that keeps what is written to it. */
-function stream({ isTTY = false } = {}) {
+function stream({ isTTY = false, columns = 80 } = {}) {
   const written: string[] = [];
-  return { isTTY, columns: 80, write: (text: string) => written.push(text), text: () => written.join('') };
+  return { isTTY, columns, write: (text: string) => written.push(text), text: () => written.join('') };
 }
 
 test('a log shows the start of each step, its activity every ten seconds, and its duration', () => {
@@ -40,6 +40,14 @@ test('a live line is never wider than the terminal', () => {
   steps.step('Building');
   steps.detail('x'.repeat(200));
   for (const line of terminal.text().split('\r\u001b[K')) expect(line.length).toBeLessThan(80);
+  steps.end();
+});
+
+test('a terminal that does not report its width has 80 columns', () => {
+  const terminal = stream({ isTTY: true, columns: 0 });
+  const steps = stepPrinter(terminal);
+  steps.step('Building');
+  expect(terminal.text()).toBe('\r\u001b[KBuilding');
   steps.end();
 });
 
