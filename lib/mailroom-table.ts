@@ -38,7 +38,7 @@ export interface MailroomTableProps {
    * @default RETAIN
    */
   readonly removalPolicy?: RemovalPolicy;
-  /** Read and write units per second that the table can serve immediately. @default DynamoDB's for a new table */
+  /** Read and write units per second that the table can serve immediately. @default the initial throughput of a new table */
   readonly warmThroughput?: CfnGlobalTable.WarmThroughputProperty;
   /**
    * The only role that the table's policy lets delete or overwrite inbox rows, if its own policies allow it too: for emergencies

@@ -43,7 +43,7 @@ export interface MailroomProps {
    * @default they are retained
    */
   readonly removalPolicy?: RemovalPolicy;
-  /** Read and write units per second that the table can serve immediately. @default DynamoDB's for a new table */
+  /** Read and write units per second that the table can serve immediately. @default the initial throughput of a new table */
   readonly warmThroughput?: CfnGlobalTable.WarmThroughputProperty;
   /**
    * The only role that the table's policy lets delete or overwrite inbox rows.
