@@ -20,7 +20,7 @@ interface BundleFigure {
 /** Measures the size, the contents and the import time of each function's code. */
 export const bundles: Part = {
   name: 'bundles',
-  title: 'size and import time of every function, compared with an empty one and the SDK clients alone',
+  title: 'size and import time of every function',
   run: async ({ say, quick }) => {
     const made = await Promise.all([
       bundleFunction({ name: 'empty', entry: 'bench/bundles/empty.handler.ts' }),

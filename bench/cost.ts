@@ -43,7 +43,7 @@ const QUICK_EVENTS_PER_SECOND = 1;
 /** Measures the cost of an event: requests and units are counted, prices and function times are computed. */
 export const cost: Part = {
   name: 'cost',
-  title: 'requests, units and dollars per event, compared with the alternatives',
+  title: 'requests, units and dollars per event, compared with alternatives',
   run: async ({ say, quick }) => {
     say('one consumer, no failures');
     const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);

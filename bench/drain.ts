@@ -18,7 +18,7 @@ const BESIDE = [0, 10_000, 100_000, 1_000_000];
 /** Measures how quickly the sweep publishes a backlog, and that the size of the table does not slow it down. */
 export const drain: Part = {
   name: 'drain',
-  title: 'how long the sweep takes for a backlog, compared with publishing it directly',
+  title: 'time to sweep a backlog, compared with direct publishing',
   run: async (settings) => {
     const rows = settings.quick ? ROWS_QUICK : ROWS;
     const direct = await drained('direct', rows, 0, settings);

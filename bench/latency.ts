@@ -53,7 +53,7 @@ const LENGTHS_QUICK: Lengths = {
 /** Measures how long events take to reach the bus and the consumer, with Mailroom and with publishing from the handler. */
 export const latency: Part = {
   name: 'latency',
-  title: 'commit to bus and to PROCESSED on the local engine, compared with publishing from the handler',
+  title: 'commit to bus and to PROCESSED, compared with direct publishing',
   run: async (settings) => {
     // A separate engine: AWS_ENDPOINT_URL may point at one in use. It ends with this process, however it ends.
     const engine = await startEngine({ port: await freePort(), env: {}, onProgress: settings.say });

@@ -19,7 +19,7 @@ interface RelayFigure extends Carried {
 /** Measures the events per second that one process carries from the outbox to the bus, and the CPU time per event. */
 export const relay: Part = {
   name: 'relay',
-  title: 'events per second of the stream handler and the sweep, compared with one call per event',
+  title: 'throughput of stream handler and sweep, compared with plain calls',
   run: async ({ say, quick }) => {
     const times = quick ? { warmUpMs: 100, measureMs: 200 } : { warmUpMs: 1_500, measureMs: 4_000 };
     // The sweep has a fixed time: when the minute of the stub's rows reaches its first age.
