@@ -57,7 +57,7 @@ async function run(engine: Engine, options: DemoOptions): Promise<Receipt> {
     })
     .finally(() => {
       placing = false;
-      steps.step('Waiting until every message is processed');
+      steps.step('Waiting until the queues are empty');
     });
   let refused = false;
   placement.catch(() => {
