@@ -1,8 +1,8 @@
 /**
- * Every price, latency and size that the benchmarks compute with and that does not come out of a measurement. Prices are those
- * of us-east-1 in US dollars, without free tiers and discounts. What has no source is chosen, and the same for every system.
+ * All prices, latencies and sizes in the benchmarks that are not measured. Prices are those of us-east-1 in US dollars, without
+ * free tiers and discounts. Values without a source are chosen, and equal for every system.
  *
- * The rules of billing stand in `aws/billing.ts`, the quotas in `capacity/quotas.ts`.
+ * Billing rules are in `aws/billing.ts`, quotas in `capacity/quotas.ts`.
  */
 
 /** US dollars. */
@@ -27,38 +27,38 @@ export const PRICES = {
   logsPerGb: 0.5,
 } as const;
 
-/** Bytes of a GB, as it is paid for: AWS counts 7 % more as one (2^30), so what is stored or logged is never too cheap here. */
+/** Bytes per billed GB. AWS counts 7 % more (2^30), so the cost of storage and logs is never underestimated. */
 export const GB_BYTES = 1e9;
 
-/** What an item takes in storage beside its own size, bytes (DynamoDB pricing, data storage). */
+/** The storage overhead per item in bytes (DynamoDB pricing, data storage). */
 export const STORED_ITEM_BYTES = 100;
 
-/** How long a call takes within a region, milliseconds, chosen: what a stub of the service waits before it answers. */
+/** The duration of a call within a region in milliseconds, chosen; a stub of the service waits this long before it answers. */
 export const CALL_MS = 5;
 
-/** Minutes of a month, for standing costs: 30 days. */
+/** Minutes per month, for standing costs: 30 days. */
 export const MINUTES_PER_MONTH = 43_200;
 
-/** Memory that a function has when nobody says otherwise, MB (lib/service-function.ts). */
+/** The default memory of a function in MB (lib/service-function.ts). */
 export const LAMBDA_MB = 512;
 
-/** Memory with which a function has one whole core, MB (Lambda guide, "Configure Lambda function memory"). */
+/** Memory of a function with one whole core, in MB (Lambda guide, "Configure Lambda function memory"). */
 export const LAMBDA_MB_PER_CORE = 1_769;
 
-/** How long a consumer's invocation takes with a full batch, milliseconds, chosen: what its handler does is the user's own. */
+/** The duration of a consumer's invocation with a full batch in milliseconds, chosen; the real one depends on the handler. */
 export const CONSUMER_BATCH_MS = 100;
 
 /**
- * CPU that a function takes for an event it is handed, beside its calls, on a whole core, milliseconds: parsing, checking,
- * logging. Chosen so that the relay's event with its 0.14 calls comes to 0.22, about what `npm run bench -- relay` measures.
+ * CPU time per event that a function receives, without its calls, in milliseconds of a whole core: parsing, checking, logging.
+ * Chosen so that the relay's event with its 0.14 calls takes 0.22, close to what `npm run bench -- relay` measures.
  */
 export const EVENT_CPU_MS = 0.15;
 
-/** CPU of one call by an SDK client, on a whole core, milliseconds, chosen: serialising, signing, parsing. */
+/** CPU time of one call by an SDK client in milliseconds of a whole core, chosen: serialising, signing, parsing. */
 export const CALL_CPU_MS = 0.5;
 
-/** What an invocation logs, bytes, chosen: Lambda's own two lines and one of metrics. */
+/** Log bytes per invocation, chosen: Lambda's own two lines and one of metrics. */
 export const LOG_BYTES_PER_INVOCATION = 2_000;
 
-/** How large an inbox row is, bytes, chosen: with a result and longer names than those of the cost benchmark. */
+/** The size of an inbox row in bytes, chosen: with a result and longer names than those of the cost benchmark. */
 export const INBOX_ROW_BYTES = 350;

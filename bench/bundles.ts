@@ -2,14 +2,14 @@ import { appFunctions, bundleFunction, type FunctionBundle } from './bundles/fun
 import { type ImportTime, importTimes } from './bundles/import-time.ts';
 import type { FigureTable, Part } from './part.ts';
 
-/** In how many fresh processes each bundle is imported. */
+/** The number of fresh processes in which each bundle is imported. */
 const RUNS = 21;
 const RUNS_QUICK = 3;
 
-/** How many of a bundle's packages the table names. */
+/** The number of a bundle's packages that the table names. */
 const PACKAGES_SHOWN = 4;
 
-/** The clients and commands of the relay's live path, as esbuild bundles them; trimmed: as Mailroom does. */
+/** The clients and commands of the relay's live path, bundled by esbuild; trimmed: with Mailroom's settings. */
 const SDK_CLIENTS = { name: 'sdk-clients', entry: 'bench/bundles/sdk-clients.handler.ts' };
 
 interface BundleFigure {
@@ -17,10 +17,10 @@ interface BundleFigure {
   readonly time: ImportTime;
 }
 
-/** How large each function's code is, what it is made of, and how long it takes to import. */
+/** Measures the size, the contents and the import time of each function's code. */
 export const bundles: Part = {
   name: 'bundles',
-  title: 'size and import time of every function, beside an empty one and the SDK clients alone',
+  title: 'size and import time of every function',
   run: async ({ say, quick }) => {
     const made = await Promise.all([
       bundleFunction({ name: 'empty', entry: 'bench/bundles/empty.handler.ts' }),
@@ -29,7 +29,7 @@ export const bundles: Part = {
       ...appFunctions().map((entry) => bundleFunction(entry)),
     ]);
     const runs = quick ? RUNS_QUICK : RUNS;
-    say(`imports ${made.length} bundles, each in ${runs} fresh processes`);
+    say(`importing ${made.length} bundles, each in ${runs} fresh processes`);
     const times = await importTimes(made, runs);
     const figures = made.map((bundle) => ({ bundle, time: times.get(bundle.name) as ImportTime }));
     return { json: { bundles: figures.map(asJson) }, tables: [tableOf(figures)] };
@@ -45,7 +45,7 @@ function tableOf(figures: readonly BundleFigure[]): FigureTable {
   const sdk = figures.find(({ bundle }) => bundle.name === 'sdk-clients') as BundleFigure;
   return {
     name: 'bundles',
-    title: `Bundles, and their import by Node.js ${process.versions.node} (medians). "× SDK" is beside sdk-clients.`,
+    title: `Bundles, and their import by Node.js ${process.versions.node} (medians). "× SDK" compares with sdk-clients.`,
     head: [
       'function',
       'KB',

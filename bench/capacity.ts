@@ -12,10 +12,10 @@ const KINDS = [
 
 const RATES = [100, 10_000, 1_000_000];
 
-/** The resources for a rate of events and the limits it meets, computed from AWS quotas and the code's settings. */
+/** Computes the resources for a rate of events and the limits it reaches, from AWS quotas and the code's settings. */
 export const capacity: Part = {
   name: 'capacity',
-  title: 'what carries 100, 10,000 and 1,000,000 events a second',
+  title: 'resources for 100, 10,000 and 1,000,000 events per second',
   run: async () => ({
     json: {
       capacity: KINDS.flatMap(targets).map((target) => {
@@ -27,7 +27,7 @@ export const capacity: Part = {
   }),
 };
 
-/** The plans of each kind of event, and where the limits are. */
+/** Plans for each kind of event, and the limits. */
 export function planTables(): FigureTable[] {
   return [...KINDS.map(planTable), limitTable()];
 }
@@ -43,13 +43,13 @@ function planTable(kind: CapacityKind): FigureTable {
   const names = columns[0]?.map(([name]) => name) ?? [];
   return {
     name: kind.table,
-    title: `What a rate needs: ${kind.name}`,
+    title: `Resources by rate: ${kind.name}`,
     head: ['', ...RATES.map((rate) => `${rate.toLocaleString('en-US')} events/s`)],
     rows: names.map((name, row) => [name, ...columns.map((column) => column[row]?.[1] ?? '')]),
   };
 }
 
-/** At which rate each limit is met, first ones first. */
+/** The rate at which each limit is reached, lowest first. */
 function limitTable(): FigureTable {
   const metAt = ({ payloadBytes, consumers }: CapacityKind, name: string) =>
     rateWhere((eventsPerSecond) => {
@@ -64,13 +64,13 @@ function limitTable(): FigureTable {
   limits.sort((a, b) => (a.rates[0] ?? 0) - (b.rates[0] ?? 0));
   return {
     name: 'capacity-limits',
-    title: 'At how many events a second a limit is met',
+    title: 'Limits, by the events per second that reach them',
     head: ['limit', ...KINDS.map(({ name }) => name), 'what to do'],
     rows: limits.map(({ rates, title, remedy }) => [title, ...rates.map(rounded), remedy]),
   };
 }
 
-/** Three digits say enough of what rests on so many assumptions. */
+/** Three digits are enough for values that rest on so many assumptions. */
 function rounded(rate: number): string {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(rate)) - 2);
   return (Math.floor(rate / unit) * unit).toLocaleString('en-US');

@@ -20,32 +20,32 @@ import {
 } from './cost/tables.ts';
 import type { Part } from './part.ts';
 
-/** What is compared. */
+/** The systems to compare. */
 const SYSTEMS: readonly System[] = [...Object.values(MAILROOM), ...ALTERNATIVES];
 
-/** One batch of the relay's: everything is in proportion to the number of batches. */
+/** One batch of the relay: the cost is proportional to the number of batches. */
 const BATCH: Workload = { events: 100, payloadBytes: PAYLOADS[0], consumers: 1, retries: 0, batchSize: 100 };
 
-/** One event at a time, as it comes where there are few. */
+/** One event at a time, as at low rates. */
 const ALONE: Workload = { ...BATCH, events: 1, batchSize: 1 };
 
-/** At which rates, and with which payloads, the standing cost is measured. */
+/** The rates and payloads at which the standing cost is measured. */
 const STANDING: readonly SteadyLoad[] = [
   { eventsPerSecond: 0, payloadBytes: 300 },
   { eventsPerSecond: 1_000, payloadBytes: 300 },
   { eventsPerSecond: 1_000, payloadBytes: 1_024 },
 ];
 
-/** A quick run: so few events and rows that it is over in a moment. */
+/** A quick run, with only a few events and rows. */
 const QUICK_BATCH: Workload = { ...BATCH, events: 5, batchSize: 5 };
 const QUICK_EVENTS_PER_SECOND = 1;
 
-/** What an event costs: requests and units are counted, prices and the time of functions are computed. */
+/** Measures the cost of an event: requests and units are counted, prices and function times are computed. */
 export const cost: Part = {
   name: 'cost',
-  title: 'requests, units and dollars of an event, beside the alternatives',
+  title: 'requests, units and dollars per event, compared with alternatives',
   run: async ({ say, quick }) => {
-    say('one consumer, nothing fails');
+    say('one consumer, no failures');
     const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);
     const cases: Measured[] = [];
     for (const workload of quick ? [] : otherCases()) {
@@ -58,7 +58,7 @@ export const cost: Part = {
       const eventsPerSecond = quick
         ? Math.min(QUICK_EVENTS_PER_SECOND, load.eventsPerSecond)
         : load.eventsPerSecond;
-      say(`a minute at ${eventsPerSecond} events/s of ${load.payloadBytes} B`);
+      say(`one minute at ${eventsPerSecond} events/s of ${load.payloadBytes} B`);
       standing.push(...(await standingRuns({ ...load, eventsPerSecond })));
     }
     return {
@@ -78,7 +78,7 @@ export const cost: Part = {
   },
 };
 
-/** Systems with these payloads, one consumer, and nothing that fails. */
+/** Systems with these payloads, one consumer, and no failures. */
 export async function plainRuns(
   systems: readonly System[],
   batch = BATCH,
@@ -103,13 +103,13 @@ function otherCases(): Workload[] {
 /** Runs a workload through a system, and prices it. */
 export async function measured(system: System, workload: Workload): Promise<Measured> {
   const event = await measure(system, workload);
-  // A function is handed each event once to relay it, where there is a relay, and once for each consumer.
+  // A function receives each event once to relay it, if there is a relay, and once per consumer.
   const relayed = event.steps.get('relay')?.invocations ? 1 : 0;
   const usd = usdPerMillion(event.whole, lambdaMs(event.whole, relayed + workload.consumers));
   return { system, workload, event, usd };
 }
 
-/** What stands in each kind of outbox; systems that share one share that. */
+/** The standing cost of each kind of outbox, shared by the systems that use it. */
 async function standingRuns(load: SteadyLoad): Promise<StandingCost[]> {
   const runs: StandingCost[] = [];
   for (const system of SYSTEMS) {

@@ -4,21 +4,21 @@ import type { Drained, DrainTask } from './relay/drain.child.ts';
 import { RELAY_CONFIG } from './relay/events.ts';
 import { runChild, startStub } from './relay/processes.ts';
 
-/** Calls under way at once, of the sweep and of what publishes directly. */
+/** Concurrent calls of the sweep and of direct publishing. */
 const CONCURRENCY = 32;
 
-/** The backlog, and over how many minutes it was written. */
+/** The backlog, and the number of minutes over which it was written. */
 const ROWS = 50_000;
 const ROWS_QUICK = 2_000;
 const BACKLOG_MINUTES = 10;
 
-/** How many published rows are in the table beside it, spread evenly over their retention and the backlog's minutes. */
+/** The number of published rows in the same table, spread evenly over their retention and the backlog's minutes. */
 const BESIDE = [0, 10_000, 100_000, 1_000_000];
 
-/** How quickly the sweep publishes a backlog, and that the size of the table does not slow it down. */
+/** Measures how quickly the sweep publishes a backlog, and that the size of the table does not slow it down. */
 export const drain: Part = {
   name: 'drain',
-  title: 'how long the sweep takes for a backlog, beside publishing it directly',
+  title: 'time to sweep a backlog, compared with direct publishing',
   run: async (settings) => {
     const rows = settings.quick ? ROWS_QUICK : ROWS;
     const direct = await drained('direct', rows, 0, settings);
@@ -61,7 +61,7 @@ async function drained(
   const found = await runChild<Drained>('drain', stub.endpoint, task);
   await stub.stop();
   if (found.published !== rows) throw new Error(`${found.published} of ${rows} rows were published`);
-  say(`${how}, ${published} published rows beside the backlog: ${found.seconds.toFixed(1)} s`);
+  say(`${how}, ${published} published rows in the table: ${found.seconds.toFixed(1)} s`);
   return { ...found, seconds: Number(found.seconds.toFixed(2)) };
 }
 
@@ -73,7 +73,7 @@ function tableOf(
   const ms = (seconds: number) => ((seconds * 1_000) / rows).toFixed(3);
   return {
     name: 'drain',
-    title: `${rows} pending rows of ${BACKLOG_MINUTES} minutes, ${CONCURRENCY} calls under way`,
+    title: `${rows} pending rows of ${BACKLOG_MINUTES} minutes, ${CONCURRENCY} concurrent calls`,
     head: ['how', 'published rows beside them', 'seconds', 'ms an event', 'beside publishing directly'],
     rows: [
       ['published directly, neither claimed nor marked', '-', directSeconds, ms(directSeconds), '1.00×'],

@@ -12,21 +12,21 @@ import { createProducers, type Producer } from './latency/producers.ts';
 import { type RateRun, runAtRate } from './latency/rate-run.ts';
 import type { FigureTable, Part, PartSettings } from './part.ts';
 
-/** How long orders are placed, seconds. */
+/** The duration of a run in seconds. */
 interface Lengths {
-  /** Orders a second, and for how long. */
+  /** Orders per second, and for how long. */
   readonly given: readonly (readonly [ordersPerSecond: number, seconds: number])[];
-  /** At each rate that is tried to find the highest. */
+  /** For each rate that the search for the highest one tries. */
   readonly tried: number;
-  /** Before each run, at the same rate, without taking times. */
+  /** The warm-up at the same rate before each run, which is not timed. */
   readonly warmUp: number;
-  /** How many rates are tried at the most. */
+  /** The maximum number of rates to try. */
   readonly triesMax: number;
 }
 
-/** A run that is shown. */
+/** A run in the result table. */
 interface LatencyFigure extends RateRun {
-  /** Where it is the one at the highest rate that was carried: the lowest that was not, `null` where none was tried. */
+  /** For a run at the highest rate that was sustained: the lowest rate that was not, `null` if none was tried. */
   readonly tooHigh?: number | null;
 }
 
@@ -50,12 +50,12 @@ const LENGTHS_QUICK: Lengths = {
   triesMax: 1,
 };
 
-/** How long events take to the bus and to the consumer, with Mailroom and when the handler publishes them itself. */
+/** Measures how long events take to reach the bus and the consumer, with Mailroom and with publishing from the handler. */
 export const latency: Part = {
   name: 'latency',
-  title: 'commit to bus and to PROCESSED on the local engine, beside publishing from the handler',
+  title: 'commit to bus and to PROCESSED, compared with direct publishing',
   run: async (settings) => {
-    // An engine of its own: what AWS_ENDPOINT_URL points at is somebody's. It ends with this process, however that ends.
+    // A separate engine: AWS_ENDPOINT_URL may point at one in use. It ends with this process, however it ends.
     const engine = await startEngine({ port: await freePort(), env: {}, onProgress: settings.say });
     try {
       const figures = await measure(engine, settings);
@@ -86,7 +86,7 @@ async function measure({ endpoint }: Engine, { say, quick }: PartSettings): Prom
       warmUpOrders: lengths.warmUp * ordersPerSecond,
     });
     say(
-      `${run.system}, ${ordersPerSecond} orders a second${run.keptUp ? '' : ', too many'}: on the bus after ` +
+      `${run.system}, ${ordersPerSecond} orders per second${run.keptUp ? '' : ', too many'}: on the bus after ` +
         `${run.toBus.p50Ms} ms, PROCESSED after ${run.toProcessed.p50Ms} ms (p50)`,
     );
     return run;
@@ -100,7 +100,7 @@ async function measure({ endpoint }: Engine, { say, quick }: PartSettings): Prom
   }
 }
 
-/** The systems take turns at every rate, so that each meets the machine in the same mood. */
+/** The systems take turns at every rate, so that each meets the machine under the same conditions. */
 async function runInTurns(
   producers: readonly Producer[],
   { given, tried, triesMax }: Lengths,
@@ -117,7 +117,7 @@ async function runInTurns(
       const rate = nextRate(runsOf(producer));
       if (rate === undefined) continue;
       const run = await runFor(producer, rate, tried);
-      // A machine that is busy for a moment is no limit: only what fails twice is too much.
+      // A briefly busy machine is not a limit: a rate is too high only if it fails twice.
       runs.push(run.keptUp ? run : await runFor(producer, rate, tried));
     }
   }

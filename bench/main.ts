@@ -22,7 +22,7 @@ interface BenchOptions {
 /** The parts, in the order in which they run. */
 const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity];
 
-/** Where the tables have their places. */
+/** The files that contain the tables. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];
 
 async function bench(names: readonly string[], options: BenchOptions): Promise<void> {
@@ -43,7 +43,7 @@ function choose(names: readonly string[]): readonly Part[] {
   if (unknown.length > 0) {
     throw new MailroomError(
       'UNKNOWN_PART',
-      `There is no part ${unknown.map((name) => `"${name}"`).join(', ')}. There are:\n${partList()}`,
+      `Unknown part: ${unknown.map((name) => `"${name}"`).join(', ')}. Choose from:\n${partList()}`,
     );
   }
   return names.length === 0 ? PARTS : PARTS.filter(({ name }) => names.includes(name));
@@ -53,7 +53,7 @@ function writeDocs(tables: readonly FigureTable[]): void {
   for (const name of DOCS) {
     const file = new URL(`../${name}`, import.meta.url);
     writeFileSync(file, withTables(readFileSync(file, 'utf8'), tables));
-    say(`Wrote the tables of this run into ${name}`);
+    say(`Wrote the tables of this run to ${name}`);
   }
 }
 
@@ -65,7 +65,7 @@ function terminalTable({ title, head, rows }: FigureTable): string {
   return `\n${title}\n\n${table(head, rows)}\n`;
 }
 
-/** What the absolute times of a run depend on. */
+/** The environment that absolute times depend on. */
 function machine() {
   return { node: process.version, cpus: cpus().length, model: cpus()[0]?.model ?? 'unknown' };
 }
@@ -78,17 +78,17 @@ function say(line: string): void {
   console.error(line);
 }
 
-// Whoever runs a benchmark need not read in it how old their Node is; the processes that it starts inherit this.
+// Hides the warning about the age of Node.js in a benchmark's output; child processes inherit this.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 
 const program = new Command('npm run bench --')
   .description(
-    'Measures what an event costs and how fast Mailroom is, beside the alternatives, in the same run.',
+    'Measures the cost of an event and the speed of Mailroom, compared with the alternatives in the same run.',
   )
   .argument('[parts...]', 'run only these')
-  .option('--json', 'print the figures as one JSON document, the last line', false)
-  .option('--quick', 'small sizes, to see that it runs; the figures say little', false)
-  .option('--docs', 'write the tables of this run into docs/ and bench/README.md', false)
+  .option('--json', 'print the figures as one JSON document on the last line', false)
+  .option('--quick', 'use small sizes, as a smoke test; the figures mean little', false)
+  .option('--docs', 'write the tables of this run to docs/ and bench/README.md', false)
   .addHelpText('after', () => `\nParts:\n${partList()}`)
   .action(bench);
 

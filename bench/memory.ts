@@ -6,20 +6,20 @@ import type { Footprint, FootprintTask } from './relay/footprint.child.ts';
 import { runChild, startStub } from './relay/processes.ts';
 import { streamBatch } from './relay/stream-batch.ts';
 
-/** Batches of the stream: the mapping's default, and up to its most (Lambda developer guide, "DynamoDB streams"). */
+/** Batch sizes of the stream: from the mapping's default to its maximum (Lambda developer guide, "DynamoDB streams"). */
 const BATCHES = [100, 1_000, 10_000];
 
 interface MemoryFigure {
   readonly records: number;
   /** The batch as JSON. */
   readonly inputMb: number;
-  /** The most that was alive beside the batch. */
+  /** The maximum of live memory in addition to the batch. */
   readonly peakMb: number;
-  /** The most memory of the whole process. */
+  /** The maximum memory of the whole process. */
   readonly maxRssMb: number;
 }
 
-/** What memory a batch of the stream takes. */
+/** Measures the memory that a stream batch takes. */
 export const memory: Part = {
   name: 'memory',
   title: 'memory of the stream handler, for batches of 100 to 10,000 records',
@@ -42,11 +42,11 @@ export const memory: Part = {
       for (const { records, file, bytes } of files) {
         const task: FootprintTask = { file, warmUpFile, warmUpRounds, now, collect: true };
         const { peakBytes } = await runChild<Footprint>('footprint', stub.endpoint, task, ['--expose-gc']);
-        // Collecting garbage all the time would keep the process small.
+        // Constant garbage collection would keep the process small.
         const free = { ...task, collect: false };
         const { maxRssBytes } = await runChild<Footprint>('footprint', stub.endpoint, free);
         figures.push({ records, inputMb: mb(bytes), peakMb: mb(peakBytes), maxRssMb: mb(maxRssBytes) });
-        say(`${records} records: ${mb(peakBytes)} MB beside the batch of ${mb(bytes)} MB`);
+        say(`${records} records: ${mb(peakBytes)} MB in addition to the batch of ${mb(bytes)} MB`);
       }
       return { json: { memory: figures }, tables: [tableOf(figures)] };
     } finally {

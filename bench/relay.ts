@@ -4,7 +4,7 @@ import type { FigureTable, Part } from './part.ts';
 import type { Carried, CarryTask } from './relay/carry.child.ts';
 import { runChild, startStub } from './relay/processes.ts';
 
-/** How many records the stream hands over at once, and how many rows each round of the sweep finds. */
+/** The number of records per stream batch, and of rows per round of the sweep. */
 const STREAM_BATCH = 1_000;
 const SWEPT_ROWS = 4_800;
 
@@ -16,13 +16,13 @@ interface RelayFigure extends Carried {
   readonly concurrency: number;
 }
 
-/** How many events a second one process carries from the outbox to the bus, and what CPU an event takes. */
+/** Measures the events per second that one process carries from the outbox to the bus, and the CPU time per event. */
 export const relay: Part = {
   name: 'relay',
-  title: 'events a second through the stream handler and the sweep, beside one call per event',
+  title: 'throughput of stream handler and sweep, compared with plain calls',
   run: async ({ say, quick }) => {
     const times = quick ? { warmUpMs: 100, measureMs: 200 } : { warmUpMs: 1_500, measureMs: 4_000 };
-    // The sweep is due at a time of its own: just when the minute of the stub's rows comes to its first age.
+    // The sweep has a fixed time: when the minute of the stub's rows reaches its first age.
     const sweepsAt = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
     const [from, to] = [sweepsAt - 2 * MINUTE_MS, sweepsAt - MINUTE_MS];
     const stub = await startStub({
@@ -38,7 +38,7 @@ export const relay: Part = {
           const task: CarryTask = { path, concurrency, batch: STREAM_BATCH, now, ...times };
           const carried = await runChild<Carried>('carry', stub.endpoint, task);
           figures.push({ path, concurrency, ...carried });
-          say(`${path}, ${concurrency} calls under way: ${carried.eventsPerSecond} events a second`);
+          say(`${path}, ${concurrency} concurrent calls: ${carried.eventsPerSecond} events per second`);
         }
       }
       return { json: { relay: figures }, tables: [tableOf(figures)] };

@@ -1,13 +1,13 @@
 import type { FigureTable } from './part.ts';
 
-/** A table as Markdown: figures to the right. */
+/** Formats a table as Markdown, with figures right-aligned. */
 function markdownTable({ head, rows }: FigureTable): string {
   const right = head.map((_, column) => rows.length > 0 && rows.every((row) => isFigure(row[column])));
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
   return [line(head), line(right.map((isRight) => (isRight ? '---:' : '---'))), ...rows.map(line)].join('\n');
 }
 
-/** Puts tables into a text, each between its own two comments. A table that has no place in the text is left out. */
+/** Inserts tables into a text, each between its own two comments. Omits a table without such comments. */
 export function withTables(text: string, tables: readonly FigureTable[]): string {
   return tables.reduce((changed, table) => {
     const [begin, end] = [`<!-- bench:${table.name} -->`, `<!-- /bench:${table.name} -->`];

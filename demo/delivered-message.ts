@@ -3,10 +3,9 @@ import { deliveredEvent } from '../lambdas/runtime/operations/delivered-event.ts
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../localstack/workspace.ts';
 
 /**
- * The body of a message as the bus delivers it to a queue, under an EventBridge id of its own: that is what every
- * repeated delivery of an event has.
+ * A message body as the bus delivers it to a queue, with a new EventBridge id: every redelivery of an event has a different one.
  *
- * @param source - the service whose event it is
+ * @param source - the service that owns the event
  */
 export function asDelivered(source: string, envelope: Envelope): string {
   return deliveredEvent(

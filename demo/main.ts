@@ -3,6 +3,7 @@ import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import { deployLocal } from '../localstack/deploy.ts';
 import { type Engine, parsePort, startEngine } from '../localstack/engine.ts';
 import { howToStop, leaveRunning } from '../localstack/left-running.ts';
+import { stepPrinter } from '../localstack/step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
 import { createReader, type Readings } from './readings.ts';
 import { type Progress, printReceipt, progressOf, type Receipt, receiptOf } from './receipt.ts';
@@ -16,18 +17,24 @@ interface DemoOptions {
   readonly keep: boolean;
 }
 
-/** How long nothing may move before the run counts as stuck: longer than a born lease and two sweeps. */
+/** A run without any progress for this long is stuck: longer than a born lease and two sweeps. */
 const STUCK_MS = 150_000;
 
-/** Every so many orders, the first one too, the goods are sold out: it is charged, refunded and cancelled. */
+/** One in this many orders, starting with the first, is for sold-out goods: it is charged, refunded and cancelled. */
 const SOLD_OUT_EVERY = 10;
 
-/** How often the tables are read while the run goes on. */
+/** The interval at which the tables are read during the run. */
 const READ_EVERY_MS = 1_000;
 
-/** The run: orders in, and everything read back once it has come to rest. */
+const steps = stepPrinter(process.stderr);
+
+/** Places the orders, and reads everything back once the run has settled. */
 async function run(engine: Engine, options: DemoOptions): Promise<Receipt> {
-  const outputs = await deployLocal({ endpoint: engine.endpoint, onProgress: say });
+  const outputs = await deployLocal({
+    endpoint: engine.endpoint,
+    onProgress: steps.step,
+    onDetail: steps.detail,
+  });
   Object.assign(process.env, localEnvironment(engine.endpoint));
   const runId = `demo-${Date.now().toString(36)}`;
   const reader = createReader(outputs);
@@ -35,10 +42,8 @@ async function run(engine: Engine, options: DemoOptions): Promise<Receipt> {
   await shop.stockUp();
   const deadLettersBefore = await reader.deadLetters();
 
-  say(
-    `Placing ${options.orders} orders, ${options.rate} a second; every ${SOLD_OUT_EVERY}th is for goods that are sold out, and some ` +
-      'requests and messages are sent twice',
-  );
+  steps.say(`Every ${SOLD_OUT_EVERY}th order is for sold-out goods; some requests and messages repeat.`);
+  steps.step(`Placing ${options.orders} orders, ${options.rate} per second`);
   let placed = 0;
   let placing = true;
   const resent: Resent[] = [];
@@ -52,10 +57,11 @@ async function run(engine: Engine, options: DemoOptions): Promise<Receipt> {
     })
     .finally(() => {
       placing = false;
+      steps.step('Waiting until the queues are empty');
     });
   let refused = false;
   placement.catch(() => {
-    refused = true; // thrown below, by the promise itself
+    refused = true; // `await placement` below throws the error
   });
 
   let readings: Readings;
@@ -68,26 +74,25 @@ async function run(engine: Engine, options: DemoOptions): Promise<Receipt> {
     const sent = await shop.resendSome(readings.events);
     resent.push(...sent);
     progress = progressOf(readings, options.orders);
-    showProgress(placed, options.orders, progress);
+    steps.detail(placing ? `${placed} placed` : activity(progress, readings.queued));
     if (refused) break;
     if (!placingBefore && sent.length === 0 && progress.atRest) break;
     const seen = JSON.stringify([placed, progress, readings.queued]);
     if (seen !== lastSeen) [lastSeen, movedAt] = [seen, Date.now()];
     if (Date.now() - movedAt > STUCK_MS) break;
   }
-  endProgress();
   const repeats = await placement;
   return receiptOf(readings, { orders: options.orders, repeats, resent, deadLettersBefore });
 }
 
 async function demo(options: DemoOptions): Promise<void> {
-  const engine = await startEngine({ port: options.port, detached: options.keep, onProgress: say });
+  const engine = await startEngine({ port: options.port, detached: options.keep, onProgress: steps.step });
   if (options.keep && engine.startedHere) await leaveRunning(engine);
   try {
     const receipt = await run(engine, options);
-    say('');
-    (options.json ? say : print)(printReceipt(receipt));
-    if (options.keep) await sayHowToGoOn(engine);
+    steps.say('');
+    (options.json ? steps.say : print)(printReceipt(receipt));
+    if (options.keep) await printNextSteps(engine);
     if (options.json) print(JSON.stringify(receipt));
     if (receipt.problems.length > 0) process.exitCode = 1;
   } finally {
@@ -95,29 +100,14 @@ async function demo(options: DemoOptions): Promise<void> {
   }
 }
 
-async function sayHowToGoOn(engine: Engine): Promise<void> {
-  say(`\n${await howToStop(engine)}`);
-  say(`Look into it: npx mailroom status --endpoint ${engine.endpoint}`);
+async function printNextSteps(engine: Engine): Promise<void> {
+  steps.say(`\n${await howToStop(engine)}`);
+  steps.say(`To inspect it: npx mailroom status --endpoint ${engine.endpoint}`);
 }
 
-let shownAt = 0;
-
-/** One line that is written over on a terminal; elsewhere a line every five seconds. */
-function showProgress(placed: number, asked: number, progress: Progress): void {
-  const line = `  placed ${placed}/${asked}  published ${progress.published}  processed ${progress.processed}  charged ${progress.charged}`;
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
-  else if (Date.now() - shownAt >= 5_000) {
-    shownAt = Date.now();
-    say(line);
-  }
-}
-
-function endProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\n');
-}
-
-function say(line: string): void {
-  process.stderr.write(`${line}\n`);
+/** The counts of a run, narrow enough to follow the step on a line of 80 columns. */
+function activity({ processed, expected }: Progress, queued: number): string {
+  return `${processed}/${expected} processed, ${queued} queued`;
 }
 
 function print(line: string): void {
@@ -128,7 +118,7 @@ function positive(name: string, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (Number.isInteger(value) && value >= 1 && value <= max) return value;
-    throw new InvalidArgumentError(`${name} is "${text}"; it must be a whole number from 1 to ${max}.`);
+    throw new InvalidArgumentError(`${name} is "${text}", but must be a whole number from 1 to ${max}.`);
   };
 }
 
@@ -143,18 +133,18 @@ function portArgument(text: string): number {
 async function main(): Promise<void> {
   const program = new Command('npm run demo --')
     .description(
-      'Places orders through the API of a local AWS while sending requests and messages twice, and prints a receipt that is ' +
-        'read back from the tables and queues. Ends with 1 if anything was lost or doubled.',
+      'Places orders through the API of a local AWS, repeats requests and messages, and prints a receipt read back from ' +
+        'the tables and queues. Exits with 1 if anything was lost or doubled.',
     )
-    .option('--orders <number>', 'how many orders', positive('--orders', 100_000), 200)
-    .option('--rate <number>', 'orders a second', positive('--rate', 10_000), 10)
+    .option('--orders <number>', 'number of orders', positive('--orders', 100_000), 200)
+    .option('--rate <number>', 'orders per second', positive('--rate', 10_000), 10)
     .option(
       '--port <number>',
-      'the port of the local AWS (or MAILROOM_PORT)',
+      'port of the local AWS (or MAILROOM_PORT)',
       portArgument,
       parsePort(process.env.MAILROOM_PORT ?? String(DEFAULT_PORT)),
     )
-    .option('--json', 'print the receipt as JSON, as the last line', false)
+    .option('--json', 'print the receipt as JSON on the last line', false)
     .option('--keep', 'leave the local AWS running', false)
     .action(demo);
   await program.parseAsync();
@@ -163,7 +153,8 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  // Our own errors say what to do; the stack of another one says where to look.
+  steps.fail();
+  // A MailroomError's message contains the remedy; any other error needs its stack.
   console.error(error instanceof MailroomError ? error.message : error);
   process.exitCode = 1;
 }

@@ -6,7 +6,7 @@ import type { Envelope } from '../lambdas/runtime/event.ts';
 import type { InboxRow, OutboxRow } from '../lambdas/runtime/store/rows.ts';
 import type { Outputs } from '../localstack/deploy.ts';
 
-/** Which consumers must see an event, by its type: what the rules of the order system say. */
+/** The consumers that must receive each event type, according to the rules of the order system. */
 export const CONSUMERS_OF: Readonly<Record<string, readonly Consumer[]>> = {
   OrderPlaced: ['payments', 'inventory'],
   PaymentCaptured: ['notifications', 'order-status'],
@@ -23,7 +23,7 @@ export const CONSUMERS_OF: Readonly<Record<string, readonly Consumer[]>> = {
 export const CONSUMERS = ['payments', 'inventory', 'notifications', 'order-status'] as const;
 export type Consumer = (typeof CONSUMERS)[number];
 
-/** The outputs that name a consumer's queues. */
+/** The prefix of the outputs with a consumer's queue URLs. */
 export const QUEUE_OUTPUTS: Readonly<Record<Consumer, string>> = {
   payments: 'Payments',
   inventory: 'Inventory',
@@ -31,7 +31,7 @@ export const QUEUE_OUTPUTS: Readonly<Record<Consumer, string>> = {
   'order-status': 'OrderStatus',
 };
 
-/** An event of the run, as its outbox row holds it. */
+/** An event of the run, as stored in its outbox row. */
 export interface WrittenEvent {
   readonly row: OutboxRow;
   readonly envelope: Envelope;
@@ -44,19 +44,19 @@ interface MoneyMove {
   readonly amountCents: number;
 }
 
-/** Everything that the tables and queues say of one run. */
+/** The state of one run in the tables and queues. */
 export interface Readings {
   readonly orders: readonly Pick<Order, 'orderId' | 'items' | 'totalCents' | 'payment' | 'stock'>[];
   readonly events: readonly WrittenEvent[];
   /** Inbox rows by consumer and event id. */
   readonly inbox: Readonly<Record<Consumer, ReadonlyMap<string, InboxRow>>>;
-  /** What the bank charged, by order id. */
+  /** The bank's charges by order id. */
   readonly charges: ReadonlyMap<string, readonly MoneyMove[]>;
-  /** What it refunded, by order id. */
+  /** The bank's refunds by order id. */
   readonly refunds: ReadonlyMap<string, readonly MoneyMove[]>;
   /** E-mails by order id. */
   readonly emails: ReadonlyMap<string, number>;
-  /** Pieces left in stock, by SKU. */
+  /** Units left in stock, by SKU. */
   readonly stock: ReadonlyMap<string, number>;
   /** Messages waiting or in flight, in all queues. */
   readonly queued: number;
@@ -66,13 +66,13 @@ export interface Readings {
 
 /** Reads the run's state from the tables and queues. */
 export interface Reader {
-  /** @param runId - every customer and SKU of the run begins with it */
+  /** @param runId - the prefix of every customer and SKU of the run */
   read(runId: string): Promise<Readings>;
   /** The number of messages in all dead-letter queues. */
   deadLetters(): Promise<number>;
 }
 
-/** Makes the reader of one deployment. The SDK clients take the endpoint from the environment. */
+/** Creates the reader of one deployment. The SDK clients take the endpoint from the environment. */
 export function createReader(outputs: Outputs): Reader {
   const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
   const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
@@ -106,9 +106,9 @@ export function createReader(outputs: Outputs): Reader {
   return {
     deadLetters: () => depth('DlqUrl'),
     read: async (runId) => {
-      // The queues first: what has left them by then is in the tables.
+      // The queues are read first: messages that have left them by then are visible in the tables.
       const [queued, deadLetters] = await Promise.all([depth('QueueUrl'), depth('DlqUrl')]);
-      // The bank last: what a row says of it has happened there before.
+      // The bank is read last: whatever a row records about it has already happened there.
       const items = await scan(required(outputs, 'TableName'));
       const bank = await scan(required(outputs, 'BankTableName'));
       return { ...sort(runId, items, bank), queued, deadLetters };
@@ -116,7 +116,7 @@ export function createReader(outputs: Outputs): Reader {
   };
 }
 
-/** Picks out of both tables what belongs to the run. */
+/** Selects the rows of the run from both tables. */
 function sort(
   runId: string,
   items: readonly Record<string, unknown>[],
@@ -166,7 +166,7 @@ function sort(
   };
 }
 
-/** The bank's rows of some orders, by order id. */
+/** The bank's rows of the given orders, by order id. */
 function moneyMoves(
   rows: readonly Record<string, unknown>[],
   at: 'chargedAt' | 'refundedAt',
@@ -182,14 +182,14 @@ function moneyMoves(
   return moves;
 }
 
-/** What the bank has charged for an order and not refunded, cents. */
+/** The amount that the bank has charged for an order and not refunded, in cents. */
 export function keptCents({ charges, refunds }: Readings, orderId: string): number {
   const sum = (moves: readonly MoneyMove[] = []) =>
     moves.reduce((cents, { amountCents }) => cents + amountCents, 0);
   return sum(charges.get(orderId)) - sum(refunds.get(orderId));
 }
 
-/** How many e-mails are due to each customer: one for a payment, one for a cancellation, and so one at least. */
+/** The e-mails due per order: one for a payment and one for a cancellation, so at least one. */
 export function emailsDue({ orders, events }: Readings): ReadonlyMap<string, number> {
   const due = new Map<string, number>();
   for (const { envelope } of events) {
@@ -200,12 +200,12 @@ export function emailsDue({ orders, events }: Readings): ReadonlyMap<string, num
   return new Map(orders.map(({ orderId }) => [orderId, Math.max(1, due.get(orderId) ?? 0)]));
 }
 
-/** An output of the deployment. */
+/** Returns an output of the deployment. */
 export function required(outputs: Outputs, name: string): string {
   const value = outputs[name];
   if (value === undefined) {
     throw new Error(
-      `The deployed stacks have no output ${name}: they are of another version. Run npm run local:stop and try again.`,
+      `The deployed stacks have no output ${name}, so they are from another version. Run npm run local:stop and try again.`,
     );
   }
   return value;

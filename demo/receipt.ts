@@ -3,61 +3,62 @@ import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
 import { CONSUMERS, CONSUMERS_OF, type Consumer, emailsDue, keptCents, type Readings } from './readings.ts';
 import { isSoldOut, type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
 
-/** A median and a 99th percentile, milliseconds. */
+/** The median and the 99th percentile, in milliseconds. */
 interface Latency {
   readonly p50: number;
   readonly p99: number;
 }
 
-/** What a run came to. Everything but what was asked and sent is read back from the tables and queues. */
+/** The result of a run. Everything except the number of requested orders and sent duplicates is read back from the tables and queues. */
 export interface Receipt {
   /** Orders in the table. */
   readonly orders: number;
-  /** Orders that ended `cancelled`: those for goods that are sold out. */
+  /** Orders that ended `cancelled`: those for sold-out goods. */
   readonly cancelled: number;
-  /** Events that are PUBLISHED in the outbox. */
+  /** Events with status PUBLISHED in the outbox. */
   readonly eventsPublished: number;
-  /** Messages that are PROCESSED, by consumer. */
+  /** Messages with status PROCESSED, by consumer. */
   readonly processed: Readonly<Record<Consumer, number>>;
-  /** Requests and messages that were sent a second time. */
+  /** Requests and messages sent a second time. */
   readonly duplicatesSent: number;
-  /** Those of them that left no trace: one order, one event caused, one charge. */
+  /** Duplicates without a trace: still one order, one resulting event, one charge. */
   readonly duplicatesAbsorbed: number;
   /** Charges at the bank. */
   readonly charges: number;
-  /** Refunds at the bank: charges of orders that were cancelled after they had been charged. */
+  /** Refunds at the bank, for orders that were cancelled after being charged. */
   readonly refunds: number;
-  /** Charges of an order beyond its first. */
+  /** Charges of an order after its first. */
   readonly doubleCharges: number;
-  /** Orders that were never charged, for goods that are in stock. */
+  /** Orders for goods in stock that were never charged. */
   readonly missingCharges: number;
   /** E-mails sent. */
   readonly emails: number;
   readonly commitToPublishedMs: Latency;
   readonly commitToChargedMs: Latency;
-  /** What is wrong, in words; empty when nothing was lost and nothing doubled. */
+  /** The problems, as text; empty if nothing was lost or doubled. */
   readonly problems: readonly string[];
 }
 
-/** What was asked for and sent, to be held against what the tables say. */
+/** The requests and duplicates sent, to compare with the tables. */
 export interface Sent {
   readonly orders: number;
   readonly repeats: readonly Repeat[];
   readonly resent: readonly Resent[];
-  /** The messages that were in the dead-letter queues before the run: an engine may be shared. @default 0 */
+  /** The number of messages in the dead-letter queues before the run, because an engine may be shared. @default 0 */
   readonly deadLettersBefore?: number;
 }
 
-/** How far a run has come. */
+/** The progress of a run. */
 export interface Progress {
   readonly published: number;
   readonly processed: number;
-  readonly charged: number;
-  /** Whether nothing is left to be done. */
+  /** The messages expected from the events written so far. */
+  readonly expected: number;
+  /** True once no work is left. */
   readonly atRest: boolean;
 }
 
-/** Holds what the tables and queues say against what must become of the orders. */
+/** Compares the tables and queues with the expected end state of the orders. */
 export function progressOf(readings: Readings, ordersAsked: number): Progress {
   const { orders, events, inbox } = readings;
   const published = events.filter(({ row }) => row.status === 'PUBLISHED').length;
@@ -70,7 +71,7 @@ export function progressOf(readings: Readings, ordersAsked: number): Progress {
   return {
     published,
     processed,
-    charged: readings.charges.size,
+    expected: wanted.length,
     atRest:
       orders.length >= ordersAsked &&
       orders.every(isSettled) &&
@@ -80,9 +81,9 @@ export function progressOf(readings: Readings, ordersAsked: number): Progress {
   };
 }
 
-/** Makes the receipt of a run that has come to rest, or has got stuck. */
+/** Creates the receipt of a run that has settled or is stuck. */
 export function receiptOf(all: Readings, sent: Sent): Receipt {
-  // Not below 0: someone may have redriven an old one meanwhile.
+  // Not below 0: an old dead letter may have been redriven meanwhile.
   const deadLetters = Math.max(0, all.deadLetters - (sent.deadLettersBefore ?? 0));
   const readings = { ...all, deadLetters };
   const { orders, events, inbox, charges, refunds, emails } = readings;
@@ -182,21 +183,21 @@ function problemsOf(
     [inStock.length - inStock.filter(statusIs('confirmed')).length, 'orders are not confirmed'],
     [soldOut.length - soldOut.filter(statusIs('cancelled')).length, 'orders are not cancelled'],
     [counts.missingCharges, 'orders are not charged'],
-    [counts.doubleCharges, 'charges are doubles'],
-    [counts.refunds - refunds.size, 'refunds are doubles'],
+    [counts.doubleCharges, 'charges are duplicates'],
+    [counts.refunds - refunds.size, 'refunds are duplicates'],
     [soldOut.filter((order) => keptOf(order) !== 0).length, 'cancelled orders are not refunded'],
     [inStock.filter(({ orderId }) => refunds.has(orderId)).length, 'confirmed orders are refunded'],
     [counts.duplicatesSent - counts.duplicatesAbsorbed, 'duplicates were not absorbed'],
     [surplus.filter((more) => more < 0).length, 'orders have too few e-mails'],
     [surplus.filter((more) => more > 0).length, 'orders have too many e-mails'],
-    [taken - ordered, 'pieces of stock more were taken than ordered'],
+    [taken - ordered, 'more units of stock were reserved than ordered'],
     [readings.deadLetters, 'messages are in a dead-letter queue'],
     [readings.queued, 'messages are still in a queue'],
   ];
   return checks.filter(([count]) => count !== 0).map(([count, what]) => `${count} ${what}`);
 }
 
-/** The median and the 99th percentile of some times, by the nearest rank; 0 without any. */
+/** The median and the 99th percentile by nearest rank; 0 for an empty list. */
 function latency(times: readonly number[]): Latency {
   const sorted = times.toSorted((a, b) => a - b);
   const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
@@ -209,7 +210,7 @@ function countBy(keys: readonly string[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** The receipt as people read it. */
+/** Formats the receipt for people. */
 export function printReceipt(receipt: Receipt): string {
   const { processed, commitToPublishedMs: published, commitToChargedMs: charged } = receipt;
   const rows: [string, string | number][] = [

@@ -9,40 +9,40 @@ import { callFunctionUrl } from '../localstack/function-url.ts';
 import { asDelivered } from './delivered-message.ts';
 import { CONSUMERS_OF, type Consumer, QUEUE_OUTPUTS, required, type WrittenEvent } from './readings.ts';
 
-/** Every so many orders, the same request is sent twice at once. */
+/** One in this many orders is requested twice at the same time. */
 const REPEAT_EVERY = 5;
 
-/** Every so many events, the message is sent again to every queue that got it. */
+/** One in this many events is sent again to every queue that received it. */
 const RESEND_EVERY = 10;
 
-/** Pieces of each SKU in stock when the run begins: enough for all orders. */
+/** The units of each SKU in stock at the start of a run: enough for all orders. */
 export const STOCK_PER_SKU = 1_000_000;
 
 const SKUS = 5;
 
-/** What the SKU that is never in stock ends with. */
+/** Suffix of the SKU that is never in stock. */
 const SOLD_OUT = 'sold-out';
 
-/** The most requests under way at once. */
+/** The maximum number of concurrent requests. */
 const REQUESTS_AT_ONCE = 10;
 
-/** How long one request is tried while the API cannot answer it yet: a cold engine takes its time, and a busy laptop. */
+/** The time that a request is retried while the API cannot answer yet: a cold engine on a busy laptop is slow. */
 const REQUEST_DEADLINE_MS = 120_000;
 
-/** Whether an order asks for goods that are not in stock, and so must end cancelled. */
+/** Returns true for an order of sold-out goods, which must end cancelled. */
 export function isSoldOut({ items }: { readonly items: readonly { readonly sku: string }[] }): boolean {
   return items.some(({ sku }) => sku.endsWith(SOLD_OUT));
 }
 
-/** How the orders are placed. */
+/** Options for placing orders. */
 interface OrderPlacement {
   readonly ratePerSecond: number;
-  /** Every so many orders, the first one too, the goods are sold out. @default none */
+  /** One in this many orders, starting with the first, is for sold-out goods. @default none */
   readonly soldOutEvery?: number | undefined;
   readonly onPlaced?: (() => void) | undefined;
 }
 
-/** A request that was sent twice, and what the API made of it. */
+/** A request that was sent twice, and whether both got the same answer. */
 export interface Repeat {
   readonly orderId: string;
   readonly sameAnswer: boolean;
@@ -54,17 +54,17 @@ export interface Resent {
   readonly eventId: string;
 }
 
-/** The customers of one run, and whoever delivers messages twice. */
+/** The customers of one run, and the source of duplicate messages. */
 export interface Shop {
-  /** Puts the run's goods into stock. */
+  /** Stocks the run's goods. */
   stockUp(): Promise<void>;
-  /** Places the orders, some of them twice at once. Returns when every one is answered. */
+  /** Places the orders, some of them twice at the same time. Resolves when every one is answered. */
   placeOrders(count: number, placement: OrderPlacement): Promise<Repeat[]>;
-  /** Sends some of the events' messages again, each once in the run. */
+  /** Sends messages of some events again, at most once per event and run. */
   resendSome(events: readonly WrittenEvent[]): Promise<Resent[]>;
 }
 
-/** Opens a shop. The SDK clients take the endpoint from the environment. */
+/** Creates a shop. The SDK clients take the endpoint from the environment. */
 export function createShop(deps: {
   readonly outputs: Outputs;
   readonly endpoint: string;
@@ -76,7 +76,7 @@ export function createShop(deps: {
   const ordersUrl = new URL('orders', required(outputs, 'OrdersUrl'));
   const resent = new Set<string>();
 
-  /** One request, tried again until it is answered: that is what an idempotency key is for. */
+  /** Retries one request until it is answered; the idempotency key makes that safe. */
   async function post(n: number, sku: string): Promise<string> {
     const order = {
       customerId: `${runId}-customer-${n}`,
@@ -158,12 +158,12 @@ export function createShop(deps: {
   };
 }
 
-/** Some number of an event id, the same each time. */
+/** A number derived from an event id, always the same one. */
 function hash(eventId: string): number {
   return Number.parseInt(eventId.slice(-8, -2), 16);
 }
 
-/** Waits; not at all for zero and less. */
+/** Waits; returns at once for zero or less. */
 export function pause(ms: number): Promise<void> {
   return ms <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
 }

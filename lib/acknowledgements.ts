@@ -1,7 +1,7 @@
 import { Validations } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 
-/** The rules of cdk-nag's packs that a construct does not follow. */
+/** Rules of cdk-nag's packs that a Mailroom construct deliberately does not follow. */
 const RULES = {
   LambdaConcurrency: ['HIPAA.Security', 'NIST.800.53.R5'],
   LambdaDLQ: ['HIPAA.Security', 'NIST.800.53.R5', 'Serverless'],
@@ -14,7 +14,7 @@ const RULES = {
   CloudWatchAlarmAction: ['HIPAA.Security', 'NIST.800.53.R5'],
 } satisfies Readonly<Record<string, readonly string[]>>;
 
-/** Tells cdk-nag why a construct does not follow a rule, in every pack that has it. */
+/** Records for cdk-nag why a construct does not follow a rule, in every pack that has the rule. */
 export function acknowledge(
   construct: IConstruct,
   reasons: Partial<Readonly<Record<keyof typeof RULES, string>>>,
@@ -25,8 +25,8 @@ export function acknowledge(
   }
 }
 
-/** For a queue that is the last stop of its messages: it is watched, and nothing receives from it by itself. */
+/** Acknowledges the rules about dead-letter queues for a queue that is the last stop of its messages. */
 export function acknowledgeLastStop(queue: IConstruct, what: string): void {
-  const reason = `It is itself ${what}; the sweep watches it, and operators empty it.`;
+  const reason = `This queue is ${what}; the sweep watches it, and operators empty it.`;
   acknowledge(queue, { SQS3: reason, SQSRedrivePolicy: reason });
 }

@@ -5,10 +5,10 @@ import { OUTAGE_TOLERANCE, RETRY } from './receives.ts';
 import { defaultInboxRetention, QUEUE_RETENTION_MAX } from './retentions.ts';
 import { BATCH_SIZE_MAX, type ConsumerSettings } from './timings.ts';
 
-/** A function that does not start spends a receive each visibility timeout: with 3 minutes, 4 hours of it take 80. */
+/** A function that does not start uses up one receive per visibility timeout: with 3 minutes, a 4-hour outage takes 80. */
 const VISIBILITY_DEFAULT_MIN_S = 180;
 
-/** The settings of a consumer: what was chosen, and the defaults that follow from it. */
+/** Resolves the settings of a consumer: the given ones, and defaults derived from them. */
 export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
   const timeout = props.timeout ?? Duration.seconds(30);
   const visibilityTimeout =
@@ -34,17 +34,17 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
   };
 }
 
-/** A rule without a source or a type would match everything on the bus, or nothing. */
+/** A rule without a source or a type would match either every event on the bus or none. */
 export function subscriptionProblems({ events }: InboxConsumerProps): string[] {
   if (events.length === 0)
-    return ['events is empty, but must hold the events that it subscribes to, e.g. [OrderPlaced].'];
+    return ['events is empty. List the events that the consumer subscribes to, e.g. [OrderPlaced].'];
   const sources = new Set(events.map(({ source }) => source));
   return [
-    ...[...sources].flatMap((source) => serviceNameProblems('source of an event in events', source)),
+    ...[...sources].flatMap((source) => serviceNameProblems('the source of an event in events', source)),
     ...events.flatMap(({ source, type }) =>
       typeof type === 'string' && type !== ''
         ? []
-        : [`events holds an event of "${source}" without a type; use a definition, or { source, type }.`],
+        : [`events contains an event of "${source}" without a type. Use a definition, or { source, type }.`],
     ),
   ];
 }

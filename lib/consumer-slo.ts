@@ -14,14 +14,14 @@ export interface ConsumerSlo {
   readonly latency: Duration;
   /** The share of messages that must meet it, in percent, above 0 and below 100. @default 99 */
   readonly percentile?: number;
-  /** Whether a missed SLO or a stalled consumer pages. @default false: a ticket */
+  /** Makes a missed SLO or a stalled consumer page. @default false: a ticket */
   readonly critical?: boolean;
 }
 
 /**
- * The faults of an SLO.
+ * Validates an SLO.
  *
- * @returns a sentence for each fault; none without an SLO
+ * @returns one sentence per problem; none without an SLO
  */
 export function sloProblems(slo: ConsumerSlo | undefined): string[] {
   if (slo === undefined) return [];

@@ -4,7 +4,7 @@ import type { IConstruct } from 'constructs';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-/** A consumer of a `Mailroom`, as its alarms and metrics see it: every `InboxConsumer` is one. */
+/** A consumer of a `Mailroom` as its alarms and metrics see it. Every `InboxConsumer` is one. */
 export interface IInboxConsumer extends IConstruct {
   /** Its name, part of the keys of its inbox rows. */
   readonly name: string;
@@ -12,14 +12,14 @@ export interface IInboxConsumer extends IConstruct {
   readonly service: string;
   /** Its SLO, if it has one. */
   readonly slo?: ConsumerSlo | undefined;
-  /** Its messages: what the rule sends, and what is redriven. */
+  /** Its source queue: receives events from the rule, and redriven messages. */
   readonly queue: Queue;
-  /** Messages that SQS moved after `maxReceiveCount` receives: poison, or out of attempts. */
+  /** Messages that SQS moved here after `maxReceiveCount` receives: rejected, or out of attempts. */
   readonly deadLetterQueue: Queue;
-  /** Events that EventBridge could not hand to the queue for a day, or was not allowed to. */
+  /** Events that EventBridge could not deliver to the queue for a day, or had no permission to deliver. */
   readonly undeliveredQueue: Queue;
-  /** Sends the events that it subscribes to, and no others, to the queue. */
+  /** Sends exactly the events that the consumer subscribes to. */
   readonly rule: Rule;
-  /** Runs its handlers. Grant it what they need beside the Mailroom table. */
+  /** Runs its handlers. Grant it any access it needs beyond the Mailroom table. */
   readonly function: ServiceFunction;
 }

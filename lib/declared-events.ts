@@ -1,12 +1,12 @@
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import { serviceNameProblems } from './names.ts';
 
-/** The events that the services of one Mailroom declare to publish: the ones that its relay lets through. */
+/** The events that the services of one Mailroom declare in `publishes`: the relay publishes only these sources. */
 export class DeclaredEvents {
   private readonly types = new Map<string, Set<string>>();
   private readonly elsewhere: ReadonlySet<string>;
 
-  /** @param elsewhere - the sources of services that are no part of the app: their events are not known */
+  /** @param elsewhere - sources of services outside this app, whose event types are unknown */
   constructor(elsewhere: readonly string[]) {
     this.elsewhere = new Set(elsewhere);
   }
@@ -17,39 +17,39 @@ export class DeclaredEvents {
       this.types.set(source, (this.types.get(source) ?? new Set<string>()).add(type));
   }
 
-  /** Whether a service publishes an event, as far as the app knows. */
+  /** Reports whether a service is known to publish an event. */
   has({ source, type }: EventRef): boolean {
     return this.elsewhere.has(source) || (this.types.get(source)?.has(type) ?? false);
   }
 
-  /** The services that publish, in the order of their names. */
+  /** The publishing services, sorted by name. */
   get sources(): string[] {
     return [...new Set([...this.types.keys(), ...this.elsewhere])].sort();
   }
 
-  /** The known events, for people. */
+  /** The known events, formatted for messages. */
   get text(): string {
     const all = Array.from(this.types, ([source, types]) => [...types].map((type) => `${source}: ${type}`));
     return all.flat().sort().join(', ') || 'none';
   }
 }
 
-/** What is wrong with the events that a function of a service publishes: a service owns each event that it publishes. */
+/** Validates the events that a service's function publishes: each must be owned by that service. */
 export function publishesProblems(service: string, events: readonly EventRef[]): string[] {
   return events.flatMap(({ source, type }) => {
     if (typeof type !== 'string' || type === '')
       return [
-        `publishes holds an event of "${source}" without a type; use a definition, or { source, type }.`,
+        `publishes contains an event of "${source}" without a type. Use a definition, or { source, type }.`,
       ];
     if (source === service) return [];
     return [
-      `publishes holds ${type} of "${source}", but the service is "${service}", and only the owner of an event publishes it. ` +
-        'Correct the source in its definition, or publish it where the owner runs.',
+      `publishes contains ${type} of "${source}", but the service is "${service}", and only the owner of an event may publish it. ` +
+        'Correct the source in its definition, or publish the event from its owner.',
     ];
   });
 }
 
-/** What is wrong with `sources` of a Mailroom. */
+/** Validates `sources` of a Mailroom. */
 export function sourcesProblems(sources: readonly string[]): string[] {
   return sources.flatMap((source) => serviceNameProblems('an entry of sources', source));
 }

@@ -3,10 +3,10 @@ import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-c
 import type { Construct } from 'constructs';
 import type { Mailroom } from './mailroom.ts';
 
-/** Who is told: somebody now, or somebody on the next working day. */
+/** `page`: action required now. `ticket`: action required on the next working day. */
 export type AlarmSeverity = 'page' | 'ticket';
 
-/** The headings of docs/operating.md that alarms link to, as GitHub makes anchors of them. */
+/** Headings of docs/operating.md that alarms link to, as GitHub anchors. */
 export const RUNBOOK_ANCHORS = [
   'you-were-paged-start-here',
   'events-wait-unpublished',
@@ -41,40 +41,40 @@ export const RUNBOOK_ANCHORS = [
 /** One heading of docs/operating.md. */
 type RunbookAnchor = (typeof RUNBOOK_ANCHORS)[number];
 
-/** What an alarm says to whom it wakes. */
+/** The text of an alarm's notification. */
 export interface AlarmText {
   readonly anchor: RunbookAnchor;
-  /** What happened, a sentence. */
+  /** One sentence: what happened. */
   readonly what: string;
-  /** What to run first: a command of `mailroom`, without its name. */
+  /** The `mailroom` command to run first, without the leading `mailroom`. */
   readonly run: string;
 }
 
-/** One alarm before it is made. */
+/** The definition of one alarm. */
 export interface AlarmPlan extends AlarmText {
   readonly id: string;
   readonly severity: AlarmSeverity;
   readonly metric: IMetric;
-  /** It goes off above this; or below it, where {@link AlarmPlan.below} says so. */
+  /** The alarm fires above this value, or below it if {@link AlarmPlan.below} is set. */
   readonly threshold: number;
   /** @default false */
   readonly below?: boolean;
-  /** How many periods of the metric must breach. @default 1 */
+  /** The number of periods that must breach. @default 1 */
   readonly breaches?: number;
-  /** Among how many of the last ones. @default as many as must breach */
+  /** The number of most recent periods considered. @default the same as `breaches` */
   readonly among?: number;
-  /** What a period without data means. @default it does not breach: most counters are sent only when they count */
+  /** The treatment of a period without data. @default not breaching: most counters are only sent when they count something */
   readonly missing?: TreatMissingData;
 }
 
-/** Where an alarm says to look. */
+/** The Mailroom and the runbook that an alarm's text refers to. */
 export interface AlarmPlace {
   readonly mailroom: Mailroom;
-  /** The address of docs/operating.md. */
+  /** URL or path of docs/operating.md. */
   readonly runbook: string;
 }
 
-/** Makes an alarm, without an action. */
+/** Creates an alarm without an action. */
 export function deliveryAlarm(scope: Construct, place: AlarmPlace, plan: AlarmPlan): Alarm {
   const breaches = plan.breaches ?? 1;
   return new Alarm(scope, plan.id, {
@@ -90,7 +90,7 @@ export function deliveryAlarm(scope: Construct, place: AlarmPlace, plan: AlarmPl
   });
 }
 
-/** What happened, what to run first, where to read on. CloudWatch takes 1,024 characters. */
+/** Builds the three lines of an alarm: what happened, the first command, the runbook link. CloudWatch allows 1,024 characters. */
 export function alarmDescription(
   scope: Construct,
   { mailroom, runbook }: AlarmPlace,

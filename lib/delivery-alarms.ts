@@ -29,31 +29,31 @@ import { type AlarmThresholds, thresholdProblems, withThresholds } from './deliv
 import type { Mailroom } from './mailroom.ts';
 import { refuse } from './refusal.ts';
 
-/** Who is told what. Subscribe people, or a paging service, to the topics. */
+/** The topics that alarms notify. Subscribe people or a paging service to them. */
 export interface AlarmTopics {
-  /** Gets what somebody must look at now, at any hour. */
+  /** Receives alarms that need action now, at any hour. */
   readonly page: ITopic;
-  /** Gets what somebody must look at on the next working day. */
+  /** Receives alarms that need action on the next working day. */
   readonly ticket: ITopic;
 }
 
-/** What {@link DeliveryAlarms} needs, and what may be chosen about them. */
+/** Properties of {@link DeliveryAlarms}. */
 export interface DeliveryAlarmsProps {
-  /** The Mailroom to watch, with every consumer that it has by then. */
+  /** The Mailroom to watch, with every consumer created so far. */
   readonly mailroom: Mailroom;
-  /** Where the alarms go. */
+  /** The topics to notify. */
   readonly alarms: AlarmTopics;
-  /** @default as said at each threshold */
+  /** @default the default of each threshold */
   readonly thresholds?: AlarmThresholds;
-  /** The address of docs/operating.md for those who get an alarm. @default 'docs/operating.md' */
+  /** The address of docs/operating.md that alarms link to. @default 'docs/operating.md' */
   readonly runbook?: string;
-  /** Whether there is a dashboard. @default true */
+  /** Creates a dashboard. @default true */
   readonly dashboard?: boolean;
   /**
-   * Whether one composite alarm tells of all pages, so that one incident is one page: the page alarms then have no action
-   * of their own, and one that joins while another lasts does not page again. Without it, for engines that have neither
-   * composite alarms nor metric math, each page alarm pages, a consumer's SLO is watched over the long window alone,
-   * and a stalled consumer is not reported.
+   * Combines all page alarms into one composite alarm, so that one incident pages once: the individual page alarms have no
+   * action, and one that joins an ongoing incident does not page again. Set it to `false` for engines without composite alarms
+   * and metric math: each page alarm then pages on its own, a consumer's SLO is watched over the long window only, and a stalled
+   * consumer is not reported.
    *
    * @default true
    */
@@ -61,27 +61,26 @@ export interface DeliveryAlarmsProps {
 }
 
 /**
- * A composite alarm's rule has at most 10,240 characters, and 100 alarms (CloudWatch API, PutCompositeAlarm). An alarm's name
- * may have 255, so its place in the rule up to 326.
+ * A composite alarm's rule is limited to 10,240 characters and 100 alarms (CloudWatch API, PutCompositeAlarm). An alarm's name
+ * may have 255 characters, so it takes up to 326 in the rule.
  */
 const COMPOSITE_ALARMS_MAX = 30;
 
 const PART_OF_COMPOSITE = {
-  CloudWatchAlarmAction:
-    'It is part of a composite alarm, which has the action, so that one incident pages once.',
+  CloudWatchAlarmAction: 'A composite alarm has the action, so that one incident pages once.',
 };
 
 const PAGED: AlarmText = {
   anchor: 'you-were-paged-start-here',
-  what: 'Events are late, lost or about to be: at least one of the page alarms is in alarm.',
+  what: 'Events are late, lost or about to be lost: at least one page alarm is in the ALARM state.',
   run: 'status',
 };
 
 /**
- * An alarm for each way in which delivery can fail, each with the command to run first and the link of what to do, and a
- * dashboard. Covers every consumer of the Mailroom, and so must be made after all of them, best in a stack of its own.
+ * One alarm per way in which delivery can fail, each with the command to run first and a runbook link, and a dashboard. Covers
+ * every consumer of the Mailroom, so create it after all of them, ideally in its own stack.
  *
- * @throws `BAD_SETTINGS` when a threshold cannot be measured
+ * @throws `BAD_SETTINGS` if a threshold cannot be measured
  *
  * @example
  * ```ts
@@ -93,7 +92,7 @@ const PAGED: AlarmText = {
  * ```
  */
 export class DeliveryAlarms extends Construct {
-  /** Absent where there is none. */
+  /** Absent if `dashboard` is `false`. */
   readonly dashboard?: Dashboard;
   private readonly place: AlarmPlace;
   private readonly topics: AlarmTopics;
@@ -140,7 +139,7 @@ export class DeliveryAlarms extends Construct {
     for (const plan of plans) this.tell(deliveryAlarm(scope, this.place, plan), plan.severity);
   }
 
-  /** Only both windows together tell; where there is no composite alarm, the long one does. */
+  /** Alarms only if both windows breach; without composite alarms, on the long window alone. */
   private addSlo(scope: Construct, plans: readonly AlarmPlan[]): void {
     const windows = plans.map((plan) => ({ plan, alarm: deliveryAlarm(scope, this.place, plan) }));
     if (this.composite) for (const { alarm } of windows) acknowledge(alarm, PART_OF_COMPOSITE);
@@ -168,7 +167,7 @@ export class DeliveryAlarms extends Construct {
     alarm.addAlarmAction(new SnsAction(this.topics[severity]));
   }
 
-  /** One alarm over all pages. It does not tell when it is quiet again: a lost event is lost when its alarm is over, too. */
+  /** Combines all page alarms into one. It sends no OK notification: a lost event stays lost after its alarm ends. */
   private pageOnce(): CompositeAlarm {
     const { page } = this.alarms;
     const groups = Array.from({ length: Math.ceil(page.length / COMPOSITE_ALARMS_MAX) }, (_, index) =>
@@ -190,8 +189,8 @@ export class DeliveryAlarms extends Construct {
   }
 
   /**
-   * A topic with a policy of its own (one that demands TLS, say) lets nobody publish whom it does not name, and an alarm
-   * that may not publish fails without a word.
+   * A topic with its own policy (to enforce TLS, for example) accepts messages only from the principals it names, and an alarm
+   * that may not publish fails silently.
    */
   private letAlarmsPublish(topic: ITopic): void {
     const anyAlarm = Stack.of(this).formatArn({
@@ -219,14 +218,14 @@ export class DeliveryAlarms extends Construct {
           .filter((consumer) => !covered.has(consumer))
           .map(
             ({ node }) =>
-              `The consumer ${node.path} was made after the alarms ${this.node.path}, so nobody would be told when it ` +
-              'fails. Make DeliveryAlarms after every consumer of its Mailroom.',
+              `The consumer ${node.path} was created after the alarms ${this.node.path}, so it has no ` +
+              'alarms. Create DeliveryAlarms after every consumer of its Mailroom.',
           ),
     });
   }
 }
 
-/** A composite alarm must have a name, and the one that the CDK would give is the same in every stage of an account. */
+/** A composite alarm needs a name, and the CDK's default name is the same in every stage of an account. */
 function compositeName(scope: Construct, id: string): string {
   return `${Names.uniqueResourceName(scope, { maxLength: 200, separator: '-', allowedSpecialCharacters: '-' })}-${id}`;
 }

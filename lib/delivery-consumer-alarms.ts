@@ -7,10 +7,10 @@ import { throttled, troublePeriods } from './delivery-relay-alarms.ts';
 import type { EffectiveThresholds } from './delivery-thresholds.ts';
 import { say } from './refusal.ts';
 
-/** The long window of an SLO: missing it for an hour is not a hiccup. */
+/** The long window of an SLO: an SLO missed for a whole hour is not a brief spike. */
 const LONG_WINDOW = Duration.hours(1);
 
-/** The alarms on one consumer that watch one metric each, without those on its SLO. */
+/** A consumer's alarms on a single metric, except those on its SLO. */
 export function consumerAlarms(
   consumer: IInboxConsumer,
   metrics: ConsumerMetrics,
@@ -22,7 +22,7 @@ export function consumerAlarms(
       id: 'Lost',
       anchor: 'an-event-was-lost-on-the-way-to-a-consumer',
       severity: 'page',
-      what: `An event for ${name} reached neither its queue nor the queue of undelivered events: it is lost to it.`,
+      what: `An event for ${name} is lost: it reached neither the source queue nor the queue of undelivered events.`,
       run: 'audit --since 25h',
       metric: metrics.lost,
       threshold: 0,
@@ -31,7 +31,7 @@ export function consumerAlarms(
       id: 'DeadLetters',
       anchor: 'a-message-is-dead',
       severity: 'ticket',
-      what: `A message of ${name} is in its dead-letter queue: poison, or out of attempts.`,
+      what: `A message of ${name} is in the dead-letter queue: it is poison, or out of attempts.`,
       run: `dlq list consumer:${name}`,
       metric: metrics.deadLetters,
       threshold: 0,
@@ -40,7 +40,7 @@ export function consumerAlarms(
       id: 'Undelivered',
       anchor: 'an-event-was-not-delivered',
       severity: 'ticket',
-      what: `EventBridge could not hand an event to the queue of ${name}.`,
+      what: `EventBridge could not deliver an event to the queue of ${name}.`,
       run: `dlq list rule:${name}`,
       metric: metrics.undelivered,
       threshold: 0,
@@ -49,7 +49,7 @@ export function consumerAlarms(
       id: 'RuleFailures',
       anchor: 'a-rule-fails',
       severity: 'ticket',
-      what: `The rule of ${name} failed for good to hand events over.`,
+      what: `The rule of ${name} permanently failed to deliver events.`,
       run: `dlq list rule:${name}`,
       metric: metrics.failedInvocations,
       threshold: thresholds.failedInvocations,
@@ -59,21 +59,19 @@ export function consumerAlarms(
       id: 'TableFailures',
       anchor: 'a-consumer-cannot-reach-its-table',
       severity: 'ticket',
-      what: `The consumer ${name} repeatedly could not reach the Mailroom table; its messages wait, and lose no attempt.`,
+      what: `The consumer ${name} repeatedly could not reach the Mailroom table; its messages wait, and no attempt is counted.`,
       run: 'status',
       metric: metrics.tableFailures,
       threshold: 0,
-      // A single waiting message fails once in 15 minutes: two periods of the last half hour are an outage.
+      // A single waiting message fails once in 15 minutes, so two periods out of the last half hour mean an outage.
       breaches: 2,
       among: 6,
     },
-    throttled('Throttles', metrics.throttles, `The function of ${name}`, thresholds),
+    throttled('Throttles', metrics.throttles, `the function of ${name}`, thresholds),
   ];
 }
 
-/**
- * A stalled consumer reports no latency, so its SLO would look met. Its queue shows it: never empty, and nothing is deleted.
- */
+/** A stalled consumer reports no latency, so its SLO would look met. Its queue reveals it: never empty, and nothing is deleted. */
 export function stalledConsumer(
   { name, slo }: IInboxConsumer,
   metrics: ConsumerMetrics,
@@ -84,7 +82,7 @@ export function stalledConsumer(
     id: 'StandsStill',
     anchor: 'a-consumer-is-stalled',
     severity: severityOf(slo),
-    what: `Messages wait for ${name}, and it has finished none for ${say(thresholds.troubleFor)}.`,
+    what: `The consumer ${name} is stalled: messages wait, and none was finished in ${say(thresholds.troubleFor)}.`,
     run: 'status',
     metric: new MathExpression({
       expression: 'IF(waiting > 0 AND FILL(deleted, 0) == 0, 1, 0)',
@@ -103,7 +101,7 @@ function hardships(name: string, metrics: ConsumerMetrics, thresholds: Effective
       id: 'AttemptsOverThree',
       anchor: 'messages-need-many-attempts',
       severity: 'ticket',
-      what: `A message of ${name} needed a fourth attempt: the next failures make it dead.`,
+      what: `A message of ${name} needed a fourth attempt; if it keeps failing, it is rejected.`,
       run: `messages list --failed --by cause --consumer ${name}`,
       metric: metrics.attemptsOverThree,
       threshold: thresholds.attemptsOverThree,
@@ -112,7 +110,7 @@ function hardships(name: string, metrics: ConsumerMetrics, thresholds: Effective
       id: 'FenceRefused',
       anchor: 'a-fence-refused-a-write',
       severity: 'ticket',
-      what: `A worker of ${name} lost its message to another one, and its writes were refused.`,
+      what: `A worker of ${name} lost its message to another worker, and its writes were refused.`,
       run: `messages list --failed --consumer ${name}`,
       metric: metrics.fenceRefused,
       threshold: thresholds.fenceRefused,
@@ -130,9 +128,9 @@ function hardships(name: string, metrics: ConsumerMetrics, thresholds: Effective
 }
 
 /**
- * The two alarms on an SLO: missed now, and missed for long. Only both together page.
+ * The two alarms on an SLO, over the short and the long window. Only both together page.
  *
- * @returns none without an SLO
+ * @returns an empty list without an SLO
  */
 export function sloAlarms({ name, slo }: IInboxConsumer, { latency }: ConsumerMetrics): AlarmPlan[] {
   if (slo === undefined) return [];
@@ -142,7 +140,7 @@ export function sloAlarms({ name, slo }: IInboxConsumer, { latency }: ConsumerMe
     id,
     anchor: 'an-slo-is-missed',
     severity,
-    what: `Over ${say(period)}, ${name} has processed events later than the ${say(slo.latency)} of its SLO.`,
+    what: `Over ${say(period)}, ${name} missed its SLO: too many events took longer than ${say(slo.latency)}.`,
     run: `messages list --failed --consumer ${name}`,
     metric: latency.with({ period }),
     threshold: slo.latency.toMilliseconds(),

@@ -21,26 +21,26 @@ interface WatchedConsumer {
   readonly metrics: ConsumerMetrics;
 }
 
-/** What a {@link DeliveryDashboard} shows. */
+/** Properties of a {@link DeliveryDashboard}. */
 export interface DeliveryDashboardProps {
   readonly relay: RelayMetrics;
-  /** Absent where no audit is scheduled. */
+  /** Absent unless an audit is scheduled. */
   readonly audit?: AuditMetrics | undefined;
   readonly consumers: readonly WatchedConsumer[];
-  /** The most urgent first. */
+  /** The alarms, most urgent first. */
   readonly alarms: readonly IAlarm[];
 }
 
-/** The most alarms of one widget (CloudWatch, dashboard body structure). */
+/** CloudWatch's limit of alarms in one widget (dashboard body structure). */
 const STATUS_ALARMS_MAX = 100;
 
 const HOUR_MS = Duration.hours(1).toMilliseconds();
 
 /**
- * The dashboard, from top to bottom in the order in which somebody asks: is anything wrong, is the SLO met, does
- * everything that comes in go out, what is dead, how is the relay, how is each consumer, what does it cost.
+ * The dashboard, top to bottom in the order of an operator's questions: is anything wrong, is the SLO met, does everything that
+ * comes in go out, what is dead, how is the relay, how is each consumer, what does it cost.
  *
- * Made by `DeliveryAlarms` out of the metrics that its alarms watch.
+ * `DeliveryAlarms` creates it from the metrics that its alarms watch.
  */
 export class DeliveryDashboard extends Dashboard {
   constructor(scope: Construct, id: string, props: DeliveryDashboardProps) {
@@ -102,7 +102,7 @@ function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[]
   ]);
 }
 
-/** The lines come in two pairs that coincide: what one side hands over, and what the other side has done with it. */
+/** Two pairs of lines that should coincide: what one side hands over, and what the other side does with it. */
 function flow(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidget[] {
   const total = (label: string, pick: (metrics: ConsumerMetrics) => IMetric) =>
     sum(
@@ -176,7 +176,7 @@ function relayRow(relay: RelayMetrics): IWidget[] {
       title: 'Ages',
       left: [
         named(relay.streamAge, 'stream record'),
-        named(relay.oldestLease, 'lease that has run out'),
+        named(relay.oldestLease, 'oldest expired lease'),
         named(relay.clockDifference, 'clocks differ by'),
       ],
     },
@@ -201,7 +201,7 @@ function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
         named(metrics.failed, 'failed'),
         named(metrics.rejected, 'rejected'),
         named(metrics.attemptsOverThree, 'attempts over 3'),
-        named(metrics.tableFailures, 'table out of reach'),
+        named(metrics.tableFailures, 'table unreachable'),
         named(metrics.leasesExpired, 'leases expired'),
         named(metrics.fenceRefused, 'fence refused'),
         named(metrics.unstableEffects, 'unstable effects'),
@@ -236,7 +236,7 @@ function cost(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
     },
     { title: 'Events put on the bus', left: sum('events', [relay.published, relay.publishRetries]) },
     {
-      title: 'SQS receives, empty ones too',
+      title: 'SQS receives, including empty ones',
       stacked: true,
       left: consumers.flatMap(({ consumer, metrics }) => [
         named(metrics.receives, consumer.name),

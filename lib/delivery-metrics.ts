@@ -6,22 +6,22 @@ import type { Mailroom } from './mailroom.ts';
 import type { OutboxAudit } from './outbox-audit.ts';
 import { SCHEDULE_MIN } from './timings.ts';
 
-/** Over how long counters are added up, by alarms and dashboard alike. */
+/** The period over which alarms and dashboard sum counters. */
 export const COUNT_PERIOD = Duration.minutes(5);
 
 const NAMESPACE = 'Mailroom';
 
-/** How often a sweep sends its gauges: alarms on them must not look more often. */
+/** The interval at which a sweep sends its gauges; alarms on them must not use a shorter period. */
 function gaugePeriod({ relay }: Mailroom): Duration {
   return Duration.minutes(
     Math.max(SCHEDULE_MIN.toMinutes(), relay.sweepEvery.toMinutes({ integral: false })),
   );
 }
 
-/** The metrics of what all services share: the relay's own, the sweep's gauges, and those of AWS. */
+/** Metrics of the shared parts: the relay, the gauges of the sweep, and those that AWS publishes. */
 export type RelayMetrics = ReturnType<typeof relayMetrics>;
 
-/** Builds each of them once, for alarms and dashboard. */
+/** Creates each metric once, for alarms and dashboard. */
 export function relayMetrics(mailroom: Mailroom) {
   const { relay, table } = mailroom;
   const dimensionsMap = { service: 'mailroom-relay', table: table.tableName };
@@ -52,7 +52,7 @@ export function relayMetrics(mailroom: Mailroom) {
       statistic: Stats.MAXIMUM,
     }),
     streamAge: relay.streamFunction.metric('IteratorAge', { ...common, statistic: Stats.MAXIMUM }),
-    // Producers are many, and each has its own name in the metric.
+    // There are many producers, and the metric has a dimension for each.
     committed: new MathExpression({
       expression: `SUM(SEARCH('Namespace="${NAMESPACE}" MetricName="EventsCommitted" table="${table.tableName}"', 'Sum', ${COUNT_PERIOD.toSeconds()}))`,
       period: COUNT_PERIOD,
@@ -72,10 +72,10 @@ export function relayMetrics(mailroom: Mailroom) {
   };
 }
 
-/** The metrics of one consumer: its own, and those that AWS has of its rule and queues. */
+/** Metrics of one consumer: its own, and those that AWS publishes for its rule and queues. */
 export type ConsumerMetrics = ReturnType<typeof consumerMetrics>;
 
-/** Builds each of them once, for alarms and dashboard. */
+/** Creates each metric once, for alarms and dashboard. */
 export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
   const { name, service, queue, slo } = consumer;
   const dimensionsMap = { service, table: mailroom.table.tableName, consumer: name };
@@ -86,7 +86,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     new Metric({
       namespace: 'AWS/Events',
       metricName,
-      // A rule of a bus that is not the default one has both dimensions (EventBridge user guide, "Monitoring").
+      // Metrics of a rule on a custom bus have both dimensions (EventBridge user guide, "Monitoring").
       dimensionsMap: { EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(consumer) },
       ...sum,
     }).attachTo(consumer);
@@ -108,7 +108,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     lost: ruleMetric('InvocationsFailedToBeSentToDlq'),
     deadLetters: consumer.deadLetterQueue.metricApproximateNumberOfMessagesVisible(most),
     undelivered: consumer.undeliveredQueue.metricApproximateNumberOfMessagesVisible(most),
-    // The least in a period: more than none means that the queue was never empty in it.
+    // The minimum in a period: above zero means that the queue was never empty in it.
     waiting: queue.metricApproximateNumberOfMessagesVisible({ ...most, statistic: Stats.MINIMUM }),
     inFlight: queue.metricApproximateNumberOfMessagesNotVisible(most),
     deleted: queue.metricNumberOfMessagesDeleted(sum),
@@ -119,10 +119,10 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
   };
 }
 
-/** The metrics of a scheduled audit: what its runs found. */
+/** Metrics of a scheduled audit: the findings of its runs. */
 export type AuditMetrics = ReturnType<typeof auditMetrics>;
 
-/** Builds each of them once, for alarms and dashboard. Each run sends each gauge once, so none looks more often. */
+/** Creates each metric once, for alarms and dashboard. Each run sends each gauge once, so the period is the interval between runs. */
 export function auditMetrics(mailroom: Mailroom, { every }: OutboxAudit) {
   const dimensionsMap = { service: 'mailroom-audit', table: mailroom.table.tableName };
   return {
@@ -142,7 +142,7 @@ function own(
   return new Metric({ namespace: NAMESPACE, metricName, dimensionsMap, statistic, period }).attachTo(scope);
 }
 
-/** What CloudFormation calls the name of a rule on a bus is `bus|rule`; its ARN ends in `rule/bus/rule` everywhere. */
+/** CloudFormation returns `bus|rule` as the name of a rule on a custom bus; its ARN always ends in `rule/bus/rule`. */
 function ruleName({ rule }: IInboxConsumer): string {
   return Fn.select(2, Fn.split('/', rule.ruleArn));
 }

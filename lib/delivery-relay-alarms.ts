@@ -8,10 +8,10 @@ import { say } from './refusal.ts';
 
 const HOUR = Duration.hours(1);
 
-/** How many of the last runs of an audit its alarms look at. */
+/** The number of most recent audit runs that the audit's alarms consider. */
 const AUDIT_RUNS = 3;
 
-/** The alarms on what all services share, in the order of the flow. */
+/** The alarms on the shared parts, in the order of the flow. */
 export function relayAlarms(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
   return [
     ...pages(metrics, thresholds),
@@ -29,42 +29,42 @@ function pages(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPla
       id: 'OldestPending',
       anchor: 'events-wait-unpublished',
       severity: 'page',
-      what: `An event has waited unpublished for over ${say(oldestPending)}, or the sweep does not run any more.`,
+      what: `An event has been unpublished for over ${say(oldestPending)}, or the sweep has stopped running.`,
       run: 'status',
       metric: metrics.oldestPending,
       threshold: oldestPending.toMilliseconds(),
       breaches: 3,
       among: 5,
-      // The sweep sends this gauge in every pass: when it is silent, nobody publishes what the stream misses.
+      // Each sweep sends this gauge. If it is missing, events that the stream missed are not being published.
       missing: TreatMissingData.BREACHING,
     },
     {
       id: 'DeadLetterExpiry',
       anchor: 'a-dead-letter-is-about-to-expire',
       severity: 'page',
-      what: `In less than ${say(deadLetterExpiry)} SQS deletes a dead letter for ever.`,
+      what: `SQS will permanently delete a dead letter in less than ${say(deadLetterExpiry)}.`,
       run: 'dlq list',
       metric: metrics.firstExpiry,
       threshold: deadLetterExpiry.toMilliseconds(),
       below: true,
-      // A pass that could not look says nothing about the letter: whatever held, holds.
+      // A sweep that could not read the queues reports nothing about the dead letter: the previous state holds.
       missing: TreatMissingData.IGNORE,
     },
     ...deadForLong(metrics, deadFor),
   ];
 }
 
-/** Over whole hours, and their maxima: a letter that somebody looks at is hidden for seconds, and still there. */
+/** Whole hours and their maxima: a dead letter is hidden for seconds while someone inspects it. */
 function deadForLong({ dead, deadLetters }: RelayMetrics, deadFor: Duration): AlarmPlan[] {
   const kinds = {
     DeadEventsForLong: { what: 'Events have been DEAD', metric: dead },
-    DeadLettersForLong: { what: 'Letters have lain in dead-letter queues', metric: deadLetters },
+    DeadLettersForLong: { what: 'Messages have been in dead-letter queues', metric: deadLetters },
   };
   return Object.entries(kinds).map(([id, { what, metric }]) => ({
     id,
     anchor: 'something-has-been-dead-for-a-working-day',
     severity: 'page',
-    what: `${what} for ${say(deadFor)}, and nobody has repaired or discarded them.`,
+    what: `${what} for ${say(deadFor)} without being repaired or discarded.`,
     run: 'dlq list',
     metric: metric.with({ period: HOUR }),
     threshold: 0,
@@ -79,7 +79,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
       id: 'DeadEvents',
       anchor: 'an-event-is-dead',
       severity: 'ticket',
-      what: 'The relay gave up on an event: it is DEAD and reaches no consumer until it is requeued.',
+      what: 'The relay has stopped retrying an event: it is DEAD and reaches no consumer until it is requeued.',
       run: 'dlq list dead',
       metric: metrics.dead,
       threshold: 0,
@@ -89,7 +89,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
       id: 'UndeclaredEvents',
       anchor: 'events-wait-with-an-undeclared-source',
       severity: 'ticket',
-      what: 'Events wait in the outbox whose source no producer of this Mailroom declares: the relay does not publish them.',
+      what: 'Events wait in the outbox because no producer of this Mailroom declares their source: the relay does not publish them.',
       run: 'status',
       metric: metrics.undeclared,
       threshold: 0,
@@ -99,7 +99,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
       id: 'StreamFailures',
       anchor: 'the-stream-gave-up-on-a-batch',
       severity: 'ticket',
-      what: 'The stream mapping gave up on a batch of events; the sweep publishes them.',
+      what: 'The stream mapping stopped retrying a batch of events; the sweep publishes them.',
       run: 'dlq list stream',
       metric: metrics.stream,
       threshold: 0,
@@ -114,7 +114,7 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'Rescued',
       anchor: 'the-sweep-rescues-events',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)} the sweep has published events that the stream path should have.`,
+      what: `For ${say(thresholds.troubleFor)}, the sweep has published events that the stream relay should have published.`,
       run: 'status',
       metric: metrics.rescued,
       threshold: 0,
@@ -124,7 +124,7 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'StreamAge',
       anchor: 'the-stream-is-behind',
       severity: 'ticket',
-      what: `The stream path is more than ${say(streamAge)} behind the table.`,
+      what: `The stream relay is more than ${say(streamAge)} behind the table.`,
       run: 'status',
       metric: metrics.streamAge,
       threshold: streamAge.toMilliseconds(),
@@ -133,7 +133,7 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'BusFailures',
       anchor: 'the-bus-fails',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)} EventBridge has refused or failed what the relay publishes.`,
+      what: `For ${say(thresholds.troubleFor)}, EventBridge has refused or failed calls of the relay.`,
       run: 'status',
       metric: metrics.busFailures,
       threshold: 0,
@@ -143,7 +143,7 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'WatchFailures',
       anchor: 'the-watch-is-blind',
       severity: 'ticket',
-      what: 'The watch over the dead letters could not look into every place, so nobody may hear of one that expires.',
+      what: 'The dead-letter watch could not read every queue, so a dead letter could expire without an alarm.',
       run: 'dlq list',
       metric: metrics.watchFailures,
       threshold: 0,
@@ -152,7 +152,7 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'ClockDifference',
       anchor: 'clocks-differ',
       severity: 'ticket',
-      what: `A producer's clock is off by more than ${say(clockDifference)}, or its commit came that late.`,
+      what: `A producer's clock is off by more than ${say(clockDifference)}, or its commit took that long.`,
       run: 'status',
       metric: metrics.clockDifference,
       threshold: clockDifference.toMilliseconds(),
@@ -170,13 +170,13 @@ function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alar
       id: `${path}Errors`,
       anchor: 'the-relay-fails',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)} the relay's ${path.toLowerCase()} function has died or timed out.`,
+      what: `For ${say(thresholds.troubleFor)}, the relay's ${path.toLowerCase()} function has crashed or timed out.`,
       run: 'status',
       metric: errors,
       threshold: 0,
       breaches: troublePeriods(thresholds),
     },
-    throttled(`${path}Throttles`, throttles, `The relay's ${path.toLowerCase()} function`, thresholds),
+    throttled(`${path}Throttles`, throttles, `the relay's ${path.toLowerCase()} function`, thresholds),
   ]);
   return [
     ...perPath,
@@ -184,7 +184,7 @@ function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alar
       id: 'SweepFailures',
       anchor: 'the-relay-fails',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)} steps of the sweep have failed: some minutes of the outbox are not swept.`,
+      what: `For ${say(thresholds.troubleFor)}, steps of the sweep have failed: some minutes of the outbox are not swept.`,
       run: 'status',
       metric: metrics.sweepFailures,
       threshold: 0,
@@ -193,7 +193,7 @@ function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alar
   ];
 }
 
-/** The alarm on a function that Lambda throttles. */
+/** An alarm on a function that Lambda throttles. */
 export function throttled(
   id: string,
   metric: IMetric,
@@ -204,7 +204,7 @@ export function throttled(
     id,
     anchor: 'functions-are-throttled',
     severity: 'ticket',
-    what: `${subject} has been throttled by Lambda for ${say(thresholds.troubleFor)}.`,
+    what: `Lambda has throttled ${subject} for ${say(thresholds.troubleFor)}.`,
     run: 'status',
     metric,
     threshold: thresholds.throttles,
@@ -221,7 +221,7 @@ function tableThrottles(
     id: `Table${kind}Throttles`,
     anchor: 'the-table-is-throttled',
     severity: 'ticket',
-    what: `For ${say(thresholds.troubleFor)} DynamoDB has throttled ${kind.toLowerCase()}s of the table.`,
+    what: `For ${say(thresholds.troubleFor)}, DynamoDB has throttled ${kind.toLowerCase()}s of the table.`,
     run: 'status',
     metric,
     threshold: thresholds.throttles,
@@ -229,10 +229,10 @@ function tableThrottles(
   }));
 }
 
-/** The alarms on a scheduled audit. Two runs that found something: one may have met an event on its way. */
+/** The alarms on a scheduled audit. Two runs must report a finding: a single one may have met an event in flight. */
 export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics): AlarmPlan[] {
   const { missing, doubled, unreadable } = metrics;
-  // What the first of the three runs looked at, too.
+  // The range that includes everything the first of the three runs read.
   const rangeMs = since.toMilliseconds() + AUDIT_RUNS * every.toMilliseconds();
   const hours = Math.ceil(rangeMs / HOUR.toMilliseconds());
   const findings = {
@@ -268,7 +268,7 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
       id: 'AuditSilent',
       anchor: 'the-audit-is-silent',
       severity: 'ticket',
-      what: 'The audit has not finished a run for three times its period.',
+      what: 'The audit has not completed a run for three times its interval.',
       run: 'audit --since 1h',
       metric: missing.with({ statistic: Stats.SAMPLE_COUNT }),
       threshold: 1,
@@ -279,7 +279,7 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
   ];
 }
 
-/** How many periods of a counter a trouble may last. */
+/** The number of counter periods that a problem may last. */
 export function troublePeriods({ troubleFor }: EffectiveThresholds): number {
   return troubleFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
 }

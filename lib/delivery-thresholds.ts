@@ -4,36 +4,40 @@ import { STREAM_RECORD_AGE_MAX } from './outbox-relay.ts';
 import { between, say, unless } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 
-/** When the alarms go off. What may never happen at all (a dead letter, a lost event) has no threshold. */
+/** Alarm thresholds. Conditions that must never occur (a dead letter, a lost event) have none. */
 export interface AlarmThresholds {
-  /** How long an event may wait unpublished. @default 5 minutes */
+  /** The longest time that an event may wait unpublished. @default 5 minutes */
   readonly oldestPending?: Duration;
-  /** Somebody is paged when the first dead letter is deleted for ever in less than this. @default 24 hours */
+  /** Pages when the first dead letter will be permanently deleted in less than this. @default 24 hours */
   readonly deadLetterExpiry?: Duration;
-  /** How long anything may be dead before somebody is paged, in whole hours: a working day. @default 8 hours */
+  /**
+   * The longest time that an event may be DEAD, or a message in a dead-letter queue, before it pages, in whole hours.
+   *
+   * @default 8 hours, a working day
+   */
   readonly deadFor?: Duration;
-  /** How long a trouble that mends itself may go on, in whole multiples of 5 minutes. @default 15 minutes */
+  /** The longest time that a problem may last that resolves without action, in whole multiples of 5 minutes. @default 15 minutes */
   readonly troubleFor?: Duration;
   /**
-   * How old a stream record may be when the relay gets it. The mapping gives records up that are an hour old, so an age
-   * of an hour is never seen: this must be less.
+   * The oldest a stream record may be when the relay receives it. The mapping drops records that are an hour old, so an age of an
+   * hour is never measured: this must be less.
    *
    * @default 30 minutes
    */
   readonly streamAge?: Duration;
-  /** How far a producer's clock may be from DynamoDB's, or its commit be late; a minute at least. @default 1 minute */
+  /** The largest difference between a producer's clock and DynamoDB's, or delay of its commit; at least a minute. @default 1 minute */
   readonly clockDifference?: Duration;
-  /** How many attempts in 5 minutes may be a fourth one or more. @default 0 */
+  /** The number of fourth or later attempts allowed in 5 minutes. @default 0 */
   readonly attemptsOverThree?: number;
-  /** How many writes in 5 minutes may be refused because somebody else had taken over. @default 0 */
+  /** The number of writes in 5 minutes that may be refused because another worker took the message over. @default 0 */
   readonly fenceRefused?: number;
-  /** How many rule invocations in 5 minutes may fail for good. @default 0 */
+  /** The number of rule invocations in 5 minutes that may fail permanently. @default 0 */
   readonly failedInvocations?: number;
-  /** How many calls in 5 minutes Lambda or DynamoDB may throttle. @default 0 */
+  /** The number of calls in 5 minutes that Lambda or DynamoDB may throttle. @default 0 */
   readonly throttles?: number;
 }
 
-/** The thresholds of the alarms, each one chosen or by default. */
+/** The thresholds of the alarms, with defaults filled in. */
 export type EffectiveThresholds = Required<AlarmThresholds>;
 
 const DEFAULTS: EffectiveThresholds = {
@@ -49,16 +53,16 @@ const DEFAULTS: EffectiveThresholds = {
   throttles: 0,
 };
 
-/** The thresholds that hold: those that are given, and the defaults of the others. */
+/** Fills in the default of each threshold that is not given. */
 export function withThresholds(given: AlarmThresholds = {}): EffectiveThresholds {
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   return { ...DEFAULTS, ...Object.fromEntries(set) };
 }
 
 /**
- * What is wrong with thresholds.
+ * Validates thresholds.
  *
- * @returns a sentence for each fault; none when an alarm can be made of each
+ * @returns one sentence per problem; none if every alarm can be created
  */
 export function thresholdProblems(thresholds: EffectiveThresholds): string[] {
   const { deadFor, troubleFor, streamAge } = thresholds;
@@ -72,14 +76,14 @@ export function thresholdProblems(thresholds: EffectiveThresholds): string[] {
     ...wholeTimes('troubleFor', troubleFor, COUNT_PERIOD),
     ...unless(
       streamAge.toMilliseconds() < STREAM_RECORD_AGE_MAX.toMilliseconds(),
-      `streamAge is ${say(streamAge)}, but must be less than ${say(STREAM_RECORD_AGE_MAX)}: the mapping gives older ` +
-        'records up without calling the function, so their age is never measured. Lower it.',
+      `streamAge is ${say(streamAge)}, but must be less than ${say(STREAM_RECORD_AGE_MAX)}: the mapping drops older ` +
+        'records without calling the function, so their age is never measured. Lower streamAge.',
     ),
     ...between('clockDifference', thresholds.clockDifference, Duration.minutes(1), QUEUE_RETENTION_MAX, ''),
     ...counts.flatMap((name) =>
       unless(
         Number.isSafeInteger(thresholds[name]) && thresholds[name] >= 0,
-        `${name} is ${thresholds[name]}, but must be a whole number from 0: how many in 5 minutes are no alarm.`,
+        `${name} is ${thresholds[name]}, but must be a whole number, at least 0: the count in 5 minutes that raises no alarm.`,
       ),
     ),
   ];

@@ -10,37 +10,37 @@ import {
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { COUNT_PERIOD } from './delivery-metrics.ts';
 
-/** How many columns a dashboard has. */
+/** The width of a dashboard in columns. */
 export const DASHBOARD_WIDTH = 24;
 
-/** An axis from zero: a line that goes up by a hundredth must not look like one that doubles. */
+/** The axis starts at zero, so that a rise of 1 % does not look like a doubling. */
 export const FROM_ZERO = { min: 0 };
 
-/** A row of graphs beside each other, over the whole width. */
+/** A row of graphs that fills the width. */
 export function graphs(row: readonly GraphWidgetProps[]): IWidget[] {
   return row.map(
     (props) => new GraphWidget({ width: DASHBOARD_WIDTH / row.length, leftYAxis: FROM_ZERO, ...props }),
   );
 }
 
-/** A heading over the whole width. */
+/** A heading that fills the width. */
 export function heading(text: string): TextWidget {
   return new TextWidget({ markdown: `## ${text}`, width: DASHBOARD_WIDTH, height: 1 });
 }
 
-/** A metric under a name of its own. */
+/** A metric with its own label. */
 export function named(metric: Metric, label: string): Metric {
   return metric.with({ label });
 }
 
-/** Half of a latency's values, and nearly all. @param high - of how many in a hundred @default 99 */
+/** The median and a high percentile of a latency. @param high - the high percentile @default 99 */
 export function percentiles(latency: Metric, high = 99): Metric[] {
   return [50, high].map((percentile) =>
     latency.with({ statistic: Stats.p(percentile), label: `p${percentile}` }),
   );
 }
 
-/** The sum of metrics under a label, a word in lower case; of none, nothing. */
+/** Sums metrics under a label, which must be one lower-case word; none for no metrics. */
 export function sum(label: string, metrics: readonly IMetric[]): MathExpression[] {
   if (metrics.length === 0) return [];
   const usingMetrics = Object.fromEntries(metrics.map((metric, index) => [`${label}${index}`, metric]));

@@ -6,7 +6,7 @@ import type { Construct } from 'constructs';
 
 const READ = ['kms:Decrypt'];
 
-/** What DynamoDB does with a table's key for a caller who writes (DynamoDB developer guide, "Encryption at rest: usage notes"). */
+/** DynamoDB's use of a table's key on behalf of a caller who writes (DynamoDB developer guide, "Encryption at rest: usage notes"). */
 const WRITE = [
   'kms:Decrypt',
   'kms:DescribeKey',
@@ -18,10 +18,10 @@ const WRITE = [
 ];
 
 /**
- * Lets the AWS services that hold a Mailroom's data use its key: EventBridge for the bus, its archive and the encrypted queues that its
- * rules send to, and CloudWatch Logs for the log groups, each for this account only.
+ * Lets the AWS services that hold a Mailroom's data use its key, each for this account only: EventBridge for the bus, its archive
+ * and the encrypted queues that its rules send to, and CloudWatch Logs for the log groups.
  *
- * The policy of an imported key cannot be changed from here. A warning at synth names the statements that it needs.
+ * The policy of an imported key cannot be changed from this app; a warning at synth names the statements that it needs.
  */
 export function letServicesUse(scope: Construct, key: IKey): void {
   const { account, partition, region } = Stack.of(scope);
@@ -29,7 +29,7 @@ export function letServicesUse(scope: Construct, key: IKey): void {
     new PolicyStatement({
       sid: 'MailroomEvents',
       principals: [new ServicePrincipal('events.amazonaws.com')],
-      // An archive is encrypted again when it is replayed (EventBridge user guide, "Encrypting archives").
+      // EventBridge re-encrypts an archive when it replays it (EventBridge user guide, "Encrypting archives").
       actions: ['kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKey', 'kms:ReEncrypt*'],
       resources: ['*'],
       conditions: { StringEquals: { 'aws:SourceAccount': account } },
@@ -50,12 +50,12 @@ export function letServicesUse(scope: Construct, key: IKey): void {
   if (added.every(Boolean)) return;
   Annotations.of(scope).addWarningV2(
     'cdk-mailroom:importedKey',
-    'encryptionKey is imported, so its policy cannot be changed from here. Add these statements to it, or EventBridge drops events and the log groups ' +
+    'encryptionKey is imported, so this app cannot change its policy. Add these statements to the policy, or EventBridge drops events and the log groups ' +
       `cannot be created: ${JSON.stringify(Stack.of(scope).resolve(statements.map((statement) => statement.toStatementJson())))}`,
   );
 }
 
-/** Lets a caller of DynamoDB read, or write as well, a table under a key. DynamoDB uses the key in the caller's name. */
+/** Lets a caller of DynamoDB read, or also write, a table encrypted with a key. DynamoDB uses the key on the caller's behalf. */
 export function grantTableKey(key: IKey, grantee: IGrantable, scope: Construct, writes: boolean): void {
   Grant.addToPrincipal({
     grantee,
@@ -67,7 +67,7 @@ export function grantTableKey(key: IKey, grantee: IGrantable, scope: Construct, 
   });
 }
 
-/** Lets a function read messages of queues under a key. SQS uses the key in the caller's name. */
+/** Lets a function read messages of queues encrypted with a key. SQS uses the key on the caller's behalf. */
 export function grantQueueKey(key: IKey, grantee: IGrantable, scope: Construct): void {
   Grant.addToPrincipal({
     grantee,
@@ -77,7 +77,7 @@ export function grantQueueKey(key: IKey, grantee: IGrantable, scope: Construct):
   });
 }
 
-/** How a queue is encrypted: with a key of one's own where there is one. */
+/** A queue's encryption: the given key, or SQS's own. */
 export function queueEncryption(
   key: IKey | undefined,
 ): Pick<QueueProps, 'encryption' | 'encryptionMasterKey'> {

@@ -15,23 +15,22 @@ import { physicalName } from './physical-name.ts';
 /** Properties of a {@link MailroomBus}. */
 export interface MailroomBusProps {
   /**
-   * What happens to the bus and its archive when their stack is deleted. A retained bus does not block a new deployment: that
-   * creates another bus.
+   * The removal policy of the bus and its archive. A retained bus does not block a new deployment, which creates another bus.
    *
    * @default RETAIN_ON_UPDATE_OR_DELETE
    */
   readonly removalPolicy?: RemovalPolicy;
-  /** How long the archive keeps every event of the bus for replays, in whole days. @default no archive */
+  /** Archives every event of the bus for replays, for this many whole days. @default no archive */
   readonly archive?: Duration;
   /** Encrypts the bus and its archive. The key's policy must let EventBridge use it. @default a key that AWS owns */
   readonly encryptionKey?: IKey;
 }
 
-/** No service can have this name: an empty list would be left out of the policy, and its condition with it. */
+/** Not a valid service name. IAM would drop an empty list, and the condition with it. */
 const NO_SOURCE = '(none)';
 
 /**
- * The bus: every published event passes it once per publish, and every consumer has a rule on it.
+ * The event bus. The relay puts events on it, and every consumer has a rule on it.
  *
  * Its policy denies `PutEvents` to every principal of the account, administrators included, except those of
  * {@link MailroomBus.grantPublish} and AWS services (which replay the archive).
@@ -46,23 +45,23 @@ export class MailroomBus extends EventBus {
   private readonly publishers = new Set<string>();
 
   constructor(scope: Construct, id: string, props: MailroomBusProps = {}) {
-    // A bus must have a name, and the one that the CDK would give is the same in every stage of an account.
+    // A bus needs a name, and the CDK's default name is the same in every stage of an account.
     const eventBusName = `${physicalName(scope, 200)}-${id}`;
     super(scope, id, {
       eventBusName,
-      description: 'Events that a Mailroom outbox has published.',
+      description: 'Events published from a Mailroom outbox.',
     });
     const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
     this.applyRemovalPolicy(removalPolicy);
     const bus = this.node.defaultChild as CfnEventBus;
-    // Part of the bus: a policy of its own would leave the bus open until it is deployed.
+    // Part of the bus resource: a separate policy would leave the bus open until it is deployed.
     bus.policy = this.onlyPublishers(eventBusName);
     bus.kmsKeyIdentifier = props.encryptionKey?.keyArn;
     if (props.archive === undefined) return;
-    // Without a pattern it takes every event; the construct of a higher level demands one.
+    // Without a pattern it archives every event; the L2 construct requires one.
     const archive = new CfnArchive(this, 'Archive', {
       sourceArn: this.eventBusArn,
-      description: 'Every event of the bus, to be replayed to a consumer that has not seen it.',
+      description: 'Every event of the bus, for replays to new consumers.',
       retentionDays: props.archive.toDays(),
       kmsKeyIdentifier: props.encryptionKey?.keyArn,
     });
@@ -70,11 +69,11 @@ export class MailroomBus extends EventBus {
   }
 
   /**
-   * Lets it put events of these sources on this bus, and on no other. A call that holds one event of another source is denied
-   * as a whole. The bus's policy names it, so a role of another stack that depends on this one must be imported:
+   * Lets a principal put events of these sources on this bus, and on no other. A call is denied as a whole if one of its events
+   * has another source. The bus's policy names the principal, so import a role of another stack that depends on this one:
    * `Role.fromRoleName`.
    *
-   * @param sources - read at synth, when every producer is known
+   * @param sources - called at synth, when every producer is known
    */
   grantPublish(grantee: IGrantable, sources: () => readonly string[]): Grant {
     const { principalJson } = grantee.grantPrincipal.policyFragment;
@@ -84,8 +83,8 @@ export class MailroomBus extends EventBus {
       actions: ['events:PutEvents'],
       resourceArns: [this.eventBusArn],
       conditions: {
-        // A call has a source for each of its entries (service authorization reference, EventBridge: events:source is an
-        // ArrayOfString), and "all values" is also true of none: a call must name its sources.
+        // A call has one source per entry (service authorization reference, EventBridge: events:source is an ArrayOfString). "All
+        // values" is also true of an empty list, so the Null condition requires at least one source.
         'ForAllValues:StringEquals': {
           'events:source': Lazy.list({
             produce: () => (sources().length > 0 ? [...sources()] : [NO_SOURCE]),
@@ -105,7 +104,7 @@ export class MailroomBus extends EventBus {
           effect: Effect.DENY,
           principals: [new AnyPrincipal()],
           actions: ['events:PutEvents'],
-          // The bus cannot refer to itself.
+          // A resource cannot reference itself.
           resources: [Stack.of(this).formatArn({ ...resource, arnFormat: ArnFormat.SLASH_RESOURCE_NAME })],
           conditions: {
             ArnNotEquals: { 'aws:PrincipalArn': Lazy.list({ produce: () => [...this.publishers] }) },

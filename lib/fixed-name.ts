@@ -4,18 +4,18 @@ import { inboxNamePath } from '../lambdas/runtime/operations/directory.ts';
 import { consumerNameProblems } from './names.ts';
 import { unless } from './refusal.ts';
 
-/** A name that a consumer had before. */
+/** An earlier name of a consumer. */
 export interface EarlierName {
   /** The name. */
   readonly name: string;
   /**
-   * When its function stopped working under that name. Under the new name an event from before is not run unless its row is there: it may
-   * have been processed under this one.
+   * When its function stopped running under that name. Under the new name, an event from before then runs only if its inbox row
+   * exists: it may have been processed under the old name.
    */
   readonly until: Date;
 }
 
-/** What is wrong with the earlier names of a consumer. */
+/** Validates the earlier names of a consumer. */
 export function earlierNameProblems(name: string, movedFrom: readonly EarlierName[]): string[] {
   return movedFrom.flatMap((earlier, index) => {
     const where = `movedFrom[${index}]`;
@@ -26,35 +26,35 @@ export function earlierNameProblems(name: string, movedFrom: readonly EarlierNam
       ...consumerNameProblems(earlier.name).map((problem) => `${where}.${problem}`),
       ...unless(
         earlier.name !== name,
-        `${where}.name is "${name}", the name that it has now. List only earlier names, the oldest first.`,
+        `${where}.name is "${name}", the current name. List only earlier names, oldest first.`,
       ),
       ...unless(
         same === index,
-        `${where}.name is "${earlier.name}", which movedFrom[${same}] has too. Give a consumer a name that it never had.`,
+        `${where}.name is "${earlier.name}", the same as movedFrom[${same}]. Give the consumer a name that it never had.`,
       ),
       ...unless(
         isTime,
-        `${where}.until is ${earlier.until}, but must be a time, e.g. new Date('2026-11-21T10:00:00Z').`,
+        `${where}.until is ${earlier.until}, but must be a valid date, e.g. new Date('2026-11-21T10:00:00Z').`,
       ),
       ...unless(
         !isTime || before === undefined || !(earlier.until <= before),
         `${where}.until is ${isTime && earlier.until.toISOString()}, but must be after ` +
-          `${before?.toISOString()}, the time before it. List the oldest name first.`,
+          `${before?.toISOString()}, that of the previous entry. List the oldest name first.`,
       ),
     ];
   });
 }
 
 /**
- * Makes CloudFormation refuse a change of a consumer's name that is not stated: its inbox would be an empty one, and every event that
- * comes back would run again.
+ * Makes CloudFormation refuse an undeclared change of a consumer's name: the inbox under the new name would be empty, and every
+ * redelivered event would run again.
  *
- * Each name has a parameter, whose own name is made of the queue's, which stays, and whose logical id is made of the
- * consumer's. After a change that is not stated CloudFormation has to create a parameter under a name that is taken: it deletes the former
- * one only when everything else was updated. A change that is stated keeps the former parameter and creates another.
+ * Each name has a parameter. The parameter's name is derived from the queue, which stays; its logical id is derived from the
+ * consumer's name. After an undeclared change, CloudFormation has to create a parameter under a name that is taken, because it
+ * deletes the old one only after updating everything else. A declared change keeps the old parameter and creates another.
  *
- * @param names - the earlier names, oldest first, and the one it has
- * @returns what has to be there before anything else of the consumer changes
+ * @param names - the earlier names, oldest first, then the current one
+ * @returns the parameters that must be deployed before the rest of the consumer changes
  */
 export function fixName(
   scope: Construct,
@@ -66,7 +66,7 @@ export function fixName(
     (name, index) =>
       new StringParameter(scope, `Name${index}-${name}`, {
         parameterName: inboxNamePath(table, queueName, index),
-        description: 'The name of a consumer must not change unless movedFrom states it.',
+        description: 'Keeps the name of a consumer from changing unless movedFrom declares the change.',
         stringValue: name,
         simpleName: false,
       }),

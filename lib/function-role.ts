@@ -8,8 +8,8 @@ import {
 import type { Construct } from 'constructs';
 
 /**
- * The execution role of a function. Its grants are in a managed policy: an inline policy has no versions to go back to, and the
- * compliance packs of cdk-nag refuse it.
+ * The execution role of a function. Its grants are in a managed policy: an inline policy has no versions to roll back to, and the
+ * compliance packs of cdk-nag reject it.
  */
 export class FunctionRole extends Role {
   private readonly granted: ManagedPolicy;

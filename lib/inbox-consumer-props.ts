@@ -5,105 +5,106 @@ import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
 import type { Mailroom } from './mailroom.ts';
 
-/** What an `InboxConsumer` needs, and what may be chosen about it. */
+/** Properties of an `InboxConsumer`. */
 export interface InboxConsumerProps {
-  /** The Mailroom whose events it sees, and whose table holds its inbox. */
+  /** The Mailroom whose events it consumes, and whose table holds its inbox. */
   readonly mailroom: Mailroom;
   /**
-   * Its name: part of the keys of its inbox rows, so a deploy that changes it is refused unless `movedFrom` states it. Lower-case
-   * letters, digits, hyphens.
+   * Its name: lower-case letters, digits and hyphens. It is part of the keys of the inbox rows, so a deployment that changes it
+   * fails unless `movedFrom` declares the change.
    */
   readonly name: string;
   /**
-   * The names that it had before, oldest first: they stay here for good. Under another name its inbox is empty. Before you add
-   * one, read "Renaming a consumer" in docs/deploying.md.
+   * Its earlier names, oldest first; keep them here permanently. The inbox of a new name is empty: before you add an entry, read
+   * "Renaming a consumer" in docs/deploying.md.
    *
-   * @default it always had this name
+   * @default no earlier names
    */
   readonly movedFrom?: readonly EarlierName[];
   /** The service it belongs to: the `source` of the events that its handlers publish. */
   readonly service: string;
   /**
-   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` where the catalogue is not at hand.
-   * It gets exactly these: an event of the same type from another service does not reach it.
+   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` if the catalogue cannot be imported. It
+   * receives exactly these: an event of the same type from another service does not reach it.
    */
   readonly events: readonly EventRef[];
   /**
    * The events that its handlers publish: definitions of the catalogue or `{ source, type }`, each owned by `service`. Without
-   * any it has no right to the outbox, and `ctx.commit` refuses an event that is not listed (`NOT_DECLARED`).
+   * any, the function has no access to the outbox. `ctx.commit` refuses events that are not listed (`NOT_DECLARED`).
    *
    * @default none
    */
   readonly publishes?: readonly EventRef[];
-  /** The file that exports `handler`, made by `lambdaConsumer`, from the folder in which `cdk` runs. */
+  /** Path of the file that exports the `handler` made by `lambdaConsumer`, relative to the folder in which `cdk` runs. */
   readonly entry: string;
-  /** The partition keys of the rows that its handlers write, with `*` for the rest. @default none */
+  /** Partition keys of the rows that its handlers write, with `*` as a trailing wildcard. @default none */
   readonly domainKeys?: readonly string[];
-  /** Environment variables besides those that Mailroom sets. @default none */
+  /** Environment variables in addition to those that Mailroom sets. @default none */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Memory, and with it the share of a CPU, in MB. @default 512 */
+  /** Memory in MB; the CPU share is proportional to it. @default 512 */
   readonly memoryMb?: number;
-  /** How its function is bundled, as for a `ServiceFunction`. @default as there */
+  /** Bundling options, as for a `ServiceFunction`. @default as for a `ServiceFunction` */
   readonly bundling?: BundlingOptions;
-  /** The longest run of the function. @default 30 seconds */
+  /** The function's timeout. @default 30 seconds */
   readonly timeout?: Duration;
   /**
-   * How long a claim holds a message unless renewed, 3 seconds at least; at most the visibility timeout.
+   * The time that a claim holds a message unless it is renewed: at least 3 seconds, at most the visibility timeout.
    *
-   * @default 30 seconds, or the visibility timeout if that is less
+   * @default 30 seconds, or the visibility timeout if that is shorter
    */
   readonly lease?: Duration;
   /**
-   * How long SQS hides a received message; at least the timeout.
+   * The time that SQS hides a received message; at least `timeout`.
    *
-   * @default 6 times the timeout, AWS's advice; 3 minutes at least
+   * @default 6 times the timeout, as AWS advises; at least 3 minutes
    */
   readonly visibilityTimeout?: Duration;
-  /** How often, and after which delays, a message is tried again whose handler fails. @default 10 attempts over 35 to 72 minutes */
+  /** Attempts and delays for a message whose handler fails. @default 10 attempts over 35 to 72 minutes */
   readonly retry?: RetryOptions;
   /**
-   * The longest outage of the consumer's own infrastructure that a message survives: its table cannot be reached, or its
-   * function does not start. It counts no attempt, but each receive counts towards SQS's `maxReceiveCount`, which follows from
-   * it. A rejected message takes as many quick receives to reach its dead-letter queue.
+   * The longest outage of the consumer's own infrastructure that a message survives: the table cannot be reached, or the function
+   * does not start. An outage counts no attempt, but each receive counts towards SQS's `maxReceiveCount`, which is derived from
+   * this. A rejected message needs the same number of quick receives to reach its dead-letter queue.
    *
    * @default 4 hours
    */
   readonly outageTolerance?: Duration;
-  /** The most messages of one invocation, 1 to 10. @default 10 */
+  /** The maximum number of messages per invocation, 1 to 10. @default 10 */
   readonly batchSize?: number;
   /**
-   * The most invocations at a time, 2 to 1,000. It bounds what a runaway costs, and what it takes from the account's other functions.
+   * The maximum number of concurrent invocations, 2 to 1,000. It limits the cost of a runaway, and the concurrency taken from the
+   * account's other functions.
    *
-   * @default 100, a tenth of the concurrency that an account has at first (Lambda quotas: 1,000)
+   * @default 100, a tenth of a new account's concurrency (Lambda quotas: 1,000)
    */
   readonly maxConcurrency?: number;
-  /** How long the queue keeps a message. @default 14 days */
+  /** The retention of the queue. @default 14 days */
   readonly queueRetention?: Duration;
-  /** How long the dead-letter queue keeps a message, from its first send. @default 14 days */
+  /** The retention of the dead-letter queue, counted from the first send of a message. @default 14 days */
   readonly deadLetterRetention?: Duration;
   /**
-   * How long a processed inbox row is kept, in whole days; at least both queues' retentions and the bus's archive.
+   * The retention of a processed inbox row, in whole days; at least the sum of both queues' retentions and the bus's archive.
    *
-   * @default 35 days, or what the queues and the archive need if that is more
+   * @default 35 days, or that sum if it is longer
    */
   readonly inboxRetention?: Duration;
-  /** How soon its events must be processed; `DeliveryAlarms` watches it. @default nothing is promised */
+  /** The latency objective for its events; `DeliveryAlarms` watches it. @default no SLO */
   readonly slo?: ConsumerSlo;
   /**
-   * What becomes of the queues and the logs when the stack is deleted, or a queue replaced. A kept queue keeps its
-   * name: to deploy the consumer again, import it or delete it first.
+   * The removal policy of the queues and the logs, for a deleted stack or a replaced queue. A retained queue keeps its name: to
+   * deploy the consumer again, import it or delete it first.
    *
    * @default RETAIN_ON_UPDATE_OR_DELETE
    */
   readonly removalPolicy?: RemovalPolicy;
 }
 
-/** The retry schedule of a consumer. Each delay is four times the one before; half of it is jitter. */
+/** The retry schedule of a consumer. Each delay is four times the previous one; half of it is jitter. */
 export interface RetryOptions {
-  /** After how many attempts a message is rejected, 1 to 100. @default 10 */
+  /** The number of attempts after which a message is rejected, 1 to 100. @default 10 */
   readonly attempts?: number;
-  /** The longest delay before the second attempt, 1 second at least. @default 2 seconds */
+  /** The longest delay before the second attempt, at least 1 second. @default 2 seconds */
   readonly first?: Duration;
-  /** The longest delay between two attempts, at least `first`; 11 hours at most. @default 15 minutes */
+  /** The longest delay between two attempts, from `first` to 11 hours. @default 15 minutes */
   readonly longest?: Duration;
 }

@@ -31,14 +31,14 @@ import { type ConsumerSettings, consumerProblems } from './timings.ts';
 const MAX_CONCURRENCY = 100;
 
 /**
- * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that works on it behind its
- * inbox.
+ * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that processes the queue's messages behind
+ * an inbox.
  *
  *     bus -> rule -> queue -> function -> inbox rows
  *              |       └> dead-letter queue (by SQS's own redrive policy)
  *              └> undelivered queue (what EventBridge could not hand to the queue)
  *
- * @throws `BAD_SETTINGS`, with every problem, when names or timings cannot work
+ * @throws `BAD_SETTINGS`, with every problem, if names or timings cannot work
  *
  * @example
  * ```ts
@@ -107,7 +107,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...common,
       retentionPeriod: QUEUE_RETENTION_MAX,
     });
-    acknowledgeLastStop(this.deadLetterQueue, "the queue's dead-letter queue");
+    acknowledgeLastStop(this.deadLetterQueue, 'the dead-letter queue of the source queue');
     acknowledgeLastStop(this.undeliveredQueue, "the dead-letter queue of the rule's target");
     this.rule = new Rule(this, 'Rule', {
       description: `Events for the consumer ${props.name}.`,
@@ -121,7 +121,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.function = this.handler(props, settings);
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
     const names = fixName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
-    // Before its rights, too: the old code would lose the inbox that it works on.
+    // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
     this.function.role?.node.addDependency(...names);
     this.function.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.
@@ -132,8 +132,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
   }
 
   /**
-   * Lets the Mailroom's sweep, and its audit, see what lies in the dead-letter queues. The queues' own policies say
-   * so: a policy of the sweep's role would have to name queues of stacks that are deployed after its own.
+   * Lets the Mailroom's sweep and audit look at the dead-letter queues. The queues' own policies grant it, because the sweep's
+   * role cannot name queues of stacks that are deployed after its own.
    */
   private letWatch(mailroom: Mailroom): void {
     const dead = [this.deadLetterQueue, this.undeliveredQueue];
@@ -209,13 +209,13 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     );
     acknowledge(handler, {
       LambdaEventSourceMappingDestination:
-        'A mapping of SQS has no destination: what fails goes back to the queue, and from there to its dead-letter queue.',
+        'An SQS mapping has no failure destination: failed messages return to the queue, and from there to its dead-letter queue.',
     });
     return handler;
   }
 }
 
-/** When the inbox of its present name began; `undefined` where it never had another one. */
+/** When the inbox of its current name began; `undefined` if it never had another name. */
 function inboxSince({ movedFrom }: InboxConsumerProps): number | undefined {
   return movedFrom?.at(-1)?.until.getTime();
 }

@@ -29,27 +29,27 @@ import {
 import { grantTableKey } from './encryption.ts';
 import { refuse } from './refusal.ts';
 
-/** What a {@link MailroomTable} may be told. */
+/** Properties of a {@link MailroomTable}. */
 export interface MailroomTableProps {
   /**
-   * What becomes of the table when its stack is deleted. `DESTROY` is for stages whose data nobody needs: such a
-   * table has no deletion protection and no point-in-time recovery either.
+   * The removal policy of the table. Use `DESTROY` only for stages with disposable data: the table then has
+   * no deletion protection and no point-in-time recovery.
    *
    * @default RETAIN
    */
   readonly removalPolicy?: RemovalPolicy;
-  /** Units a second that the table carries from its first moment. @default what DynamoDB gives a new table */
+  /** Read and write units per second that the table can serve immediately. @default the initial throughput of a new table */
   readonly warmThroughput?: CfnGlobalTable.WarmThroughputProperty;
   /**
-   * The one role that the table's policy lets delete or overwrite inbox rows, where its own policies allow it too: for
-   * the day on which a row must go, whatever it costs. Its ARN is compared with `aws:PrincipalArn`, which for an assumed
-   * role is the role's own ARN, so it holds for whoever has assumed it. A role of another stack must not need this one:
-   * import it, with `Role.fromRoleName` or `Role.fromRoleArn`.
+   * The only role that the table's policy lets delete or overwrite inbox rows, if its own policies allow it too: for emergencies
+   * in which a row must go at any cost. Its ARN is compared with `aws:PrincipalArn`, which for an assumed role is the role's own
+   * ARN, so it applies to every session of the role. A role of another stack must not depend on this one: import it with
+   * `Role.fromRoleName` or `Role.fromRoleArn`.
    *
-   * @default nobody may
+   * @default no role
    */
   readonly breakGlassRole?: IRole;
-  /** Encrypts the table. Each grant includes what its caller needs of the key. @default a key that DynamoDB owns */
+  /** Encrypts the table. Each grant includes the caller's permissions on the key. @default a key that DynamoDB owns */
   readonly encryptionKey?: IKey;
 }
 
@@ -57,7 +57,7 @@ const DEAD_KEYS = 'DEAD#*';
 const UNSETTLED_KEYS = 'SWEEP#*';
 const OUTBOX_KEYS = `${OUTBOX_PREFIX}*`;
 
-/** Rows that only Mailroom writes: no domain key may reach one. */
+/** Rows that only Mailroom writes; no domain key may match one. */
 const SYSTEM_PREFIXES = [
   OUTBOX_PREFIX,
   INBOX_PREFIX,
@@ -70,26 +70,26 @@ const SYSTEM_PREFIXES = [
 
 const isRead = (action: string) => action === 'GetItem' || action === 'Query';
 
-/** A service may do to its own rows whatever an item needs. */
+/** Actions that a service may use on its own rows. */
 const DOMAIN = ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'ConditionCheckItem', 'DeleteItem'];
 
-/** Every way to remove or replace an item, or to bring one in from outside; an inbox row is only ever updated. */
+/** Every action that removes, replaces or imports an item; inbox rows are only ever updated. */
 const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInsert', 'PutItem'];
 
 /**
- * The one table: domain rows, the outbox, the inbox and their pointers. On-demand, with a stream of new images
- * for the relay and no index.
+ * The one table: domain rows, the outbox, the inbox and their pointers. On-demand, with a stream of new images for the relay, and
+ * without an index.
  *
- * What may be done to it is granted by intent and by partition key (`dynamodb:LeadingKeys`), and nobody may
- * delete an inbox row or put another in its place: the table's own policy denies it, to administrators too, because
- * a message that comes back without its inbox row is a second charge. TTL is the only way out: it is DynamoDB's own
- * process (`dynamodb.amazonaws.com` in the stream's records), no principal whom a policy could name.
+ * Access is granted by intent and by partition key (`dynamodb:LeadingKeys`). The table's policy denies every principal,
+ * administrators included, to delete or replace an inbox row: a message redelivered without its inbox row is a second charge.
+ * Rows leave only by TTL, which is DynamoDB's own process (`dynamodb.amazonaws.com` in the stream's records) and not a principal
+ * that a policy could name.
  *
- * Of a policy on the table an explicit deny is the only thing that limits who is allowed by policies of their own
- * (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/rbac-auth-iam-id-based-policies-DDB.html), and
- * all of these actions know the partition keys
- * (https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazondynamodb.html). What it cannot do is
- * hold against whoever may change the policy itself, or update a row: those are two steps, and in the trail.
+ * In a table's policy, only an explicit deny limits principals whose own policies allow an action
+ * (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/rbac-auth-iam-id-based-policies-DDB.html), and all of these
+ * actions support the partition key condition
+ * (https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazondynamodb.html). The deny does not stop a
+ * principal who may change the policy itself, or update a row; both take a second step and leave a trail.
  *
  * @example
  * ```ts
@@ -129,15 +129,15 @@ export class MailroomTable extends TableV2 {
   }
 
   /**
-   * Lets it put rows on the outbox: it cannot read, update or delete them. IAM cannot demand that a put creates a row, nor check its
-   * `source`: whoever has this right can publish as any service of the Mailroom, and can replace a row. So one Mailroom is one
-   * trust domain, and only those get the right who publish.
+   * Lets a function put rows on the outbox, but not read, update or delete them. IAM cannot require that a put creates a row, nor
+   * check its `source`: a principal with this right can publish as any service of the Mailroom, and can replace a row. So one
+   * Mailroom is one trust domain, and only publishers get this right.
    */
   grantOutbox(grantee: IGrantable): void {
     this.grantRows(grantee, ['PutItem'], [OUTBOX_KEYS]);
   }
 
-  /** Lets it read, write and delete the rows of a service's own partition keys, and test them in transactions. */
+  /** Lets a function read, write and delete rows under a service's own partition keys, and check them in transactions. */
   grantDomain(grantee: IGrantable, keys: readonly string[]): void {
     refuse(
       `The domain keys of ${this.node.path}`,
@@ -146,13 +146,16 @@ export class MailroomTable extends TableV2 {
     if (keys.length > 0) this.grantRows(grantee, DOMAIN, keys);
   }
 
-  /** Lets it publish: claim and mark outbox rows, and keep the pointers to DEAD ones. It can neither add an event nor delete one. */
+  /** Lets a function publish: claim and mark outbox rows, and keep the pointers to DEAD ones. It can neither add nor delete an event. */
   grantRelay(grantee: IGrantable): void {
     this.grantRows(grantee, ['UpdateItem', 'PartiQLUpdate'], [OUTBOX_KEYS]);
     this.grantRows(grantee, ['PutItem', 'DeleteItem'], [DEAD_KEYS]);
   }
 
-  /** Lets it find what to publish: read the outbox and its pointers, and keep the unsettled minutes and the sweep's state. */
+  /**
+   * Lets a function find events to publish: read the outbox and its pointers, and keep the list of unsettled minutes and the
+   * sweep's state.
+   */
   grantSweep(grantee: IGrantable): void {
     this.grantRows(grantee, ['Query'], [OUTBOX_KEYS, DEAD_KEYS, UNSETTLED_KEYS]);
     this.grantRows(grantee, ['PutItem', 'DeleteItem'], [UNSETTLED_KEYS]);
@@ -160,18 +163,18 @@ export class MailroomTable extends TableV2 {
     Grant.addToPrincipal({ grantee, actions: ['dynamodb:DescribeTable'], resourceArns: [this.tableArn] });
   }
 
-  /** Lets it compare every event with every inbox. It can change nothing. */
+  /** Lets a function compare every event with every inbox, read-only. */
   grantAudit(grantee: IGrantable): void {
     this.grantRows(grantee, ['Query'], [OUTBOX_KEYS]);
     this.grantRows(grantee, ['GetItem'], [`${INBOX_PREFIX}*`, SWEEP_STATE_KEY.PK]);
   }
 
-  /** Lets it list the rejected messages of every consumer. */
+  /** Lets a function list the rejected messages of every consumer. */
   grantRejected(grantee: IGrantable): void {
     this.grantRows(grantee, ['Query'], [rejectedKey('*', '').PK]);
   }
 
-  /** Lets it keep the inbox of one consumer, and of no other. It can neither delete an inbox row nor put one in its place. */
+  /** Lets a function keep the inbox of one consumer, and of no other. It can neither delete nor replace an inbox row. */
   grantInbox(grantee: IGrantable, consumer: string): void {
     this.grantRows(
       grantee,
@@ -193,7 +196,7 @@ export class MailroomTable extends TableV2 {
       resourceArns: [this.tableArn],
       conditions: {
         'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': [...keys] },
-        // "All values" is also true of none (IAM User Guide, multivalued context keys): a request must name its keys.
+        // "All values" is also true of an empty list (IAM User Guide, multivalued context keys), so a request must name its keys.
         Null: { 'dynamodb:LeadingKeys': 'false' },
       },
     });
@@ -201,8 +204,8 @@ export class MailroomTable extends TableV2 {
 }
 
 /**
- * A table policy is part of its table and cannot name the table's ARN; `*` stands for the table itself. Principals
- * without an ARN are no exception: `ArnNotEquals` also holds where there is nothing to compare.
+ * A table policy is part of its table and cannot reference the table's ARN; `*` means the table itself. Principals without an ARN
+ * are denied too: `ArnNotEquals` also matches a missing value.
  */
 function keepInbox(breakGlassRole: IRole | undefined): PolicyDocument {
   return new PolicyDocument({
@@ -230,7 +233,7 @@ function domainKeyProblems(key: string): string[] {
   );
   if (reached === undefined && key !== '') return [];
   return [
-    `"${key}" ${reached === undefined ? 'is empty' : `reaches Mailroom's own rows (${reached}…)`}; a domain key is a ` +
-      'partition key of the service, or the beginning of one followed by "*". Use one like "ORDER#*".',
+    `"${key}" ${reached === undefined ? 'is empty' : `matches Mailroom's own rows (${reached}…)`}. A domain key is a ` +
+      'partition key of the service, or a prefix of one followed by "*". Use one like "ORDER#*".',
   ];
 }

@@ -20,104 +20,104 @@ import { refuse } from './refusal.ts';
 import { archiveProblems } from './retentions.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 
-/** What may be chosen about a {@link Mailroom}. */
+/** Properties of a {@link Mailroom}. */
 export interface MailroomProps {
   /**
-   * Over how many shards the events of one minute spread, 1 to 256. May be raised at any time and must not be
-   * lowered while older rows are unpublished.
+   * The number of shards over which the events of one minute are spread, 1 to 256. You can raise it at any time; do not lower it
+   * while older rows are unpublished.
    *
    * @default 8
    */
   readonly shards?: number;
   /**
-   * How long a new outbox row belongs to the stream path before the sweep may take it; more than the publish
-   * timeout and 7 seconds.
+   * The time that a new outbox row is reserved for the stream relay before the sweep may publish it; more than the publish timeout
+   * plus 7 seconds.
    *
    * @default 30 seconds
    */
   readonly bornLease?: Duration;
   /**
-   * What becomes of the table, the bus, the relay's failure queue and its logs with the stack; `DESTROY` is only for stages
-   * whose data nobody needs.
+   * The removal policy of the table, the bus, the relay's failure queue and its logs. Use `DESTROY` only for
+   * stages with disposable data.
    *
-   * @default they are kept
+   * @default they are retained
    */
   readonly removalPolicy?: RemovalPolicy;
-  /** Units a second that the table carries from its first moment. @default what DynamoDB gives a new table */
+  /** Read and write units per second that the table can serve immediately. @default the initial throughput of a new table */
   readonly warmThroughput?: CfnGlobalTable.WarmThroughputProperty;
   /**
-   * The one role that the table's policy lets delete or overwrite inbox rows.
+   * The only role that the table's policy lets delete or overwrite inbox rows.
    *
-   * @default nobody may
+   * @default no role
    */
   readonly breakGlassRole?: IRole;
   /**
-   * For how long every event of the bus is archived, in whole days: so far back a new consumer can be given what was
-   * published before it was there. Inbox rows are kept as much longer.
+   * The retention of an archive of every event, in whole days. A new consumer can receive events that are at most this old;
+   * inbox rows are kept longer by the same time.
    *
    * @default no archive
    */
   readonly archive?: Duration;
   /**
-   * Encrypts the table, the bus and its archive, and the queues and logs of the relay, the audit and every consumer. Roles get the
-   * grants that they need; operators need `kms:Decrypt` and `kms:GenerateDataKey` on it. Its costs, and how to turn it on in a running system: docs/security.md. Do not disable it while events are
-   * on their way: EventBridge drops what it cannot decrypt, until the audit finds it.
+   * Encrypts the table, the bus and its archive, and the queues and logs of the relay, the audit and every consumer. Roles get
+   * the grants that they need; operators need `kms:Decrypt` and `kms:GenerateDataKey` on it. docs/security.md states its cost,
+   * and how to turn it on in a running system. Do not disable the key while events are in flight: EventBridge drops events that
+   * it cannot decrypt, and only the audit finds them.
    *
-   * @default keys that AWS owns, at no cost
+   * @default keys that AWS owns, free of charge
    */
   readonly encryptionKey?: IKey;
   /**
-   * The roles that may send messages to the consumers' queues: those under which dead-letter messages are redriven, by the
-   * `mailroom` command or in the SQS console. Import a role that has a path, such as one of IAM Identity Center, with
-   * `Role.fromRoleArn`. The queues' policies deny it to every other principal.
+   * The roles that may send messages to the consumers' queues, which redriving dead-letter messages requires, with the `mailroom`
+   * command as in the SQS console. The queues' policies deny it to every other principal. Import a role that has a path, such as
+   * one of IAM Identity Center, with `Role.fromRoleArn`.
    *
-   * @default every principal whom its own policies allow it, except the roles of the Mailroom's functions
+   * @default every principal whose own policies allow it, except the roles of the Mailroom's functions
    */
   readonly operators?: readonly IRole[];
-  /** Whether X-Ray records the relay, the audit and every consumer, as for a `ServiceFunction`. @default as there */
+  /** X-Ray tracing of the relay, the audit and every consumer, as for a `ServiceFunction`. @default as for a `ServiceFunction` */
   readonly tracing?: Tracing;
   /**
-   * Sources that the relay publishes besides those of the producers and consumers in this app: the names of services that
+   * Sources that the relay publishes in addition to those of the producers and consumers in this app: names of services that
    * write to this Mailroom from other apps. An event of any other source waits in the outbox.
    *
    * @default none
    */
   readonly sources?: readonly string[];
-  /** @default as said at each option */
+  /** @default the default of each option */
   readonly relay?: OutboxRelayOptions;
   /**
-   * Runs the audit on a schedule; `{}` takes the defaults. To turn it off again, deploy the stacks of the consumers first
-   * (`cdk deploy --exclusively`): their queues name its role.
+   * Runs the audit on a schedule; `{}` uses the defaults. To turn it off again, deploy the consumers' stacks first (`cdk deploy
+   * --exclusively`), because their queues name the audit's role.
    *
-   * @default it runs only when `mailroom audit` is typed
+   * @default no schedule: run `mailroom audit` by hand
    */
   readonly audit?: OutboxAuditOptions;
 }
 
-/** What a service that writes events says of itself. */
+/** Properties of a producer. */
 export interface ProducerProps {
-  /** Its name: the `source` of its events. */
+  /** The service's name: the `source` of its events. */
   readonly service: string;
   /**
-   * The events that the function publishes, definitions of the catalogue or `{ source, type }`: the service owns each of them.
-   * The outbox refuses any other (`NOT_DECLARED`).
+   * The events that the function publishes, as definitions of the catalogue or `{ source, type }`, each owned by the service. The
+   * outbox refuses any other (`NOT_DECLARED`).
    */
   readonly publishes: readonly EventRef[];
-  /** The partition keys of its own rows, with `*` for the rest, e.g. `ORDER#*`. @default none */
+  /** Partition keys of the service's own rows, with `*` as a trailing wildcard, e.g. `ORDER#*`. @default none */
   readonly domainKeys?: readonly string[];
 }
 
 /**
- * A whole Mailroom: the table, the relay and the bus.
+ * A complete Mailroom: the table, the relay and the bus.
  *
- * One Mailroom is one trust domain. Each service that publishes may put rows on the outbox, and the relay publishes them under
- * any source that this Mailroom declares: such a service can publish events in the name of another. Give services that must not
- * trust each other a Mailroom each.
+ * One Mailroom is one trust domain. Each publishing service may put rows on the outbox, and the relay publishes them under any
+ * source that this Mailroom declares, so a service can publish events in another's name. Give services that must not trust each
+ * other separate Mailrooms.
  *
- * Services write through {@link Mailroom.addProducer}, and read
- * through an `InboxConsumer` each.
+ * Services write through {@link Mailroom.addProducer} and read through one `InboxConsumer` each.
  *
- * @throws `BAD_SETTINGS` when the timings cannot work together
+ * @throws `BAD_SETTINGS` if the timings cannot work together
  *
  * @example
  * ```ts
@@ -133,21 +133,21 @@ export interface ProducerProps {
  * ```
  */
 export class Mailroom extends Construct {
-  /** Holds outbox, inbox, and the domain rows that are kept beside them. */
+  /** Holds the outbox, the inbox and the domain rows next to them. */
   readonly table: MailroomTable;
-  /** Takes what the relay publishes, and holds the rules of the consumers. */
+  /** Receives the events that the relay publishes, and holds the rules of the consumers. */
   readonly bus: MailroomBus;
-  /** Publishes what is in the outbox. */
+  /** Publishes the events in the outbox. */
   readonly relay: OutboxRelay;
-  /** The scheduled audit; absent where there is none. */
+  /** The scheduled audit; absent if none is configured. */
   readonly audit: OutboxAudit | undefined;
-  /** For how long events can be replayed; absent where there is no archive. */
+  /** The retention of the archive; absent without an archive. */
   readonly archive: Duration | undefined;
-  /** Encrypts all its data; absent where AWS's own keys do. */
+  /** Encrypts all its data; absent if AWS-owned keys do. */
   readonly encryptionKey: IKey | undefined;
-  /** The roles that may send to the consumers' queues; absent where no role is named. */
+  /** The roles that may send to the consumers' queues; absent if none are named. */
   readonly operators: readonly IRole[] | undefined;
-  /** Whether X-Ray records its functions. */
+  /** X-Ray tracing of its functions. */
   readonly tracing: Tracing | undefined;
   private readonly shards: number;
   private readonly bornLease: Duration;
@@ -204,17 +204,17 @@ export class Mailroom extends Construct {
   }
 
   /**
-   * Lets a function write events and the rows of its service, and tells it how: the grants and the environment in
-   * one call. The relay is deployed before it, so that no event can be written that nobody publishes.
+   * Lets a function write events and the rows of its service: adds the grants and the environment variables in one call. The
+   * relay is deployed before the function, so that every event written has a relay to publish it.
    *
-   * @throws `BAD_SETTINGS` when the service's name or a domain key cannot be used, when it publishes nothing, or an event of
-   * another service
+   * @throws `BAD_SETTINGS` if the service's name or a domain key is invalid, if `publishes` is empty, or if it contains an event
+   * of another service
    */
   addProducer(producer: LambdaFunction, props: ProducerProps): void {
     const { service, publishes } = props;
     const nothing =
-      'publishes is empty, but must hold the events that the function publishes, e.g. [OrderPlaced]. For a function that only ' +
-      'writes rows of its service, call mailroom.table.grantDomain.';
+      'publishes is empty. List the events that the function publishes, e.g. [OrderPlaced]. For a function that only ' +
+      'writes rows of its service, call mailroom.table.grantDomain instead.';
     refuse(`The producer ${producer.node.path}`, [
       ...serviceNameProblems('service', service),
       ...(publishes.length === 0 ? [nothing] : publishesProblems(service, publishes)),
@@ -227,8 +227,8 @@ export class Mailroom extends Construct {
   }
 
   /**
-   * Lets a function write events, and deploys the relay before it. {@link Mailroom.addProducer} also tells it how, and the relay
-   * what to publish.
+   * Lets a function write events, and deploys the relay before it. {@link Mailroom.addProducer} also sets the environment
+   * variables, and the source that the relay publishes.
    */
   grantProducer(producer: LambdaFunction, domainKeys: readonly string[] = []): void {
     const tags = { [MAILROOM_TAG]: this.node.path };
@@ -239,8 +239,8 @@ export class Mailroom extends Construct {
   }
 
   /**
-   * The environment variables of whatever writes events as this service and is no Lambda function, such as a container:
-   * what `readProducerConfig` reads. Its role is granted by {@link MailroomTable.grantOutbox}.
+   * Environment variables for a producer that is not a Lambda function, such as a container; `readProducerConfig` reads them.
+   * Grant its role access with {@link MailroomTable.grantOutbox}.
    *
    * @param publishes - as for {@link Mailroom.addProducer}
    */
@@ -249,9 +249,9 @@ export class Mailroom extends Construct {
   }
 
   /**
-   * The settings of a function that writes as this service. It declares the events: the relay publishes their source.
+   * Settings of a function that writes as this service. It also declares the events, so the relay publishes their source.
    *
-   * @throws `BAD_SETTINGS` when it publishes an event of another service
+   * @throws `BAD_SETTINGS` if `publishes` contains an event of another service
    */
   producerConfig(service: string, publishes: readonly EventRef[]): ProducerConfig {
     refuse(`The service ${service}`, publishesProblems(service, publishes));
@@ -274,23 +274,23 @@ export class Mailroom extends Construct {
     return this.declared;
   }
 
-  /** Every consumer that belongs to it so far, in the order in which they were made. */
+  /** Its consumers so far, in the order of their creation. */
   get consumers(): readonly IInboxConsumer[] {
     return [...this.byName.values()];
   }
 
   /**
-   * Takes a consumer in, and its name: two consumers of one name would share an inbox, and each would find the other's
-   * messages processed.
+   * Registers a consumer under its name. Two consumers with one name would share an inbox, and each would find the other's
+   * messages already processed.
    *
-   * @throws `BAD_SETTINGS` when the name is taken
+   * @throws `BAD_SETTINGS` if the name is taken
    */
   addConsumer(consumer: IInboxConsumer): void {
     const { name } = consumer;
     const taken = this.byName.get(name)?.node.path;
     const problem =
-      `name is "${name}", which ${taken} has already: two consumers of one name would share one inbox, and each ` +
-      'event would reach only one of them. Choose a name of its own.';
+      `name is "${name}", but ${taken} already has that name: two consumers with one name would share an inbox, and each ` +
+      'event would reach only one of them. Choose a different name.';
     refuse(`The consumer ${consumer.node.path}`, taken === undefined ? [] : [problem]);
     this.byName.set(name, consumer);
   }

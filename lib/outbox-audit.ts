@@ -13,29 +13,29 @@ import { between, refuse, say, unless } from './refusal.ts';
 import { scheduleRuns } from './scheduled-run.ts';
 import { lambdaEntry, ServiceFunction } from './service-function.ts';
 
-/** What may be chosen about a scheduled audit. */
+/** Options of a scheduled audit. */
 export interface OutboxAuditOptions {
-  /** How often it runs, in whole minutes from 5 minutes to 6 hours. @default 15 minutes */
+  /** The interval between runs, in whole minutes from 5 minutes to 6 hours. @default 15 minutes */
   readonly every?: Duration;
   /**
-   * How far back each run looks, up to a day; at least twice `every` and 5 minutes, so that two runs look at each event.
+   * The range of each run, up to a day back; at least twice `every` plus 5 minutes, so that two runs check each event.
    *
-   * @default 1 hour, or what `every` asks for if that is more
+   * @default 1 hour, or the minimum for `every` if that is longer
    */
   readonly since?: Duration;
 }
 
-/** What an {@link OutboxAudit} needs. */
+/** Properties of an {@link OutboxAudit}. */
 export interface OutboxAuditProps extends OutboxAuditOptions {
   /** The table whose outbox and inbox it compares. */
   readonly table: MailroomTable;
-  /** The bus whose rules it looks at. */
+  /** The bus whose rules it reads. */
   readonly bus: MailroomBus;
-  /** What becomes of the logs when the stack is deleted. @default RETAIN */
+  /** The removal policy of the logs. @default RETAIN */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the logs. @default a key that AWS owns */
   readonly encryptionKey?: IKey;
-  /** Whether X-Ray records the function, as for a {@link ServiceFunction}. @default as there */
+  /** X-Ray tracing of the function, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
   readonly tracing?: Tracing;
 }
 
@@ -45,28 +45,27 @@ const EVERY_MIN = Duration.minutes(5);
 const EVERY_MAX = Duration.hours(6);
 const SINCE_MAX = Duration.days(1);
 
-/** How long an event is left alone: it may still be on its way. */
+/** Events younger than this are skipped, because they may still be in flight. */
 const GRACE = Duration.minutes(5);
 
-/** Memory that comes with one CPU (Lambda developer guide): the time of a run is spent on signing and reading answers. */
+/** The memory size that provides one CPU (Lambda developer guide): a run spends its time signing requests and parsing responses. */
 const ONE_CPU_MB = 1_769;
 
-/** A run ends this long before the next begins, and whatever the schedule (Lambda quotas: 15 minutes). */
+/** A run ends this long before the next one begins, and never later than Lambda allows (Lambda quotas: 15 minutes). */
 const PAUSE = Duration.seconds(5);
 const TIMEOUT_MAX = Duration.minutes(14);
 
 /**
- * The audit: proves on a schedule that every published event is accounted for at every consumer that must see it, and emits
- * `EventsMissing` and `EventsDoubled`. It is the only thing that notices a missing bus, a drifted rule, a purged queue. It
- * changes nothing but the visibility of dead letters, for a moment.
+ * The scheduled audit: checks that every published event is accounted for at every consumer that must receive it, and emits
+ * `EventsMissing` and `EventsDoubled`. Only the audit detects a missing bus, a drifted rule or a purged queue. It changes nothing
+ * except that dead letters are hidden for a moment while it reads them.
  *
- * Each event is read by about `since / every` runs: some 0.14 USD a million events and run, for two consumers (1.1 read units
- * an event, 0.125 USD a million units on demand in us-east-1).
+ * About `since / every` runs read each event, at some 0.14 USD per million events and run with two consumers (1.1 read units per
+ * event, 0.125 USD per million on-demand units in us-east-1).
  *
- * A run that has no time for all of its range says so in its log. It begins with the oldest events, so that the next one comes
- * to those that it left.
+ * A run that does not get through its range logs that. It starts with the oldest events, so that the next run covers the rest.
  *
- * @throws `BAD_SETTINGS` when the settings cannot work together
+ * @throws `BAD_SETTINGS` if the settings cannot work together
  *
  * @example
  * ```ts
@@ -76,9 +75,9 @@ const TIMEOUT_MAX = Duration.minutes(14);
 export class OutboxAudit extends Construct {
   /** Runs the audit. */
   readonly function: ServiceFunction;
-  /** How often it runs. */
+  /** The interval between runs. */
   readonly every: Duration;
-  /** How far back each run looks. */
+  /** The range of each run. */
   readonly since: Duration;
 
   constructor(scope: Construct, id: string, props: OutboxAuditProps) {
@@ -110,8 +109,8 @@ export class OutboxAudit extends Construct {
   }
 
   /**
-   * Lets it see how full a consumer's queue is, and what lies in its dead-letter queues. The queues' own policies say so,
-   * because the consumer's stack is deployed after this one.
+   * Lets the audit read the length of a consumer's queue, and the messages in its dead-letter queues. The queues' own policies
+   * grant it, because the consumer's stack is deployed after this one.
    */
   lookAt(source: Queue, dead: readonly Queue[]): void {
     const look = (queue: Queue, actions: readonly string[]) =>
@@ -140,7 +139,8 @@ export class OutboxAudit extends Construct {
       arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
     });
     grant(['ssm:GetParametersByPath'], [directory]);
-    // A right to a path covers what is below it for GetParametersByPath only (Systems Manager user guide, "Restricting access").
+    // A permission on a path covers the parameters below it only for GetParametersByPath (Systems Manager user guide,
+    // "Restricting access").
     const entries = `${directory}/consumers/*`;
     grant(['ssm:GetParameterHistory'], [entries]);
     const rules = stack.formatArn({
@@ -150,15 +150,15 @@ export class OutboxAudit extends Construct {
     });
     grant(['events:DescribeRule', 'events:ListTargetsByRule'], [rules]);
     grant(['cloudwatch:GetMetricData'], ['*']);
-    this.explain(entries, 'The entries of the directory are written by consumers, after this role.');
-    this.explain(rules, 'The rules of the bus are made by consumers, after this role.');
+    this.explain(entries, 'Consumers write the directory entries after this role is created.');
+    this.explain(rules, 'Consumers create the rules of the bus after this role is created.');
     this.explain(
       '*',
-      'The action cloudwatch:GetMetricData has no resources (service authorization reference).',
+      'The action cloudwatch:GetMetricData does not support resource-level permissions (service authorization reference).',
     );
   }
 
-  /** Tells cdk-nag why the role has a wildcard. The finding's id holds the ARN, its references in angle brackets. */
+  /** Explains a wildcard of the role to cdk-nag. The finding's id contains the ARN, with references in angle brackets. */
   private explain(arn: string, reason: string): void {
     const resolved: string | { 'Fn::Join': [string, (string | { Ref: string })[]] } =
       Stack.of(this).resolve(arn);
@@ -187,23 +187,23 @@ function auditProblems(every: Duration, since: Duration): string[] {
       every,
       EVERY_MIN,
       EVERY_MAX,
-      'More often, it would only find events that are on their way.',
+      'A more frequent audit would only find events in flight.',
     ),
     ...unless(
       every.toMilliseconds() % Duration.minutes(1).toMilliseconds() === 0,
-      `every is ${say(every)}, but must be a whole number of minutes: EventBridge runs a schedule once a minute at most.`,
+      `every is ${say(every)}, but must be a whole number of minutes: EventBridge runs a schedule at most once a minute.`,
     ),
     ...between(
       'since',
       since,
       Duration.minutes(1),
       SINCE_MAX,
-      'For more, run npx mailroom audit --since 7d.',
+      'To look further back, run npx mailroom audit --since 7d.',
     ),
     ...unless(
       since.toMilliseconds() >= min.toMilliseconds(),
-      `since is ${say(since)}, but must be at least ${say(min)}, twice every and ${say(GRACE)} in which an event may be on ` +
-        'its way: else two runs in a row could not find the same event missing, and the alarm waits for that. Raise since.',
+      `since is ${say(since)}, but must be at least ${say(min)}, twice every plus the ${say(GRACE)} in which an event may be ` +
+        'in flight. Otherwise no two runs could find the same event missing, and the alarm needs two. Raise since.',
     ),
   ];
 }

@@ -20,66 +20,66 @@ import { scheduleRuns } from './scheduled-run.ts';
 import { lambdaEntry, ServiceFunction } from './service-function.ts';
 import { FUNCTION_TIMEOUT_MAX, type RelaySettings, relayProblems, SCHEDULE_MIN } from './timings.ts';
 
-/** What may be chosen about a relay. */
+/** Options of a relay. */
 export interface OutboxRelayOptions {
-  /** How often the youngest minutes are swept; under a minute the sweep loops inside its minute. @default 1 minute */
+  /** The interval at which the youngest minutes are swept; below a minute, the sweep loops within its invocation. @default 1 minute */
   readonly sweepEvery?: Duration;
-  /** How long one PutEvents call may take. @default 5 seconds */
+  /** The timeout of one PutEvents call. @default 5 seconds */
   readonly publishTimeout?: Duration;
-  /** How long a claim holds a row; more than twice the publish timeout and 2 seconds. @default 30 seconds */
+  /** The time that a claim holds a row; more than twice the publish timeout plus 2 seconds. @default 30 seconds */
   readonly claimLease?: Duration;
-  /** After how many failures that are its own an event is DEAD. @default 10 */
+  /** The number of failures after which an event is DEAD; only failures of the event itself count. @default 10 */
   readonly maxAttempts?: number;
-  /** How long a published row is kept, in whole days. @default 7 days */
+  /** The retention of a published row, in whole days. @default 7 days */
   readonly publishedRetention?: Duration;
-  /** The most records that the stream hands over at once, 1 to 10,000. @default 100 */
+  /** The maximum number of records per stream batch, 1 to 10,000. @default 100 */
   readonly batchSize?: number;
-  /** How many batches of one stream shard run at a time, 1 to 10. @default 1 */
+  /** The number of batches of one stream shard processed concurrently, 1 to 10. @default 1 */
   readonly parallelizationFactor?: number;
 }
 
-/** What an {@link OutboxRelay} needs. */
+/** Properties of an {@link OutboxRelay}. */
 export interface OutboxRelayProps extends OutboxRelayOptions {
-  /** The table whose outbox it empties. */
+  /** The table whose outbox it publishes. */
   readonly table: MailroomTable;
   /** The bus that it publishes to. */
   readonly bus: MailroomBus;
-  /** Over how many shards the events of one minute spread, 1 to 256. */
+  /** The number of shards over which the events of one minute are spread, 1 to 256. */
   readonly shards: number;
-  /** How long a new row belongs to the stream path. */
+  /** The time that a new row is reserved for the stream relay. */
   readonly bornLease: Duration;
-  /** The sources that it publishes; an event of another one waits. It is called at synth, when every producer is known. */
+  /** The sources that it publishes; events of other sources wait. Called at synth, when every producer is known. */
   readonly sources: () => readonly string[];
-  /** What becomes of the failure queue and the logs when the stack is deleted. @default RETAIN_ON_UPDATE_OR_DELETE */
+  /** The removal policy of the failure queue and the logs. @default RETAIN_ON_UPDATE_OR_DELETE */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the failure queue and the logs. @default keys that AWS owns */
   readonly encryptionKey?: IKey;
-  /** Whether X-Ray records the functions, as for a {@link ServiceFunction}. @default as there */
+  /** X-Ray tracing of the functions, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
   readonly tracing?: Tracing;
 }
 
 const SERVICE = 'mailroom-relay';
 
-/** What the stream path may need beside its leases: the pause before it hands a failed batch back, and a start. */
+/** Time that the stream relay may need in addition to its leases: the pause before it returns a failed batch, and a cold start. */
 const STREAM_SLACK = Duration.seconds(30);
 
-/** Retries of the mapping beside those that the stream handler asks for: what a handler that dies gets. */
+/** Retries of the mapping in addition to those that the stream handler requests: for a handler that crashes. */
 const SPARE_STREAM_RETRIES = 4;
 
-/** Records older than this are left to the sweep: the stream keeps a day, and new events should not wait. */
+/** Older records are left to the sweep. The stream keeps them for a day, and new events should not wait behind them. */
 export const STREAM_RECORD_AGE_MAX = Duration.hours(1);
 
-/** A sweep ends this long before the next begins. */
+/** A sweep ends this long before the next one begins. */
 const SWEEP_PAUSE = Duration.seconds(5);
 
-/** The longest run of one sweep, whatever its schedule (Lambda quotas: 15 minutes). */
+/** The longest run of one sweep, whatever its interval (Lambda quotas: 15 minutes). */
 const SWEEP_TIMEOUT_MAX = Duration.minutes(14);
 
 /**
- * The relay: publishes what the outbox holds. One function follows the table's stream and publishes at once; the
- * other sweeps the table on a schedule and takes what the first one missed. Either alone loses nothing.
+ * The relay: publishes the events in the outbox. The stream relay follows the table's stream and publishes at once; the sweep
+ * reads the outbox on a schedule and publishes what the stream relay missed. Either one alone loses nothing.
  *
- * @throws `BAD_SETTINGS` when the timings cannot work together
+ * @throws `BAD_SETTINGS` if the timings cannot work together
  *
  * @example
  * ```ts
@@ -87,13 +87,13 @@ const SWEEP_TIMEOUT_MAX = Duration.minutes(14);
  * ```
  */
 export class OutboxRelay extends Construct {
-  /** Publishes new rows as the stream reports them. */
+  /** The stream relay: publishes new rows as the stream reports them. */
   readonly streamFunction: ServiceFunction;
-  /** Publishes what is due and was not published. */
+  /** The sweep: publishes rows that are due and still unpublished. */
   readonly sweepFunction: ServiceFunction;
-  /** Where the mapping leaves a letter about batches that it gave up on; the sweep publishes their events. */
+  /** Receives a dead letter for each batch that the mapping stopped retrying; the sweep publishes the batch's events. */
   readonly failureQueue: Queue;
-  /** How often the youngest minutes are swept. */
+  /** The interval at which the youngest minutes are swept. */
   readonly sweepEvery: Duration;
 
   constructor(scope: Construct, id: string, props: OutboxRelayProps) {
@@ -164,8 +164,8 @@ export class OutboxRelay extends Construct {
   }
 
   /**
-   * Lets the sweep look after dead letters: find the queues, see what is in its own, and when rejected messages were sent. The
-   * queues of a consumer let it look by their own policies, because the consumer's stack is deployed after this one.
+   * Lets the sweep watch dead letters: find the queues, read its own failure queue, and read when rejected messages were sent. A
+   * consumer's queues grant access in their own policies, because the consumer's stack is deployed after this one.
    */
   private grantWatch(table: MailroomTable): void {
     const grantee = this.sweepFunction;
@@ -175,14 +175,14 @@ export class OutboxRelay extends Construct {
       resourceName: directoryPath(table.tableName).slice(1),
       arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
     });
-    // The right to a path is the right to everything below it (Systems Manager user guide, "Restricting access to Parameter
-    // Store parameters using IAM policies").
+    // A permission on a path covers everything below it (Systems Manager user guide, "Restricting access to Parameter Store
+    // parameters using IAM policies").
     Grant.addToPrincipal({ grantee, actions: ['ssm:GetParametersByPath'], resourceArns: [directory] });
     this.failureQueue.grant(grantee, 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage');
     table.grantRejected(grantee);
   }
 
-  /** Only new outbox rows reach the function: marks, deletes and other rows are filtered out before it is paid for. */
+  /** Only new outbox rows invoke the function: the filter drops marks, deletes and other rows at no charge. */
   private followStream(props: OutboxRelayProps): void {
     this.streamFunction.addEventSource(
       new DynamoEventSource(props.table, {
@@ -204,7 +204,10 @@ export class OutboxRelay extends Construct {
     );
   }
 
-  /** Two sweeps at once are safe, since every publish holds a claim: no concurrency is reserved (a new account has none to spare). */
+  /**
+   * Two concurrent sweeps are safe, because every publish holds a claim; so no concurrency is reserved (a new account has none to
+   * spare).
+   */
   private scheduleSweep(sweepEvery: Duration): void {
     scheduleRuns(this, this.sweepFunction, {
       description: 'Runs the sweep of the Mailroom outbox.',
@@ -215,14 +218,14 @@ export class OutboxRelay extends Construct {
 }
 
 /**
- * How often the mapping hands a failed batch over again before the sweep is left to it: more often than the stream
- * handler hands one back while the born lease lasts, so that only a handler that dies reaches the failure queue.
+ * The number of times that the mapping retries a failed batch before it leaves the batch to the sweep: more often than the stream handler
+ * returns one within the born lease, so that only a crashing handler reaches the failure queue.
  */
 function streamRetries(bornLease: Duration): number {
   return Math.ceil(bornLease.toMilliseconds() / HAND_BACK_MS) + SPARE_STREAM_RETRIES;
 }
 
-/** Fresh records are published within their born lease and late ones within a claim: no batch outlasts both. */
+/** Fresh records are published within their born lease and late ones within a claim, so no batch outlasts both. */
 function streamTimeout({ bornLease, claimLease }: RelaySettings): Duration {
   const needed =
     bornLease.toSeconds({ integral: false }) +

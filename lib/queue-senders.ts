@@ -13,11 +13,11 @@ import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { MAILROOM_TAG } from './tags.ts';
 
 /**
- * Makes a rule send its events to a queue, and to a second one what the first did not take. Each queue lets the rules of the bus send, and no
- * other: with a key of one's own, the target that the CDK has would let in every rule of the account.
+ * Sends a rule's events to a queue, and events that the queue did not accept to a second one. Each queue accepts messages from
+ * rules of this bus only: with a customer managed key, the CDK's own target would admit every rule of the account.
  *
- * The rule is deployed after both policies, so they cannot name it: EventBridge does not try again where it has no right, so the first
- * events of a new consumer would be lost.
+ * The rule is deployed after both policies, so they cannot name it: EventBridge does not retry when it lacks permission, so the
+ * first events of a new consumer would be lost.
  */
 export function sendTo(rule: Rule, bus: IEventBus, queue: Queue, undelivered: Queue): void {
   const ofBus = Stack.of(queue).formatArn({
@@ -46,12 +46,15 @@ export function sendTo(rule: Rule, bus: IEventBus, queue: Queue, undelivered: Qu
   }
 }
 
-/** Where the mapping of a function leaves what failed. The function may send there, and no more: not even read the queue's settings. */
+/**
+ * The failure destination of a function's mapping. The function may send to it and nothing else; it cannot even read the queue's
+ * settings.
+ */
 export function failuresTo(queue: Queue): IEventSourceDlq {
   return {
     bind: (_mapping, grantee) => {
       Grant.addToPrincipal({ grantee, actions: ['sqs:SendMessage'], resourceArns: [queue.queueArn] });
-      // What SQS needs of a sender (SQS developer guide, "Key management").
+      // Key permissions that SQS requires of a sender (SQS developer guide, "Key management").
       queue.encryptionMasterKey?.grant(grantee, 'kms:Decrypt', 'kms:GenerateDataKey');
       return { destination: queue.queueArn };
     },
@@ -59,10 +62,10 @@ export function failuresTo(queue: Queue): IEventSourceDlq {
 }
 
 /**
- * Denies sending to a queue, whatever a sender's own policies allow: to every principal except the operators where the Mailroom names them,
- * otherwise to every role of its functions. AWS services are excepted: the rule, and the move task of a redrive.
+ * Denies sending to a queue, even to senders whose own policies allow it: to every principal except the operators if the Mailroom
+ * names any, otherwise to every role of its functions. AWS services are exempt: the rule, and the move task of a redrive.
  *
- * The roles are recognized by their tag: a queue's policy cannot name the roles of stacks that are deployed after its own.
+ * The roles are matched by tag, because a queue's policy cannot name roles of stacks that are deployed after its own.
  */
 export function denySending(queue: Queue, operators: readonly IRole[] | undefined): void {
   queue.addToResourcePolicy(

@@ -3,32 +3,32 @@ import { DELAY_MAX_MS, outageDelayMs } from '../lambdas/runtime/consume/retry-sc
 import { between, say, unless, wholeNumber } from './refusal.ts';
 
 /**
- * How many receives a healthy message may need: its attempts, those that an outage spends, and a few more. What is left of
- * them never decides about a message: attempts are counted on its row. See ADR 18.
+ * Computes how many receives a healthy message may need: its attempts, those spent in an outage, and a small reserve. Unused
+ * receives have no effect: attempts are counted on the inbox row. See ADR 18.
  */
 
-/** The retry schedule that holds. */
+/** A retry schedule with its defaults filled in. */
 export interface Retry {
   readonly attempts: number;
   readonly first: Duration;
   readonly longest: Duration;
 }
 
-/** What decides how often a message may be received. */
+/** Settings that determine how often a message may be received. */
 export interface ReceiveSettings {
   readonly retry: Retry;
   readonly outageTolerance: Duration;
   readonly visibilityTimeout: Duration;
 }
 
-/** The retry schedule of a consumer that chooses none. */
+/** The default retry schedule. */
 export const RETRY: Retry = {
   attempts: 10,
   first: Duration.seconds(2),
   longest: Duration.minutes(15),
 };
 
-/** The longest outage that a message survives, unless a consumer chooses another. */
+/** The default outage tolerance. */
 export const OUTAGE_TOLERANCE = Duration.hours(4);
 
 /**
@@ -37,24 +37,24 @@ export const OUTAGE_TOLERANCE = Duration.hours(4);
  */
 const SPARE_RECEIVES = 15;
 
-/** The highest `maxReceiveCount` (SQS API reference, SetQueueAttributes). */
+/** The maximum `maxReceiveCount` (SQS API reference, SetQueueAttributes). */
 const RECEIVE_COUNT_MAX = 1_000;
 
-/** More attempts than this are no schedule but a loop. */
+/** More attempts than this are a loop rather than a schedule. */
 const ATTEMPTS_MAX = 100;
 
-/** The longest delay that Mailroom itself gives a message in an outage. */
+/** The longest delay that Mailroom itself sets on a message during an outage. */
 const OUTAGE_DELAY_MAX = Duration.minutes(15);
 
-/** After how many receives SQS moves a message to the dead-letter queue. */
+/** The number of receives after which SQS moves a message to the dead-letter queue. */
 export function maxReceiveCount({ retry, outageTolerance, visibilityTimeout }: ReceiveSettings): number {
   const outage = outageReceives(outageTolerance.toMilliseconds(), visibilityTimeout.toMilliseconds());
   return retry.attempts + SPARE_RECEIVES + outage;
 }
 
 /**
- * How many receives an outage spends at most: of a table that cannot be reached, by the delays of an outage at their shortest; of
- * a function that does not start, one for each visibility timeout.
+ * The maximum number of receives that an outage uses up: while the table cannot be reached, one per shortest outage delay; while
+ * the function does not start, one per visibility timeout.
  */
 function outageReceives(outageMs: number, visibilityTimeoutMs: number): number {
   let receives = 0;
@@ -62,12 +62,12 @@ function outageReceives(outageMs: number, visibilityTimeoutMs: number): number {
   return Math.max(receives, Math.ceil(outageMs / visibilityTimeoutMs));
 }
 
-/** The worst time that a message spends in its queue once it is being received, before SQS moves it. */
+/** The longest time that a message may spend in its queue, from its first receive until SQS moves it. */
 export function longestInQueue(settings: ReceiveSettings): Duration {
   const { retry, visibilityTimeout } = settings;
   const visibilityMs = visibilityTimeout.toMilliseconds();
   const others = maxReceiveCount(settings) - retry.attempts;
-  // A handler may ask for the longest delay each time: see RetryLater.
+  // A handler may request the longest delay each time: see RetryLater.
   return Duration.millis(
     retry.attempts * Math.max(visibilityMs, DELAY_MAX_MS) +
       others * Math.max(visibilityMs, OUTAGE_DELAY_MAX.toMilliseconds()),
@@ -75,9 +75,9 @@ export function longestInQueue(settings: ReceiveSettings): Duration {
 }
 
 /**
- * What is wrong with a retry schedule and the receives that follow from it.
+ * Validates a retry schedule and the receives derived from it.
  *
- * @returns a sentence for each fault; none when they fit
+ * @returns one sentence per problem
  */
 export function receiveProblems(settings: ReceiveSettings): string[] {
   const { retry, outageTolerance, visibilityTimeout } = settings;
@@ -88,7 +88,7 @@ export function receiveProblems(settings: ReceiveSettings): string[] {
       retry.attempts,
       1,
       ATTEMPTS_MAX,
-      'It is how often the handler may fail.',
+      'It is the number of times that the handler may fail.',
     ),
     ...between('retry.first', retry.first, Duration.seconds(1), Duration.millis(DELAY_MAX_MS), ''),
     ...between(
@@ -96,13 +96,13 @@ export function receiveProblems(settings: ReceiveSettings): string[] {
       retry.longest,
       retry.first,
       Duration.millis(DELAY_MAX_MS),
-      'It starts at retry.first, and SQS hides a message for 12 hours at most, of which the function may use some.',
+      'The delays start at retry.first. SQS hides a message for at most 12 hours, including the run of the function.',
     ),
     ...between('outageTolerance', outageTolerance, Duration.millis(0), Duration.days(3), ''),
     ...unless(
       receives <= RECEIVE_COUNT_MAX,
-      `outageTolerance is ${say(outageTolerance)} and visibilityTimeout ${say(visibilityTimeout)}, which takes ${receives} ` +
-        `receives; SQS counts ${RECEIVE_COUNT_MAX} at most, and each visibility timeout of an outage spends one. Raise ` +
+      `outageTolerance is ${say(outageTolerance)} and visibilityTimeout is ${say(visibilityTimeout)}, which takes ${receives} ` +
+        `receives. SQS allows at most ${RECEIVE_COUNT_MAX}, and an outage uses one per visibility timeout. Raise ` +
         'visibilityTimeout, or lower outageTolerance or retry.attempts.',
     ),
   ];

@@ -2,9 +2,9 @@ import { Duration } from 'aws-cdk-lib';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 
 /**
- * Refuses settings that cannot work.
+ * Throws if settings cannot work.
  *
- * @throws `BAD_SETTINGS`, with every problem, when there is any
+ * @throws `BAD_SETTINGS`, listing every problem, if there is one
  */
 export function refuse(what: string, problems: readonly string[]): void {
   if (problems.length === 0) return;
@@ -13,12 +13,12 @@ export function refuse(what: string, problems: readonly string[]): void {
   throw new MailroomError('BAD_SETTINGS', `${what} cannot work:${list}`);
 }
 
-/** No problem when it fits, else the sentence. */
+/** Returns the problem unless the condition holds. */
 export function unless(fits: boolean, problem: string): string[] {
   return fits ? [] : [problem];
 }
 
-/** Refuses what is no whole number of the range. */
+/** Validates a whole number and its range. */
 export function wholeNumber(
   property: string,
   value: number,
@@ -32,7 +32,7 @@ export function wholeNumber(
   );
 }
 
-/** Refuses a duration out of its range. */
+/** Validates a duration's range. */
 export function between(
   property: string,
   value: Duration,
@@ -47,17 +47,17 @@ export function between(
   );
 }
 
-/** Refuses what is no whole number of days: retentions that DynamoDB carries out are no finer. */
+/** Validates a whole number of days: DynamoDB's TTL is not more precise. */
 export function wholeDays(property: string, value: Duration): string[] {
   const days = value.toMilliseconds() / Duration.days(1).toMilliseconds();
   return unless(
     Number.isInteger(days) && days >= 1 && days <= 3_650,
-    `${property} is ${say(value)}, but must be a whole number of days from 1 to 3650: DynamoDB deletes expired ` +
-      'rows within days, so a finer value would promise too much. Round it up to days.',
+    `${property} is ${say(value)}, but must be a whole number of days from 1 to 3650: DynamoDB may take days to delete ` +
+      'an expired row, so a finer value has no meaning. Round it up to days.',
   );
 }
 
-/** A duration in words. */
+/** Formats a duration for people. */
 export function say(duration: Duration): string {
   return duration.toMilliseconds() === 0 ? '0 seconds' : duration.toHumanString();
 }

@@ -3,40 +3,40 @@ import { longestInQueue, type ReceiveSettings } from './receives.ts';
 import { between, say, unless, wholeDays } from './refusal.ts';
 
 /**
- * How long messages, archived events and the inbox rows that remember them are kept: what comes back must find its row,
- * and what died must wait for somebody.
+ * Retention of messages, archived events and their inbox rows: a redelivered message must find its row, and a dead letter must
+ * outlast a weekend.
  */
 
-/** What an operator must have left to look at a message, at the least: what died on a Friday is there on Monday. */
+/** The minimum time that an operator has to look at a message: a dead letter of Friday is still there on Monday. */
 const OPERATOR_TIME_MIN = Duration.days(3);
 
-/** How long an inbox row is kept unless the queues and the archive need more: two queues of 14 days, and a week. */
+/** The default retention of an inbox row, unless the queues and the archive need more: two queues of 14 days, and a week. */
 const INBOX_RETENTION = Duration.days(35);
 
-/** The shortest and the longest time that a queue keeps a message (SQS quotas). */
+/** The range of a queue's message retention (SQS quotas). */
 const QUEUE_RETENTION_MIN = Duration.minutes(1);
 export const QUEUE_RETENTION_MAX = Duration.days(14);
 
-/** What of a consumer's settings says how long something is kept, or may take. */
+/** The settings of a consumer that determine how long something is kept or may take. */
 export interface Retentions extends ReceiveSettings {
   readonly queueRetention: Duration;
   readonly deadLetterRetention: Duration;
   readonly inboxRetention: Duration;
-  /** For how long the bus can replay an event. Absent: not at all. */
+  /** The retention of the archive, for replays. Absent: no archive. */
   readonly archive?: Duration | undefined;
 }
 
 /**
- * What is wrong with what a consumer keeps.
+ * Validates a consumer's retentions.
  *
- * @returns a sentence for each fault; none when the retentions fit
+ * @returns one sentence per problem
  */
 export function retentionProblems(settings: Retentions): string[] {
   const { queueRetention, deadLetterRetention, inboxRetention, archive } = settings;
   const longest = longestInQueue(settings);
   const deadLetterMin = plus(longest, OPERATOR_TIME_MIN);
   const inboxMin = inboxRetentionMin(settings);
-  const range = "It is SQS's range.";
+  const range = 'This is the range of SQS.';
   return [
     ...between('queueRetention', queueRetention, QUEUE_RETENTION_MIN, QUEUE_RETENTION_MAX, range),
     ...between('deadLetterRetention', deadLetterRetention, QUEUE_RETENTION_MIN, QUEUE_RETENTION_MAX, range),
@@ -44,7 +44,7 @@ export function retentionProblems(settings: Retentions): string[] {
     ...unless(
       queueRetention.toMilliseconds() >= longest.toMilliseconds(),
       `queueRetention is ${say(queueRetention)}, but must be at least ${say(longest)}, the time that a message may spend in ` +
-        'the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes what is older, and it would never reach the dead-letter ' +
+        'the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes older messages before they reach the dead-letter ' +
         'queue. Raise queueRetention, or lower retry.attempts, outageTolerance or visibilityTimeout.',
     ),
     ...unless(
@@ -58,17 +58,17 @@ export function retentionProblems(settings: Retentions): string[] {
       inboxRetention.toMilliseconds() >= inboxMin.toMilliseconds(),
       archive === undefined
         ? `inboxRetention is ${say(inboxRetention)}, but must be at least queueRetention + deadLetterRetention = ` +
-            `${say(inboxMin)}: a message that comes back after its inbox row has gone could be processed twice. ` +
+            `${say(inboxMin)}: a message that is redelivered after its inbox row has expired could be processed twice. ` +
             'Raise inboxRetention or lower the retentions of the queues.'
         : `inboxRetention is ${say(inboxRetention)}, but must be at least queueRetention + deadLetterRetention + ` +
-            `the bus's archive = ${say(inboxMin)}: an event replayed after its inbox row has gone would run again, so ` +
-            'it is rejected as too old, and a new consumer could not be given all that the archive holds. Raise ' +
-            "inboxRetention (or leave it out), or lower the Mailroom's archive.",
+            `the bus's archive = ${say(inboxMin)}: an event replayed after its inbox row has expired would run again, so ` +
+            'it is rejected as too old, and a new consumer could not receive the whole archive. Raise ' +
+            "inboxRetention (or omit it), or lower the Mailroom's archive.",
     ),
   ];
 }
 
-/** What an inbox row must outlast: every way in which its message can come back, one after the other. */
+/** The minimum retention of an inbox row: the sum of all the ways in which its message can return, one after the other. */
 function inboxRetentionMin(
   settings: Pick<Retentions, 'queueRetention' | 'deadLetterRetention' | 'archive'>,
 ): Duration {
@@ -79,7 +79,7 @@ function inboxRetentionMin(
   );
 }
 
-/** How long inbox rows are kept when nobody says: 35 days, or what the queues and the archive need, if that is more. */
+/** The default retention of inbox rows: 35 days, or the minimum that the queues and the archive need, if that is longer. */
 export function defaultInboxRetention(
   settings: Pick<Retentions, 'queueRetention' | 'deadLetterRetention' | 'archive'>,
 ): Duration {
@@ -87,18 +87,18 @@ export function defaultInboxRetention(
   return Duration.days(Math.max(INBOX_RETENTION.toDays(), Math.ceil(days)));
 }
 
-/** What is wrong with the archive of a bus. */
+/** Validates the archive of a bus. */
 export function archiveProblems(archive: Duration | undefined): string[] {
   if (archive === undefined) return [];
   const days = archive.toDays({ integral: false });
   return unless(
     Number.isInteger(days) && days >= 1,
-    `archive is ${say(archive)}, but must be a whole number of days, 1 at least: EventBridge keeps archived events ` +
-      'by the day. Round it up to days, or leave it out for no archive.',
+    `archive is ${say(archive)}, but must be a whole number of days, at least 1: EventBridge keeps archived events ` +
+      'for whole days. Round it up to days, or omit it for no archive.',
   );
 }
 
-/** The sum of durations. */
+/** Adds durations. */
 export function plus(...durations: readonly Duration[]): Duration {
   return Duration.millis(durations.reduce((sum, duration) => sum + duration.toMilliseconds(), 0));
 }

@@ -5,19 +5,19 @@ import type { Construct } from 'constructs';
 import { acknowledge } from './acknowledgements.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-/** The input of every scheduled run. No handler reads it; it is not `{}`, because LocalStack drops a run whose input is empty. */
+/** The input of every scheduled run. Handlers ignore it. It is not `{}`, because LocalStack drops a run whose input is empty. */
 const INPUT = RuleTargetInput.fromObject({ scheduled: true });
 
-/** When a function runs on a schedule. */
+/** The interval between runs. */
 interface ScheduledRun {
   /** The description of the rule. */
   readonly description: string;
   readonly every: Duration;
-  /** A run that has not started by then is dropped. */
+  /** A run that has not started within this time is dropped. */
   readonly maxEventAge: Duration;
 }
 
-/** Runs a function on a schedule. A run that failed is not repeated: the next one does its work. */
+/** Runs a function on a schedule. A failed run is not retried: the next one does its work. */
 export function scheduleRuns(scope: Construct, scheduled: ServiceFunction, run: ScheduledRun): void {
   const noRepeat = { retryAttempts: 0, maxEventAge: run.maxEventAge };
   scheduled.configureAsyncInvoke(noRepeat);
@@ -27,7 +27,7 @@ export function scheduleRuns(scope: Construct, scheduled: ServiceFunction, run: 
     targets: [new LambdaFunction(scheduled, { ...noRepeat, event: INPUT })],
   });
   const reason =
-    'A failed run is not kept: the next one does its work, and an alarm reports that none succeeds.';
+    'A failed run is not retried: the next one does its work, and an alarm fires if none succeeds.';
   acknowledge(scheduled, { LambdaAsyncFailureDestination: reason });
   acknowledge(rule, { EventBusDLQ: reason });
 }

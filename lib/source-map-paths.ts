@@ -1,8 +1,8 @@
 import type { ICommandHooks } from 'aws-cdk-lib/aws-lambda-nodejs';
 
 /**
- * Rewrites the paths in the source maps of a bundle. esbuild names each source by its way from the output folder, so the
- * same code would have another hash, and be deployed again, for every depth of `--output`; from the root it has one.
+ * Rewrites the paths in the source maps of a bundle. esbuild names each source by its path from the output folder, so the same
+ * code would have a different hash, and be deployed again, for every depth of `--output`. Paths from the project root avoid that.
  */
 const SCRIPT = [
   "const { readdirSync, readFileSync, writeFileSync } = require('node:fs');",
@@ -16,7 +16,7 @@ const SCRIPT = [
   '}',
 ].join(' ');
 
-/** The hooks of a bundle whose source maps, where it has any, name the sources from the root of the project. */
+/** Bundling hooks that make source maps name the sources by their path from the project root. */
 export function sourceMapPaths(hooks?: ICommandHooks): ICommandHooks {
   return {
     beforeBundling: (inputDir, outputDir) => hooks?.beforeBundling(inputDir, outputDir) ?? [],

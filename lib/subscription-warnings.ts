@@ -8,21 +8,24 @@ export function warnOfEcho(consumer: IConstruct, { events, publishes = [] }: Inb
     if (!publishes.some((own) => own.source === source && own.type === type)) continue;
     Annotations.of(consumer).addWarningV2(
       `cdk-mailroom:echo-${type}`,
-      `events and publishes both hold ${type} of "${source}": the consumer sees what it publishes. If it answers each with another one, the chain is ` +
-        'stopped after 32 hops, and the message is rejected with TOO_MANY_HOPS. Take it out of one of the two, or acknowledge this.',
+      `events and publishes both contain ${type} of "${source}", so the consumer receives the events it publishes. If each one triggers another, the chain is ` +
+        'stopped after 32 hops, and the message is rejected with TOO_MANY_HOPS. Remove it from one of the two, or acknowledge this warning.',
     );
   }
 }
 
-/** Warns of an event that no service declares. Call it at synth, when every producer is known: nothing else reports a misspelt event. */
+/**
+ * Warns of an event that no service declares. Call it at synth, when every producer is known: a misspelt event is not reported
+ * anywhere else.
+ */
 export function warnOfSilence(consumer: IConstruct, { mailroom, events }: InboxConsumerProps): void {
   const { _declared: declared } = mailroom;
   for (const event of events.filter((subscribed) => !declared.has(subscribed))) {
     Annotations.of(consumer).addWarningV2(
       'cdk-mailroom:nobodyWrites',
-      `events holds ${event.type} of "${event.source}", but no producer or consumer of ${mailroom.node.path} declares in its ` +
-        `publishes that it publishes it; declared are: ${declared.text}. No such event will come. Correct the source or the type, ` +
-        "or add the source to the Mailroom's sources where its producer is in another app.",
+      `events contains ${event.type} of "${event.source}", but no producer or consumer of ${mailroom.node.path} lists it ` +
+        `in publishes (listed: ${declared.text}). The consumer would never receive it. Correct the source or the type, ` +
+        "or add the source to the Mailroom's sources if its producer is in another app.",
     );
   }
 }

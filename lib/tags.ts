@@ -1,13 +1,13 @@
 import { Tags } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 
-/** Names the Mailroom, by its path in the app, on every resource that belongs to one. Its queues refuse messages from a role that has it. */
+/** Tag with the Mailroom's path in the app, on every resource that belongs to it. Its queues refuse messages from roles with this tag. */
 export const MAILROOM_TAG = 'mailroom';
 
-/** Names the service, on every resource of a producer or a consumer. */
+/** Tag with the service's name, on every resource of a producer or a consumer. */
 export const SERVICE_TAG = 'mailroom:service';
 
-/** Names the consumer, on every resource that belongs to one. */
+/** Tag with the consumer's name, on every resource that belongs to it. */
 export const CONSUMER_TAG = 'mailroom:consumer';
 
 /** Tags every resource below a construct. A value may hold letters, digits, spaces and `_ . : / = + - @`. */

@@ -3,6 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { type DeployProgress, deployProgress } from './deploy-progress.ts';
 import { identify, lastLines } from './health.ts';
 import {
   LOCAL_ACCOUNT,
@@ -13,31 +14,29 @@ import {
   withoutAws,
 } from './workspace.ts';
 
-/** The outputs of all stacks by name, e.g. `TableName`, `OrdersUrl`. A name belongs to one stack only. */
+/** The outputs of all stacks by name, e.g. `TableName`, `OrdersUrl`. Names are unique across stacks. */
 export type Outputs = Readonly<Record<string, string>>;
 
-/** What {@link deployLocal} needs to know. */
-export interface DeployOptions {
-  /** Where the engine answers. */
+/** Options of {@link deployLocal}. */
+export interface DeployOptions extends DeployProgress {
+  /** The engine's endpoint. */
   readonly endpoint: string;
-  /** The folder of the CDK app: the one with its `cdk.json`. @default the project */
+  /** The folder of the CDK app, which contains its `cdk.json`. @default the project */
   readonly appDir?: string;
-  /** Gets a short line at each step. */
-  readonly onProgress?: ((line: string) => void) | undefined;
 }
 
-/** How many stacks are deployed at a time. */
+/** The number of stacks deployed concurrently. */
 const CONCURRENCY = 4;
 
-/** How many lines of the CDK's output an error shows. */
+/** The number of lines of CDK output that an error shows. */
 const ERROR_LINES = 30;
 
 /**
- * Deploys every stack of the app, in its local stage, to a local engine, with the project's own CDK. Deploying
- * again updates what is there.
+ * Deploys every stack of the app, in its local stage, to a local engine with the project's own CDK. Deploying again updates the
+ * stacks.
  *
  * @returns the outputs of all stacks
- * @throws `DEPLOY_FAILED` with the end of the CDK's output and what to do
+ * @throws `DEPLOY_FAILED` with the last lines of the CDK's output and the remedy
  *
  * @example
  * ```ts
@@ -45,11 +44,11 @@ const ERROR_LINES = 30;
  * ```
  */
 export async function deployLocal(options: DeployOptions): Promise<Outputs> {
-  const { endpoint, appDir = projectRoot, onProgress } = options;
+  const { endpoint, appDir = projectRoot, onProgress, onDetail } = options;
   const { port } = new URL(endpoint);
   if (!(await isBootstrapped(endpoint))) {
-    onProgress?.('Preparing the account for the CDK');
-    // Not in the folder of the app: the CDK would synthesize it just to prepare an account.
+    onProgress?.('Bootstrapping the account for the CDK');
+    // Not in the app's folder, where the CDK would synthesize the app just to bootstrap an account.
     await cdk({
       endpoint,
       cwd: localFile('.'),
@@ -57,10 +56,9 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
     });
   }
   const outputsFile = localFile(`outputs-${port}.json`);
-  // A folder for each engine, because the CDK locks it while it deploys.
+  // One folder per engine, because the CDK locks it while it deploys.
   const assembly = localFile(`cdk-${port}`);
   await rm(outputsFile, { force: true });
-  onProgress?.('Building the functions and stacks');
   try {
     await cdk({
       endpoint,
@@ -70,10 +68,7 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
         ...['--require-approval', 'never', '--method', 'direct', '--concurrency', String(CONCURRENCY)],
         ...['--outputs-file', outputsFile],
       ],
-      onLine: (line) => {
-        const step = progressOf(line);
-        if (step) onProgress?.(step);
-      },
+      onLine: deployProgress({ onProgress, onDetail }),
     });
   } finally {
     await rm(assembly, { recursive: true, force: true });
@@ -81,17 +76,17 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
   return await readOutputs(outputsFile);
 }
 
-/** Puts the outputs of all stacks into one list. */
+/** Merges the outputs of all stacks. */
 async function readOutputs(file: string): Promise<Outputs> {
   const stacks = JSON.parse(await readFile(file, 'utf8')) as Record<string, Record<string, string>>;
   const named = Object.values(stacks).flatMap((outputs) => Object.entries(outputs));
-  // The CDK adds outputs of its own for what one stack takes from another.
+  // The CDK adds outputs for cross-stack references.
   return Object.fromEntries(named.filter(([name]) => !name.startsWith('ExportsOutput')));
 }
 
 /**
- * Whether the CDK's own stack is there: its version is a parameter that can be asked for. The engines do not
- * check signatures, so a header that only looks like one will do.
+ * Detects the CDK's own stack by its version parameter. The engines do not check signatures, so a header with a dummy signature
+ * is enough.
  */
 async function isBootstrapped(endpoint: string): Promise<boolean> {
   const scope = `19700101/${LOCAL_REGION}/ssm/aws4_request`;
@@ -141,7 +136,7 @@ function cdkEnvironment(endpoint: string): Record<string, string> {
   return {
     ...withoutAws(process.env),
     ...localEnvironment(endpoint),
-    // No file of the user's may send this to a real account.
+    // No configuration file of the user may redirect this to a real account.
     AWS_CONFIG_FILE: '/dev/null',
     AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
     AWS_EC2_METADATA_DISABLED: 'true',
@@ -153,14 +148,6 @@ function cdkEnvironment(endpoint: string): Record<string, string> {
   };
 }
 
-/** The lines of the CDK's output worth showing, shortened: a stack begun, a stack done. */
-function progressOf(line: string): string | undefined {
-  const begun = /^(\S+)(?: \(\S+\))?: deploying\.\.\./.exec(line)?.[1];
-  if (begun) return `Deploying ${begun}`;
-  const done = /^\s*✅\s+(\S+)/u.exec(line)?.[1];
-  return done ? `Deployed ${done}` : undefined;
-}
-
 async function deployFailed(
   endpoint: string,
   what: string,
@@ -168,11 +155,10 @@ async function deployFailed(
 ): Promise<MailroomError> {
   const advice =
     (await identify(endpoint)) !== 'nothing'
-      ? 'Correct what it says and run the same command again; an engine in a strange state is made new with ' +
-        '`npm run local:stop`.'
-      : `The engine at ${endpoint} does not answer any more: its log, .local/engine-<port>.log, says why.`;
+      ? 'Correct the cause and run the same command again. To start over with a new engine, run `npm run local:stop` first.'
+      : `The engine at ${endpoint} has stopped answering. Its log, .local/engine-<port>.log, contains the reason.`;
   return new MailroomError(
     'DEPLOY_FAILED',
-    `cdk ${what} failed on ${endpoint}. The end of its output:\n${lastLines(lines.join('\n'), ERROR_LINES)}\n${advice}`,
+    `cdk ${what} failed on ${endpoint}. The last lines of its output:\n${lastLines(lines.join('\n'), ERROR_LINES)}\n${advice}`,
   );
 }

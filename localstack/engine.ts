@@ -5,54 +5,54 @@ import { endMiniStack, logFile, type MiniStackProcess, runMiniStack } from './mi
 import { findPython } from './python-environment.ts';
 import { DEFAULT_PORT } from './workspace.ts';
 
-/** A local AWS that answers. */
+/** A running local AWS. */
 export interface Engine {
-  /** Where it answers, e.g. `http://127.0.0.1:4566`. */
+  /** Its URL, e.g. `http://127.0.0.1:4566`. */
   readonly endpoint: string;
   readonly port: number;
-  /** Which engine it is; `external` is whatever `AWS_ENDPOINT_URL` points at. */
+  /** The engine's kind; `external` is the one at `AWS_ENDPOINT_URL`. */
   readonly kind: 'ministack' | 'localstack' | 'external';
-  /** Whether this call started it. One that was there before is never stopped. */
+  /** True if this call started it. An engine that was already running is never stopped. */
   readonly startedHere: boolean;
-  /** How to find its process again, where it is a process of ours. */
+  /** Identifies its process; only for a process that this call started. */
   readonly process?: MiniStackProcess | undefined;
-  /** Where its output goes, where this call started it as a process. */
+  /** The file with its output; only for a process that this call started. */
   readonly logFile?: string | undefined;
-  /** Ends it with everything that it runs, if this call started it; else does nothing. */
+  /** Stops it and everything it runs if this call started it; otherwise does nothing. */
   stop(): Promise<void>;
 }
 
-/** What {@link startEngine} may be told. */
+/** Options of {@link startEngine}. */
 export interface EngineOptions {
   /** The port to use. @default `MAILROOM_PORT`, else 4566 */
   readonly port?: number | undefined;
-  /** Whether the engine goes on when this process ends. @default false */
+  /** Keeps the engine running when this process ends. @default false */
   readonly detached?: boolean;
   /** The environment to read `AWS_ENDPOINT_URL` and `MAILROOM_PORT` from. @default process.env */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The Python commands to try, best first. @default python3, then python3.13 down to python3.10 */
   readonly pythons?: readonly string[];
-  /** How long whatever accepts connections may take to answer. @default 2 minutes */
+  /** The longest time until a server that accepts connections answers. @default 2 minutes */
   readonly answerMs?: number;
-  /** Gets a line at each step that takes time. */
+  /** Receives a line at each step that takes time. */
   readonly onProgress?: (line: string) => void;
 }
 
-/** How long something that answers may take to say that it is an engine: one that starts answers errors first. */
+/** The longest time until a server identifies itself as an engine: a starting one answers with errors first. */
 const RECOGNISE_MS = 3_000;
 
 /**
- * Finds or starts a local AWS: what `AWS_ENDPOINT_URL` points at, else an engine that answers on the port, else
- * MiniStack (with a Python of 3.10 or later), else LocalStack Community (with Docker).
+ * Finds or starts a local AWS: the one at `AWS_ENDPOINT_URL`, or an engine already running on the port, or MiniStack (needs
+ * Python 3.10 or later), or LocalStack Community (needs Docker).
  *
- * An engine that this call starts ends with this process, however that ends, unless `detached` is set.
+ * An engine started by this call ends with this process, however it ends, unless `detached` is set.
  *
- * What accepts connections and does not answer yet is waited for: an engine that starts.
+ * A server that accepts connections but does not answer yet is waited for: it may be a starting engine.
  *
- * @throws `ENGINE_UNREACHABLE` when nothing answers at `AWS_ENDPOINT_URL`
- * @throws `PORT_IN_USE` when something that is not an engine listens on the port
- * @throws `NO_ENGINE` when there is neither a usable Python nor Docker
- * @throws `ENGINE_START`, `PYTHON_ENVIRONMENT` when the engine cannot be installed or started
+ * @throws `ENGINE_UNREACHABLE` if nothing answers at `AWS_ENDPOINT_URL`
+ * @throws `PORT_IN_USE` if something that is not an engine listens on the port
+ * @throws `NO_ENGINE` if there is neither a usable Python nor Docker
+ * @throws `ENGINE_START`, `PYTHON_ENVIRONMENT` if the engine cannot be installed or started
  *
  * @example
  * ```ts
@@ -77,7 +77,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const python = await findPython(options.pythons);
   if (python) return await startMiniStack({ ...options, endpoint, port, python });
   if (await dockerAnswers()) {
-    options.onProgress?.('Starting the local AWS (LocalStack, by Docker)');
+    options.onProgress?.('Starting the local AWS (LocalStack, in Docker)');
     await startLocalStack(port);
     const stop = async (): Promise<void> => await stopLocalStack(port);
     return { endpoint, port, kind: 'localstack', startedHere: true, stop };
@@ -85,21 +85,21 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   throw new MailroomError(
     'NO_ENGINE',
     'No local AWS can be started: neither Python 3.10 or later (python3) nor a running Docker was found. Install ' +
-      'one of them, or set AWS_ENDPOINT_URL to an engine that runs already.',
+      'one of them, or set AWS_ENDPOINT_URL to an engine that is already running.',
   );
 }
 
 /**
- * Reads a port number.
+ * Parses a port number.
  *
- * @throws `BAD_PORT` when it is none
+ * @throws `BAD_PORT` if it is not one
  */
 export function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
   throw new MailroomError(
     'BAD_PORT',
-    `Port "${text}" is not a whole number from 1 to 65535 (--port or MAILROOM_PORT).`,
+    `The port is "${text}", but must be a whole number from 1 to 65535. Correct --port or MAILROOM_PORT.`,
   );
 }
 
@@ -110,8 +110,8 @@ async function externalEngine(given: string, patience: EngineOptions): Promise<E
   if (!url || answer === 'nothing' || answer === 'silent') {
     throw new MailroomError(
       'ENGINE_UNREACHABLE',
-      `AWS_ENDPOINT_URL is "${given}", but ${url ? 'nothing answers there' : 'that is no URL'}. Start the engine ` +
-        'it names, or unset AWS_ENDPOINT_URL to have one started.',
+      `AWS_ENDPOINT_URL is "${given}", but ${url ? 'nothing answers there' : 'that is not a URL'}. Start an ` +
+        'engine there, or unset AWS_ENDPOINT_URL to start one automatically.',
     );
   }
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
@@ -160,7 +160,7 @@ async function startMiniStack(
       stop: async () => await endMiniStack(ministack),
     };
   } catch (error) {
-    // Another process may have started one on this port between our look and our start.
+    // Another process may have started an engine on this port after the first check.
     const running = await runningEngine(endpoint, port, options);
     if (running) return running;
     throw error;

@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 
-/** How long one answer may take, milliseconds: the first one waits for the function to start, and for a cold engine. */
+/** The timeout of one answer, in milliseconds: the first one waits for the function to start, on a cold engine. */
 const ANSWER_TIMEOUT_MS = 60_000;
 
 /** A request to a function URL. */
@@ -13,7 +13,7 @@ export interface FunctionUrlRequest {
   readonly body?: string;
 }
 
-/** The answer of a function URL. */
+/** A response of a function URL. */
 export interface FunctionUrlAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -21,11 +21,11 @@ export interface FunctionUrlAnswer {
 }
 
 /**
- * Calls a function URL of a local engine. The host of the URL need not resolve: the request goes to the engine, which
- * finds the function by the `Host` header. (`fetch` ignores that header.)
+ * Calls a function URL of a local engine. The host of the URL need not resolve: the request goes to the engine, which finds the
+ * function by the `Host` header. (`fetch` ignores that header.)
  *
- * @param endpoint - where the engine answers
- * @param url - the function URL as the stack printed it, with the path to call
+ * @param endpoint - the engine's URL
+ * @param url - the function URL from the stack's output, with the path to call
  *
  * @example
  * ```ts
@@ -45,7 +45,7 @@ export async function callFunctionUrl(
     const request = send(target, {
       method,
       headers: { ...headers, host },
-      agent: false, // a connection that was idle may be closed by the engine at any moment
+      agent: false, // the engine may close an idle connection at any moment
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
     });
     request.once('error', reject);
@@ -60,11 +60,11 @@ export async function callFunctionUrl(
 }
 
 /**
- * The address under which people can open a function URL that the engine printed. MiniStack prints addresses of AWS's
- * own form, which do not resolve; it answers them under its own address too.
+ * Converts a function URL of the engine into one that a browser can open. MiniStack returns URLs in AWS's own form, which do not
+ * resolve, but it also answers them under its own address.
  *
- * @param endpoint - where the engine answers
- * @param url - the function URL as the stack printed it
+ * @param endpoint - the engine's URL
+ * @param url - the function URL from the stack's output
  *
  * @example
  * ```ts

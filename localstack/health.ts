@@ -3,20 +3,18 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * What answers at an endpoint: one of the engines, something else, something that accepts connections and has not
- * answered (an engine that is starting, too), or nothing.
+ * The kind of server at an endpoint: one of the engines, something else, something that accepts connections but has not answered
+ * (such as a starting engine), or nothing.
  */
 export type EngineKind = 'ministack' | 'localstack' | 'foreign' | 'silent' | 'nothing';
 
 const PROBE_TIMEOUT_MS = 3_000;
 const POLL_EVERY_MS = 50;
 
-/** How often somebody who waits for an engine is told so. */
+/** The interval between progress lines while waiting for an engine. */
 const TELL_EVERY_MS = 10_000;
 
-/**
- * Asks what answers at an endpoint. An engine is known by its health page; whatever else answers is foreign.
- */
+/** Identifies the server at an endpoint. An engine has a health page; any other server that answers is foreign. */
 export async function identify(endpoint: string): Promise<EngineKind> {
   const [ministack, localstack] = await Promise.all([
     healthOf(`${endpoint}/_ministack/health`),
@@ -28,15 +26,15 @@ export async function identify(endpoint: string): Promise<EngineKind> {
   return (await accepts(new URL(endpoint))) ? 'silent' : 'nothing';
 }
 
-/** How {@link awaitAnswer} waits. */
+/** Options of {@link awaitAnswer}. */
 export interface Patience {
-  /** How long whatever accepts connections may take to answer: the first answer of a cold LocalStack takes 7 s on two cores. @default 2 minutes */
+  /** The longest time until a server that accepts connections answers: a cold LocalStack takes 7 s on two cores. @default 2 minutes */
   readonly answerMs?: number | undefined;
-  /** Gets a line when the wait begins, and every 10 s. */
+  /** Receives a line when the wait begins, and every 10 s. */
   readonly onProgress?: ((line: string) => void) | undefined;
 }
 
-/** As {@link identify}, but waits for what accepts connections and has not answered yet. */
+/** Like {@link identify}, but waits for a server that accepts connections and has not answered yet. */
 export async function awaitAnswer(
   endpoint: string,
   { answerMs = 120_000, onProgress }: Patience,
@@ -50,7 +48,7 @@ export async function awaitAnswer(
     if (waitedMs >= tellAt) {
       tellAt = waitedMs + TELL_EVERY_MS;
       onProgress?.(
-        `Waiting for the first answer of ${endpoint}: ${Math.round(waitedMs / 1_000)} of at most ${answerMs / 1_000} s`,
+        `Waiting for ${endpoint} to answer: ${Math.round(waitedMs / 1_000)} of at most ${answerMs / 1_000} s`,
       );
     }
     return undefined;
@@ -58,16 +56,16 @@ export async function awaitAnswer(
   return answer ?? 'silent';
 }
 
-/** Whether the MiniStack at an endpoint is the one that was started with this mark. */
+/** Returns true if the MiniStack at an endpoint was started with this mark. */
 export async function answersAs(endpoint: string, mark: string): Promise<boolean> {
   return (await healthOf(`${endpoint}/_ministack/health`))?.edition === mark;
 }
 
 /**
- * Asks again and again until the answer is something other than undefined.
+ * Polls until the answer is not undefined.
  *
- * @param deadlineMs - how long to go on, milliseconds
- * @returns the answer, or undefined when the deadline has passed
+ * @param deadlineMs - the time limit in milliseconds
+ * @returns the answer, or undefined after the deadline
  */
 export async function poll<T>(
   deadlineMs: number,
@@ -81,7 +79,7 @@ export async function poll<T>(
   }
 }
 
-/** The last lines of a log, indented for an error message. */
+/** The last lines of a log file, indented for an error message. */
 export function tail(path: string, lines = 20): string {
   try {
     return lastLines(readFileSync(path, 'utf8'), lines);
@@ -90,7 +88,7 @@ export function tail(path: string, lines = 20): string {
   }
 }
 
-/** The last lines of a text that are not empty, indented for an error message. */
+/** The last non-empty lines of a text, indented for an error message. */
 export function lastLines(text: string, lines = 20): string {
   const kept = text.split('\n').filter((line) => line.trim() !== '');
   return kept
@@ -101,12 +99,12 @@ export function lastLines(text: string, lines = 20): string {
 
 type Health = Readonly<Record<string, unknown>>;
 
-/** A health page of an engine lists its services. */
+/** An engine's health page lists its services. */
 function isHealthy(health: Health | undefined): boolean {
   return health !== undefined && 'services' in health;
 }
 
-/** The health page; empty for any other answer, and `undefined` when there is none. */
+/** The health page; empty for any other answer, `undefined` without one. */
 async function healthOf(url: string): Promise<Health | undefined> {
   const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
   const response = await fetch(url, { signal }).catch(() => undefined);

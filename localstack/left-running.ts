@@ -5,22 +5,22 @@ import { endMiniStack, type MiniStackProcess } from './ministack.ts';
 import { runsWith } from './process-group.ts';
 import { DEFAULT_PORT, localFile } from './workspace.ts';
 
-/** What is needed to end an engine that was left running. */
+/** Identifies an engine that was left running, so that it can be stopped. */
 interface LeftRunning {
   readonly kind: Engine['kind'];
   readonly process?: MiniStackProcess;
 }
 
-/** Notes an engine that goes on when this process ends, so that {@link stopLeftRunning} can end it. */
+/** Records an engine that keeps running after this process ends, so that {@link stopLeftRunning} can stop it. */
 export async function leaveRunning(engine: Engine): Promise<void> {
   const left: LeftRunning = { kind: engine.kind, ...(engine.process && { process: engine.process }) };
   await writeFile(stateFile(engine.port), JSON.stringify(left));
 }
 
 /**
- * Ends the engine that was left running on a port, and no other process.
+ * Stops the engine that was left running on a port, and no other process.
  *
- * @returns whether there was one
+ * @returns true if there was one
  */
 export async function stopLeftRunning(port: number): Promise<boolean> {
   const left = await recall(port);
@@ -30,12 +30,12 @@ export async function stopLeftRunning(port: number): Promise<boolean> {
   return true;
 }
 
-/** What becomes of an engine that goes on, and how to stop it: `npm run local:stop` is named only where it would stop it. */
+/** Describes what happens to an engine that keeps running, and how to stop it. Names `npm run local:stop` only if that would stop it. */
 export async function howToStop({ endpoint, port }: Pick<Engine, 'endpoint' | 'port'>): Promise<string> {
   const isHere = ['127.0.0.1', 'localhost'].includes(new URL(endpoint).hostname);
   const left = isHere ? await recall(port) : undefined;
   if (left === undefined || !(await isRunning(left)))
-    return 'The engine was running before, and is left as it is.';
+    return 'The engine was already running and was left running.';
   return `The engine keeps running. To stop it: npm run local:stop${port === DEFAULT_PORT ? '' : ` -- --port ${port}`}`;
 }
 

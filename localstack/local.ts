@@ -4,23 +4,31 @@ import { deployLocal, type Outputs } from './deploy.ts';
 import { type Engine, parsePort, startEngine } from './engine.ts';
 import { reachableUrl } from './function-url.ts';
 import { howToStop, leaveRunning, stopLeftRunning } from './left-running.ts';
+import { stepPrinter } from './step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from './workspace.ts';
 
-/** `npm run local`: an engine in the background with every stack deployed, and how to use it. */
+const steps = stepPrinter(process.stderr);
+
+/** `npm run local`: starts an engine in the background, deploys every stack and prints how to use them. */
 async function start(port: number): Promise<void> {
-  const engine = await startEngine({ port, detached: true, onProgress: say });
+  const engine = await startEngine({ port, detached: true, onProgress: steps.step });
   if (engine.startedHere) await leaveRunning(engine);
-  const outputs = await deployLocal({ endpoint: engine.endpoint, onProgress: say });
+  const outputs = await deployLocal({
+    endpoint: engine.endpoint,
+    onProgress: steps.step,
+    onDetail: steps.detail,
+  });
+  steps.end();
   await printUsage(engine, outputs);
 }
 
-/** `npm run local:stop`: ends the engine that `npm run local` started on this port, and nothing else. */
+/** `npm run local:stop`: stops the engine that `npm run local` started on this port, and nothing else. */
 async function stop(port: number): Promise<void> {
   const stopped = await stopLeftRunning(port);
-  say(
+  steps.say(
     stopped
-      ? `The local AWS on port ${port} is stopped.`
-      : `No engine that was started here runs on port ${port}.`,
+      ? `Stopped the local AWS on port ${port}.`
+      : `No engine started by npm run local is running on port ${port}.`,
   );
 }
 
@@ -34,14 +42,10 @@ async function printUsage(engine: Engine, outputs: Outputs): Promise<void> {
   for (const [name, value] of rows) console.log(`${name.padEnd(width)}  ${value}`);
   console.log('\nFor other tools (aws, npx cdklocal):');
   for (const [name, value] of Object.entries(localEnvironment(engine.endpoint))) {
-    // The rest of it only silences a warning.
+    // The other variables only silence a warning.
     if (!name.startsWith('AWS_SDK_')) console.log(`  export ${name}=${value}`);
   }
   console.log(`\n${await howToStop(engine)}`);
-}
-
-function say(line: string): void {
-  console.error(line);
 }
 
 function portArgument(text: string): number {
@@ -54,24 +58,24 @@ function portArgument(text: string): number {
 
 /** The command line of `npm run local` and `npm run local:stop`. */
 async function main(argv: readonly string[]): Promise<void> {
-  const program = new Command('local').description('The local AWS with Mailroom deployed to it.');
+  const program = new Command('local').description('Runs a local AWS with the order system deployed to it.');
   const port = parsePort(process.env.MAILROOM_PORT ?? String(DEFAULT_PORT));
   const portFlag = [
     '--port <number>',
-    'the port of the engine (or MAILROOM_PORT)',
+    'port of the local AWS (or MAILROOM_PORT)',
     portArgument,
     port,
   ] as const;
   program
     .command('start')
     .description(
-      'start an engine if none runs, deploy all stacks, print their outputs; it goes on in the background',
+      'start an engine in the background if none is running, deploy all stacks and print their outputs',
     )
     .option(...portFlag)
     .action(async (options: { port: number }) => await start(options.port));
   program
     .command('stop')
-    .description('end the engine that start has started')
+    .description('stop the engine that start has started')
     .option(...portFlag)
     .action(async (options: { port: number }) => await stop(options.port));
   await program.parseAsync(argv, { from: 'user' });
@@ -83,7 +87,8 @@ async function mainOrFail(): Promise<void> {
   try {
     await main(process.argv.slice(2));
   } catch (error) {
-    // Our own errors say what to do; the stack of another one says where to look.
+    steps.fail();
+    // A MailroomError's message contains the remedy; any other error needs its stack.
     console.error(error instanceof MailroomError ? error.message : error);
     process.exitCode = 1;
   }

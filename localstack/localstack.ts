@@ -9,10 +9,10 @@ const run = promisify(execFile);
 
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** How long the first start may take, milliseconds: it downloads the image. */
+/** The timeout of the first start in milliseconds, because it downloads the image. */
 const UP_TIMEOUT_MS = 600_000;
 
-/** Whether a Docker daemon answers and knows `compose`. */
+/** Returns true if a Docker daemon answers and supports `compose`. */
 export async function dockerAnswers(): Promise<boolean> {
   try {
     await run('docker', ['info'], { timeout: ANSWER_TIMEOUT_MS });
@@ -26,7 +26,7 @@ export async function dockerAnswers(): Promise<boolean> {
 /**
  * Starts LocalStack Community in a container and waits until it is healthy.
  *
- * @throws `ENGINE_START` when it does not come up, with the end of Docker's output
+ * @throws `ENGINE_START` if it does not become healthy, with the last lines of Docker's output
  */
 export async function startLocalStack(port: number): Promise<void> {
   try {
@@ -35,14 +35,14 @@ export async function startLocalStack(port: number): Promise<void> {
     const { stderr = '' } = error as { stderr?: string };
     throw new MailroomError(
       'ENGINE_START',
-      `The local AWS (LocalStack, by Docker) did not start on port ${port}:\n${lastLines(stderr) || `  ${String(error)}`}\n` +
-        'Python 3.10 or later would be used instead of Docker, if it were there.',
+      `The local AWS (LocalStack, in Docker) did not start on port ${port}:\n${lastLines(stderr) || `  ${String(error)}`}\n` +
+        'To use MiniStack instead of Docker, install Python 3.10 or later.',
       { cause: error },
     );
   }
 }
 
-/** Ends the LocalStack of a port and removes its container. */
+/** Stops the LocalStack of a port and removes its container. */
 export async function stopLocalStack(port: number): Promise<void> {
   await compose(port, ['down', '--volumes'], UP_TIMEOUT_MS);
 }

@@ -9,30 +9,30 @@ import { endGroup } from './process-group.ts';
 import { ensureEnvironment } from './python-environment.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION, localFile, projectRoot } from './workspace.ts';
 
-/** How long MiniStack may take until it answers. It needs two seconds on a laptop. */
+/** The longest time until MiniStack answers. It needs two seconds on a laptop. */
 const READY_DEADLINE_MS = 60_000;
 
-/** What {@link runMiniStack} needs to know. */
+/** Options of {@link runMiniStack}. */
 export interface MiniStackOptions {
   readonly port: number;
   /** The Python to install it with. */
   readonly python: string;
-  /** Whether it goes on when this process ends. */
+  /** Keeps it running when this process ends. */
   readonly detached: boolean;
   readonly onProgress?: ((line: string) => void) | undefined;
 }
 
-/** The process of a MiniStack that answers. */
+/** The process of a running MiniStack. */
 export interface MiniStackProcess {
-  /** The process that leads its group. */
+  /** The id of the process that leads its group. */
   readonly pid: number;
-  /** A text in its command line that no other process has. */
+  /** A text that appears in no other process's command line. */
   readonly mark: string;
-  /** Where it unpacks the code of the functions. */
+  /** The folder to which it unpacks the code of the functions. */
   readonly tempDir: string;
 }
 
-/** Where MiniStack's output goes: its own, and that of the functions it runs. */
+/** The path of the log with the output of MiniStack and its functions. */
 export function logFile(port: number): string {
   return localFile(`engine-${port}.log`);
 }
@@ -40,8 +40,8 @@ export function logFile(port: number): string {
 /**
  * Starts MiniStack on the loopback address and waits until it answers.
  *
- * @throws `PYTHON_ENVIRONMENT` when it cannot be installed
- * @throws `ENGINE_START` when it ends or does not answer in a minute, with the end of its log
+ * @throws `PYTHON_ENVIRONMENT` if it cannot be installed
+ * @throws `ENGINE_START` if it exits or does not answer within a minute, with the last lines of its log
  */
 export async function runMiniStack(options: MiniStackOptions): Promise<MiniStackProcess> {
   const { port, python, detached, onProgress } = options;
@@ -62,7 +62,7 @@ export async function runMiniStack(options: MiniStackOptions): Promise<MiniStack
   return { pid, mark, tempDir };
 }
 
-/** Ends a MiniStack and the processes of its functions, and removes the code that it unpacked. */
+/** Stops a MiniStack and the processes of its functions, and removes the code that it unpacked. */
 export async function endMiniStack(process: { pid: number; tempDir: string }): Promise<void> {
   await endGroup(process.pid);
   rmSync(process.tempDir, { recursive: true, force: true });
@@ -82,44 +82,44 @@ function launch({ interpreter, mark, port, tempDir, detached }: Launch): ChildPr
   const child = spawn(interpreter, [script, mark, ...(detached ? [] : ['--with-parent'])], {
     cwd: localFile('.'),
     env: engineEnvironment(port, mark, tempDir),
-    // A group of its own, so that it can be ended together with the processes of the functions.
+    // In its own process group, so that it can be stopped together with the processes of its functions.
     detached: true,
     stdio: [detached ? 'ignore' : 'pipe', log, log],
   });
-  // Neither the process nor the pipe by which it notices our end may keep us from ending.
+  // Neither the child nor the pipe through which it detects the end of this process may keep this process alive.
   child.unref();
   (child.stdin as (NodeJS.WritableStream & { unref?: () => void }) | null)?.unref?.();
   child.on('error', () => {});
   return child;
 }
 
-/** Of the caller's environment, what MiniStack and the functions need to run at all. */
+/** The subset of the caller's environment that MiniStack and the functions need. */
 const INHERITED = ['LANG', 'LC_ALL', 'TZ'] as const;
 
 /**
- * MiniStack hands its own environment on to the functions it runs, so this is theirs too: the Node that we run on ourselves, and
- * nothing of the caller's. A function is code that somebody may have put there, and a developer's environment holds credentials,
- * tokens, and options that make Node load other code.
+ * MiniStack passes its environment on to the functions. They run on the same Node.js as this process and get nothing else from
+ * the caller: a function may contain third-party code, and a developer's environment contains credentials, tokens, and options
+ * that make Node.js load other code.
  */
 function engineEnvironment(port: number, mark: string, tempDir: string): Record<string, string | undefined> {
   return {
     ...Object.fromEntries(INHERITED.map((name) => [name, process.env[name]])),
     PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
     PYTHONUTF8: '1',
-    // Neither the profiles in ~/.aws nor anything else at home is found by looking there.
+    // Keeps it from finding the profiles in ~/.aws, or anything else in the home folder.
     HOME: tempDir,
     BIND_HOST: '127.0.0.1',
     GATEWAY_PORT: String(port),
-    // The host of the queue URLs it hands out; `localhost` may mean ::1, where it does not listen.
+    // The host of the queue URLs it returns; `localhost` may mean ::1, where it does not listen.
     MINISTACK_HOST: '127.0.0.1',
-    // Said on its health page: how we know our engine from one that another process starts on the same port.
+    // Shown on its health page; distinguishes this engine from one that another process starts on the same port.
     MINISTACK_EDITION: mark,
     MINISTACK_REGION: LOCAL_REGION,
     MINISTACK_ACCOUNT_ID: LOCAL_ACCOUNT,
     LAMBDA_EXECUTOR: 'local',
-    // Idle processes of a function that was busy go after this long; each holds some 75 MB.
+    // Idle function processes end after this long; each uses some 75 MB.
     LAMBDA_WARM_TTL_SECONDS: '30',
-    // It would open ports of its own for MQTT and SFTP, the same ones in every engine.
+    // Otherwise it would open the same ports for MQTT and SFTP in every engine.
     IOT_MTLS_ENABLED: '0',
     SFTP_ENABLED: '0',
     PERSIST_STATE: '0',
@@ -132,8 +132,8 @@ function engineEnvironment(port: number, mark: string, tempDir: string): Record<
 }
 
 /**
- * A folder for the code that it unpacks. Not inside the project: functions would find the project's modules, and
- * its `"type": "module"`, which AWS does not have.
+ * Creates the folder for unpacked code. It is outside the project: inside, functions would find the project's modules and its
+ * `"type": "module"`, which AWS does not have.
  */
 function makeTempDir(port: number): string {
   const dir = mkdtempSync(join(tmpdir(), `mailroom-${port}-`));
@@ -146,7 +146,7 @@ function startFailed(port: number, state: string | undefined): MailroomError {
     state === 'ended' ? 'ended before it answered' : `did not answer within ${READY_DEADLINE_MS / 1_000} s`;
   return new MailroomError(
     'ENGINE_START',
-    `The local AWS (MiniStack) on port ${port} ${what}. The end of its log, ${logFile(port)}:\n${tail(logFile(port))}\n` +
-      'Another port can be chosen with --port or MAILROOM_PORT.',
+    `The local AWS (MiniStack) on port ${port} ${what}. The last lines of its log, ${logFile(port)}:\n${tail(logFile(port))}\n` +
+      'To use another port, set --port or MAILROOM_PORT.',
   );
 }

@@ -5,13 +5,13 @@ import { poll } from './health.ts';
 
 const run = promisify(execFile);
 
-/** How long a process group may take to end after it was asked to, milliseconds. */
+/** The longest time that a process group may take to end on request, in milliseconds. */
 const TERM_GRACE_MS = 5_000;
 
-/** How long to wait for the system to take a killed group away, milliseconds. */
+/** The longest time that the system may take to remove a killed group, in milliseconds. */
 const KILL_GRACE_MS = 2_000;
 
-/** Whether a process of this id exists, ours or not. */
+/** Returns true if a process with this id exists, whoever owns it. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -22,7 +22,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Ends a process group: asks all of it to end, then kills what is left.
+ * Stops a process group: requests its end, then kills the remaining processes.
  *
  * @param groupId - the id of the process that leads the group
  */
@@ -30,14 +30,11 @@ export async function endGroup(groupId: number): Promise<void> {
   if (!signalGroup(groupId, 'SIGTERM')) return;
   if (await poll(TERM_GRACE_MS, () => isGone(groupId))) return;
   signalGroup(groupId, 'SIGKILL');
-  // A process that nobody collects stays listed although it has ended: not worth an error.
+  // A zombie process stays listed after it has ended; that is not an error.
   await poll(KILL_GRACE_MS, () => isGone(groupId));
 }
 
-/**
- * Whether a process runs with this text in its command line: a number alone may belong to another process by
- * now.
- */
+/** Returns true if a process runs with this text in its command line. The id alone may have been reused. */
 export async function runsWith(pid: number, text: string): Promise<boolean> {
   try {
     const { stdout } = await run('ps', ['-ww', '-o', 'args=', '-p', String(pid)]);

@@ -11,7 +11,7 @@ import { localFile, projectRoot } from './workspace.ts';
 
 const run = promisify(execFile);
 
-/** The commands under which a Python may be found, best first. */
+/** The Python commands to try, best first. */
 const PYTHONS = ['python3', 'python3.13', 'python3.12', 'python3.11', 'python3.10'];
 
 /** The oldest Python that MiniStack runs on: 3.10. */
@@ -19,11 +19,11 @@ const PYTHON_MINOR_MIN = 10;
 
 const INSTALL_TIMEOUT_MS = 300_000;
 
-/** The list of everything that MiniStack needs, every file by its hash. */
+/** The requirements of MiniStack, each file pinned by its hash. */
 const requirementsFile = join(projectRoot, 'localstack', 'requirements.txt');
 
 /**
- * Finds a Python that MiniStack runs on.
+ * Finds a Python that can run MiniStack.
  *
  * @param commands - the commands to try
  * @returns the first command that is Python 3.10 or later, or undefined
@@ -35,16 +35,16 @@ export async function findPython(commands: readonly string[] = PYTHONS): Promise
       const [major = 0, minor = 0] = stdout.trim().split(' ').map(Number);
       if (major === 3 && minor >= PYTHON_MINOR_MIN) return command;
     } catch {
-      // Not there, or a launcher with no Python behind it: the next one.
+      // Missing, or a launcher without a Python: try the next one.
     }
   }
   return undefined;
 }
 
 /**
- * Where the virtual environment of a requirements file lives. Its name holds the hash of that file: another
- * list is another environment, and one that is there under its name is whole, because it only gets that name
- * when its installation has ended well.
+ * The path of a requirements file's virtual environment. Its name contains the hash of that file, so a different list is a
+ * different environment. An environment with this name is complete, because it only gets the name after a successful
+ * installation.
  */
 export async function environmentDir(requirements: string = requirementsFile): Promise<string> {
   const hash = createHash('sha256')
@@ -53,24 +53,24 @@ export async function environmentDir(requirements: string = requirementsFile): P
   return localFile(`python-${hash.slice(0, 16)}`);
 }
 
-/** What {@link ensureEnvironment} needs to know. */
+/** Options of {@link ensureEnvironment}. */
 export interface EnvironmentOptions {
-  /** The Python to make it with, as {@link findPython} returned it. */
+  /** The Python to create it with, from {@link findPython}. */
   readonly python: string;
   /** @default the project's own `requirements.txt` */
   readonly requirements?: string;
-  /** A module that can be imported from a whole environment. @default 'ministack' */
+  /** A module that a complete environment can import. @default 'ministack' */
   readonly proof?: string;
   readonly onProgress?: (line: string) => void;
 }
 
 /**
- * Makes sure that the virtual environment is there, and returns its Python. It is made under a name of this
- * process and renamed when it is whole, so that an interrupted installation leaves nothing that looks whole
- * and two processes that install at once do not meet.
+ * Creates the virtual environment if it is missing, and returns its Python. The environment is created under a temporary name and
+ * renamed once it is complete, so that an interrupted installation never looks complete and two concurrent installations do not
+ * collide.
  *
  * @returns the path of the environment's Python
- * @throws `PYTHON_ENVIRONMENT` when it cannot be made, with the end of the output and what to do
+ * @throws `PYTHON_ENVIRONMENT` if it cannot be created, with the last lines of the output and the remedy
  */
 export async function ensureEnvironment(options: EnvironmentOptions): Promise<string> {
   const { python, requirements = requirementsFile, proof = 'ministack' } = options;
@@ -79,12 +79,12 @@ export async function ensureEnvironment(options: EnvironmentOptions): Promise<st
 
   await removeLeftovers();
   const building = `${dir}.building-${process.pid}-${randomBytes(3).toString('hex')}`;
-  options.onProgress?.('Installing the local AWS (MiniStack), once');
+  options.onProgress?.('Installing the local AWS (MiniStack, only the first time)');
   try {
     await run(python, ['-m', 'venv', building], { env: pythonEnvironment(), timeout: INSTALL_TIMEOUT_MS });
     await run(
       pythonIn(building),
-      // Wheels only: a source package would build with tools that no hash covers.
+      // Wheels only: building a source package would run tools that no hash covers.
       [
         '-m',
         'pip',
@@ -106,14 +106,14 @@ export async function ensureEnvironment(options: EnvironmentOptions): Promise<st
   return pythonIn(dir);
 }
 
-/** The environment variables that the engine's Python runs with: the caller's, without what would redirect it. */
+/** The environment of the engine's Python: the caller's, without variables that would redirect Python. */
 function pythonEnvironment(): Record<string, string | undefined> {
   const { PYTHONHOME: _home, PYTHONPATH: _path, ...env } = process.env;
   return { ...env, PIP_USER: '0', PIP_DISABLE_PIP_VERSION_CHECK: '1', PYTHONUTF8: '1' };
 }
 
 async function takeName(building: string, dir: string, proof: string): Promise<void> {
-  // What is there under this name is either whole, by another process, or broken, by a change of Python.
+  // An existing environment of this name is either complete, made by another process, or broken by a change of Python.
   if (existsSync(dir) && !(await isWhole(dir, proof))) await rm(dir, { recursive: true, force: true });
   try {
     await rename(building, dir);

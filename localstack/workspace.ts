@@ -5,28 +5,27 @@ import { fileURLToPath } from 'node:url';
 /** The root of the project, absolute. */
 export const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 
-/** The project's ignored folder: the engine's virtual environment, logs, process files, deployments. */
+/** The project's git-ignored folder for the engine's virtual environment, logs, process files and deployments. */
 const localDir = join(projectRoot, '.local');
 
-/** The port of the local AWS unless another is asked for. It is LocalStack's, which most tools expect. */
+/** The default port of the local AWS: LocalStack's, which most tools expect. */
 export const DEFAULT_PORT = 4566;
 
-/** The one region of the local stage. */
+/** The region of the local stage. */
 export const LOCAL_REGION = 'us-east-1';
 
-/** The account that both engines answer for. */
+/** The account id of both engines. */
 export const LOCAL_ACCOUNT = '000000000000';
 
-/** The path of a file in the ignored folder, which is made if it is not there. */
+/** The path of a file in the ignored folder, which is created if missing. */
 export function localFile(name: string): string {
   mkdirSync(localDir, { recursive: true });
   return join(localDir, name);
 }
 
 /**
- * The environment that points AWS SDKs and tools at a local engine: both endpoints (S3 has its own variable,
- * because `<bucket>.localhost` does not resolve everywhere), test credentials, the region, and no warning about
- * the age of Node 20.
+ * Environment variables that point AWS SDKs and tools at a local engine: both endpoints (S3 has its own variable, because
+ * `<bucket>.localhost` does not resolve everywhere), test credentials, the region, and no warning about the age of Node 20.
  *
  * @example
  * ```ts
@@ -46,8 +45,8 @@ export function localEnvironment(endpoint: string): Record<string, string> {
 }
 
 /**
- * The environment of a child process, without anything of the caller's that could send it to a real account
- * (`AWS_PROFILE`, session tokens, config files) or change how its Node runs.
+ * The environment of a child process, without any variable of the caller that could redirect it to a real account (`AWS_PROFILE`,
+ * session tokens, config files) or change how Node.js runs.
  */
 export function withoutAws(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(env).filter(

@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 
-/** An item as DynamoDB stores it: every value says its type. */
+/** An item as DynamoDB stores it: every value is tagged with its type. */
 export type Attributes = Record<string, AttributeValue>;
 
 /** DynamoDB's names of its ten types. */
@@ -14,7 +14,7 @@ export function typeOf(value: AttributeValue): AttributeType {
   return Object.keys(value)[0] as AttributeType;
 }
 
-/** Whether two values are the same to DynamoDB: type and content; the order within a set is none. */
+/** Returns true if two values are equal to DynamoDB: same type and content; the order within a set does not matter. */
 export function equal(a: AttributeValue | undefined, b: AttributeValue | undefined): boolean {
   if (a === undefined || b === undefined || typeOf(a) !== typeOf(b)) return false;
   if (a.M && b.M) return equalMaps(a.M, b.M);
@@ -33,8 +33,8 @@ function equalMaps(a: Attributes, b: Attributes): boolean {
 }
 
 /**
- * The order of two texts (by their UTF-8 bytes), numbers or binaries; `undefined` for values that DynamoDB does
- * not order: other types, or two different ones.
+ * Compares two texts (by their UTF-8 bytes), numbers or binaries; `undefined` for values that DynamoDB does not order: other
+ * types, or two different ones.
  */
 export function order(a: AttributeValue, b: AttributeValue): number | undefined {
   if (a.S !== undefined && b.S !== undefined) return a.S === b.S ? 0 : byteOrder(a.S, b.S);
@@ -43,12 +43,12 @@ export function order(a: AttributeValue, b: AttributeValue): number | undefined 
   return undefined;
 }
 
-/** The order of two texts by their UTF-8 bytes: the order of sort keys. */
+/** Compares two texts by their UTF-8 bytes, the order of sort keys. */
 export function byteOrder(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** The elements of a set, each as a value of its own; `undefined` for anything else. */
+/** The elements of a set, as separate values; `undefined` for anything else. */
 export function elements(value: AttributeValue): AttributeValue[] | undefined {
   if (value.SS) return value.SS.map((S) => ({ S }));
   if (value.NS) return value.NS.map((N) => ({ N }));
@@ -56,7 +56,7 @@ export function elements(value: AttributeValue): AttributeValue[] | undefined {
   return undefined;
 }
 
-/** A set made of elements of the type that `like` has; `undefined` when there are none: DynamoDB has no empty sets. */
+/** Makes a set with elements of the same type as `like`; `undefined` if there are none, because DynamoDB has no empty sets. */
 export function setOf(like: AttributeValue, values: readonly AttributeValue[]): AttributeValue | undefined {
   if (values.length === 0) return undefined;
   if (like.SS) return { SS: values.map((value) => value.S ?? '') };
@@ -64,7 +64,7 @@ export function setOf(like: AttributeValue, values: readonly AttributeValue[]): 
   return { BS: values.map((value) => value.B ?? new Uint8Array()) };
 }
 
-/** What the function `size` of an expression gives; `undefined` for types that have no size there. */
+/** The result of an expression's `size` function; `undefined` for types that have no size. */
 export function sizeOf(value: AttributeValue): number | undefined {
   if (value.S !== undefined) return Buffer.byteLength(value.S);
   if (value.B !== undefined) return value.B.byteLength;
@@ -72,7 +72,7 @@ export function sizeOf(value: AttributeValue): number | undefined {
   return (value.L ?? elements(value))?.length;
 }
 
-/** The sum of two numbers, in decimal as DynamoDB does it: 0.1 and 0.2 make 0.3. */
+/** Adds two numbers in decimal, as DynamoDB does: 0.1 plus 0.2 is 0.3. */
 export function add(a: string, b: string): string {
   const [left, right] = [decimal(a), decimal(b)];
   const exponent = Math.min(left.exponent, right.exponent);
@@ -80,7 +80,7 @@ export function add(a: string, b: string): string {
   return String(Number(`${sum}e${exponent}`));
 }
 
-/** The number with its sign turned. */
+/** Negates a number. */
 export function negate(number: string): string {
   return number.startsWith('-') ? number.slice(1) : `-${number}`;
 }

@@ -10,10 +10,10 @@ import { valueAt } from './document-path.ts';
 import type { ExpressionReader } from './expression-reader.ts';
 import { assertOperand, call, documentPath, pair } from './operand.ts';
 
-/** A condition, ready to be asked of any item; an item that does not exist is asked as `{}`. */
+/** A condition to evaluate against an item; a missing item is passed as `{}`. */
 export type ParsedCondition = (item: Attributes) => boolean;
 
-/** Reads a function that is a condition by itself; `undefined` when none comes next. */
+/** Reads a function that is a condition on its own; `undefined` if none follows. */
 export function readTest(reader: ExpressionReader): ParsedCondition | undefined {
   const name = reader.peek();
   if (!reader.atFunction(name)) return undefined;

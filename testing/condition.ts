@@ -4,14 +4,14 @@ import { type ParsedCondition, readTest } from './condition-functions.ts';
 import { ExpressionReader, type Placeholders } from './expression-reader.ts';
 import { assertOperand, call, type Operand, operand } from './operand.ts';
 
-/** The most operands of `IN` (DynamoDB service quotas, expression parameters). */
+/** The maximum number of operands of `IN` (DynamoDB service quotas, expression parameters). */
 const IN_OPERANDS_MAX = 100;
 
 type Comparator = (a: AttributeValue | undefined, b: AttributeValue | undefined) => boolean;
 
 const COMPARATORS: ReadonlyMap<string, Comparator> = new Map<string, Comparator>([
   ['=', equal],
-  // An attribute that is not there differs from everything.
+  // A missing attribute differs from everything.
   ['<>', (a, b) => !equal(a, b)],
   ['<', (a, b) => ordered(a, b, (sign) => sign < 0)],
   ['<=', (a, b) => ordered(a, b, (sign) => sign <= 0)],
@@ -22,7 +22,7 @@ const COMPARATORS: ReadonlyMap<string, Comparator> = new Map<string, Comparator>
 /**
  * Reads a ConditionExpression.
  *
- * @throws ValidationException, worded much as DynamoDB words it, for what DynamoDB refuses
+ * @throws ValidationException, worded much like DynamoDB's own, if DynamoDB would refuse the expression
  */
 export function parseCondition(text: string, placeholders: Placeholders): ParsedCondition {
   const reader = new ExpressionReader('ConditionExpression', text, placeholders);
@@ -60,7 +60,7 @@ function primary(reader: ExpressionReader): ParsedCondition {
   return inner;
 }
 
-/** Whether the parenthesis that comes next is closed right before another one closes. */
+/** Returns true if the next parenthesis closes right before another one closes. */
 function closes(reader: ExpressionReader): boolean {
   let depth = 0;
   for (let ahead = 0; reader.peek(ahead) !== ''; ahead += 1) {

@@ -1,7 +1,7 @@
 import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../lambdas/runtime/config.ts';
 
 /**
- * The settings of a producer as the constructs give them by default, for a test that makes an outbox of its own.
+ * Default settings of a producer, as the constructs pass them, for a test that creates its own outbox.
  *
  * @example
  * ```ts
@@ -14,7 +14,7 @@ export function producerConfig(settings: Partial<ProducerConfig> = {}): Producer
 }
 
 /**
- * The settings of a consumer as the constructs give them by default, for a test that makes a consumer of its own.
+ * Default settings of a consumer, as the constructs pass them, for a test that creates its own consumer.
  *
  * @example
  * ```ts
@@ -37,8 +37,7 @@ export function consumerConfig(settings: Partial<ConsumerConfig> = {}): Consumer
 }
 
 /**
- * The settings of the relay as the constructs give them by default, for a test of the whole way from an outbox to a
- * consumer.
+ * Default settings of the relay, as the constructs pass them, for a test of the whole path from an outbox to a consumer.
  *
  * @example
  * ```ts

@@ -2,12 +2,12 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Attributes } from './attribute-values.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** A place in an item: attribute names and list indexes, e.g. `['lines', 0, 'sku']` for `lines[0].sku`. */
+/** A path in an item: attribute names and list indexes, e.g. `['lines', 0, 'sku']` for `lines[0].sku`. */
 export type Path = readonly (string | number)[];
 
 const INVALID_PATH = 'The document path provided in the update expression is invalid for update';
 
-/** The value at a path, `undefined` when there is none. */
+/** The value at a path; `undefined` if there is none. */
 export function valueAt(item: Attributes, path: Path): AttributeValue | undefined {
   let value: AttributeValue | undefined = { M: item };
   for (const step of path) {
@@ -18,9 +18,9 @@ export function valueAt(item: Attributes, path: Path): AttributeValue | undefine
 }
 
 /**
- * Puts a value at a path, in place. An index past the end of a list appends to it.
+ * Sets the value at a path, in place. An index past the end of a list appends to it.
  *
- * @throws ValidationException when what should hold the value is not there, or is no map or list
+ * @throws ValidationException if the parent of the value is missing, or is neither a map nor a list
  */
 export function setAt(item: Attributes, path: Path, value: AttributeValue): void {
   const { parent, step } = parentOf(item, path);
@@ -30,9 +30,9 @@ export function setAt(item: Attributes, path: Path, value: AttributeValue): void
 }
 
 /**
- * Removes the value at a path, in place; nothing happens when there is none. What follows in a list moves up.
+ * Removes the value at a path, in place; does nothing if there is none. Later list elements move up.
  *
- * @throws ValidationException when what should hold the value is not there, or is no map or list
+ * @throws ValidationException if the parent of the value is missing, or is neither a map nor a list
  */
 export function removeAt(item: Attributes, path: Path): void {
   const { parent, step } = parentOf(item, path);
@@ -42,7 +42,7 @@ export function removeAt(item: Attributes, path: Path): void {
 }
 
 /**
- * @throws ValidationException when two paths of one update touch the same place, or see one place as map and list
+ * @throws ValidationException if two paths of one update overlap, or treat the same value as both a map and a list
  */
 export function assertDisjoint(paths: readonly Path[]): void {
   paths.forEach((path, index) => {

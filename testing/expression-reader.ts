@@ -4,13 +4,13 @@ import type { Path } from './document-path.ts';
 import { isReservedWord } from './reserved-words.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** The longest expression, in bytes (DynamoDB service quotas, expression parameters). */
+/** The maximum length of an expression in bytes (DynamoDB service quotas, expression parameters). */
 const EXPRESSION_BYTES_MAX = 4_096;
 
-/** One word: a name, a placeholder or a number; or a sign. */
+/** One token: a name, a placeholder, a number or a sign. */
 const TOKEN = /\s*(?:([A-Za-z_]\w*|#\w+|:\w+|\d+)|(<>|<=|>=|[=<>+\-,.()[\]]))/y;
 
-/** The `#names` and `:values` of one request, and which of them its expressions have used. */
+/** The `#names` and `:values` of one request, and the ones its expressions have used. */
 export class Placeholders {
   readonly #names: Readonly<Record<string, string>>;
   readonly #values: Attributes;
@@ -21,19 +21,19 @@ export class Placeholders {
     this.#values = values;
   }
 
-  /** The attribute name behind `#name`; `undefined` when it is not defined. */
+  /** The attribute name behind `#name`; `undefined` if it is not defined. */
   name(placeholder: string): string | undefined {
     this.#used.add(placeholder);
     return this.#names[placeholder];
   }
 
-  /** The value behind `:name`; `undefined` when it is not defined. */
+  /** The value behind `:name`; `undefined` if it is not defined. */
   value(placeholder: string): AttributeValue | undefined {
     this.#used.add(placeholder);
     return this.#values[placeholder];
   }
 
-  /** @throws ValidationException when a name or a value was given that no expression uses */
+  /** @throws ValidationException if a name or value is not used by any expression */
   assertUsed(): void {
     for (const [list, given] of [
       ['ExpressionAttributeNames', this.#names],
@@ -49,14 +49,14 @@ export class Placeholders {
   }
 }
 
-/** Reads an expression word by word; the grammars of conditions and of updates are built on it. */
+/** Reads an expression token by token; the grammars of conditions and updates are built on it. */
 export class ExpressionReader {
   readonly #kind: string;
   readonly #tokens: readonly string[];
   readonly #placeholders: Placeholders;
   #next = 0;
 
-  /** @param kind - as errors name it: `ConditionExpression` or `UpdateExpression` */
+  /** @param kind - the name used in errors: `ConditionExpression` or `UpdateExpression` */
   constructor(kind: string, text: string, placeholders: Placeholders) {
     this.#kind = kind;
     this.#placeholders = placeholders;
@@ -67,31 +67,31 @@ export class ExpressionReader {
     this.#tokens = this.#split(text.trimEnd());
   }
 
-  /** The next word, without reading it; `''` at the end. */
+  /** Returns the next token without consuming it; `''` at the end. */
   peek(ahead = 0): string {
     return this.#tokens[this.#next + ahead] ?? '';
   }
 
-  /** Reads the next word. */
+  /** Consumes the next token. */
   take(): string {
     const token = this.peek();
     this.#next += 1;
     return token;
   }
 
-  /** Reads the next word if it is this one; keywords are known in any case. */
+  /** Consumes the next token if it is this one; keywords are case-insensitive. */
   accept(word: string): boolean {
     const found = this.peek().toUpperCase() === word;
     if (found) this.#next += 1;
     return found;
   }
 
-  /** Reads the next word, which must be this one. */
+  /** Consumes the next token, which must be this one. */
   expect(word: string): void {
     if (!this.accept(word)) throw this.syntaxError();
   }
 
-  /** Reads a list of one or more things with commas between. */
+  /** Reads a comma-separated list of at least one element. */
   list<T>(read: () => T): T[] {
     const things = [read()];
     while (this.accept(',')) things.push(read());
@@ -108,12 +108,12 @@ export class ExpressionReader {
     );
   }
 
-  /** Whether a `:name` comes next. */
+  /** Returns true if a `:name` follows. */
   atValue(): boolean {
     return this.peek().startsWith(':');
   }
 
-  /** Whether the function of this name comes next. */
+  /** Returns true if the function with this name follows. */
   atFunction(name: string): boolean {
     return this.peek() === name && this.peek(1) === '(';
   }
@@ -135,7 +135,7 @@ export class ExpressionReader {
     }
   }
 
-  /** Makes sure that nothing is left to read. */
+  /** Throws unless everything has been read. */
   end(): void {
     if (this.peek() !== '') throw this.syntaxError();
   }
@@ -144,7 +144,7 @@ export class ExpressionReader {
     return new ValidationException(`Invalid ${this.#kind}: ${message}`);
   }
 
-  /** The error for a word in a wrong place. */
+  /** The error for an unexpected token. */
   syntaxError(ahead = 0): ValidationException {
     const near = this.#tokens.slice(Math.max(0, this.#next + ahead - 1), this.#next + ahead + 2).join(' ');
     return this.error(`Syntax error; token: "${this.peek(ahead) || '<EOF>'}", near: "${near}"`);

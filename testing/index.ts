@@ -1,6 +1,6 @@
 /**
- * `cdk-mailroom/testing`: the parts of AWS that Mailroom talks to, in memory, a clock that a test moves, and `explore`,
- * which puts a handler through every crash and every interleaving.
+ * `cdk-mailroom/testing`: in-memory versions of the AWS services that Mailroom calls, a clock that a test advances, and
+ * `explore`, which runs a handler through every crash and every interleaving.
  *
  * @example
  * ```ts

@@ -1,18 +1,18 @@
 import type { Context } from 'aws-lambda';
 import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
 
-/** The settings of {@link lambdaContext}. */
+/** Options of {@link lambdaContext}. */
 export interface LambdaContextOptions {
-  /** @default the machine's clock */
+  /** @default the system clock */
   readonly clock?: Clock | undefined;
-  /** After how long the function is stopped, milliseconds from now. @default 30,000 */
+  /** The function's timeout in milliseconds from now. @default 30,000 */
   readonly timeoutMs?: number | undefined;
   /** @default 'test' */
   readonly functionName?: string | undefined;
 }
 
 /**
- * The second argument of a Lambda handler: its remaining time runs down with the clock.
+ * The second argument of a Lambda handler. Its remaining time decreases with the clock.
  *
  * @example
  * ```ts

@@ -1,17 +1,17 @@
 import type { Clock } from '../lambdas/runtime/clock.ts';
 
-/** A {@link Clock} that stands still until a test moves it. */
+/** A {@link Clock} that only advances when a test advances it. */
 export interface ManualClock extends Clock {
   /**
-   * Moves the time forward. Whoever sleeps is woken in the order of their times, each at its own time, and gets to
-   * run (and to sleep again) before the next is woken.
+   * Advances the time. Sleepers wake in the order of their wake-up times, each at its own time, and run (and may sleep again)
+   * before the next one wakes.
    *
-   * @param ms - how far, milliseconds
+   * @param ms - the advance in milliseconds
    */
   advance(ms: number): Promise<void>;
-  /** Sets the time without waking anybody, also backwards: a clock that was put right. @param now - epoch milliseconds */
+  /** Sets the time without waking sleepers; it may go backwards, like a corrected clock. @param now - epoch milliseconds */
   jumpTo(now: number): void;
-  /** How many sleep at this moment. */
+  /** The current number of sleepers. */
   sleeping(): number;
 }
 
@@ -21,7 +21,7 @@ interface Sleeper {
 }
 
 /**
- * A clock for tests: no test needs to wait.
+ * Creates a clock for tests, so that no test has to wait.
  *
  * @param start - epoch milliseconds @default 2026-01-01T00:00:00Z
  *
@@ -74,7 +74,7 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
   };
 }
 
-/** Lets everything run that can run now. */
+/** Runs everything that can run now. */
 function turn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

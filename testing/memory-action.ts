@@ -9,22 +9,22 @@ import { type Store, toAttributes, toItem } from './memory-store.ts';
 import { type ParsedUpdate, parseUpdate } from './update.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** One write or check, read and found well-formed, but not yet held against the item. */
+/** One write or check, parsed and well-formed, but not yet evaluated against the item. */
 export interface Prepared {
   readonly store: Store;
   readonly key: Attributes;
-  /** Whether a refusal hands out the item as it stood; `undefined` when the request does not say. */
+  /** Set if a refusal returns the item; `undefined` if the request does not specify it. */
   readonly returnsOld: boolean | undefined;
-  /** What does not fit the table's schema: it fails a single write, and cancels a transaction. */
+  /** The violation of the table's schema, if any: it fails a single write, and cancels a transaction. */
   readonly fault: ValidationException | undefined;
-  /** What it adds to the size of a transaction. */
+  /** Its contribution to the size of a transaction. */
   readonly bytes: number;
   readonly condition: ParsedCondition;
-  /** The item after the write: `undefined` when it is deleted. */
+  /** The item after the write; `undefined` if it is deleted. */
   after(before: Attributes | undefined): Attributes | undefined;
 }
 
-/** What a prepared action comes to, held against the item. */
+/** The result of evaluating a prepared action against the item. */
 export type ActionOutcome =
   | {
       readonly refused: false;
@@ -34,10 +34,10 @@ export type ActionOutcome =
   | { readonly refused: true; readonly before: Attributes | undefined };
 
 /**
- * Reads one action of a request.
+ * Parses one action of a request.
  *
  * @param storeOf - finds the table of an action
- * @throws ValidationException for all that DynamoDB refuses before it looks at the item
+ * @throws ValidationException for everything that DynamoDB refuses before it reads the item
  */
 export function prepare(action: TransactAction, storeOf: (tableName: string | undefined) => Store): Prepared {
   const { kind, request } = soleAction(action);
@@ -77,9 +77,9 @@ export function prepare(action: TransactAction, storeOf: (tableName: string | un
 }
 
 /**
- * Holds an action against its item, without changing anything.
+ * Evaluates an action against its item, without changing anything.
  *
- * @throws ValidationException when it does not fit the table or the item
+ * @throws ValidationException if it does not fit the table or the item
  */
 export function judge({ store, key, fault, condition, after }: Prepared): ActionOutcome {
   if (fault) throw fault;

@@ -10,67 +10,67 @@ import { deliveredEvent } from '../lambdas/runtime/operations/delivered-event.ts
 import { sequentialId } from './sequential-id.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** What an entry's time counts in its size (EventBridge user guide, calculating PutEvents entry size). */
+/** The size of an entry's time (EventBridge user guide, calculating PutEvents entry size). */
 const TIME_BYTES = 14;
 
 /** One call of `put`. */
 export interface PutCall {
-  /** Which call this is, from 1. */
+  /** The number of this call, from 1. */
   readonly number: number;
-  /** What is to be published. */
+  /** The entries to publish. */
   readonly entries: readonly BusEntry[];
-  /** When the caller gives it up, milliseconds. */
+  /** The caller's timeout in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** A failure of a whole call. */
+/** The failure of a whole call. */
 export interface CallFailure {
-  /** What the call throws. */
+  /** The error that the call throws. */
   readonly error: unknown;
-  /** Whether the entries were published all the same and only the answer was lost. @default false */
+  /** Set if the entries were published and only the response was lost. @default false */
   readonly published?: boolean | undefined;
 }
 
-/** The settings of {@link memoryBus}. */
+/** Options of {@link memoryBus}. */
 export interface MemoryBusOptions {
-  /** @default the machine's clock */
+  /** @default the system clock */
   readonly clock?: Clock | undefined;
-  /** Asked at every call: a failure makes the whole call throw. @default no call fails */
+  /** Called for every call of `put`: a returned failure makes the whole call throw. @default no call fails */
   readonly failCall?: ((call: PutCall) => CallFailure | undefined) | undefined;
-  /** Asked for every entry: a failure is that entry's result. @default no entry fails */
+  /** Called for every entry: a returned failure becomes that entry's result. @default no entry fails */
   readonly failEntry?:
     | ((entry: BusEntry, call: PutCall) => { readonly code: string; readonly message: string } | undefined)
     | undefined;
 }
 
-/** One entry that was published. */
+/** One published entry. */
 export interface Published extends BusEntry {
-  /** EventBridge's own id, a new one at every publish. */
+  /** EventBridge's own id, a new one for every publish. */
   readonly id: string;
   /** Epoch milliseconds. */
   readonly publishedAt: number;
 }
 
-/** Which entries a route takes; a member that is absent takes all. */
+/** Selects the entries of a route; an absent member matches all. */
 export interface BusPattern {
-  /** The services whose events it takes. @default all */
+  /** The sources that it matches. @default all */
   readonly source?: readonly string[] | undefined;
-  /** The event types that it takes. @default all */
+  /** The event types that it matches. @default all */
   readonly detailType?: readonly string[] | undefined;
 }
 
-/** A {@link Bus} in memory. */
+/** An in-memory {@link Bus}. */
 export interface MemoryBus extends Bus {
-  /** What was published, oldest first. */
+  /** The published entries, oldest first. */
   published(): Published[];
-  /** Every call of `put`, oldest first, also those that failed. */
+  /** Every call of `put`, oldest first, including failed ones. */
   calls(): PutCall[];
-  /** Sends every entry published from now on to a queue, as a rule with an SQS target does. @param pattern - @default all */
+  /** Sends every entry published from now on to a queue, like a rule with an SQS target. @param pattern - @default all */
   routeTo(queue: { send(body: string): unknown }, pattern?: BusPattern): void;
 }
 
 /**
- * EventBridge in memory, with failures on demand.
+ * Creates an in-memory EventBridge, with failures on demand.
  *
  * @example
  * ```ts
@@ -120,7 +120,7 @@ export function memoryBus(options: MemoryBusOptions = {}): MemoryBus {
   };
 }
 
-/** The body of the message that an SQS target gets for a published entry. */
+/** The body of the message that an SQS target receives for a published entry. */
 export function eventBridgeMessage(entry: Published): string {
   return deliveredEvent(
     { source: entry.source, type: entry.detailType, envelope: entry.detail },

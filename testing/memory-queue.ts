@@ -6,73 +6,77 @@ import { lambdaContext } from './lambda-context.ts';
 import { sequentialId } from './sequential-id.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** The most messages of one receive, and of one Lambda batch of a standard queue without a batching window. */
+/** The maximum number of messages per receive, and per Lambda batch of a standard queue without a batching window. */
 const RECEIVE_MAX = 10;
 
-/** The largest message: 1 MiB (SQS quotas). */
+/** The maximum message size: 1 MiB (SQS quotas). */
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 
-/** The settings of {@link memoryQueue}. */
+/** Options of {@link memoryQueue}. */
 export interface MemoryQueueOptions {
-  /** @default the machine's clock */
+  /** @default the system clock */
   readonly clock?: Clock | undefined;
-  /** The queue's name, the end of its ARN. @default 'memory' */
+  /** The queue's name, the last part of its ARN. @default 'memory' */
   readonly name?: string | undefined;
-  /** How long a received message stays hidden, milliseconds. @default 30,000 */
+  /** The time that a received message stays hidden, in milliseconds. @default 30,000 */
   readonly visibilityTimeoutMs?: number | undefined;
-  /** After how many receives a message goes to the dead-letter queue. @default never */
+  /** The number of receives after which a message goes to the dead-letter queue. @default never */
   readonly maxReceiveCount?: number | undefined;
-  /** Draws from 0 to just below 1: a receive then takes any of the visible messages, as SQS does. @default the oldest first */
+  /**
+   * Returns a random number from 0 to just below 1: a receive then takes any of the visible messages, as SQS does.
+   *
+   * @default the oldest first
+   */
   readonly draw?: (() => number) | undefined;
 }
 
-/** One message as it stands. */
+/** The current state of one message. */
 export interface MemoryMessage {
-  /** A new one after a redrive. */
+  /** A redrive assigns a new one. */
   readonly messageId: string;
-  /** What was sent, as text. */
+  /** The message body. */
   readonly body: string;
-  /** How often it was received so far. */
+  /** The number of receives so far. */
   readonly receiveCount: number;
-  /** When it was sent, epoch milliseconds. */
+  /** When it was sent, in epoch milliseconds. */
   readonly sentAt: number;
-  /** From when on it can be received, epoch milliseconds. */
+  /** When it becomes visible, in epoch milliseconds. */
   readonly visibleAt: number;
 }
 
-/** What became of one {@link MemoryQueue.deliver}. */
+/** The result of one {@link MemoryQueue.deliver}. */
 export interface QueueDelivery {
-  /** How many messages the handler was given. */
+  /** The number of messages passed to the handler. */
   readonly received: number;
   /** The ids of the messages that stayed in the queue. */
   readonly failed: readonly string[];
-  /** What the handler threw: all messages of the batch failed. */
+  /** The error that the handler threw: all messages of the batch failed. */
   readonly error?: unknown;
 }
 
 /** A consumer's Lambda function. */
 export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse | undefined>;
 
-/** A standard queue with a dead-letter queue, in memory. */
+/** An in-memory standard queue with a dead-letter queue. */
 export interface MemoryQueue extends Queue {
-  /** Sends a message. @param body - anything but a text is sent as JSON. @returns the message id */
+  /** Sends a message. @param body - anything but a string is sent as JSON. @returns the message id */
   send(body: unknown): string;
-  /** Receives what is visible: hides it, counts the receive, or moves it to the dead-letter queue. @param max - @default 10 */
+  /** Receives visible messages: hides each one and counts the receive, or moves it to the dead-letter queue. @param max - @default 10 */
   receive(max?: number): SQSRecord[];
-  /** Deletes a message; nothing happens when the receipt is not its latest. */
+  /** Deletes a message; does nothing unless the receipt is its latest. */
   delete(receiptHandle: string): void;
   /**
-   * Does what Lambda does for one batch: receives, calls the handler, deletes what did not fail. What failed stays
-   * hidden for as long as it is. Without a visible message the handler is not called.
+   * Delivers one batch as Lambda does: receives, calls the handler, and deletes the messages that did not fail. Failed messages
+   * stay hidden for the rest of their visibility timeout. Without a visible message, the handler is not called.
    *
    * @param context - @default a context with 30 s left on the queue's clock
    */
   deliver(handler: QueueHandler, batchSize?: number, context?: Context): Promise<QueueDelivery>;
-  /** The messages that wait or are in flight. */
+  /** The messages that are waiting or in flight. */
   messages(): MemoryMessage[];
   /** The messages in the dead-letter queue. */
   deadLetters(): MemoryMessage[];
-  /** Moves the dead letters back, each as a new message: with a new id, and its receives counted from 0. @returns how many */
+  /** Redrives the dead letters, each as a new message with a new id and a receive count of 0. @returns their number */
   redrive(): number;
 }
 
@@ -83,7 +87,7 @@ type Stored = { -readonly [K in keyof MemoryMessage]: MemoryMessage[K] } & {
 };
 
 /**
- * SQS in memory.
+ * Creates an in-memory SQS queue.
  *
  * @example
  * ```ts
@@ -118,7 +122,7 @@ export function memoryQueue(options: MemoryQueueOptions = {}): MemoryQueue {
   };
 }
 
-/** A queue's settings, and what is in it. */
+/** A queue's options, and its messages. */
 interface QueueState extends MemoryQueueOptions {
   readonly clock: Clock;
   waiting: readonly Stored[];
@@ -213,8 +217,8 @@ function changeVisibility(state: QueueState, receiptHandle: string, seconds: num
 }
 
 /**
- * Reads a batch response as Lambda does: a handler that throws, names an item by an empty id or by one that is not
- * of the batch, has failed with all of them.
+ * Interprets a batch response as Lambda does: if the handler throws, or returns an empty id or one that is not in the batch, all
+ * messages have failed.
  */
 async function failures(
   handler: QueueHandler,

@@ -6,17 +6,17 @@ import type { Item } from '../lambdas/runtime/store/table.ts';
 import { type Attributes, byteOrder, typeOf } from './attribute-values.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** The longest partition key and the longest sort key, in bytes (DynamoDB service quotas). */
+/** The maximum lengths of a partition key and a sort key, in bytes (DynamoDB service quotas). */
 const KEY_BYTES_MAX = { partition: 2_048, sort: 1_024 };
 
-/** The names of a table's key attributes: of the partition key and, where there is one, of the sort key. */
+/** The names of a table's key attributes: the partition key and, if there is one, the sort key. */
 export type KeyNames = readonly [partition: string, sort?: string];
 
-/** What one in-memory table holds. Items come in and go out by reference: whoever changes one copies it first. */
+/** The contents of one in-memory table. Items go in and out by reference: copy one before you change it. */
 export interface Store {
   readonly tableName: string;
   readonly keyNames: readonly string[];
-  /** The one text that stands for a key. */
+  /** A unique text for a key. */
   id(key: Attributes): string;
   get(key: Attributes): Attributes | undefined;
   put(item: Attributes): void;
@@ -26,29 +26,29 @@ export interface Store {
   all(): Attributes[];
   /** The key of an item. */
   keyOf(item: Attributes): Attributes;
-  /** What is wrong with a key by the table's schema: a part is missing, of a wrong type, or too much. */
+  /** The violation of the table's schema by a key, if any: a part is missing, has the wrong type, or is not part of the key. */
   keyFault(key: Attributes): ValidationException | undefined;
-  /** What is wrong with an item's key by the table's schema: a part is missing, or of a wrong type. */
+  /** The violation of the table's schema by an item's key, if any: a part is missing or has the wrong type. */
   itemFault(item: Attributes): ValidationException | undefined;
-  /** @throws ValidationException when a part of the key is empty or too long */
+  /** @throws ValidationException if a part of the key is empty or too long */
   assertKeyBytes(key: Attributes): void;
 }
 
 /**
- * Turns an item into what is stored, with the same options as the table on DynamoDB has.
+ * Marshals an item with the same options as the table on DynamoDB.
  *
- * @throws for what the SDK does not send either: an empty set, NaN, an instance of a class
+ * @throws for values that the SDK does not send either: an empty set, NaN, an instance of a class
  */
 export function toAttributes(item: Item | undefined): Attributes {
   return own(marshall(item ?? {}, { removeUndefinedValues: true }));
 }
 
-/** Turns what is stored into an item: a copy. */
+/** Unmarshals a stored item into a copy. */
 export function toItem(attributes: Attributes): Item {
   return unmarshall(own(attributes), READ_NUMBERS) as Record<string, NativeAttributeValue>;
 }
 
-/** Attributes that share no bytes with anybody; all else is copied by marshalling. */
+/** Immutable attributes; everything else is copied by marshalling. */
 function own(attributes: Attributes): Attributes {
   return Object.values(attributes).some(hasBytes) ? structuredClone(attributes) : attributes;
 }
@@ -58,7 +58,7 @@ function hasBytes(value: AttributeValue): boolean {
   return value.B !== undefined || value.BS !== undefined || (value.L?.some(hasBytes) ?? false);
 }
 
-/** Makes an empty store. The keys of the Mailroom table are texts; those of others are texts, numbers or binaries. */
+/** Creates an empty store. Keys of the Mailroom table are strings; those of other tables are strings, numbers or binaries. */
 export function createStore(
   tableName: string,
   [partitionName, sortName]: KeyNames,

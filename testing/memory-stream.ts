@@ -7,24 +7,24 @@ import { type Store, toItem } from './memory-store.ts';
 /** The first sequence number; DynamoDB's have 21 digits or more. */
 const FIRST_SEQUENCE_NUMBER = 100_000_000_000_000_000_000n;
 
-/** The stream of one in-memory table, as a Lambda function is handed it. */
+/** The stream of one in-memory table, as a Lambda function receives it. */
 export interface MemoryStream {
   readonly records: readonly DynamoDBRecord[];
-  /** Adds the record of one change; a write that changes nothing leaves none, as in DynamoDB. */
+  /** Adds the record of one change; a write without a change adds none, as in DynamoDB. */
   add(change: {
     readonly store: Store;
     readonly before: Attributes | undefined;
     readonly after: Attributes | undefined;
     readonly now: number;
-    /** Whether TTL deleted the item. @default false */
+    /** Set if TTL deleted the item. @default false */
     readonly expired?: boolean;
   }): void;
 }
 
-/** Makes an empty stream with the view type NEW_IMAGE. */
+/** Creates an empty stream with the view type NEW_IMAGE. */
 export function createStream(): MemoryStream {
   const made: DynamoDBRecord[] = [];
-  let waiting: (() => DynamoDBRecord)[] = []; // made only when somebody reads them
+  let waiting: (() => DynamoDBRecord)[] = []; // created on first read
   return {
     get records() {
       made.push(...waiting.map((make) => make()));
@@ -57,7 +57,7 @@ export function createStream(): MemoryStream {
   };
 }
 
-/** Lambda hands binaries over as base64 text. */
+/** Lambda delivers binaries as base64 text. */
 function image(item: Attributes): Record<string, StreamAttribute> {
   return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, inJson(value)]));
 }

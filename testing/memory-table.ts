@@ -21,43 +21,43 @@ import { createStream } from './memory-stream.ts';
 import { fingerprint, judgeOne, prepareAll } from './memory-transaction.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** How long a transaction's token is remembered: 10 minutes (DynamoDB API reference, TransactWriteItems). */
+/** The lifetime of a transaction's token: 10 minutes (DynamoDB API reference, TransactWriteItems). */
 const TOKEN_MS = 600_000;
 
-/** The longest token of a transaction, in characters (DynamoDB API reference, TransactWriteItems). */
+/** The maximum length of a transaction's token in characters (DynamoDB API reference, TransactWriteItems). */
 const TOKEN_CHARS_MAX = 36;
 
-/** The most bytes that one page of a query reads: 1 MB (DynamoDB API reference, Query). */
+/** The maximum number of bytes that one page of a query reads: 1 MB (DynamoDB API reference, Query). */
 const PAGE_BYTES_MAX = 1024 * 1024;
 
-/** The settings of {@link memoryTable}. */
+/** Options of {@link memoryTable}. */
 export interface MemoryTableOptions {
   /** The name of the Mailroom table. @default 'Mailroom' */
   readonly name?: string | undefined;
-  /** Times the stream's records, TTL and the tokens of transactions. @default the machine's clock */
+  /** The clock for stream records, TTL and transaction tokens. @default the system clock */
   readonly clock?: Clock | undefined;
   /**
-   * Tables of the service's own that its transactions write to beside the Mailroom table: the names of their key
-   * attributes, by table name, e.g. `{ Orders: ['orderId'] }`. @default none
+   * Other tables of the service that its transactions write to: the names of their key attributes, by table name, e.g. `{ Orders:
+   * ['orderId'] }`. @default none
    */
   readonly otherTables?: Readonly<Record<string, KeyNames>> | undefined;
 }
 
-/** A {@link Table} in memory, and what a test wants to see of it. */
+/** An in-memory {@link Table}, with accessors for tests. */
 export interface MemoryTable extends Table {
-  /** All items, as copies, in the order of their keys. @param tableName - @default the Mailroom table */
+  /** Copies of all items, in the order of their keys. @param tableName - @default the Mailroom table */
   items(tableName?: string): Item[];
-  /** One item of the Mailroom table, as a copy; `undefined` when there is none. */
+  /** A copy of one item of the Mailroom table; `undefined` if there is none. */
   item(key: Key): Item | undefined;
-  /** Every change of the Mailroom table since its creation, as the records that a Lambda function is handed. */
+  /** Every change of the Mailroom table since its creation, as the stream records that a Lambda function receives. */
   stream(): DynamoDBRecord[];
-  /** Does what TTL does, at once: deletes the items whose `expiresAt` has passed. @returns how many */
+  /** Runs TTL immediately: deletes the items whose `expiresAt` has passed. @returns their number */
   expire(): number;
 }
 
 /**
- * DynamoDB in memory, behind the same port as `dynamoTable`: it evaluates the real expressions, refuses what
- * DynamoDB refuses, and keeps copies. Both pass the same suite of tests.
+ * Creates an in-memory DynamoDB behind the same port as `dynamoTable`: it evaluates the real expressions, refuses what DynamoDB
+ * refuses, and stores copies. Both pass the same contract tests.
  *
  * @example
  * ```ts
@@ -105,7 +105,7 @@ export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
   };
 }
 
-/** What is stored: the Mailroom table, those beside it, the stream, and the tokens of transactions. */
+/** The stored state: the Mailroom table, the other tables, the stream, and the transaction tokens. */
 interface Memory {
   readonly clock: Clock;
   readonly store: Store;
@@ -118,8 +118,8 @@ function storeOf({ store, stores }: Memory, tableName?: string): Store {
   const found = tableName === undefined ? store : stores.get(tableName);
   if (found) return found;
   throw new ValidationException(
-    `Requested resource not found: Table: ${tableName} not found. A table of your own is made known to ` +
-      'memoryTable by its option "otherTables".',
+    `Requested resource not found: Table: ${tableName} not found. To add a table, list it in ` +
+      'the option "otherTables" of memoryTable.',
     'ResourceNotFoundException',
   );
 }

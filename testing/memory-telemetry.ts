@@ -2,26 +2,26 @@ import type { MetricName, Telemetry } from '../lambdas/runtime/telemetry.ts';
 
 /** One line of a {@link MemoryTelemetry}'s log. */
 export interface LogLine {
-  /** How serious it is. */
+  /** The severity. */
   readonly level: 'debug' | 'info' | 'warn' | 'error';
-  /** What was logged. */
+  /** The message. */
   readonly message: string;
-  /** What was logged beside the message. */
+  /** The additional fields. */
   readonly extra: unknown;
 }
 
-/** A {@link Telemetry} that keeps to itself what it is told, for a test to look at. */
+/** A {@link Telemetry} that records everything in memory, for assertions. */
 export interface MemoryTelemetry extends Telemetry {
-  /** The sum of a counter, or the last value of a gauge; 0 when it was never touched. */
+  /** The sum of a counter, or the last value of a gauge; 0 if it was never recorded. */
   counted(name: MetricName): number;
-  /** Every duration recorded under a name, milliseconds, oldest first. */
+  /** Every duration recorded under a name, in milliseconds, oldest first. */
   durations(name: MetricName): readonly number[];
-  /** Every line that was logged, oldest first. */
+  /** Every logged line, oldest first. */
   lines(): readonly LogLine[];
 }
 
 /**
- * Makes a {@link MemoryTelemetry}: tests stay quiet, and can assert on what was counted and logged.
+ * Creates a {@link MemoryTelemetry}: tests stay quiet, and can assert on metrics and logs.
  *
  * @example
  * ```ts

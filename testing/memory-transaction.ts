@@ -9,9 +9,9 @@ import { type Store, toItem } from './memory-store.ts';
 import { ValidationException } from './validation-exception.ts';
 
 /**
- * Reads all actions of a transaction.
+ * Parses all actions of a transaction.
  *
- * @throws ValidationException for all that DynamoDB refuses before it looks at the items
+ * @throws ValidationException for everything that DynamoDB refuses before it reads the items
  */
 export function prepareAll(
   actions: readonly TransactAction[],
@@ -37,7 +37,7 @@ export function prepareAll(
   return prepared;
 }
 
-/** Holds one action against its item: why it cancels the transaction (`None`: it does not), and what it comes to. */
+/** Evaluates one action against its item: its cancellation reason (`None` if it does not cancel), and its result. */
 export function judgeOne(action: Prepared): {
   readonly reason: CancellationReason;
   readonly outcome?: ActionOutcome;
@@ -52,7 +52,7 @@ export function judgeOne(action: Prepared): {
   }
 }
 
-/** The same text for the same actions. */
+/** Equal texts for equal actions. */
 export function fingerprint(actions: readonly TransactAction[]): string {
   return JSON.stringify(actions, (_, value: unknown) => {
     if (value instanceof Set) return { set: [...value] };

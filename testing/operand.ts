@@ -3,9 +3,9 @@ import { type Attributes, sizeOf, typeOf } from './attribute-values.ts';
 import { type Path, valueAt } from './document-path.ts';
 import type { ExpressionReader } from './expression-reader.ts';
 
-/** What a condition compares: a literal value, or something read from the item. */
+/** An operand of a condition: a literal value, or one read from the item. */
 export interface Operand {
-  /** Present for a literal value. */
+  /** Set for a literal value. */
   readonly literal?: AttributeValue;
   read(item: Attributes): AttributeValue | undefined;
 }
@@ -30,20 +30,20 @@ export function operand(reader: ExpressionReader): Operand {
   };
 }
 
-/** Reads a path where a value would be refused. */
+/** Reads a path; a value is refused. */
 export function documentPath(reader: ExpressionReader): Path {
   if (reader.atValue()) throw reader.error('Operator or function requires a document path;');
   return reader.path();
 }
 
-/** Reads two operands with a comma between. */
+/** Reads two operands separated by a comma. */
 export function pair(reader: ExpressionReader): readonly [Operand, Operand] {
   const first = operand(reader);
   reader.expect(',');
   return [first, operand(reader)];
 }
 
-/** Reads the parenthesised arguments of a function, and its name where it has one. */
+/** Reads the parenthesised arguments of a function, and its name if it has one. */
 export function call<T>(reader: ExpressionReader, args: () => T, named = true): T {
   const name = named ? reader.take() : '';
   reader.expect('(');
@@ -57,7 +57,7 @@ export function call<T>(reader: ExpressionReader, args: () => T, named = true): 
   return read;
 }
 
-/** @throws ValidationException when a literal operand has none of the types */
+/** @throws ValidationException if a literal operand has none of the types */
 export function assertOperand(
   reader: ExpressionReader,
   name: string,

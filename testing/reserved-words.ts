@@ -1,6 +1,6 @@
 /**
- * The words that DynamoDB refuses as attribute names inside an expression, in any case, unless they are given
- * through a `#name` placeholder (developer guide, "Reserved words in DynamoDB": 573 of them).
+ * Words that DynamoDB refuses as attribute names in an expression, in any case, unless a `#name` placeholder is used (developer
+ * guide, "Reserved words in DynamoDB": 573 of them).
  */
 const RESERVED_WORDS: ReadonlySet<string> = new Set(
   `
@@ -50,7 +50,7 @@ const RESERVED_WORDS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-/** Whether DynamoDB refuses this word as an attribute name inside an expression. */
+/** Returns true if DynamoDB refuses this word as an attribute name in an expression. */
 export function isReservedWord(word: string): boolean {
   return RESERVED_WORDS.has(word.toUpperCase());
 }

@@ -4,21 +4,21 @@ import { assertDisjoint, type Path, removeAt, setAt, valueAt } from './document-
 import { ExpressionReader, type Placeholders } from './expression-reader.ts';
 import { ValidationException } from './validation-exception.ts';
 
-/** A read update expression. */
+/** A parsed update expression. */
 export interface ParsedUpdate {
-  /** The attributes (the first steps of the paths) that it touches. */
+  /** The top-level attributes that it touches. */
   readonly names: readonly string[];
   /**
-   * The item as it is after the update; the one handed in stays as it is.
+   * Returns the item after the update; the argument is not changed.
    *
-   * @throws ValidationException for what depends on the item: a path that is not there, a type that does not fit
+   * @throws ValidationException for problems that depend on the item: a missing path, a wrong type
    */
   apply(item: Attributes): Attributes;
 }
 
 type ValueOf = (item: Attributes) => AttributeValue;
 
-/** One change: where, and what to do there. `before` is the item as it was, which every change sees. */
+/** One change: a path and an operation. `before` is the item before the update, which every change reads. */
 interface UpdateChange {
   readonly path: Path;
   make(after: Attributes, before: Attributes): void;
@@ -29,7 +29,7 @@ const WRONG_TYPE = 'An operand in the update expression has an incorrect data ty
 /**
  * Reads an UpdateExpression: SET, REMOVE, ADD and DELETE, each at most once, in any order.
  *
- * @throws ValidationException, worded much as DynamoDB words it, for what DynamoDB refuses
+ * @throws ValidationException, worded much like DynamoDB's own, if DynamoDB would refuse the expression
  */
 export function parseUpdate(text: string, placeholders: Placeholders): ParsedUpdate {
   const reader = new ExpressionReader('UpdateExpression', text, placeholders);
@@ -95,7 +95,7 @@ const SECTIONS: Readonly<Record<string, (reader: ExpressionReader) => UpdateChan
   },
 };
 
-/** Elements leave a list from its end on, so that the indexes of the others keep their meaning. */
+/** Elements are removed from a list back to front, so that the indexes of the others stay valid. */
 function lastIndexFirst(a: UpdateChange, b: UpdateChange): number {
   const depth = a.path.findIndex((step, index) => step !== b.path[index]);
   const [one, two] = [a.path[depth], b.path[depth]];

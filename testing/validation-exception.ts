@@ -1,6 +1,6 @@
 /**
- * What DynamoDB, EventBridge and SQS answer to a request that they cannot accept. It carries the same `name` as
- * the SDK's own error, because code tells errors apart by name.
+ * The error that DynamoDB, EventBridge and SQS return for an invalid request. It has the same `name` as the SDK's own error,
+ * because code identifies errors by name.
  */
 export class ValidationException extends Error {
   readonly $fault = 'client';

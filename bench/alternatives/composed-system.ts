@@ -19,15 +19,15 @@ import {
   type StoredEvent,
 } from './workload.ts';
 
-/** What both halves of a system work with in one run. */
+/** The shared context of both halves of a system in one run. */
 export interface Run {
   readonly aws: MeteredAws;
   readonly workload: Workload;
   readonly dynamodb: DynamoDBClient;
   readonly documents: DynamoDBDocumentClient;
-  /** Publishes events, ten to a call. @returns for each event whether the bus took it */
+  /** Publishes events, ten per call. @returns whether the bus accepted each event */
   publish(events: readonly StoredEvent[]): Promise<boolean[]>;
-  /** A consumer's own code. @returns its write @throws when it fails */
+  /** A consumer's own code. @returns its write @throws if it fails */
   handle(consumer: string, event: Envelope): ReturnType<typeof handledWrite> & { readonly TableName: string };
 }
 
@@ -38,7 +38,7 @@ export interface SendingHalf extends Pick<System, 'standing'> {
   readonly tables: readonly TableShape[];
   /** Places an order. */
   write(run: Run, index: number): Promise<void>;
-  /** Publishes what was written and is not published yet; absent where `write` does it. */
+  /** Publishes events that are written and not yet published; absent if `write` does it. */
   relay?(run: Run): Promise<void>;
 }
 
@@ -47,11 +47,11 @@ export interface ReceivingHalf {
   readonly name: string;
   readonly effects: System['promise']['effects'];
   readonly tables: readonly TableShape[];
-  /** Makes the consumer that handles one message. It throws for a message that is to come again. */
+  /** Creates the consumer, which handles one message. It throws to have the message redelivered. */
   consumer(run: Run, name: string): (event: Envelope) => Promise<void>;
 }
 
-/** Puts two halves together. */
+/** Combines two halves into a system. */
 export function composedSystem(name: string, sending: SendingHalf, receiving: ReceivingHalf): System {
   return {
     name,
@@ -84,7 +84,7 @@ export function composedSystem(name: string, sending: SendingHalf, receiving: Re
   };
 }
 
-/** The clients of a run, and the faults that its workload asks for. */
+/** The clients of a run, and the faults that its workload injects. */
 export function createRun(aws: MeteredAws, workload: Workload): Run {
   const dynamodb = new DynamoDBClient(aws.client);
   const bus = new EventBridgeClient(aws.client);

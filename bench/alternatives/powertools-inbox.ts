@@ -6,21 +6,21 @@ import { lambdaContext } from '../../testing/lambda-context.ts';
 import type { ReceivingHalf } from './composed-system.ts';
 import { DAY_S } from './stored-outbox.ts';
 
-/** How long a handled message is known, seconds: longer than it can come again. */
+/** The time that a handled message is remembered, in seconds: longer than it can be redelivered. */
 const RETENTION_S = 35 * DAY_S;
 
-/** The name of the table of Powertools' records. */
+/** The table of Powertools' records. */
 const RECORDS = 'idempotency';
 
 /**
- * Powertools Idempotency as the inbox, with its own persistence layer, keyed by the event's id: a record in progress is put
- * before the handler runs, completed after it, and deleted when it throws.
+ * Powertools Idempotency as the inbox, with its own persistence layer, keyed by the event's id: an in-progress record is put
+ * before the handler runs, completed after it, and deleted if it throws.
  *
- * The record and the handler's writes are two things: whoever dies between them handles the message again when the record's
- * time has passed.
+ * The record and the handler's writes are separate: after a crash between them, the message is handled again once the record has
+ * expired.
  *
- * As its documentation has it for batches: "Idempotency", integration with batch processing, and
- * "Implementing idempotent AWS Lambda functions with Powertools for AWS Lambda (TypeScript)" (AWS Compute Blog).
+ * Implemented as its documentation describes for batches: "Idempotency", integration with batch processing, and "Implementing
+ * idempotent AWS Lambda functions with Powertools for AWS Lambda (TypeScript)" (AWS Compute Blog).
  */
 export const powertoolsInbox: ReceivingHalf = {
   name: 'powertools',

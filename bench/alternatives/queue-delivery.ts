@@ -1,25 +1,25 @@
 import type { MeteredAws } from '../aws/metered-aws.ts';
 
-/** The most messages of one ReceiveMessage or DeleteMessageBatch (SQS API reference). */
+/** The maximum number of messages per ReceiveMessage or DeleteMessageBatch (SQS API reference). */
 const SQS_BATCH_MAX = 10;
 
-/** After so many receives of a message there is a mistake in the system that is measured. */
+/** More receives of a message than this mean a defect in the measured system. */
 const RECEIVES_MAX = 5;
 
-/** Every started 64 KB of a request is billed as one (SQS pricing). */
+/** Each started 64 KB of a request is billed as one request (SQS pricing). */
 export const SQS_REQUEST_BYTES = 64 * 1_024;
 
-/** Books what the rule of a consumer sends to its queue: a SendMessage for each event. */
+/** Records a consumer rule's requests to its queue: one SendMessage per event. */
 export function bookSend(aws: MeteredAws, body: string): void {
   aws.book('sqs', 'SendMessage', requests([body]));
 }
 
 /**
- * Books what Lambda's poller does for one invocation: it receives the batch and, afterwards, deletes what did not fail, ten
- * messages at a time.
+ * Records the requests of Lambda's poller for one invocation: it receives the batch and then deletes the messages that did not
+ * fail, ten at a time.
  *
  * @param bodies - the batch
- * @param deleted - how many of them did not fail
+ * @param deleted - the number of messages that did not fail
  */
 export function bookInvocation(aws: MeteredAws, bodies: readonly string[], deleted: number): void {
   for (const received of chunks(bodies, SQS_BATCH_MAX)) aws.book('sqs', 'ReceiveMessage', requests(received));
@@ -28,10 +28,10 @@ export function bookInvocation(aws: MeteredAws, bodies: readonly string[], delet
 }
 
 /**
- * Delivers messages to a consumer as SQS and Lambda do, until none is left: in batches, and again what failed.
+ * Delivers messages to a consumer as SQS and Lambda do, until none are left: in batches, redelivering failed ones.
  *
- * @param handle - throws for a message that is to come again
- * @throws what `handle` threw, when a message failed too often
+ * @param handle - throws to have a message redelivered
+ * @throws the error of `handle` if a message failed too often
  */
 export async function deliver(
   aws: MeteredAws,
@@ -55,7 +55,7 @@ export async function deliver(
   }
 }
 
-/** Cuts a list into pieces of at most so many. */
+/** Splits a list into chunks. */
 export function chunks<T>(list: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(list.length / size) }, (_, index) =>
     list.slice(index * size, (index + 1) * size),

@@ -6,37 +6,37 @@ import { chunks } from './queue-delivery.ts';
 import { DAY_S, isRefused, OUTBOX, writeOrder } from './stored-outbox.ts';
 import type { StoredEvent } from './workload.ts';
 
-/** The index: rows that are not done, by shard, oldest first. */
+/** The index: unfinished rows, by shard, oldest first. */
 const OUTSTANDING = 'outstanding';
 
 /**
- * How many partitions the index has. One takes 1,000 write units a second (DynamoDB developer guide, "Best practices for
+ * The number of partitions of the index. One takes 1,000 write units per second (DynamoDB developer guide, "Best practices for
  * designing and using partition keys effectively"): 500 events, each put into it and deleted again.
  */
 const SHARDS = 8;
 
-/** How often each shard is polled: every second, as outbox-event-bus does. */
+/** The polling interval of each shard: every second, as in outbox-event-bus. */
 const POLLS_PER_MINUTE = 60;
 
-/** How long a claim holds, milliseconds. */
+/** The lease of a claim in milliseconds. */
 const LEASE_MS = 30_000;
 
-/** How long a row stays after it is done, seconds. */
+/** The retention of a finished row in seconds. */
 const RETENTION_S = 7 * DAY_S;
 
-/** How often all shards are polled before there is a mistake in this file. */
+/** More rounds of polling all shards than this mean a defect in this file. */
 const ROUNDS_MAX = 5;
 
 /**
- * An outbox with a sparse index on what is outstanding: poll the index, claim under a lease, publish, complete; an event that
- * the bus refuses is released. A row leaves the index when it is done.
+ * An outbox with a sparse index on unfinished rows: poll the index, claim under a lease, publish, complete; an event that the bus
+ * refuses is released. A finished row leaves the index.
  *
- * At least once: a claim whose owner died is open again when its lease has passed, and the row is still in the index.
+ * At least once: a claim whose owner crashed is open again when its lease expires, and the row is still in the index.
  *
- * Poll, claim and complete are those of outbox-event-bus (dunika/outbox-event-bus, `adapters/dynamodb-aws-sdk`); the sparse
- * and sharded index is Brighter's (BrighterCommand/Brighter, pull request 3295), which does not claim. Cheaper than the
- * first, whose index holds whole rows and whose claim moves the entry: here the index holds keys alone, one write unit
- * whatever the payload, the claim hands back the row, and the lease is no key.
+ * Poll, claim and complete follow outbox-event-bus (dunika/outbox-event-bus, `adapters/dynamodb-aws-sdk`); the sparse, sharded
+ * index is Brighter's (BrighterCommand/Brighter, pull request 3295), which does not claim. This is cheaper than outbox-event-bus,
+ * whose index contains whole rows and whose claim moves the entry: here the index contains only keys (one write unit, whatever
+ * the payload), the claim returns the row, and the lease is not a key.
  */
 export const statusIndex: SendingHalf = {
   name: 'status-index',
@@ -69,13 +69,13 @@ export const statusIndex: SendingHalf = {
     await aws.during('standing', async () => {
       for (let shard = 0; shard < SHARDS; shard += 1) await outstanding(run, shard);
     });
-    // A poll that finds events is a part of `relay`: only those count here that find none, by Poisson's distribution.
+    // A poll that finds events belongs to `relay`; only the empty ones count here, by a Poisson distribution.
     const eventsPerPoll = (eventsPerSecond / SHARDS) * (60 / POLLS_PER_MINUTE);
     return POLLS_PER_MINUTE * Math.exp(-eventsPerPoll);
   },
 };
 
-/** Polls one shard. An index is read eventually consistent: the claim's condition decides. */
+/** Polls one shard. An index is read eventually consistent, so the claim's condition decides. */
 async function outstanding({ documents }: Run, shard: number): Promise<string[]> {
   const eventIds: string[] = [];
   let from: Record<string, unknown> | undefined;
@@ -95,7 +95,7 @@ async function outstanding({ documents }: Run, shard: number): Promise<string[]>
   return eventIds;
 }
 
-/** Claims, publishes and completes. @returns how many were published */
+/** Claims, publishes and completes. @returns the number of published events */
 async function publishAll(run: Run, eventIds: readonly string[]): Promise<number> {
   const owner = randomUUID();
   const claimed: StoredEvent[] = [];
@@ -110,7 +110,7 @@ async function publishAll(run: Run, eventIds: readonly string[]): Promise<number
   return taken.filter(Boolean).length;
 }
 
-/** @returns the row; undefined when it is done, or another's */
+/** @returns the row; undefined if it is finished or claimed by another worker */
 async function claim(run: Run, eventId: string, owner: string): Promise<StoredEvent | undefined> {
   const now = run.aws.clock.now();
   try {
@@ -157,7 +157,7 @@ function release(run: Run, eventId: string, owner: string): Promise<void> {
   return settle(run, eventId, owner, 'SET #status = :status REMOVE', { ':status': 'PENDING' });
 }
 
-/** Ends a claim. Refused when the lease passed and another one claimed the row, who publishes it again. */
+/** Ends a claim. Refused if the lease expired and another worker claimed the row; that worker publishes it again. */
 async function settle(
   run: Run,
   eventId: string,

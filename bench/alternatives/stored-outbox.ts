@@ -5,16 +5,16 @@ import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Run } from './composed-system.ts';
 import { DOMAIN, orderRow, type StoredEvent, storedEvent } from './workload.ts';
 
-/** The name of the outbox, a table of its own in every alternative. */
+/** The outbox's table, a separate one in every alternative. */
 export const OUTBOX = 'outbox';
 
-/** The seconds of a day. */
+/** Seconds per day. */
 export const DAY_S = 86_400;
 
 /**
  * Places an order: its row and its event in one transaction.
  *
- * @param attributes - what the row of the outbox has beside the event
+ * @param attributes - the attributes of the outbox row in addition to the event
  */
 export async function writeOrder(
   { documents, workload }: Run,
@@ -44,7 +44,7 @@ export function streamedEvent(record: DynamoDBRecord): StoredEvent {
   return unmarshall(image as Parameters<typeof unmarshall>[0]) as StoredEvent;
 }
 
-/** Whether a conditional write was refused. */
+/** Returns true if a conditional write was refused. */
 export function isRefused(error: unknown): boolean {
   return error instanceof Error && error.name === 'ConditionalCheckFailedException';
 }

@@ -2,22 +2,22 @@ import type { SendingHalf } from './composed-system.ts';
 import { chunks } from './queue-delivery.ts';
 import { DAY_S, OUTBOX, streamedEvent, writeOrder } from './stored-outbox.ts';
 
-/** How long rows stay, seconds: their time is set when they are born, published or not. */
+/** The retention of rows in seconds: their TTL is set when they are written, whether they are published or not. */
 const RETENTION_S = 7 * DAY_S;
 
-/** How often a batch's failures are tried again in place; what then fails is handed back to the mapping. */
+/** The number of times that a batch's failures are retried in place before the batch is returned to the mapping. */
 const TRIES_MAX = 5;
 
 /**
- * The outbox of AWS's own examples: the order and its event in one transaction, the outbox's stream, and what is in the
- * stream is published. No row says whether its event is published, and nothing reads the outbox.
+ * The outbox of AWS's own examples: the order and its event in one transaction, and everything in the outbox's stream is
+ * published. No row records whether its event is published, and the outbox is never read.
  *
- * At least once while the stream keeps the record, 24 hours: what fails for longer, or is given up as poison, is lost unless
- * somebody finds it.
+ * At least once while the stream keeps the record, for 24 hours: an event that fails for longer, or is discarded as poison, is
+ * lost unless an operator finds it.
  *
- * After "Implementing the transactional outbox pattern with Amazon EventBridge Pipes" (AWS Compute Blog) and
- * `dynamodb-streams-to-eventbridge-outbox-pattern` (aws-samples/serverless-patterns); a Lambda function in the place of the
- * pipe, which would be billed by the request.
+ * Based on "Implementing the transactional outbox pattern with Amazon EventBridge Pipes" (AWS Compute Blog) and
+ * `dynamodb-streams-to-eventbridge-outbox-pattern` (aws-samples/serverless-patterns), with a Lambda function instead of the pipe,
+ * which would be billed per request.
  */
 export const streamOnly: SendingHalf = {
   name: 'stream-only',

@@ -7,7 +7,7 @@ import type { System } from './system.ts';
 import { transactionalInbox } from './transactional-inbox.ts';
 import { twoTable } from './two-table.ts';
 
-/** What Mailroom is measured beside. Systems with the same inbox show what the outboxes differ in, and the other way round. */
+/** The systems measured next to Mailroom. Systems with the same inbox show the difference between outboxes, and vice versa. */
 export const ALTERNATIVES: readonly System[] = [
   composedSystem('direct', direct, plainConsumer),
   composedSystem('stream-only+transactional-inbox', streamOnly, transactionalInbox),

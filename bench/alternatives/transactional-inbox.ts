@@ -3,15 +3,15 @@ import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import type { ReceivingHalf } from './composed-system.ts';
 import { DAY_S } from './stored-outbox.ts';
 
-/** How long a handled message is known, seconds: longer than it can come again. */
+/** The time that a handled message is remembered, in seconds: longer than it can be redelivered. */
 const RETENTION_S = 35 * DAY_S;
 
-/** The name of the inbox's table. */
+/** The inbox's table. */
 const INBOX = 'inbox';
 
 /**
- * The row of a handled message, put on condition that it is absent, in the transaction of the handler's own writes: both
- * happen or neither. Nothing is claimed: two that handle the same message at once both run, and one transaction is refused.
+ * Puts a row per handled message, on condition that it is absent, in the transaction of the handler's own writes: either both are
+ * stored or neither is. Nothing is claimed: two workers with the same message both run, and one transaction is refused.
  *
  * The deduplication of NServiceBus on DynamoDB (docs.particular.net, "DynamoDB persistence transactions" and "Outbox with
  * DynamoDB persistence"), without the messages that its record stores; "Idempotent Consumer" on microservices.io.

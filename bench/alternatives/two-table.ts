@@ -6,31 +6,29 @@ import { DAY_S, isRefused, OUTBOX, streamedEvent, writeOrder } from './stored-ou
 import { type StoredEvent, storedEvent } from './workload.ts';
 
 /**
- * How long published rows stay, seconds: a day, so that somebody can look. DynamoDB's TTL deletes them within a few days of
- * that ("Using time to live (TTL) in DynamoDB"); the table is taken to be no larger than this says.
+ * The retention of published rows in seconds: a day, for inspection. DynamoDB's TTL deletes them within a few days of that
+ * ("Using time to live (TTL) in DynamoDB"); the table size is computed without that delay.
  */
 const RETENTION_S = DAY_S;
 
-/** Every 5 seconds the outbox is scanned. */
+/** The interval between scans of the outbox: 5 seconds. */
 const SCANS_PER_MINUTE = 12;
 
-/** So many rows of a larger table are scanned, and the rest is computed: about one page. */
+/** The number of rows of a larger table that are scanned (about one page); the rest is computed. */
 const SAMPLE_ROWS = 1_000;
 
-/** How often the outbox is scanned for what failed before there is a mistake in this file. */
+/** More scans of the outbox than this mean a defect in this file. */
 const SCANS_MAX = 5;
 
 /**
- * The protocol of two tables: the order and its event in one transaction; the stream is the live path, a scan of the whole
- * outbox every 5 seconds finds what it missed; an event is marked published, then published, and the mark is rolled back when
- * the bus refuses.
+ * The two-table protocol: the order and its event in one transaction; the stream is the live path, and a scan of the whole outbox
+ * every 5 seconds finds missed events; an event is marked published, then published, and the mark is rolled back if the bus
+ * refuses.
  *
- * Marked first: whoever dies between the mark and PutEvents, or whose roll-back fails, leaves an event that nobody
- * publishes.
+ * The mark comes first: after a crash between the mark and PutEvents, or a failed rollback, the event is never published.
  *
- * The tables, both paths and the conditional mark are those of
- * https://danieljohnmorris.com/writing/cloud-queue-inbox-outbox-pattern/, which builds on
- * https://newsletter.theburningmonk.com/posts/the-inbox-outbox-patterns-for-reliable-event-processing.
+ * The tables, both paths and the conditional mark follow https://danieljohnmorris.com/writing/cloud-queue-inbox-outbox-pattern/,
+ * which builds on https://newsletter.theburningmonk.com/posts/the-inbox-outbox-patterns-for-reliable-event-processing.
  */
 export const twoTable: SendingHalf = {
   name: 'two-table',
@@ -64,16 +62,16 @@ export const twoTable: SendingHalf = {
   },
 };
 
-/** The backstop: publishes what is not marked. @returns how many events */
+/** The backstop: publishes unmarked events. @returns their number */
 export async function publishPending(run: Run): Promise<number> {
-  // The scan is made whether or not there is something to find.
+  // The scan also runs when there is nothing to find.
   const pending = await run.aws.during('standing', () => scanPending(run));
   let taken = 0;
   for (const event of pending) taken += (await publishMarked(run, event)) ? 1 : 0;
   return taken;
 }
 
-/** @returns false when the bus refused the event, and the mark was rolled back */
+/** @returns false if the bus refused the event and the mark was rolled back */
 async function publishMarked(run: Run, event: StoredEvent): Promise<boolean> {
   const key = { TableName: OUTBOX, Key: { eventId: event.eventId } };
   try {
@@ -104,7 +102,7 @@ async function publishMarked(run: Run, event: StoredEvent): Promise<boolean> {
   return false;
 }
 
-/** Reads the whole outbox; the filter applies to what was read, and paid. */
+/** Reads the whole outbox; the filter applies after reading, so every row read is billed. */
 async function scanPending({ documents }: Run): Promise<StoredEvent[]> {
   const found: StoredEvent[] = [];
   let from: Record<string, unknown> | undefined;

@@ -10,24 +10,24 @@ export const SOURCE = 'orders';
 /** The type of every event. */
 export const EVENT = { source: SOURCE, type: 'OrderPlaced', version: 1, aggregateType: 'Order' } as const;
 
-/** When the first order is placed, epoch milliseconds: 21 November 2026, 01:09:07.123 UTC. */
+/** When the first order is placed, in epoch milliseconds: 21 November 2026, 01:09:07.123 UTC. */
 export const START = Date.UTC(2026, 10, 21, 1, 9, 7, 123);
 
 /** The services' own rows. */
 export const DOMAIN: TableShape = { name: 'domain', keys: ['PK', 'SK'] };
 
-/** The time between two orders, milliseconds: 1,000 of them a second. */
+/** The interval between two orders in milliseconds: 1,000 orders per second. */
 const ORDER_EVERY_MS = 1;
 
-/** What an address and a basket take in a row, so that it has about 600 bytes: one write unit. */
+/** Filler for an address and a basket, so that a row has about 600 bytes: one write unit. */
 const DETAILS = 'x'.repeat(500);
 
-/** The id of the order that an event is about: its `aggregateId`. */
+/** The `aggregateId` of an event: the id of its order. */
 export function orderId(index: number): string {
   return `order-${String(index).padStart(8, '0')}`;
 }
 
-/** The row that the producer writes beside an event. */
+/** The row that the producer writes with an event. */
 export function orderRow(index: number): Item {
   return {
     PK: `ORDER#${orderId(index)}`,
@@ -39,7 +39,7 @@ export function orderRow(index: number): Item {
   };
 }
 
-/** What a consumer writes for an event: a row of one write unit, which counts how often it was written. */
+/** The write of a consumer for an event: a row of one write unit that counts how often it was written. */
 export function handledWrite(consumer: string, order: string) {
   return {
     Key: { PK: `HANDLED#${consumer}#${order}`, SK: 'ORDER' },
@@ -55,9 +55,9 @@ export function consumerNames({ consumers }: Pick<Workload, 'consumers'>): strin
 }
 
 /**
- * The payload of an event: an object whose JSON has exactly so many bytes.
+ * The payload of an event: an object whose JSON has exactly this many bytes.
  *
- * @throws RangeError when so few bytes do not hold the order's id
+ * @throws RangeError if the size is too small for the order's id
  */
 export function payload(index: number, bytes: number): { readonly orderId: string; readonly note: string } {
   const empty = { orderId: orderId(index), note: '' };
@@ -77,7 +77,7 @@ export function envelope(index: number, payloadBytes: number): Envelope {
   return { eventId, ...EVENT, aggregateId: data.orderId, occurredAt, correlationId: eventId, data };
 }
 
-/** What every outbox stores of an event. */
+/** The attributes of an event that every outbox stores. */
 export interface StoredEvent {
   readonly eventId: string;
   readonly createdAt: number;
@@ -87,14 +87,14 @@ export interface StoredEvent {
   readonly envelope: string;
 }
 
-/** An event as an outbox stores it. */
+/** An event as stored in an outbox. */
 export function storedEvent(index: number, payloadBytes: number): StoredEvent {
   const event = envelope(index, payloadBytes);
   const { eventId, occurredAt: createdAt, type } = event;
   return { eventId, createdAt, source: SOURCE, type, envelope: JSON.stringify(event) };
 }
 
-/** Whether an event is one of those that fail once: they are spread evenly. */
+/** Returns true for the events that fail once; they are spread evenly. */
 export function isRetried({ events, retries }: Pick<Workload, 'events' | 'retries'>, index: number): boolean {
   return Math.floor(((index + 1) * retries) / events) > Math.floor((index * retries) / events);
 }
@@ -106,9 +106,9 @@ export function retriedOrders(workload: Workload): Set<string> {
 }
 
 /**
- * Makes what fails once in each consumer's handler.
+ * Creates the injector of one failure per selected order in each consumer's handler.
  *
- * @returns throws at the first call for a consumer and an order that is to fail once
+ * @returns throws at the first call for a consumer and a selected order
  */
 export function handlerFaults(workload: Workload): (consumer: string, order: string) => void {
   const faulty = retriedOrders(workload);

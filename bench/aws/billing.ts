@@ -1,36 +1,36 @@
 /**
- * What AWS bills for a request, by its published rules. Every rule stands here once, with the page that states it; all
- * pages of DynamoDB are of its developer guide.
+ * Units that AWS bills for a request, by its published rules. Each rule is implemented once, with the page that states it; all
+ * DynamoDB pages are from its developer guide.
  */
 
-/** A write unit covers so much of an item ("DynamoDB read and write operations"). */
+/** The bytes of an item that one write unit covers ("DynamoDB read and write operations"). */
 const WRITE_UNIT_BYTES = 1_024;
 
-/** A read unit covers so much ("DynamoDB read and write operations"). */
+/** The bytes that one read unit covers ("DynamoDB read and write operations"). */
 const READ_UNIT_BYTES = 4_096;
 
-/** An entry on the bus is billed as one event for each started 64 KB (EventBridge pricing, event buses). */
+/** An entry on the bus is billed as one event per started 64 KB (EventBridge pricing, event buses). */
 const BUS_EVENT_BYTES = 64 * 1_024;
 
 /**
- * Two underlying writes, or reads, of every item of a transaction: to prepare it and to commit it; also when it is
- * cancelled ("Amazon DynamoDB Transactions: How it works", capacity management).
+ * A transaction takes two underlying writes or reads per item, to prepare and to commit, even if it is cancelled ("Amazon
+ * DynamoDB Transactions: How it works", capacity management).
  */
 const TRANSACTION_FACTOR = 2;
 
-/** How a read was asked for. */
+/** The consistency of a read. */
 export type Consistency = 'eventual' | 'strong' | 'transactional';
 
-/** Units of a read by its consistency ("DynamoDB read and write operations"). */
+/** Read units by consistency ("DynamoDB read and write operations"). */
 const READ_FACTOR = { eventual: 0.5, strong: 1, transactional: TRANSACTION_FACTOR } as const;
 
 /**
- * The write units of one item: the larger of its sizes before and after, by started KB, at least one ("DynamoDB read
- * and write operations"). A refused conditional write is billed as well, by the larger of the item that is there and
- * the one that was to be (same page); one that finds no item and makes none, one unit.
+ * The write units of one item: the larger of its sizes before and after, per started KB, at least one ("DynamoDB read and write
+ * operations"). A refused conditional write is billed too, by the larger of the existing item and the intended one (same page),
+ * or one unit if there is no item and none was to be created.
  *
- * @param bytes - sizes of the item before and after; 0 where there is none
- * @param transactional - whether a transaction writes it, or checks it
+ * @param bytes - sizes of the item before and after; 0 if there is none
+ * @param transactional - true if a transaction writes or checks it
  */
 export function writeUnits(bytes: { before: number; after: number }, transactional = false): number {
   const units = Math.max(1, Math.ceil(Math.max(bytes.before, bytes.after) / WRITE_UNIT_BYTES));
@@ -38,14 +38,14 @@ export function writeUnits(bytes: { before: number; after: number }, transaction
 }
 
 /**
- * The write units of one index for one change of the table ("Using Global Secondary Indexes in DynamoDB", write
- * capacity): nothing when the projected item stays as it is or is in the index neither before nor after; one write when it
- * comes, goes or changes in place; a delete and a put when its index key changes.
+ * The write units of one index for one change of the table ("Using Global Secondary Indexes in DynamoDB", write capacity): none
+ * if the projected item is unchanged or is in the index neither before nor after; one write if it is added, removed or changed in
+ * place; a delete and a put if its index key changes.
  *
- * Indexes follow a transaction after it completed ("Transactions: How it works"), so their writes are not the
- * transaction's and are counted once.
+ * Indexes are updated after a transaction completes ("Transactions: How it works"), so their writes are not transactional and
+ * count once.
  *
- * @param entry - the sizes of the projected item before and after, 0 where it is not in the index
+ * @param entry - the sizes of the projected item before and after, 0 if it is not in the index
  */
 export function indexWriteUnits(entry: {
   readonly before: number;
@@ -62,21 +62,21 @@ export function indexWriteUnits(entry: {
 }
 
 /**
- * The read units of one item, or of all the items that one page of a query or a scan read, before its filter: their sizes
- * together by started 4 KB. A read that finds nothing counts like the smallest ("DynamoDB read and write operations").
+ * The read units of one item, or of all items that one page of a query or scan reads before its filter: their total size per
+ * started 4 KB. A read that finds nothing counts as the smallest one ("DynamoDB read and write operations").
  */
 export function readUnits(bytes: number, consistency: Consistency): number {
   return Math.max(1, Math.ceil(bytes / READ_UNIT_BYTES)) * READ_FACTOR[consistency];
 }
 
-/** The parts of a bus entry that count. */
+/** The members of a bus entry that count. */
 export interface BilledEntry {
   readonly Source?: string | undefined;
   readonly DetailType?: string | undefined;
   readonly Detail?: string | undefined;
 }
 
-/** How many events an entry is billed as (EventBridge user guide, "Calculating PutEvents event entry size"; pricing). */
+/** The number of events that an entry is billed as (EventBridge user guide, "Calculating PutEvents event entry size"; pricing). */
 export function busEvents({ Source = '', DetailType = '', Detail = '' }: BilledEntry): number {
   const bytes = Buffer.byteLength(Source) + Buffer.byteLength(DetailType) + Buffer.byteLength(Detail);
   return Math.max(1, Math.ceil(bytes / BUS_EVENT_BYTES));

@@ -9,7 +9,7 @@ import type { MeteredTable } from './metered-table.ts';
 import { type OrderedView, storedBytes } from './ordered-view.ts';
 import { known, type Wire } from './wire.ts';
 
-/** The most bytes that one page reads: 1 MB (DynamoDB API reference, Query and Scan). */
+/** The maximum number of bytes that one page reads: 1 MB (DynamoDB API reference, Query and Scan). */
 const PAGE_BYTES_MAX = 1024 * 1024;
 
 const READ_MEMBERS = [
@@ -23,7 +23,7 @@ const READ_MEMBERS = [
   'ExclusiveStartKey',
 ];
 
-/** What both reads may say. */
+/** Members of both reads. */
 export interface ScanInput extends Wire {
   readonly IndexName?: string;
   readonly FilterExpression?: string;
@@ -34,7 +34,7 @@ export interface ScanInput extends Wire {
   readonly ExclusiveStartKey?: Attributes;
 }
 
-/** What a query may say. */
+/** Members of a query. */
 export interface QueryInput extends ScanInput {
   readonly KeyConditionExpression?: string;
   readonly ScanIndexForward?: boolean;
@@ -72,7 +72,7 @@ export function scan(table: MeteredTable, input: ScanInput): Metered {
   return page(view, input, view.all(), isAfter, filter);
 }
 
-/** Reads on from where the page before ended. What a page costs is what it reads, before the filter. */
+/** Continues after the end of the previous page. A page is billed by the bytes it reads, before the filter. */
 function page(
   view: OrderedView,
   { ConsistentRead = false, Limit, IndexName }: ScanInput,
@@ -106,7 +106,7 @@ function page(
   };
 }
 
-/** The items are in order, so this halves. */
+/** The items are sorted, so a binary search works. */
 function firstAfter(items: readonly Attributes[], isAfter: (item: Attributes) => boolean): number {
   let [low, high] = [0, items.length];
   while (low < high) {
@@ -117,10 +117,7 @@ function firstAfter(items: readonly Attributes[], isAfter: (item: Attributes) =>
   return low;
 }
 
-/**
- * The partition that a key condition names. It has the form `partition = :value`, with or without one condition on the
- * sort key.
- */
+/** The partition in a key condition of the form `partition = :value`, with or without one condition on the sort key. */
 function partitionOf(text: string, view: OrderedView, placeholders: Placeholders): string {
   const [partitionName, sortName] = view.keyNames;
   const reader = new ExpressionReader('KeyConditionExpression', text, placeholders);
@@ -158,7 +155,7 @@ function sortPath(reader: ExpressionReader, sortName: string | undefined): void 
   if (name !== sortName) throw reader.error(`Query key condition not supported on ${name}`);
 }
 
-/** Every item passes where there is no filter. */
+/** Without a filter, every item passes. */
 function filterOf(
   { FilterExpression, ExpressionAttributeNames = {} }: ScanInput,
   view: OrderedView,

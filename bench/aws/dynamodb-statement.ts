@@ -10,16 +10,16 @@ export interface Statement {
   readonly ReturnValuesOnConditionCheckFailure?: string;
 }
 
-/** The one form that is read: what `dynamoTable` writes. */
+/** The only supported form: the statements that `dynamoTable` writes. */
 const UPDATE =
   /^UPDATE "([^"]+)"((?: SET "[^"]+"=\?)+)((?: REMOVE "[^"]+")*) WHERE ((?:"[^"]+"=\?(?: AND )?)+)$/;
 
 /**
- * Reads an UPDATE statement as the UpdateItem that it stands for. An UPDATE makes no item: its condition also is that
- * there is one (developer guide, "PartiQL update statements for DynamoDB").
+ * Parses an UPDATE statement into the equivalent UpdateItem. An UPDATE never creates an item, so its condition includes that one
+ * exists (developer guide, "PartiQL update statements for DynamoDB").
  *
  * @param keyNamesOf - the key attributes of a table
- * @throws when the statement has another form
+ * @throws if the statement has a different form
  */
 export function readStatement(
   { Statement, Parameters = [] }: Statement,
@@ -27,7 +27,7 @@ export function readStatement(
 ): { readonly tableName: string; readonly update: Wire } {
   const [, tableName, sets = '', removes = '', where = ''] = UPDATE.exec(Statement) ?? [];
   if (tableName === undefined)
-    throw new Error(`This statement is not known to the metered AWS: ${Statement}`);
+    throw new Error(`The metered AWS does not support this statement: ${Statement}`);
   const keyNames = keyNamesOf(tableName);
   const [set, remove, when] = [sets, removes, where].map(quotedNames) as [string[], string[], string[]];
   if (Parameters.length !== set.length + when.length) {

@@ -14,10 +14,10 @@ import type { MeteredTable } from './metered-table.ts';
 import { storedBytes } from './ordered-view.ts';
 import { known, type Wire } from './wire.ts';
 
-/** How long a transaction's token is remembered: 10 minutes (DynamoDB API reference, TransactWriteItems). */
+/** The lifetime of a transaction's token: 10 minutes (DynamoDB API reference, TransactWriteItems). */
 const TOKEN_MS = 600_000;
 
-/** What every write may say. */
+/** Members of every write. */
 const WRITE_MEMBERS = [
   'TableName',
   'ConditionExpression',
@@ -30,7 +30,7 @@ type StoreOf = (name: string | undefined) => Store;
 type Apply = (prepared: Prepared, outcome: Accepted, transactional: boolean) => number;
 type MeteredWrite = (action: TransactAction) => { prepared: Prepared; outcome: Outcome; units: number };
 
-/** DynamoDB's operations on tables in memory, as they look on the wire. */
+/** DynamoDB's operations on in-memory tables, at the level of the wire format. */
 export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, clock: Clock) {
   const created = clock.now();
 
@@ -51,7 +51,7 @@ export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, cl
     return writeUnits(bytes, transactional) + indexes;
   }
 
-  /** One write: what became of it, and its units. */
+  /** One write: its result, and its units. */
   function write(action: TransactAction): { prepared: Prepared; outcome: Outcome; units: number } {
     const prepared = prepare(action, storeOf);
     const outcome = judge(prepared);
@@ -97,11 +97,13 @@ export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, cl
   return (operation: string, input: Wire): Metered => {
     const operate = operations[operation];
     if (operate !== undefined) return operate(input);
-    throw new Error(`${operation} of DynamoDB is not known to the metered AWS; add it to ${import.meta.url}`);
+    throw new Error(
+      `The metered AWS does not support ${operation} of DynamoDB; add it to ${import.meta.url}`,
+    );
   };
 }
 
-/** Each statement is the write that it stands for, and billed as that ("PartiQL for DynamoDB", and its pricing). */
+/** Each statement is executed and billed as the equivalent write ("PartiQL for DynamoDB", and its pricing). */
 function batchExecuteStatement(input: Wire, storeOf: StoreOf, write: MeteredWrite): Metered {
   known('BatchExecuteStatement', input, ['Statements']);
   const statements = input.Statements as readonly Statement[];
@@ -132,7 +134,7 @@ function describeTable({ tableName }: Store, created: number): Metered {
   return { answer: { Table } };
 }
 
-/** Transactions, each known by its token for a while. */
+/** Transactions, each stored under its token for a while. */
 function createTransactions(clock: Clock, storeOf: StoreOf, apply: Apply): (input: Wire) => Metered {
   const tokens = new Map<string, { readonly request: string; readonly until: number }>();
 
@@ -158,7 +160,7 @@ function createTransactions(clock: Clock, storeOf: StoreOf, apply: Apply): (inpu
     const token = input.ClientRequestToken as string | undefined;
     const request = createHash('sha256').update(JSON.stringify(input.TransactItems)).digest('base64');
     if (token !== undefined && isReplay(token, request)) {
-      // It writes nothing, and is billed as the reading of its items (API reference, TransactWriteItems).
+      // It writes nothing, and is billed as a read of its items (API reference, TransactWriteItems).
       const bytes = prepared.map(({ store, key }) => storedBytes(store.get(key)));
       return { answer: {}, readUnits: sum(bytes, (each) => readUnits(each, 'transactional')) };
     }

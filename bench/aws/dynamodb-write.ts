@@ -8,16 +8,16 @@ import { writeUnits } from './billing.ts';
 import { storedBytes } from './ordered-view.ts';
 import type { Wire } from './wire.ts';
 
-/** What an operation comes to: its answer or its refusal, and the units either way. */
+/** The result of an operation: its response or error, and its units in either case. */
 export interface Metered {
   readonly answer: Wire;
-  /** The name of the error whose members `answer` has. */
+  /** The error's name, if `answer` contains an error's members. */
   readonly error?: string;
   readonly writeUnits?: number;
   readonly readUnits?: number;
 }
 
-/** What a write came to that was made. */
+/** The result of an applied write. */
 export type Accepted = Outcome & { readonly refused: false };
 
 interface UpdateInput {
@@ -26,7 +26,7 @@ interface UpdateInput {
   readonly ExpressionAttributeValues?: Attributes;
 }
 
-/** The units of a write that did not happen: as if it had, or by the item that is there when that one is larger. */
+/** The units of a refused write: those of the intended write, or of the existing item if it is larger. */
 export function refusedUnits(action: Prepared, transactional: boolean): number {
   const before = action.store.get(action.key);
   return writeUnits(
@@ -35,7 +35,7 @@ export function refusedUnits(action: Prepared, transactional: boolean): number {
   );
 }
 
-/** The item that a write was to make; none when it could not have been made. */
+/** The item that a write would have produced; none if that is not possible. */
 function wanted({ after }: Prepared, before: Attributes | undefined): Attributes | undefined {
   try {
     return after(before);
@@ -44,21 +44,21 @@ function wanted({ after }: Prepared, before: Attributes | undefined): Attributes
   }
 }
 
-/** The answer to a write whose condition was not met. */
+/** The response to a write whose condition failed. */
 export function refusal(error: string, members: Wire, units: number): Metered {
   return { error, answer: { message: 'The conditional request failed', ...members }, writeUnits: units };
 }
 
-/** What a write gives back of its item. */
+/** The part of the item that a write returns. */
 export function returned(option: unknown, outcome: Accepted, request: Wire): Attributes | undefined {
   if (option === 'ALL_NEW') return outcome.after;
   if (option === 'ALL_OLD') return outcome.before;
   if (option === 'UPDATED_NEW') return updatedIn(request, outcome.after ?? {});
   if (option === 'NONE') return undefined;
-  throw new Error(`ReturnValues ${String(option)} is not known to the metered AWS`);
+  throw new Error(`The metered AWS does not support ReturnValues ${String(option)}`);
 }
 
-/** The attributes that an update named, as they are after it. */
+/** The attributes that an update named, with their new values. */
 function updatedIn(request: Wire, after: Attributes): Attributes {
   const {
     UpdateExpression = '',
@@ -72,7 +72,7 @@ function updatedIn(request: Wire, after: Attributes): Attributes {
   return Object.fromEntries(names.flatMap((name) => (after[name] ? [[name, after[name]]] : [])));
 }
 
-/** The members of a write that hold items, as the evaluators take them. */
+/** The members of a write that contain items, in the form that the evaluators accept. */
 export function items(request: Wire): Wire {
   const item = (value: unknown): Item | undefined =>
     value === undefined ? undefined : toItem(value as Attributes);

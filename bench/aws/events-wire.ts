@@ -6,7 +6,7 @@ export interface WireEntry extends BilledEntry {
   readonly EventBusName?: string;
 }
 
-/** The bus: it answers for each entry, and keeps what it accepted. */
+/** The bus: returns a result per entry, and stores the accepted ones. */
 export function createEventsWire() {
   let published: WireEntry[] = [];
   let toFail = 0;
@@ -23,10 +23,10 @@ export function createEventsWire() {
   }
 
   return {
-    /** Only what is accepted is billed: an event published (EventBridge pricing). */
+    /** Only accepted entries, i.e. published events, are billed (EventBridge pricing). */
     putEvents: (operation: string, input: Wire): { readonly answer: Wire; readonly billed: number } => {
       if (operation !== 'PutEvents')
-        throw new Error(`${operation} of EventBridge is not known to the metered AWS`);
+        throw new Error(`The metered AWS does not support ${operation} of EventBridge`);
       known('PutEvents', input, ['Entries']);
       const sent = input.Entries as readonly WireEntry[];
       const Entries = sent.map(answerFor);

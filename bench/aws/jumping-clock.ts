@@ -1,8 +1,8 @@
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 
 /**
- * A clock on which a pause takes no time: it moves the clock and is over on the next turn. A pause that a signal can end
- * waits for that signal: nothing here takes so long that such a time-out, or a heartbeat, would be first.
+ * A clock on which a pause takes no time: it advances the clock and ends in the next turn. A pause that a signal can abort waits
+ * for the signal, because no call here is slow enough for such a time-out or heartbeat to come first.
  *
  * @param start - epoch milliseconds
  */

@@ -10,70 +10,70 @@ import { createEventsWire, type WireEntry } from './events-wire.ts';
 import { createMeteredTable, type MeteredTable, type TableShape } from './metered-table.ts';
 import { readWire, type Wire, writeWire } from './wire.ts';
 
-/** One request that was made, and what it comes to by the published rules of its service. */
+/** One request, and its billed units by the published rules of its service. */
 export interface MeteredRequest {
   readonly service: 'dynamodb' | 'events' | 'sqs' | 'lambda';
   /** E.g. `TransactWriteItems`, `PutEvents`, `ReceiveMessage`, `Invoke`. */
   readonly operation: string;
-  /** What it was made for: see {@link MeteredAws.during}. */
+  /** The step that it was made in: see {@link MeteredAws.during}. */
   readonly step: string;
-  /** Write request units: of DynamoDB only, those of indexes with them. */
+  /** Write request units, including those of indexes; DynamoDB only. */
   readonly writeUnits: number;
-  /** Read request units: of DynamoDB only. */
+  /** Read request units; DynamoDB only. */
   readonly readUnits: number;
-  /** What else is billed by number: entries of PutEvents by 64 KB, requests of SQS by 64 KB, invocations. */
+  /** Other billed units: entries of PutEvents per 64 KB, requests of SQS per 64 KB, invocations. */
   readonly billed: number;
 }
 
 /**
- * DynamoDB and EventBridge in memory at the level of HTTP requests: the real SDK clients serialise, sign and parse, and every
+ * In-memory DynamoDB and EventBridge at the level of HTTP requests: the real SDK clients serialise, sign and parse, and every
  * request is counted with the units that AWS would bill for it.
  */
 export interface MeteredAws {
-  /** For `new DynamoDBClient(aws.client)`, `new EventBridgeClient(aws.client)`, and the like. */
+  /** Configuration for `new DynamoDBClient(aws.client)`, `new EventBridgeClient(aws.client)`, and others. */
   readonly client: Pick<DynamoDBClientConfig, 'region' | 'credentials' | 'requestHandler' | 'maxAttempts'>;
-  /** The time here. Whoever works against these tables reads it, and pauses on it. */
+  /** The clock here. Code that works against these tables reads it and pauses on it. */
   readonly clock: Clock;
   /**
    * Every request so far, in order.
    *
-   * @throws what was wrong with the first request that is not known here: a count without it would be wrong
+   * @throws the reason why the first unsupported request was not counted: a total without it would be wrong
    */
   requests(): readonly MeteredRequest[];
-  /** Runs work whose requests are booked under this step, e.g. `write`, `relay`, `consume`. */
+  /** Runs work whose requests are recorded under this step, e.g. `write`, `relay`, `consume`. */
   during<T>(step: string, work: () => Promise<T>): Promise<T>;
-  /** Books what no client of ours sends: a receive and a delete by Lambda's poller, an invocation. */
+  /** Records requests that no SDK client sends: a receive and a delete by Lambda's poller, an invocation. */
   book(service: 'sqs' | 'lambda', operation: string, billed: number): void;
-  /** The INSERT records of a table since the last call, as Lambda hands them over. */
+  /** The INSERT records of a table since the last call, as Lambda delivers them. */
   takeInserts(tableName: string): DynamoDBRecord[];
-  /** What the bus accepted since the last call: the entries of PutEvents. */
+  /** The PutEvents entries that the bus accepted since the last call. */
   takePublished(): readonly {
     readonly Source: string;
     readonly DetailType: string;
     readonly Detail: string;
   }[];
-  /** Makes the next PutEvents entries fail, so many, as a throttled bus does (per entry, in an answer of 200). */
+  /** Makes the next PutEvents entries fail like those of a throttled bus (per entry, in a response with status 200). */
   failNextEntries(count: number): void;
-  /** The items of a table, as copies, in the order of their keys. */
+  /** Copies of a table's items, in the order of their keys. */
   items(tableName: string): Item[];
-  /** Puts items that were there all along: nothing is counted, and the stream does not have them. */
+  /** Puts initial items, without counting them or adding them to the stream. */
   seed(tableName: string, items: Iterable<Item>): void;
 }
 
-/** The settings of {@link createMeteredAws}. */
+/** Options of {@link createMeteredAws}. */
 export interface MeteredAwsOptions {
-  /** @default the machine's */
+  /** @default the system clock */
   readonly clock?: Clock | undefined;
 }
 
-/** A request as the SDK hands it to its handler, as far as it is read here. */
+/** The members that are read of a request that the SDK passes to its handler. */
 interface WireRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
 }
 
 /**
- * Makes an AWS with these tables and one bus.
+ * Creates an AWS with these tables and one bus.
  *
  * @example
  * ```ts
@@ -112,7 +112,7 @@ export function createMeteredAws(
   function tableOf(name: string): MeteredTable {
     const found = tables.get(name);
     if (found) return found;
-    throw new Error(`There is no table ${name} in the metered AWS`);
+    throw new Error(`The metered AWS has no table ${name}`);
   }
 
   return {
@@ -141,7 +141,7 @@ type RequestLog = (
   request: Omit<MeteredRequest, 'step' | 'writeUnits' | 'readUnits'> & Partial<MeteredRequest>,
 ) => void;
 
-/** Answers a request by its target, and records what it comes to. */
+/** Answers a request by its target, and records its units. */
 function createServices(
   dynamoDb: ReturnType<typeof createDynamoDbWire>,
   events: ReturnType<typeof createEventsWire>,
@@ -155,14 +155,14 @@ function createServices(
       return { answer };
     }
     if (service !== 'DynamoDB_20120810')
-      throw new Error(`The request ${target} is not known to the metered AWS`);
+      throw new Error(`The metered AWS does not support the request ${target}`);
     try {
       const { answer, error, writeUnits = 0, readUnits = 0 } = dynamoDb(operation, input);
       record({ service: 'dynamodb', operation, writeUnits, readUnits, billed: 0 });
       return { answer, error };
     } catch (error) {
       if (!(error instanceof ValidationException)) throw error;
-      record({ service: 'dynamodb', operation, billed: 0 }); // refused before it touches an item: no units
+      record({ service: 'dynamodb', operation, billed: 0 }); // refused before it reads an item: no units
       return { answer: { message: error.message }, error: error.name };
     }
   };

@@ -5,12 +5,12 @@ import { createStream } from '../../testing/memory-stream.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';
 import { createOrderedView, type OrderedView } from './ordered-view.ts';
 
-/** A table to be made in a metered AWS. Its key attributes, and those of its indexes' partitions, are texts. */
+/** The definition of a table in a metered AWS. Its key attributes, and its indexes' partition keys, are strings. */
 export interface TableShape {
   readonly name: string;
-  /** The names of the key attributes: partition key and, where there is one, sort key. */
+  /** The names of the key attributes: the partition key and, if there is one, the sort key. */
   readonly keys: readonly [partition: string, sort?: string];
-  /** Global secondary indexes; an item without an index's keys is not in it. */
+  /** Global secondary indexes; an item without an index's keys is not in the index. */
   readonly indexes?: readonly {
     readonly name: string;
     readonly keys: readonly [partition: string, sort?: string];
@@ -22,7 +22,7 @@ export interface TableShape {
 /** One table with its indexes and its stream. */
 export interface MeteredTable {
   readonly store: Store;
-  /** @throws ValidationException when there is no such index */
+  /** @throws ValidationException if there is no such index */
   view(indexName?: string): OrderedView;
   /**
    * Puts, changes or deletes an item.
@@ -30,13 +30,13 @@ export interface MeteredTable {
    * @returns the write units of the indexes
    */
   apply(before: Attributes | undefined, after: Attributes | undefined, now: number): number;
-  /** Puts items that were there all along: nothing is counted, and the stream does not have them. */
+  /** Puts initial items, without counting them or adding them to the stream. */
   seed(items: Iterable<Item>): void;
   /** The INSERT records since the last call. */
   takeInserts(): ReturnType<typeof createStream>['records'][number][];
 }
 
-/** Makes an empty table. Its keys are texts. */
+/** Creates an empty table. Its keys are strings. */
 export function createMeteredTable({ name, keys, indexes = [] }: TableShape): MeteredTable {
   const store = createStore(name, keys, true);
   const rows = createOrderedView(keys, store);
@@ -74,7 +74,7 @@ export function createMeteredTable({ name, keys, indexes = [] }: TableShape): Me
     },
     takeInserts: () => {
       const taken = inserts;
-      inserts = createStream(); // its numbers begin again: they tell records apart within a batch only
+      inserts = createStream(); // its sequence numbers start over: they distinguish records within a batch only
       return [...taken.records];
     },
   };

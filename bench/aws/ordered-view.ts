@@ -3,23 +3,23 @@ import { type Attributes, equal, order } from '../../testing/attribute-values.ts
 import { type KeyNames, type Store, toItem } from '../../testing/memory-store.ts';
 import { indexWriteUnits } from './billing.ts';
 
-/** A table or an index, to be read in order. */
+/** The definition of a table or an index, for reading in order. */
 export interface OrderedView {
   readonly keyNames: readonly string[];
-  /** The items of one partition by their sort keys; the same array until one comes or goes. */
+  /** The items of one partition by their sort keys; the same array until an item is added or removed. */
   partition(value: string): readonly Attributes[];
   /** The items of all partitions, the partitions by their keys. */
   all(): readonly Attributes[];
-  /** Where an item stands beside another one of the same partition. */
+  /** Compares the positions of two items of one partition. */
   compare(a: Attributes, b: Attributes): number;
-  /** The key that a page ends with: the view's own attributes and the table's. */
+  /** The key at the end of a page: the view's own attributes and the table's. */
   cursor(item: Attributes): Attributes;
 }
 
-/** The size of each item, remembered because items never change in place. */
+/** The size of each item, cached because items never change in place. */
 const sizes = new WeakMap<Attributes, number>();
 
-/** The size of a stored item, 0 for none. */
+/** The size of a stored item, 0 if there is none. */
 export function storedBytes(item: Attributes | undefined): number {
   if (item === undefined) return 0;
   const bytes = sizes.get(item) ?? itemBytes(toItem(item));
@@ -29,11 +29,11 @@ export function storedBytes(item: Attributes | undefined): number {
 
 interface Partition {
   readonly items: Map<string, Attributes>;
-  /** The entries in order, sorted by the first read after a change. */
+  /** The entries in order, sorted at the first read after a change. */
   sorted: Attributes[] | undefined;
 }
 
-/** A table or an index: the items that have its keys, by partition; whole, or of an index the keys alone. */
+/** A table or an index: the items that have its keys, by partition; complete, or only the keys for an index. */
 export function createOrderedView(keys: KeyNames, store: Store, keysOnly = false) {
   const [partitionName] = keys;
   const partitions = new Map<string, Partition>();
@@ -81,7 +81,7 @@ export function createOrderedView(keys: KeyNames, store: Store, keysOnly = false
       if (before && holds(before)) remove(before);
       if (after && holds(after)) put(after);
     },
-    /** The write units that a change takes in this view. */
+    /** The write units of a change in this view. */
     units: (before: Attributes | undefined, after: Attributes | undefined, changed: boolean) => {
       const bytes = (item: Attributes | undefined) => (item && holds(item) ? storedBytes(entry(item)) : 0);
       const [had, has] = [bytes(before), bytes(after)];

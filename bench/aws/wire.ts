@@ -1,10 +1,10 @@
-/** A request's or an answer's members, as they stand in its JSON. */
+/** The JSON members of a request or response. */
 export type Wire = Record<string, unknown>;
 
-/** Binaries travel as base64 text under `B` and `BS`. */
+/** Binaries are base64 text under `B` and `BS`. */
 type Binary = string | readonly string[];
 
-/** Reads a request: values of DynamoDB with their binaries as bytes. */
+/** Parses a request: DynamoDB values, with their binaries as bytes. */
 export function readWire(body: string | Uint8Array | undefined): Wire {
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   if (!/"BS?":/.test(text)) return JSON.parse(text === '' ? '{}' : text) as Wire;
@@ -15,18 +15,18 @@ export function readWire(body: string | Uint8Array | undefined): Wire {
   }) as Wire;
 }
 
-/** Writes an answer. */
+/** Serialises a response. */
 export function writeWire(answer: Wire): string {
   return JSON.stringify(answer, (_, value: unknown) =>
     value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value,
   );
 }
 
-/** Makes sure that nothing in a request is passed over: a count of half a request would be wrong. */
+/** Throws if a request has an unsupported member: a count that ignores it would be wrong. */
 export function known(operation: string, input: Wire, members: readonly string[]): void {
   const strange = Object.keys(input).filter((name) => !members.includes(name));
   if (strange.length === 0) return;
-  throw new Error(`${operation} with ${strange.join(', ')} is not known to the metered AWS`);
+  throw new Error(`The metered AWS does not support ${operation} with ${strange.join(', ')}`);
 }
 
 function bytes(base64: Binary): Uint8Array {

@@ -9,34 +9,34 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A function's code, before it is bundled. */
 export interface FunctionEntry {
-  /** Its folder under `lambdas/`, and which of the folder's functions it is, e.g. `relay-stream` or `orders-api`. */
+  /** Its folder under `lambdas/`, with the function's name if the folder has several, e.g. `relay-stream` or `orders-api`. */
   readonly name: string;
-  /** The file that exports `handler`, from the root of the repository. */
+  /** The file that exports `handler`, relative to the root of the repository. */
   readonly entry: string;
 }
 
-/** One npm package, or one of our own folders, in a bundle. */
+/** An npm package, or a folder of the repository, in a bundle. */
 interface PackageShare {
   readonly name: string;
   readonly bytes: number;
 }
 
-/** A function's code as it is deployed. */
+/** A function's code as deployed. */
 export interface FunctionBundle {
   readonly name: string;
   readonly bytes: number;
   readonly gzipBytes: number;
-  /** What it is made of, largest first. */
+  /** Its packages and folders, largest first. */
   readonly packages: readonly PackageShare[];
-  /** Every file that was read for it, from the root of the repository. */
+  /** Every source file, relative to the root of the repository. */
   readonly inputs: readonly string[];
-  /** The packages that it loads when it needs them, and that are not in it. */
+  /** Packages that it loads at run time and that are not bundled. */
   readonly lazyImports: readonly string[];
   readonly code: Uint8Array;
   readonly sourceMap: Uint8Array;
 }
 
-/** Every function of the app: each `handler.ts` and `*.handler.ts` under `lambdas/` but the library's own. */
+/** Every function of the app: each `handler.ts` and `*.handler.ts` under `lambdas/`, except in the library. */
 export function appFunctions(): FunctionEntry[] {
   return readdirSync(`${ROOT}lambdas`, { recursive: true, encoding: 'utf8' })
     .map((file) => file.split(sep))
@@ -48,7 +48,7 @@ export function appFunctions(): FunctionEntry[] {
 /**
  * Bundles a function exactly as `ServiceFunction` does; a test compares the two.
  *
- * @param options.wholeSdk - leaves nothing of the SDK out, as bundles are without Mailroom's settings @default false
+ * @param options.wholeSdk - includes the whole SDK, as bundles do without Mailroom's settings @default false
  */
 export async function bundleFunction(
   { name, entry }: FunctionEntry,
@@ -111,7 +111,7 @@ function sharesOf({ inputs }: Metafile['outputs'][string]): PackageShare[] {
     .sort((a, b) => b.bytes - a.bytes);
 }
 
-/** The innermost package that a file belongs to, e.g. `@aws-sdk/core`; of our own files the folder, e.g. `lambdas/runtime`. */
+/** The innermost package of a file, e.g. `@aws-sdk/core`; the folder for the repository's own files, e.g. `lambdas/runtime`. */
 function packageOf(file: string): string {
   const [, installed] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file) ?? [];
   return installed ?? relative('.', file).split(sep).slice(0, 2).join('/');

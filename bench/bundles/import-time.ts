@@ -13,14 +13,14 @@ import {
 import { NODE_OPTIONS } from '../../lib/service-function.ts';
 import type { FunctionBundle } from './function-bundle.ts';
 
-/** How long a fresh process takes to import a bundle. */
+/** The time that a fresh process takes to import a bundle. */
 export interface ImportTime {
   readonly wallMs: number;
-  /** On all threads of the process: steadier than the wall where others use the machine. */
+  /** CPU time on all threads of the process: steadier than the elapsed time on a shared machine. */
   readonly cpuMs: number;
 }
 
-/** Imports the file that it is given and says how long that took, as JSON. */
+/** Imports the given file and prints the time it took, as JSON. */
 const CHILD = `
 const cpu = process.cpuUsage();
 const start = performance.now();
@@ -34,7 +34,7 @@ process.exit();
 
 const producer = { tableName: 'Mailroom', service: 'bench', shards: 8, bornLeaseMs: 30_000 };
 
-/** What any of the functions of the app reads from its environment while it is imported. */
+/** Environment variables that the app's functions read while they are imported. */
 export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
   ...encodeProducerConfig(producer),
   ...encodeConsumerConfig({
@@ -71,8 +71,8 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
 };
 
 /**
- * Imports each bundle in a fresh `node`, one bundle after the other and that `runs` times over, so that a slow moment of
- * the machine meets all of them alike. They lie in a folder without `node_modules`, as in Lambda.
+ * Imports each bundle in a fresh `node`, one bundle after the other, `runs` times, so that a slow moment of the machine affects
+ * all of them equally. They are in a folder without `node_modules`, as in Lambda.
  *
  * @returns the medians, by name
  */
@@ -82,7 +82,7 @@ export async function importTimes(
 ): Promise<ReadonlyMap<string, ImportTime>> {
   return withFiles(bundles, async (folder) => {
     const times = new Map<string, ImportTime[]>(bundles.map(({ name }) => [name, []]));
-    // The first round is for the file cache.
+    // The first round warms the file cache.
     for (let round = 0; round <= runs; round += 1) {
       for (const [name, taken] of times) {
         const time = await importOnce(join(folder, `${name}.mjs`));
@@ -93,7 +93,7 @@ export async function importTimes(
   });
 }
 
-/** Writes bundles and their source maps into a folder of their own for as long as `use` runs. */
+/** Writes bundles and their source maps to a temporary folder while `use` runs. */
 export async function withFiles<T>(
   bundles: readonly FunctionBundle[],
   use: (folder: string) => Promise<T>,

@@ -10,7 +10,7 @@ import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
 const dynamo = new DynamoDBClient(clientSettings);
 const bridge = new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 });
 
-/** The two clients of the relay's live path with the four commands that it sends, and nothing besides. */
+/** Only the two clients of the relay's live path and the four commands that it sends. */
 export const handler = async () => {
   await dynamo.send(new GetItemCommand({ TableName: 'Mailroom', Key: { PK: { S: 'A' }, SK: { S: 'B' } } }));
   await dynamo.send(new BatchExecuteStatementCommand({ Statements: [] }));

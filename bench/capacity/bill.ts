@@ -3,25 +3,25 @@ import { GB_BYTES, LAMBDA_MB, LOG_BYTES_PER_INVOCATION, MINUTES_PER_MONTH, PRICE
 import { outboxUnits, spreadUnits } from './demand.ts';
 import { type MailroomPlan, storedGb } from './load.ts';
 
-/** US dollars a month, of 30 days. */
+/** US dollars per month of 30 days. */
 export interface CapacityBill {
   readonly writes: number;
   readonly reads: number;
   readonly storage: number;
   readonly bus: number;
   readonly queues: number;
-  /** With their logs. */
+  /** Including logs. */
   readonly functions: number;
   readonly total: number;
-  /** All of it, for a million events. */
+  /** The total per million events. */
   readonly perMillionEvents: number;
 }
 
 const SECONDS_PER_MONTH = MINUTES_PER_MONTH * 60;
 
 /**
- * What so many Mailrooms cost a month. Without the producers' functions, the domain rows that stay, alarms, and what
- * is charged for raising warm throughput.
+ * The monthly cost of a number of Mailrooms, without the producers' functions, permanent domain rows, alarms, and the charge for
+ * raising warm throughput.
  */
 export function monthlyBill(mailroom: MailroomPlan, mailrooms: number): CapacityBill {
   const { demand, eventsPerSecond, stream, sweep, consumer } = mailroom;
@@ -44,14 +44,14 @@ export function monthlyBill(mailroom: MailroomPlan, mailrooms: number): Capacity
   return { ...parts, total, perMillionEvents: total / millions };
 }
 
-/** Requests of a message: it is sent, and its batch is received, by every started 64 KB, and deleted. */
+/** Requests per message: it is sent and received in a batch, per started 64 KB, and deleted. */
 function queueRequests({ demand, consumer }: MailroomPlan): number {
   const { messagesPerInvocation } = consumer;
   const received = Math.ceil((messagesPerInvocation * demand.rowBytes) / SQS_REQUEST_BYTES);
   return 1 + (received + 1) / messagesPerInvocation;
 }
 
-/** What a function costs in a second. */
+/** The cost of one second of a function. */
 function functionUsd(invocations: number, gbSeconds: number): number {
   return (
     (invocations * PRICES.invocationsPerMillion) / 1e6 +

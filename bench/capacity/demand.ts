@@ -3,15 +3,15 @@ import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { expiresAt, type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import { writeUnits } from '../aws/billing.ts';
 
-/** What one event asks of the table. */
+/** The demand of one event on the table. */
 export interface Demand {
-  /** The outbox row once it is published, bytes. */
+  /** The size of a published outbox row in bytes. */
   readonly rowBytes: number;
   /** Write units of the put of the outbox row, in its transaction. */
   readonly putUnits: number;
   /** Write units of the mark. */
   readonly markUnits: number;
-  /** Write units of the domain row that is written beside it, in the same transaction. */
+  /** Write units of the domain row that is written in the same transaction. */
   readonly domainUnits: number;
   /** Write units of one consumer: its inbox row, and the domain row that its handler writes. */
   readonly consumerUnits: number;
@@ -22,8 +22,8 @@ export interface Demand {
 const SMALL = { before: 0, after: 1 };
 
 /**
- * What an event asks of the table, from the shape of the outbox row and the rules by which DynamoDB counts. The domain row
- * is taken to be under 1 KB, and handlers to claim and commit (one unit more than transactional ones).
+ * Computes an event's demand on the table from the shape of the outbox row and DynamoDB's rules. Assumes a domain row under 1 KB,
+ * and handlers that claim and commit (one unit more than transactional ones).
  *
  * @param payloadBytes - the size of the event's payload (`data`) as JSON
  */
@@ -41,22 +41,22 @@ export function demandOf(payloadBytes: number, consumers: number): Demand {
   };
 }
 
-/** Write units on the outbox row's own key: all events of a minute and shard share that key. */
+/** Write units on the outbox row's own key, which all events of a minute and shard share. */
 export function outboxUnits({ putUnits, markUnits }: Demand): number {
   return putUnits + markUnits;
 }
 
-/** Write units on keys that every event has for itself. */
+/** Write units on keys that belong to a single event. */
 export function spreadUnits({ domainUnits, consumerUnits, consumers }: Demand): number {
   return domainUnits + consumers * consumerUnits;
 }
 
-/** What a read unit covers of an eventually consistent read (DynamoDB developer guide, "Read and write operations"). */
+/** The bytes that one read unit covers in an eventually consistent read (DynamoDB developer guide, "Read and write operations"). */
 export const READ_UNIT_BYTES = 8_192;
 
 const AT = Date.UTC(2026, 10, 21);
 
-/** The row that the outbox writes for an order's event. Only its size counts. */
+/** A row as the outbox writes it for an order's event. Only its size counts. */
 function outboxRow(payloadBytes: number): OutboxRow {
   const eventId = mintEventId(AT, 1);
   return {

@@ -13,34 +13,34 @@ import {
   TABLE,
 } from './quotas.ts';
 
-/** Something that ends somewhere. */
+/** A limit of a resource. */
 export interface CapacityLimit {
-  /** In a word or two. */
+  /** A short name. */
   readonly name: string;
-  /** What is counted. */
+  /** The unit. */
   readonly what: string;
-  /** What all events together would need, of one Mailroom or of the account. */
+  /** The total need of all events, for one Mailroom or the account. */
   readonly needed: number;
-  /** How much there is unless something is done. */
+  /** The amount available by default. */
   readonly available: number;
-  /** What to do where it is not enough. */
+  /** The remedy if it is not enough. */
   readonly remedy: string;
-  /** To what the quota must be raised for this plan; absent where the plan has another remedy. */
+  /** The quota that this plan needs; absent if the plan has another remedy. */
   readonly quotaNeeded?: number;
 }
 
-/** Every limit in the way of so many Mailrooms, fullest first: that is the one which is met first as events become more. */
+/** Every limit for a number of Mailrooms, fullest first: that is the first one reached as events increase. */
 export function limitsOf(mailroom: MailroomPlan, mailrooms: number, unitsMax: number): CapacityLimit[] {
   const limits = [...mailroomLimits(mailroom, mailrooms, unitsMax), ...accountLimits(mailroom, mailrooms)];
   return limits.sort((a, b) => fullness(b) - fullness(a));
 }
 
-/** How much of a limit is used: above 1 it is passed. */
+/** The used share of a limit; above 1 it is exceeded. */
 export function fullness({ needed, available }: CapacityLimit): number {
   return needed / available;
 }
 
-/** Where one Mailroom ends. */
+/** Limits of one Mailroom. */
 function mailroomLimits(mailroom: MailroomPlan, mailrooms: number, unitsMax: number): CapacityLimit[] {
   const { demand, eventsPerSecond, partitions } = mailroom;
   const needed = eventsPerSecond * mailrooms;
@@ -88,7 +88,7 @@ function mailroomLimits(mailroom: MailroomPlan, mailrooms: number, unitsMax: num
   ];
 }
 
-/** Where the quotas of an account in a region end. */
+/** Account quotas per region. */
 function accountLimits(mailroom: MailroomPlan, mailrooms: number): CapacityLimit[] {
   const { demand, eventsPerSecond, stream, consumer } = mailroom;
   const putEvents = mailrooms * stream.putEventsPerSecond;

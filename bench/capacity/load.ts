@@ -19,41 +19,41 @@ import { PARTITION, QUEUE_MAPPING_START, STREAM_POLLS_PER_SECOND, TABLE } from '
 
 /** One Mailroom of a plan. */
 export interface MailroomPlan extends Placement {
-  /** The table's `warmThroughput`; absent where a new table is enough. */
+  /** The table's `warmThroughput`; absent if a new table is enough. */
   readonly warmWriteUnits: number | undefined;
-  /** The share of commits that are throttled at their first try, as expected. */
+  /** The expected share of commits that are throttled at their first attempt. */
   readonly throttledShare: number;
   readonly stream: StreamLoad;
   readonly sweep: SweepLoad;
-  /** One of its consumers. */
+  /** One consumer. */
   readonly consumer: ConsumerLoad;
 }
 
-/** What the functions of one Mailroom have to do. */
+/** The load on the functions of one Mailroom. */
 export interface StreamLoad {
-  /** Invocations of the stream function a second. */
+  /** Invocations of the stream function per second. */
   readonly invocationsPerSecond: number;
-  /** Events that one of them finds. */
+  /** Events per invocation. */
   readonly eventsPerInvocation: number;
-  /** How long it takes, milliseconds. */
+  /** The duration of an invocation in milliseconds. */
   readonly invocationMs: number;
-  /** Invocations at a time, on average. */
+  /** The average number of concurrent invocations. */
   readonly concurrency: number;
-  /** Calls of PutEvents a second. */
+  /** PutEvents calls per second. */
   readonly putEventsPerSecond: number;
-  /** The fewest batches of one stream shard at a time that keep up with the hottest partition. */
+  /** The minimum number of concurrent batches per stream shard that keeps up with the hottest partition. */
   readonly parallelizationFactor: number;
 }
 
-/** Records that the stream hands over at once, unless told otherwise (lib/outbox-relay.ts). */
+/** The default number of records per stream batch (lib/outbox-relay.ts). */
 const BATCH_SIZE = 100;
 
 /**
- * What the stream function does. A stream has a shard for each partition of its table; Lambda asks each four times a second,
- * so that the more partitions there are, the fewer events an invocation finds.
+ * The load on the stream function. A stream has one shard per partition of its table, and Lambda polls each four times a second:
+ * the more partitions there are, the fewer events an invocation finds.
  */
 export function streamLoad({ demand, eventsPerSecond, shards, partitions }: Placement): StreamLoad {
-  // Only partitions that a key of this minute fell on have new events.
+  // Only partitions with a key of this minute have new events.
   const active = Math.min(partitions * (1 - (1 - 1 / partitions) ** shards), eventsPerSecond || 1);
   const found = eventsPerSecond / active / STREAM_POLLS_PER_SECOND;
   const eventsPerInvocation = Math.min(BATCH_SIZE, Math.max(1, found));
@@ -70,7 +70,7 @@ export function streamLoad({ demand, eventsPerSecond, shards, partitions }: Plac
   };
 }
 
-/** How long the stream function takes for so many events: its share of a core, and the calls that it waits for. */
+/** The stream function's duration for a number of events: CPU on its share of a core, and the calls that it waits for. */
 function relayMs(events: number): number {
   const [publishes, marks] = [
     Math.ceil(events / PUT_EVENTS_ENTRIES_MAX),
@@ -81,35 +81,35 @@ function relayMs(events: number): number {
   return (cpuMs * LAMBDA_MB_PER_CORE) / LAMBDA_MB + rounds * CALL_MS;
 }
 
-/** What a sweep has to read every minute. */
+/** The reads of a sweep every minute. */
 export interface SweepLoad {
-  /** How long that takes. */
+  /** The duration of that. */
   readonly seconds: number;
   readonly readUnits: number;
 }
 
-/** How many shards a sweep reads at once (lambdas/runtime/relay/relay-sweep.ts). */
+/** The number of shards that a sweep reads concurrently (lambdas/runtime/relay/relay-sweep.ts). */
 const SHARDS_AT_ONCE = 16;
 
 /**
- * How long a pass may read: its function runs for 55 s (lib/outbox-relay.ts), of which 0.7 are for this, and it stops 10 s
- * before that (lambdas/runtime/relay/relay-sweep.ts). A pass that does not get through its minute begins with it again,
- * and so never gets on.
+ * The maximum reading time of a pass: its function runs for 55 s (lib/outbox-relay.ts), of which 70 % are for reading,
+ * and it stops 10 s before the end (lambdas/runtime/relay/relay-sweep.ts). A pass that does not finish its minute starts with the
+ * same one again, and so never gets past it.
  */
 export const SWEEP_SECONDS_MAX = 55 * 0.7 - 10;
 
-/** The most bytes that one page of a query reads (DynamoDB API reference, Query). */
+/** The maximum number of bytes that one page of a query reads (DynamoDB API reference, Query). */
 const PAGE_BYTES_MAX = 1024 * 1024;
 
-/** Read units of a query that finds next to nothing, eventually consistent. */
+/** Read units of an almost empty, eventually consistent query. */
 const QUERY_UNITS_MIN = 0.5;
 
-/** Queries of a pass for each shard beside those of its minutes: pointers to unsettled minutes, and to DEAD events. */
+/** Queries per shard and pass in addition to those of its minutes: pointers to unsettled minutes, and to DEAD events. */
 const POINTER_QUERIES = 2;
 
 /**
- * What a pass reads: six minutes of every shard, some shards at once, page after page. A page takes as long as its partition
- * needs for it at 3,000 read units a second, and all of them together what the table's quota lets through.
+ * The reads of a pass: six minutes of every shard, several shards concurrently, page after page. The time of a page is limited by
+ * its partition at 3,000 read units per second, and that of all pages together by the table's quota.
  */
 export function sweepLoad({ demand, eventsPerSecond, shards }: Placement): SweepLoad {
   const minutes = SWEEP_AGES_MINUTES.length;
@@ -119,23 +119,23 @@ export function sweepLoad({ demand, eventsPerSecond, shards }: Placement): Sweep
   const minuteMs = Math.max(pages * CALL_MS, (minuteUnits / PARTITION.readUnits) * 1_000);
   const readMs = Math.ceil(shards / SHARDS_AT_ONCE) * (minutes * minuteMs + CALL_MS);
   const readUnits = shards * (minutes * minuteUnits + POINTER_QUERIES * QUERY_UNITS_MIN);
-  // DEAD events are counted shard after shard.
+  // DEAD events are counted one shard at a time.
   const seconds = Math.max(readMs / 1_000, readUnits / TABLE.readUnits) + (shards * CALL_MS) / 1_000;
   return { seconds, readUnits };
 }
 
-/** What one consumer's function does. */
+/** The load on one consumer's function. */
 export interface ConsumerLoad {
   readonly messagesPerInvocation: number;
   readonly invocationsPerSecond: number;
-  /** Invocations at a time, on average. */
+  /** The average number of concurrent invocations. */
   readonly concurrency: number;
 }
 
-/** Messages of one receive (lib/timings.ts). */
+/** Messages per receive (lib/timings.ts). */
 const RECEIVE_MAX = 10;
 
-/** What a consumer does: the five pollers that a mapping begins with share what comes, ten messages at most each time. */
+/** The load of a consumer: the five initial pollers of a mapping share the messages, at most ten at a time. */
 export function consumerLoad(eventsPerSecond: number): ConsumerLoad {
   const seconds = CONSUMER_BATCH_MS / 1_000;
   const messagesPerInvocation = Math.min(
@@ -146,10 +146,10 @@ export function consumerLoad(eventsPerSecond: number): ConsumerLoad {
   return { messagesPerInvocation, invocationsPerSecond, concurrency: invocationsPerSecond * seconds };
 }
 
-/** How long rows stay, days: what is published (lib/outbox-relay.ts), and what is processed (lib/retentions.ts). */
+/** The retention of rows in days: published ones (lib/outbox-relay.ts), and processed ones (lib/retentions.ts). */
 const KEPT_DAYS = { outbox: 7, inbox: 35 } as const;
 
-/** What lies in the table in the long run, of Mailroom's own rows, GB. */
+/** The long-term size of Mailroom's own rows in the table, in GB. */
 export function storedGb(eventsPerSecond: number, { rowBytes, consumers }: Demand): number {
   const bytesDays =
     KEPT_DAYS.outbox * (rowBytes + STORED_ITEM_BYTES) +

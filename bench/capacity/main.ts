@@ -10,26 +10,28 @@ interface PlanOptions {
   readonly consumers: number;
 }
 
-/** More than anybody asks for, and less than makes sense. */
+/** An upper bound beyond any realistic plan. */
 const RATE_MAX = 100_000_000;
 const RATE_MIN = 0.001;
 
-/** An event above 64 KB counts as several on the bus (EventBridge pricing), and a plan does not know that. */
+/** An event above 64 KB counts as several on the bus (EventBridge pricing), which a plan does not model. */
 const PAYLOAD_BYTES_MAX = 60_000;
 
-/** A rule for each consumer: a bus has at most 300 (EventBridge user guide, "Quotas"). */
+/** One rule per consumer: a bus has at most 300 (EventBridge user guide, "Quotas"). */
 const CONSUMERS_MAX = 300;
 
-/** A plan for one's own rate, on the terminal. */
+/** Prints a plan for a given rate. */
 new Command('npx tsx bench/capacity/main.ts')
-  .description('Plans a Mailroom, or several, for a rate of your own. See docs/scaling.md.')
-  .requiredOption('--rate <events>', 'events a second, on average', rateOf)
-  .option('--peak <events>', 'events a second in the busiest seconds (default: the average)', rateOf)
+  .description('Plans one or more Mailrooms for a given rate. See docs/scaling.md.')
+  .requiredOption('--rate <events>', 'average events per second', rateOf)
+  .option('--peak <events>', 'events per second in the busiest seconds (default: the average)', rateOf)
   .option('--payload <bytes>', 'size of an event’s payload as JSON', countUpTo(PAYLOAD_BYTES_MAX), 200)
-  .option('--consumers <count>', 'how many consumers each event goes to', countUpTo(CONSUMERS_MAX), 1)
+  .option('--consumers <count>', 'number of consumers of each event', countUpTo(CONSUMERS_MAX), 1)
   .action(({ rate, peak, payload, consumers }: PlanOptions, command: Command) => {
     if (peak !== undefined && peak < rate) {
-      command.error(`error: --peak ${peak} is below --rate ${rate}; a peak is at least the average.`);
+      command.error(
+        `error: --peak is ${peak}, but must be at least --rate, ${rate}. Raise --peak or omit it.`,
+      );
     }
     const plan = planCapacity({
       eventsPerSecond: rate,

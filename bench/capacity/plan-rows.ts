@@ -2,7 +2,7 @@ import { fullness } from './limits.ts';
 import { SWEEP_SECONDS_MAX } from './load.ts';
 import type { CapacityPlan } from './plan.ts';
 
-/** A plan in words, line by line: what it is, and how much of it. */
+/** Formats a plan as rows of name and amount. */
 export function planRows({ mailrooms, mailroom, demand, limits, bill }: CapacityPlan): [string, string][] {
   const { stream, sweep, consumer } = mailroom;
   const met = limits.filter((limit) => fullness(limit) > 1);

@@ -5,45 +5,45 @@ import { consumerLoad, type MailroomPlan, SWEEP_SECONDS_MAX, streamLoad, sweepLo
 import { carries, throttledShare } from './placement.ts';
 import { NEW_TABLE, PARTITION, SHARDS_MAX, SHARDS_MIN, TABLE } from './quotas.ts';
 
-/** What is to be carried. */
+/** The target of a plan. */
 export interface CapacityTarget {
-  /** On average, over the month. */
+  /** The monthly average. */
   readonly eventsPerSecond: number;
-  /** In the busiest seconds; everything but the bill is planned for it. @default the average */
+  /** The rate in the busiest seconds; everything except the bill is planned for it. @default the average */
   readonly peakEventsPerSecond?: number;
   /** The size of each event's payload (`data`) as JSON. @default 200 */
   readonly payloadBytes?: number;
-  /** How many consumers each event goes to. @default 1 */
+  /** The number of consumers of each event. @default 1 */
   readonly consumers?: number;
   /**
-   * Write units a second that one table may be given. Beyond it there are several Mailrooms.
+   * The maximum write units per second of one table. Beyond it the plan uses several Mailrooms.
    *
    * @default 400,000: ten times DynamoDB's default quota
    */
   readonly tableWriteUnitsMax?: number;
 }
 
-/** What carries it, by Mailroom and in all. All rates are those of the peak. */
+/** The resources of a plan, per Mailroom and in total. All rates are those of the peak. */
 export interface CapacityPlan {
   readonly target: Required<CapacityTarget>;
   readonly demand: Demand;
-  /** How many Mailrooms share the events, each with a table and a bus of its own. */
+  /** The number of Mailrooms that share the events, each with its own table and bus. */
   readonly mailrooms: number;
-  /** One of them. */
+  /** One Mailroom. */
   readonly mailroom: MailroomPlan;
-  /** Everything that may stand in the way, fullest first. */
+  /** All limits, fullest first. */
   readonly limits: readonly CapacityLimit[];
   readonly bill: CapacityBill;
 }
 
-/** A plan takes this much more than the fewest partitions, and then only as many shards as these need. */
+/** A plan uses this many times the minimum number of partitions, and then only as many shards as these need. */
 const SPARE_PARTITIONS = 1.25;
 
 /** The partitions of a new table. */
 const PARTITIONS_MIN = NEW_TABLE.writeUnits / PARTITION.writeUnits;
 
 /**
- * Plans a Mailroom, or several, for a target: shards, partitions, stream, sweep, consumers, limits and the monthly bill.
+ * Plans one or more Mailrooms for a target: shards, partitions, stream, sweep, consumers, limits and the monthly bill.
  *
  * @example
  * ```ts
@@ -76,7 +76,7 @@ export function planCapacity(target: CapacityTarget): CapacityPlan {
   };
 }
 
-/** One Mailroom for such a rate; none when one table cannot carry it. */
+/** One Mailroom for a rate; none if one table cannot carry it. */
 function planMailroom(
   demand: Demand,
   eventsPerSecond: number,
@@ -104,7 +104,7 @@ function planMailroom(
   };
 }
 
-/** The same Mailroom on an average day: what is paid for. */
+/** The same Mailroom on an average day, which is what the bill is based on. */
 function planBilled(mailroom: MailroomPlan, eventsPerSecond: number): MailroomPlan {
   const placement = { ...mailroom, eventsPerSecond };
   return {
@@ -115,7 +115,7 @@ function planBilled(mailroom: MailroomPlan, eventsPerSecond: number): MailroomPl
   };
 }
 
-/** The smallest whole number, from this one on, for which it holds; where it holds for one, it holds for all above. */
+/** The smallest whole number, starting from this one, for which a monotonic condition holds. */
 function fewest(from: number, holds: (count: number) => boolean): number {
   if (holds(from)) return from;
   let [low, high] = [from, from * 2];

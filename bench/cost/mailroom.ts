@@ -36,21 +36,21 @@ import { createMeteredAws, type MeteredAws } from '../aws/metered-aws.ts';
 import { fixedRandom, RELAY_CONFIG, silent, TABLE } from './settings.ts';
 import { sweepMinute } from './sweep-standing.ts';
 
-/** The settings of producer and consumer, as the constructs set them by default. */
+/** Default settings of producer and consumer, as the constructs pass them. */
 const PRODUCER_CONFIG = producerConfig({ service: SOURCE, tableName: TABLE });
 const CONSUMER_CONFIG = consumerConfig({ service: SOURCE, tableName: TABLE, queueUrl: 'queue' });
 
 const OrderPlaced = defineEvent({ ...EVENT, schema: z.object({ orderId: z.string(), note: z.string() }) });
 
-/** How a consumer's handler works. */
+/** The kind of a consumer's handler. */
 type HandlerStyle = 'transactional' | 'leased' | 'leased, once';
 
 /**
- * Mailroom as it runs: the real outbox, stream handler and consumer, with the SDK clients that they have in AWS.
+ * Mailroom as deployed: the real outbox, stream handler and consumer, with the SDK clients that they use in AWS.
  *
  * - `transactional`: the handler returns its write.
  * - `leased`: it commits its write under its lease.
- * - `leased, once`: it also makes one external call by `ctx.once`.
+ * - `leased, once`: it also makes one external call with `ctx.once`.
  */
 export const MAILROOM: Readonly<Record<HandlerStyle, System>> = {
   transactional: mailroom('mailroom (transactional)', 'transactional'),
@@ -77,7 +77,7 @@ function mailroom(name: string, style: HandlerStyle): System {
   };
 }
 
-/** The sweep is the same whatever the handlers are. */
+/** The sweep does not depend on the handlers. */
 async function sweepStanding(
   aws: MeteredAws,
   { eventsPerSecond, payloadBytes }: SteadyLoad,
@@ -86,7 +86,7 @@ async function sweepStanding(
   return 1;
 }
 
-/** An outbox row as it stands when its event is published. */
+/** A published outbox row. */
 export async function publishedRow(payloadBytes: number): Promise<Item> {
   const aws = createMeteredAws(MAILROOM.transactional.tables, { clock: jumpingClock(START) });
   const workload = { events: 1, payloadBytes, consumers: 0, retries: 0, batchSize: 1 };
@@ -96,7 +96,7 @@ export async function publishedRow(payloadBytes: number): Promise<Item> {
   throw new Error('The event was not published');
 }
 
-/** The table without the read unit of the inbox's history: that is the cost of a function's start and not of an event. */
+/** The table without the read unit of the inbox history, which is a cost of a function's start and not of an event. */
 function ofRunningConsumer(table: Table, consumer: string): Table {
   const key = inboxHistoryKey(consumer);
   const retentions = [{ days: CONSUMER_CONFIG.inboxRetentionDays, since: 0 }];
@@ -154,7 +154,7 @@ async function drain(
   }
 }
 
-/** The parts of one run, and what is between them in AWS. */
+/** The parts of one run, and the AWS services between them. */
 function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
   const { clock } = aws;
   const random = fixedRandom();
@@ -177,11 +177,11 @@ function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
       }
     },
     relay: async () => {
-      // The mapping's filter hands over new outbox rows only.
+      // The mapping's filter passes new outbox rows only.
       const isEvent = (keys: Record<string, { S?: string }> = {}) => keys.PK?.S?.startsWith(OUTBOX_PREFIX);
       const Records = aws.takeInserts(TABLE).filter(({ dynamodb }) => isEvent(dynamodb?.Keys));
       const { batchItemFailures } = await relayStream({ Records });
-      if (batchItemFailures.length > 0) throw new Error('The relay handed events back');
+      if (batchItemFailures.length > 0) throw new Error('The relay returned failed events');
       aws.book('lambda', 'Invoke', 1);
     },
     consume: async () => {
@@ -205,7 +205,7 @@ function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
   };
 }
 
-/** A handler that writes one row for its event, after it has failed once where the workload says so. */
+/** A handler that writes one row per event, and fails once first if the workload says so. */
 function handlerOf(
   style: HandlerStyle,
   consumer: string,

@@ -18,21 +18,21 @@ import {
 import { jumpingClock } from '../aws/jumping-clock.ts';
 import { createMeteredAws, type MeteredRequest } from '../aws/metered-aws.ts';
 
-/** Requests and units, of a run or a part of it; an average where it is of one event. */
+/** Requests and units of a run or a part of it; an average if it is per event. */
 export interface Usage {
   readonly writeUnits: number;
   readonly readUnits: number;
   readonly dynamodbCalls: number;
   readonly busCalls: number;
-  /** Events on the bus as they are billed. */
+  /** Billed events on the bus. */
   readonly busEvents: number;
   readonly queueRequests: number;
   readonly invocations: number;
-  /** What it leaves behind, kept until it expires: KB for a month. Rows that never expire are the service's own. */
+  /** Storage until its rows expire, in KB-months. Excludes rows that never expire, which are the service's own. */
   readonly storedKbMonths: number;
 }
 
-/** What a million events, or a month, cost by service, US dollars. */
+/** The cost per million events, or per month, by service in US dollars. */
 export interface Dollars {
   readonly dynamodb: number;
   readonly bus: number;
@@ -42,13 +42,13 @@ export interface Dollars {
   readonly storage: number;
 }
 
-/** What one event uses in one system, in all and by step: `write`, `relay`, `consume`. */
+/** The usage of one event in one system, in total and by step: `write`, `relay`, `consume`. */
 export interface EventUsage {
   readonly whole: Usage;
   readonly steps: ReadonlyMap<string, Usage>;
 }
 
-/** Runs a workload through a system and counts what each event used, without what the system would do anyway. */
+/** Runs a workload through a system and counts the usage of each event, without the standing cost. */
 export async function measure(system: System, workload: Workload): Promise<EventUsage> {
   const aws = createMeteredAws(system.tables, { clock: jumpingClock(START) });
   await system.run(aws, workload);
@@ -68,7 +68,7 @@ export async function measure(system: System, workload: Workload): Promise<Event
   };
 }
 
-/** Adds up requests. @param per - for how many events, or other things, they were @default 1 */
+/** Adds up requests. @param per - the number of events, or other units, to average over @default 1 */
 export function usageOf(requests: readonly MeteredRequest[], per = 1): Usage {
   const of = (service: MeteredRequest['service']) =>
     requests.filter((request) => request.service === service);
@@ -87,7 +87,7 @@ export function usageOf(requests: readonly MeteredRequest[], per = 1): Usage {
 /**
  * The price of a million times this usage.
  *
- * @param lambdaMs - how long functions run for it, see {@link lambdaMs}
+ * @param lambdaMs - the functions' run time for it, see {@link lambdaMs}
  */
 export function usdPerMillion(usage: Usage, lambdaMs: number): Dollars {
   const gbSeconds = (lambdaMs / 1_000) * (LAMBDA_MB / 1_024) * 1_000_000;
@@ -102,17 +102,17 @@ export function usdPerMillion(usage: Usage, lambdaMs: number): Dollars {
   };
 }
 
-/** The sum of the services. */
+/** Adds the costs of all services. */
 export function total(usd: Dollars): number {
   return sum(Object.values(usd), (each: number) => each);
 }
 
 /**
- * How long functions run for a usage, milliseconds. Computed, for every system alike: CPU for each event that a function is
- * handed and for each call, on the share of a core that its memory gives, and the waiting for the calls, of which as many
- * are under way at once as in Mailroom's relay: those that call one after the other are not charged for it.
+ * The functions' run time for a usage in milliseconds. Computed, for every system alike: CPU per event that a function receives
+ * and per call, on the share of a core that its memory provides, and the waiting time of the calls, at the concurrency of
+ * Mailroom's relay: systems that make one call after the other are not charged for it.
  *
- * @param handed - how many events functions are handed
+ * @param handed - the number of events that functions receive
  */
 export function lambdaMs({ dynamodbCalls, busCalls }: Usage, handed: number): number {
   const calls = dynamodbCalls + busCalls;
@@ -120,9 +120,9 @@ export function lambdaMs({ dynamodbCalls, busCalls }: Usage, handed: number): nu
   return cpuMs + (calls * CALL_MS) / CONCURRENCY;
 }
 
-/** How much an item is stored for how long, when TTL deletes it at its time. */
+/** An item's size times its storage time, if TTL deletes it on time. */
 function kbMonths(item: Item): number {
-  // By the names that Mailroom and Powertools give to the attribute.
+  // The names that Mailroom and Powertools give to the attribute.
   const expiresAt = Number(item.expiresAt ?? item.expiration ?? 0);
   const months = Math.max(0, expiresAt - START / 1_000) / (MINUTES_PER_MONTH * 60);
   return ((itemBytes(item) + STORED_ITEM_BYTES) / 1_000) * months;

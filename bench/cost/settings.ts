@@ -3,13 +3,13 @@ import type { RelayConfig } from '../../lambdas/runtime/config.ts';
 import type { Telemetry } from '../../lambdas/runtime/index.ts';
 import { relayConfig } from '../../testing/index.ts';
 
-/** The name of the Mailroom table; the services keep their rows in it. */
+/** The Mailroom table; the services store their rows in it. */
 export const TABLE = 'Mailroom';
 
-/** The relay's settings, as the constructs set them by default. */
+/** Default settings of the relay, as the constructs pass them. */
 export const RELAY_CONFIG: RelayConfig = relayConfig({ tableName: TABLE });
 
-/** Says nothing: what is logged is counted by assumption, for every system alike. */
+/** Discards logs: their cost is an assumption, equal for every system. */
 export const silent: Telemetry = {
   log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
   count: () => {},
@@ -18,7 +18,7 @@ export const silent: Telemetry = {
   flush: () => {},
 };
 
-/** Random bytes that are the same in every run: nothing of the cost is chance. */
+/** Random bytes that are the same in every run, so that costs do not depend on chance. */
 export function fixedRandom(): (count: number) => Uint8Array {
   let drawn = 0;
   return (count) => {

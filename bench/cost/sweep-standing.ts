@@ -12,15 +12,15 @@ import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { MeteredAws } from '../aws/metered-aws.ts';
 import { fixedRandom, RELAY_CONFIG, silent, TABLE } from './settings.ts';
 
-/** How many consumers the watch over dead letters finds. */
+/** The number of consumers that the dead-letter watch finds. */
 const WATCHED_CONSUMERS = 3;
 
-/** How long an invocation of the sweep may take, milliseconds. */
+/** The timeout of one invocation of the sweep in milliseconds. */
 const SWEEP_TIMEOUT_MS = 55_000;
 
 /**
- * Runs the sweep's handler once, as it is run each minute: over the six minutes that it reads in steady state, in which every
- * row is PUBLISHED, and over the queues in which dead letters would lie. Booked as `standing`.
+ * Runs the sweep's handler once, as it runs every minute: over the six minutes that it reads in steady state, in which every row
+ * is PUBLISHED, and over the empty dead-letter queues. Recorded as `standing`.
  *
  * @param row - a PUBLISHED row; the others have its size
  */
@@ -48,7 +48,7 @@ export async function sweepMinute(aws: MeteredAws, row: Item, eventsPerSecond: n
   });
 }
 
-/** The rows of one minute, evenly over its time, their shards by chance as the ids of events have them. */
+/** The rows of one minute, evenly over its time, in random shards like the ids of events. */
 function* rowsOf(minute: number, row: Item, eventsPerSecond: number): Generator<Item> {
   const random = fixedRandom();
   const count = (eventsPerSecond * MINUTE_MS) / 1_000;
@@ -62,7 +62,7 @@ function* rowsOf(minute: number, row: Item, eventsPerSecond: number): Generator<
   }
 }
 
-/** Queues without letters. Each look is a request. */
+/** Empty queues. Each read is a request. */
 function emptyQueues(aws: MeteredAws) {
   return {
     depth: async () => {
@@ -73,7 +73,7 @@ function emptyQueues(aws: MeteredAws) {
   };
 }
 
-/** As much of a directory as the watch reads. */
+/** The part of a directory that the watch reads. */
 const DIRECTORY = {
   mailroom: { failureQueue: 'failures' },
   consumers: Array.from({ length: WATCHED_CONSUMERS }, (_, n) => ({

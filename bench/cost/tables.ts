@@ -5,10 +5,10 @@ import type { FigureTable } from '../part.ts';
 import { MAILROOM, publishedRow } from './mailroom.ts';
 import { type Dollars, type EventUsage, total, type Usage } from './measure.ts';
 
-/** The payloads that are measured, bytes. */
+/** The measured payload sizes in bytes. */
 export const PAYLOADS = [200, 1_024, 4_096] as const;
 
-/** The payload of the tables that show one. */
+/** The payload of tables that show only one. */
 const PAYLOAD = 1_024;
 
 /** A system under a workload. */
@@ -19,7 +19,7 @@ export interface Measured {
   readonly usd: Dollars;
 }
 
-/** What a minute of a system costs, whatever it has to do. */
+/** The cost of one minute of a system, independent of its load. */
 export interface StandingCost {
   readonly system: System;
   readonly eventsPerSecond: number;
@@ -29,9 +29,9 @@ export interface StandingCost {
 }
 
 /**
- * The price, by payload: of runs with one consumer and no failures. It is the same in every run of the same code.
+ * The price by payload, for runs with one consumer and no failures. It is the same in every run of the same code.
  *
- * @param standing - what is paid by the minute: the last column is that at the highest rate
+ * @param standing - the cost per minute; the last column shows it at the highest rate
  */
 export function priceTable(plain: readonly Measured[], standing: readonly StandingCost[]): FigureTable {
   const rate = Math.max(0, ...standing.map(({ eventsPerSecond }) => eventsPerSecond));
@@ -64,11 +64,11 @@ export function priceTable(plain: readonly Measured[], standing: readonly Standi
   };
 }
 
-/** Where it goes, of one payload. */
+/** The cost by service, for one payload. */
 export function servicesTable(plain: readonly Measured[]): FigureTable {
   return {
     name: 'cost-services',
-    title: `Where it goes: ${bytesText(PAYLOAD)}, one consumer`,
+    title: `Cost by service: ${bytesText(PAYLOAD)}, one consumer`,
     head: [
       'system',
       'write units',
@@ -124,7 +124,7 @@ export async function stepsTable(plain: readonly Measured[]): Promise<FigureTabl
   };
 }
 
-/** What more consumers and failures add, and what an event costs that comes alone. */
+/** The additional cost of more consumers and failures, and the cost of an event that arrives alone. */
 export function casesTable(runs: readonly Measured[]): FigureTable {
   const cases = [
     { consumers: 1, retries: 0 },
@@ -135,7 +135,7 @@ export function casesTable(runs: readonly Measured[]): FigureTable {
   ];
   return {
     name: 'cost-cases',
-    title: `Three consumers, 1 % that fails once, events that come alone: ${bytesText(PAYLOAD)}, US dollars a million`,
+    title: `Three consumers, 1 % failing once, single events: ${bytesText(PAYLOAD)}, US dollars per million`,
     head: [
       'system',
       '1 consumer',
@@ -151,11 +151,11 @@ export function casesTable(runs: readonly Measured[]): FigureTable {
   };
 }
 
-/** What is paid by the minute. */
+/** The cost per minute. */
 export function standingTable(standing: readonly StandingCost[]): FigureTable {
   return {
     name: 'cost-standing',
-    title: 'What is paid by the minute: scans, polls and the sweep',
+    title: 'Cost per minute: scans, polls and the sweep',
     head: [
       'outbox',
       'events/s',
@@ -180,7 +180,7 @@ export function standingTable(standing: readonly StandingCost[]): FigureTable {
   };
 }
 
-/** `two-table` of `two-table+transactional-inbox`, `mailroom` of `mailroom (leased)`. */
+/** `two-table` from `two-table+transactional-inbox`, `mailroom` from `mailroom (leased)`. */
 export function outboxName({ system }: StandingCost): string {
   return system.name.split(/[+ ]/)[0] ?? '';
 }
@@ -190,7 +190,7 @@ function systemsOf(runs: readonly Measured[]): System[] {
 }
 
 function find(runs: readonly Measured[], system: System, part: Partial<Workload>): Measured {
-  // Of any batch size, the first: runs with whole batches come first.
+  // If no batch size is given, the first match: runs with full batches come first.
   const wanted = { payloadBytes: PAYLOAD, consumers: 1, retries: 0, ...part };
   const found = runs.find(
     ({ system: measured, workload }) =>
@@ -201,7 +201,7 @@ function find(runs: readonly Measured[], system: System, part: Partial<Workload>
   throw new Error(`${system.name} was not measured with ${JSON.stringify(wanted)}`);
 }
 
-/** What the standing cost adds to a million events at that rate; none at no rate. */
+/** The standing cost per million events at a rate; none at rate zero. */
 export function usdPerMillionEvents({ usdPerMonth, eventsPerSecond }: StandingCost): number | undefined {
   const millions = (eventsPerSecond * 60 * MINUTES_PER_MONTH) / 1_000_000;
   return millions === 0 ? undefined : usdPerMonth / millions;

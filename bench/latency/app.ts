@@ -5,12 +5,12 @@ import { InboxConsumer, Mailroom } from '../../lib/index.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../localstack/workspace.ts';
 import { CONSUMER } from './producers.ts';
 
-/** On a laptop each invocation that runs at the same time is a process of its own. */
+/** Each concurrent invocation is a separate process on a laptop. */
 const CONSUMERS_AT_ONCE = 2;
 
 const removalPolicy = RemovalPolicy.DESTROY;
 
-// A Mailroom with its defaults, and one consumer that hears of every order, however it was published.
+// A Mailroom with its defaults, and one consumer that receives every order, however it was published.
 const stack = new Stack(new App(), 'Latency', {
   env: { account: LOCAL_ACCOUNT, region: LOCAL_REGION },
   stackName: 'mailroom-latency',

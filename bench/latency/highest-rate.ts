@@ -1,21 +1,21 @@
 /** A rate that was tried. */
 export interface TriedRate {
-  /** Orders a second. */
+  /** Orders per second. */
   readonly asked: number;
-  /** Whether it was carried. */
+  /** True if it was sustained. */
   readonly keptUp: boolean;
 }
 
-/** While no rate was too high, the next is so many times the last. */
+/** Until a rate is too high, each rate is this many times the previous one. */
 const STEP = 2;
 
-/** The search ends when the lowest rate that was too high is at most so many times the highest that was carried. */
+/** The search ends when the lowest failed rate is at most this many times the highest sustained one. */
 const CLOSE = 1.2;
 
 /**
- * The rate to try next, to find the highest that is carried: higher and higher, then between what was carried and what was not.
+ * The next rate to try in the search for the highest sustained one: increases first, then narrows down.
  *
- * @returns `undefined` when the highest is known, to a fifth
+ * @returns `undefined` once the highest is known to a fifth
  */
 export function nextRate(tried: readonly TriedRate[]): number | undefined {
   const carried = highestCarried(tried)?.asked ?? 0;
@@ -25,12 +25,12 @@ export function nextRate(tried: readonly TriedRate[]): number | undefined {
   return Math.round(Math.sqrt(Math.max(1, carried) * above));
 }
 
-/** The highest rate that was carried. */
+/** The highest sustained rate. */
 export function highestCarried<T extends TriedRate>(tried: readonly T[]): T | undefined {
   return tried.filter(({ keptUp }) => keptUp).sort((a, b) => b.asked - a.asked)[0];
 }
 
-/** The lowest rate that was too high: those below one that was carried had bad luck, and do not count. */
+/** The lowest rate that was too high. Failures below a sustained rate are ignored as bad luck. */
 export function lowestTooHigh(tried: readonly TriedRate[]): number | undefined {
   const carried = highestCarried(tried)?.asked ?? 0;
   const tooHigh = tried.filter(({ keptUp, asked }) => !keptUp && asked > carried);

@@ -13,27 +13,27 @@ const SOURCE = 'orders';
 /** The name of the consumer. */
 export const CONSUMER = 'reservations';
 
-/** An order that was placed. All times are epoch milliseconds, by the clock of the machine that everything runs on. */
+/** A placed order. All times are epoch milliseconds of the one machine that everything runs on. */
 export interface PlacedOrder {
   readonly eventId: string;
-  /** When the handler began. */
+  /** When the handler started. */
   readonly beganAt: number;
-  /** When the database had answered that the order is written. */
+  /** When the database confirmed the write of the order. */
   readonly committedAt: number;
-  /** When the bus had answered the handler; absent where the handler does not publish. */
+  /** When the bus answered the handler; absent if the handler does not publish. */
   readonly publishedAt?: number;
-  /** When the handler was done, and its caller could be answered. */
+  /** When the handler finished and could answer its caller. */
   readonly doneAt: number;
 }
 
-/** A way to place an order: what a handler would run. */
+/** A way to place an order, as a handler would. */
 export interface Producer {
   readonly system: 'mailroom' | 'direct';
-  /** @param key - tells the order from every other one */
+  /** @param key - identifies the order */
   place(key: string): Promise<PlacedOrder>;
 }
 
-/** What {@link createProducers} needs. */
+/** Dependencies of {@link createProducers}. */
 export interface ProducersDeps {
   readonly dynamo: DynamoDBClient;
   readonly bridge: EventBridgeClient;
@@ -43,7 +43,7 @@ export interface ProducersDeps {
 
 const PUBLISH_TIMEOUT_MS = 5_000;
 
-/** With Mailroom: the order and its event in one transaction. Directly: the order is put, then its event is published. */
+/** With Mailroom: the order and its event in one transaction. Directly: put the order, then publish its event. */
 export function createProducers({ dynamo, bridge, tableName, busName }: ProducersDeps): readonly Producer[] {
   const table = dynamoTable({ client: dynamo, tableName });
   const bus = eventBridgeBus({ client: bridge, busName });
@@ -64,7 +64,7 @@ export function createProducers({ dynamo, bridge, tableName, busName }: Producer
       place: async (key) => {
         const beganAt = Date.now();
         const { put, placed } = orderOf(key);
-        // Only so that it publishes the same envelope: the outbox row itself is never written.
+        // Used only to publish the same envelope: the outbox row is never written.
         const [entry] = await outbox.entries([placed]);
         const detail = entry?.Put.Item.envelope ?? '';
         await table.write(put);

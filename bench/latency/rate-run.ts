@@ -8,25 +8,25 @@ import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Key } from '../../lambdas/runtime/store/table.ts';
 import { CONSUMER, type PlacedOrder, type Producer } from './producers.ts';
 
-/** How orders are placed. */
+/** Parameters of a run. */
 export interface RatePlan {
   readonly ordersPerSecond: number;
-  /** Orders whose times are taken. */
+  /** Orders that are timed. */
   readonly orders: number;
-  /** Orders placed before them at the same rate, so that every function has its processes. */
+  /** Warm-up orders at the same rate, so that every function has its processes. */
   readonly warmUpOrders: number;
 }
 
-/** What came of it. Durations in milliseconds. */
+/** The result. Durations are in milliseconds. */
 export interface RateRun {
   readonly system: Producer['system'];
   readonly asked: number;
-  /** How many were placed a second; less than asked where the handlers could not keep up. */
+  /** Orders placed per second; lower than requested if the handlers could not keep up. */
   readonly ordersPerSecond: number;
   readonly orders: number;
-  /** Whether orders were placed as fast as asked, and the backlog did not grow. */
+  /** True if orders were placed at the requested rate and the backlog did not grow. */
   readonly keptUp: boolean;
-  /** From the handler's beginning to its end. */
+  /** From the start of the handler to its end. */
   readonly handler: Percentiles;
   /** From the commit to the bus. */
   readonly toBus: Percentiles;
@@ -34,34 +34,34 @@ export interface RateRun {
   readonly toProcessed: Percentiles;
 }
 
-/** Of some durations, milliseconds. */
+/** Percentiles of durations in milliseconds. */
 interface Percentiles {
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
-/** The most orders that are being placed at once. */
+/** The maximum number of orders being placed concurrently. */
 const PLACED_AT_ONCE = 32;
 
-/** Orders are placed as fast as asked if they are at this share of the rate. */
+/** The share of the requested rate at which orders count as placed fast enough. */
 const PLACED_SHARE_MIN = 0.95;
 
-/** The backlog has grown when, at the end, more wait than come in so many seconds. */
+/** The backlog has grown if, at the end, more orders wait than arrive in this many seconds. */
 const BACKLOG_MAX_S = 0.5;
 
-/** What is not PROCESSED by then is lost: longer than a born lease and two sweeps. */
+/** An order that is not PROCESSED by then is lost: longer than a born lease and two sweeps. */
 const LOST_AFTER_MS = 150_000;
 
 const LOOK_EVERY_MS = 200;
 
-/** The most keys of one read (DynamoDB API reference, BatchGetItem). */
+/** The maximum number of keys per read (DynamoDB API reference, BatchGetItem). */
 const KEYS_MAX = 100;
 
 /**
- * Places orders at an even rate, waits until each is PROCESSED, and reads from the rows when each step was done. Nothing is read
- * while orders come in: reading is load too.
+ * Places orders at an even rate, waits until each is PROCESSED, and reads from the rows when each step finished. Reads nothing
+ * while orders arrive, because reading adds load.
  *
- * @throws `LATENCY_LOST` when an order was not published or not PROCESSED in time
+ * @throws `LATENCY_LOST` if an order was not published or not PROCESSED in time
  */
 export async function runAtRate(
   deps: { readonly documents: DynamoDBDocumentClient; readonly tableName: string },
@@ -112,18 +112,18 @@ export async function runAtRate(
   };
 }
 
-/** The rows that say when a step was done. */
+/** The rows that record when a step finished. */
 interface StepRows {
   readonly key: (eventId: string) => Key;
-  /** What a row says whose step is done. */
+  /** The status of a row whose step is finished. */
   readonly status: string;
-  /** The attribute that says when. */
+  /** The attribute with the time. */
   readonly at: string;
-  /** Until when to wait, epoch milliseconds. */
+  /** The deadline in epoch milliseconds. */
   readonly lostAt: number;
 }
 
-/** Waits until a step is done for every event. @returns when it was, by event id */
+/** Waits until a step is finished for every event. @returns the time by event id */
 async function timesOf(
   { documents, tableName }: { readonly documents: DynamoDBDocumentClient; readonly tableName: string },
   eventIds: readonly string[],
@@ -138,10 +138,10 @@ async function timesOf(
       throw new MailroomError(
         'LATENCY_LOST',
         `${open.length} of ${eventIds.length} events are not ${status} after ${LOST_AFTER_MS / 1_000} s, e.g. ` +
-          `${open[0]}. The log of the engine says why: .local/engine-of-bench.log.`,
+          `${open[0]}. See the engine's log, .local/engine-of-bench.log.`,
       );
     }
-    // Where even the first of them is not done, it is no use to ask for the rest.
+    // If the first of them is not finished, reading the rest is pointless.
     const asked = open.slice(0, KEYS_MAX).map((eventId) => ({ ...key(eventId) }));
     const { Responses = {} } = await documents.send(
       new BatchGetCommand({ RequestItems: { [tableName]: { Keys: asked, ConsistentRead: true } } }),

@@ -12,7 +12,7 @@ import {
 
 const config = readConsumerConfig(process.env);
 
-/** The consumer of the measurement: one row for each order, and nothing else. */
+/** The consumer of the benchmark: writes one row per order. */
 export const handler = createConsumer({
   config,
   table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),

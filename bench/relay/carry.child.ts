@@ -6,20 +6,20 @@ import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { answer, relayPorts, roundClock } from './ports.ts';
 import { streamBatch } from './stream-batch.ts';
 
-/** What a fresh process is to measure. */
+/** The task of a fresh process. */
 export interface CarryTask {
-  /** `single` is the plain way: for each event one PutEvents call and one update. */
+  /** `single` is the plain way: one PutEvents call and one update per event. */
   readonly path: 'stream' | 'sweep' | 'single';
   readonly concurrency: number;
-  /** How many records the stream hands over at once. */
+  /** The number of records per stream batch. */
   readonly batch: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
-  /** The time at which a batch was written, or the stub's rows are due, epoch milliseconds. */
+  /** When a batch was written, or when the stub's rows are due, in epoch milliseconds. */
   readonly now: number;
 }
 
-/** What it found. */
+/** The result. */
 export interface Carried {
   readonly eventsPerSecond: number;
   readonly cpuMsPerEvent: number;
@@ -30,7 +30,7 @@ const { dynamodb, eventbridge, deps } = relayPorts();
 const clock = roundClock(task.now);
 const handlerDeps = { ...deps, clock, concurrency: task.concurrency };
 
-/** What makes a round of work: it publishes some events and says how many. */
+/** Creates a round of work, which publishes events and returns their number. */
 const rounds: Record<CarryTask['path'], () => Promise<() => Promise<number>>> = {
   stream: async () => {
     const batch = await streamBatch(task.batch, task.now);

@@ -8,24 +8,24 @@ import { outboxPartition } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { answer, relayPorts } from './ports.ts';
 
-/** A backlog that a fresh process is to publish. */
+/** The backlog that a fresh process publishes. */
 export interface DrainTask {
-  /** By the sweep; or directly, without claim and mark: the floor. */
+  /** By the sweep; or directly, without claim and mark, as the floor. */
   readonly how: 'sweep' | 'direct';
   readonly concurrency: number;
-  /** When the backlog was written, epoch milliseconds. */
+  /** When the backlog was written, in epoch milliseconds. */
   readonly from: number;
   readonly to: number;
 }
 
-/** What it took. */
+/** The result. */
 export interface Drained {
   readonly published: number;
   readonly seconds: number;
   readonly passes: number;
 }
 
-/** Passes after which a backlog that is not gone will not go. */
+/** The maximum number of passes over a backlog. */
 const PASSES_MAX = 20;
 
 const task = JSON.parse(process.argv[2] ?? '') as DrainTask;
@@ -41,7 +41,7 @@ async function sweep(): Promise<Drained> {
     if (report.complete && report.pending === 0)
       return { published, passes, seconds: (performance.now() - startedAt) / 1_000 };
   }
-  throw new Error(`The backlog is not gone after ${PASSES_MAX} passes`);
+  throw new Error(`Events are still unpublished after ${PASSES_MAX} passes`);
 }
 
 async function direct(): Promise<Drained> {

@@ -3,7 +3,7 @@ import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtime/write/outbox.ts';
 import { memoryTable, memoryTelemetry, producerConfig, relayConfig } from '../../testing/index.ts';
 
-/** The settings of the relays that are measured: the constructs' defaults. */
+/** The settings of the measured relays: the constructs' defaults. */
 export const RELAY_CONFIG = relayConfig({ busName: 'mailroom-bus', sources: ['orders'] });
 
 const OrderPlaced = defineEvent({
@@ -26,7 +26,7 @@ export function orderPlaced(n: number) {
   });
 }
 
-/** An outbox like any service's. @param table - @default one that is never looked into */
+/** An outbox like that of any service. @param table - @default one that is never read */
 export function ordersOutbox(deps: Partial<Pick<OutboxDeps, 'table' | 'clock'>> = {}): Outbox {
   const config = producerConfig({ service: 'orders' });
   return createOutbox({

@@ -5,31 +5,31 @@ import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { answer, relayPorts, roundClock } from './ports.ts';
 
-/** A batch whose memory a fresh process is to measure. */
+/** The batch whose memory a fresh process measures. */
 export interface FootprintTask {
-  /** A file that holds the batch as JSON, as Lambda's runtime is handed it. */
+  /** A file with the batch as JSON, as Lambda's runtime receives it. */
   readonly file: string;
-  /** A small one, that is handled so often before, so that what is loaded and compiled once is there. */
+  /** A small batch, handled this often before, so that all code is loaded and compiled. */
   readonly warmUpFile: string;
   readonly warmUpRounds: number;
-  /** When the batches were written, epoch milliseconds. */
+  /** When the batches were written, in epoch milliseconds. */
   readonly now: number;
-  /** Whether to collect garbage again and again, to see what is alive; else nothing is forced. */
+  /** Collects garbage repeatedly, to measure live memory; otherwise nothing is forced. */
   readonly collect: boolean;
 }
 
-/** What it found, bytes. */
+/** The result in bytes. */
 export interface Footprint {
-  /** The most that was alive at a time beside the batch itself; 0 where nothing was collected. */
+  /** The maximum of live memory in addition to the batch itself; 0 if no garbage was collected. */
   readonly peakBytes: number;
-  /** The most memory that the process had. */
+  /** The maximum memory of the process. */
   readonly maxRssBytes: number;
 }
 
-/** Collections before the measured batch: what the warm-up leaves goes only after some. */
+/** Garbage collections before the measured batch: the warm-up's garbage takes several to go. */
 const SETTLE_ROUNDS = 20;
 
-/** How often is looked, at about even distances. */
+/** The number of measurements, at roughly even intervals. */
 const SAMPLES = 40;
 
 const task = JSON.parse(process.argv[2] ?? '') as FootprintTask;
@@ -48,14 +48,14 @@ const handler = createRelayStream({ ...deps, bus, clock });
 async function carry(event: DynamoDBStreamEvent): Promise<void> {
   clock.putBack();
   const { batchItemFailures } = await handler(event);
-  if (batchItemFailures.length > 0) throw new Error(`${batchItemFailures.length} records were handed back`);
+  if (batchItemFailures.length > 0) throw new Error(`${batchItemFailures.length} records failed`);
 }
 
 function read(file: string): DynamoDBStreamEvent {
   return JSON.parse(readFileSync(file, 'utf8')) as DynamoDBStreamEvent;
 }
 
-/** What is alive, bytes. */
+/** Live memory in bytes. */
 function alive(): number {
   global.gc?.();
   const { heapUsed, external } = process.memoryUsage();
@@ -76,7 +76,7 @@ if (task.collect) {
   let calls = 0;
   sample = () => {
     calls += 1;
-    // In the next turn, when the results are taken in.
+    // In the next turn, when the results are processed.
     if (calls % every === 0) setImmediate(() => (peak = Math.max(peak, alive())));
   };
 }

@@ -3,10 +3,10 @@ import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.t
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { orderPlaced, ordersOutbox, RELAY_CONFIG } from './events.ts';
 
-/** What is kept of an outbox row: what changes in it. The rest is one of a few templates. */
+/** The stored part of an outbox row: the attributes that change. The rest is one of a few templates. */
 interface StubRow {
   readonly sk: string;
-  /** Which template, and so which payload. */
+  /** The index of its template, which determines its payload. */
   readonly template: number;
   status: string;
   leaseUntil: number;
@@ -14,23 +14,23 @@ interface StubRow {
 
 /** Many outbox rows in little memory, by partition and in the order of their keys. */
 export interface OutboxRows {
-  /** Adds a row that was written at a time, and whose born lease ended 30 s later. */
+  /** Adds a row that was written at a given time, and whose born lease ended 30 s later. */
   add(writtenAt: number, status: string): void;
-  /** To be called after the last `add`. */
+  /** Call this after the last `add`. */
   sort(): void;
   row(pk: string, sk: string): StubRow | undefined;
-  /** A page of a query for one status: reads up to 1 MB, as DynamoDB does, and gives items as JSON texts. */
+  /** A page of a query for one status: reads up to 1 MB, as DynamoDB does, and returns items as JSON texts. */
   page(pk: string, status: string, after: string | undefined): { items: string[]; last: string | undefined };
 }
 
-/** The most bytes that one page of a query reads: 1 MB (DynamoDB API reference, Query). */
+/** The maximum number of bytes that one page of a query reads: 1 MB (DynamoDB API reference, Query). */
 const PAGE_BYTES_MAX = 1024 * 1024;
 
 const BORN_LEASE_MS = 30_000;
 
 const TEMPLATES = 15;
 
-/** Makes the rows; each is one that the real outbox wrote, under an id and a lease of its own. */
+/** Creates the rows; each is one that the real outbox wrote, with its own id and lease. */
 export async function createOutboxRows(): Promise<OutboxRows> {
   const entries = await ordersOutbox().entries(Array.from({ length: TEMPLATES }, (_, n) => orderPlaced(n)));
   const templates = entries.map(({ Put: { Item } }) => ({

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../../lambdas/runtime/clock.ts';
 import { readRelayConfig } from '../../lambdas/runtime/config.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 
-/** What the relay's functions are made of, made as `lambdas/relay-*\/handler.ts` make it, and the clients themselves. */
+/** The parts of the relay's functions, created as in `lambdas/relay-*\/handler.ts`, and the SDK clients. */
 export function relayPorts() {
   const config = readRelayConfig(process.env);
   const dynamodb = new DynamoDBClient(clientSettings);
@@ -22,9 +22,9 @@ export function relayPorts() {
   };
 }
 
-/** A clock that can be put back, so that the same rows are new, or due, again. */
+/** A clock that can be reset, so that the same rows are new, or due, again. */
 export interface RoundClock extends Clock {
-  /** From now on it is again the time that the clock was made with. */
+  /** Resets the clock to its start time. */
   putBack(): void;
 }
 
@@ -40,7 +40,7 @@ export function roundClock(start: number): RoundClock {
   };
 }
 
-/** Tells whoever started this process what it found, and ends. */
+/** Sends the result to the parent process, and exits. */
 export function answer(found: object): void {
   process.send?.(found, () => process.disconnect());
 }

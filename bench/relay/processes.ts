@@ -7,15 +7,15 @@ import { BUNDLING } from '../../lib/service-function.ts';
 import { RELAY_CONFIG } from './events.ts';
 import type { StubContents } from './stub.child.ts';
 
-/** The credentials of a function have a session token of about this length. */
+/** The approximate length of the session token in a function's credentials. */
 const SESSION_TOKEN = 'stub'.repeat(200);
 
 const OUT = fileURLToPath(new URL('../../.local/bench/', import.meta.url));
 
-/** Of each program that was started: its file, once it is bundled. */
+/** The bundled file of each started program. */
 const bundles = new Map<string, Promise<string>>();
 
-/** A stub of the services in a process of its own. */
+/** A stub of the services in a separate process. */
 export interface Stub {
   readonly endpoint: string;
   stop(): Promise<void>;
@@ -35,7 +35,7 @@ export async function startStub(contents: StubContents): Promise<Stub> {
   };
 }
 
-/** Runs `bench/relay/<name>.child.ts` in a fresh process with a function's environment. @returns what it answers */
+/** Runs `bench/relay/<name>.child.ts` in a fresh process with a function's environment. @returns its answer */
 export async function runChild<T>(
   name: 'carry' | 'footprint' | 'drain',
   endpoint: string,
@@ -66,7 +66,7 @@ async function start(
 ): Promise<ChildProcess> {
   const file = bundles.get(name) ?? bundle(name);
   bundles.set(name, file);
-  // Its logs and metrics are written, as in Lambda, and nobody reads them.
+  // Its logs and metrics are written, as in Lambda, and discarded.
   return spawn(process.execPath, [...flags, await file, ...args], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { ...process.env, ...env },
@@ -75,13 +75,13 @@ async function start(
 
 async function message(child: ChildProcess): Promise<unknown> {
   const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`A process of the benchmark ended with ${code} and said nothing`);
+    throw new Error(`A process of the benchmark exited with ${code} without a result`);
   });
   const [said] = await Promise.race([once(child, 'message'), ended]);
   return said;
 }
 
-/** Bundled as a function's code is, but for names that can be read in a profile, and for the Node.js that is here. */
+/** Bundled like a function's code, except for readable names in profiles, and for the local Node.js version. */
 async function bundle(name: string): Promise<string> {
   const outfile = `${OUT}${name}.mjs`;
   await build({

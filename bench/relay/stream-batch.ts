@@ -2,10 +2,10 @@ import type { DynamoDBStreamEvent } from 'aws-lambda';
 import { memoryTable } from '../../testing/index.ts';
 import { orderPlaced, ordersOutbox, RELAY_CONFIG } from './events.ts';
 
-/** The most events of one commit here: a transaction takes 100 actions. */
+/** The maximum number of events per commit here: a transaction takes 100 actions. */
 const COMMIT_MAX = 100;
 
-/** What Lambda hands to the stream path after so many events were committed at a time. */
+/** The batch that Lambda delivers to the stream relay after events were committed in groups. */
 export async function streamBatch(records: number, committedAt: number): Promise<DynamoDBStreamEvent> {
   const clock = { now: () => committedAt, sleep: async () => {} };
   const table = memoryTable({ name: RELAY_CONFIG.tableName, clock });

@@ -5,20 +5,20 @@ import { RELAY_CONFIG } from './events.ts';
 import { createOutboxRows } from './outbox-rows.ts';
 
 /**
- * A process that answers as DynamoDB and EventBridge do, after a fixed time: just what the relay asks. It is told in its
- * argument what the table holds, says its endpoint to whoever started it, and ends with them.
+ * A process that answers as DynamoDB and EventBridge do, after a fixed delay, and supports only the relay's requests. Its
+ * argument describes the contents of the table. It reports its endpoint to its parent process, and ends with it.
  */
 export interface StubContents {
-  /** Rows to be added: so many, spread evenly over a time. Epoch milliseconds. */
+  /** Rows to add, spread evenly over a period. Epoch milliseconds. */
   readonly rows: readonly {
     readonly status: 'PENDING' | 'PUBLISHED';
     readonly count: number;
     readonly from: number;
     readonly to: number;
   }[];
-  /** Up to where the sweep has come, epoch milliseconds. */
+  /** The time up to which the sweep has finished, in epoch milliseconds. */
   readonly sweptTo: number;
-  /** Whether updates change the rows; where not, the same rows can be published again and again. */
+  /** True if updates change the rows; otherwise the same rows can be published repeatedly. */
   readonly remembers: boolean;
 }
 
@@ -36,7 +36,7 @@ rows.sort();
 const pointers = new Map<string, Record<string, Value>>();
 let sweptTo = contents.sweptTo;
 
-/** One statement of a batch, by its own text: what it sets and on which conditions. */
+/** One statement of a batch, by its text: the attributes it sets and its conditions. */
 function execute({ Statement, Parameters }: { Statement: string; Parameters: Value[] }): string {
   if (!contents.remembers) return '{"TableName":"Mailroom"}';
   const names = [...Statement.matchAll(/"([^"]+)"=\?/g)].map(([, name]) => String(name));
@@ -105,7 +105,7 @@ function answer(operation: string, body: string): string {
       pointers.delete(request.Key.PK.S + request.Key.SK.S);
       return '{}';
     default:
-      throw new Error(`The stub does not know ${operation}`);
+      throw new Error(`The stub does not support ${operation}`);
   }
 }
 
@@ -120,7 +120,7 @@ const server = createServer((request, response) => {
       const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amzn-requestid': 'STUB' };
       response.writeHead(200, { ...headers, 'content-length': Buffer.byteLength(text) }).end(text);
     };
-    // What it takes to make the answer is part of the fixed time.
+    // The time to create the answer is part of the fixed delay.
     setTimeout(reply, Math.max(1, CALL_MS - (performance.now() - arrivedAt)));
   });
 });

@@ -5,7 +5,7 @@ import type { Construct } from 'constructs';
 import { lambdaEntry, ServiceFunction, type ServiceFunctionProps } from '../service-function.ts';
 import { type Stage, stackProps } from './stage.ts';
 
-/** The bank: a stand-in for somebody else's system, with a function and a table of its own and no Mailroom. */
+/** The bank: a stand-in for a third-party system, with its own function and table and without a Mailroom. */
 export class BankStack extends Stack {
   /** Invoked with a charge request. */
   readonly bank: IFunction;

@@ -13,7 +13,7 @@ import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
 import { type Stage, stackProps } from './stage.ts';
 
-/** Inventory: reserves the stock of every order, and releases it when its payment was declined. */
+/** Inventory: reserves the stock of every order, and releases it if the payment is declined. */
 export class InventoryStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
     super(scope, id, stackProps(stage, 'inventory'));

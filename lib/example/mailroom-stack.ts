@@ -5,7 +5,7 @@ import type { Construct } from 'constructs';
 import { Mailroom } from '../mailroom.ts';
 import { type Stage, stackProps } from './stage.ts';
 
-/** What all services share: the table, the relay and the bus. */
+/** The parts that all services share: the table, the relay and the bus. */
 export class MailroomStack extends Stack {
   readonly mailroom: Mailroom;
 

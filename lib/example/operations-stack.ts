@@ -9,8 +9,8 @@ import type { Mailroom } from '../mailroom.ts';
 import { type Stage, stackProps } from './stage.ts';
 
 /**
- * Operations: the alarms of all services, the dashboard, and whom they tell. `-c pageEmail=…` and `-c ticketEmail=…`
- * subscribe an address to each topic.
+ * Operations: the alarms of all services, the dashboard and the topics. `-c pageEmail=…` and `-c ticketEmail=…` subscribe an
+ * address to each topic.
  */
 export class OperationsStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
@@ -36,12 +36,12 @@ export class OperationsStack extends Stack {
   }
 
   /**
-   * A key of our own, because CloudWatch may not use the one that AWS keeps for SNS: its alarms would fail without a word.
-   * Which alarms may publish is for the topics' policies to say.
+   * CloudWatch may not use the key that AWS manages for SNS: its alarms would fail silently. The topics' policies limit which
+   * alarms may publish.
    */
   private alarmKey(stage: Stage): Key {
     const key = new Key(this, 'Key', {
-      description: 'Encrypts what the Mailroom alarms say.',
+      description: 'Encrypts the notifications of the Mailroom alarms.',
       enableKeyRotation: true,
       removalPolicy: stage.removalPolicy,
     });

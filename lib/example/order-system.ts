@@ -9,7 +9,7 @@ import { PaymentsStack } from './payments-stack.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * The order system, a stack for each service, in the order in which an order flows, and one for who operates it.
+ * The order system: one stack per service, in the order in which an order flows, and one for operations.
  *
  * @example
  * ```ts

@@ -17,7 +17,7 @@ import { lambdaEntry, ServiceFunction } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
 import { type Stage, stackProps } from './stage.ts';
 
-/** Orders: takes them over HTTP, and moves them on as the other services report. */
+/** Orders: accepts orders over HTTP, and updates their status as the other services report. */
 export class OrdersStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
     super(scope, id, stackProps(stage, 'orders'));

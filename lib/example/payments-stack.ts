@@ -16,7 +16,7 @@ import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs } from './consumer-outputs.ts';
 import { type Stage, stackProps } from './stage.ts';
 
-/** Payments: charges the bank for every order, and refunds it when inventory has rejected the order. */
+/** Payments: charges the bank for every order, and refunds it if inventory rejects the order. */
 export class PaymentsStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom, bank: IFunction) {
     super(scope, id, stackProps(stage, 'payments'));

@@ -7,43 +7,46 @@ import type { RetryOptions } from '../inbox-consumer-props.ts';
 export interface Stage {
   readonly name: StageName;
   readonly env: Environment;
-  /** What becomes of tables, bus, queues and logs with their stack. Absent: they are kept, and the stacks are protected. */
+  /**
+   * The removal policy of tables, bus, queues and logs. Absent: they are kept, and the stacks have
+   * termination protection.
+   */
   readonly removalPolicy?: RemovalPolicy;
-  /** Who may call the orders API. */
+  /** The authorization of the orders API. */
   readonly ordersAuth: FunctionUrlAuthType;
-  /** How often the youngest minutes are swept. */
+  /** The interval at which the youngest minutes are swept. */
   readonly sweepEvery: Duration;
-  /** For how long the bus can replay an event. Absent: not at all; MiniStack has no archives. */
+  /** The retention of the archive, for replays. Absent: no archive; MiniStack has none. */
   readonly archive?: Duration;
-  /** The most invocations of one consumer at a time. Absent: as many as Lambda allows. */
+  /** The maximum number of concurrent invocations of one consumer. Absent: the library's default. */
   readonly maxConcurrency?: number;
-  /** The retry schedule of every consumer. Absent: the library's. */
+  /** The retry schedule of every consumer. Absent: the library's default. */
   readonly retry?: RetryOptions;
-  /** The longest outage that a message survives. Absent: the library's. */
+  /** The longest outage that a message survives. Absent: the library's default. */
   readonly outageTolerance?: Duration;
-  /** Whether the data is under a key of our own, and X-Ray records the functions. */
+  /** Encrypts the data with a customer managed key, and records the functions with X-Ray. */
   readonly audited: boolean;
-  /** Whether there are composite alarms: MiniStack has none, and no metric math. */
+  /** Creates composite alarms. MiniStack has neither these nor metric math. */
   readonly compositeAlarms: boolean;
 }
 
-/** The stages that there are. */
+/** The deployment stages. */
 export type StageName = 'local' | 'dev' | 'prod';
 
 type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
 /**
- * The account and region of a local AWS. Fixed, so that the local stage, whose API asks nobody who they are, cannot be
- * deployed to a real account: the CDK refuses credentials of another one.
+ * The account and region of a local AWS. They are fixed so that the local stage, whose API does not authenticate callers, cannot
+ * be deployed to a real account: the CDK refuses credentials of another account.
  */
 const LOCAL_ENV: Environment = { account: '000000000000', region: 'us-east-1' };
 
 /**
- * The stage to synthesize: `-c stage=…` says so, else a local AWS endpoint means `local`, else it is `dev`.
+ * Selects the stage to synthesize: `-c stage=…`, or `local` if a local AWS endpoint is set, otherwise `dev`.
  *
- * @param name - the context value `stage`; absent when not given
+ * @param name - the context value `stage`; absent if not given
  * @param env - the environment of the process
- * @throws `BAD_STAGE` when there is no such stage
+ * @throws `BAD_STAGE` if there is no such stage
  *
  * @example
  * ```ts
@@ -61,9 +64,9 @@ export function readStage(name: string | undefined, env: EnvironmentVariables): 
         removalPolicy: RemovalPolicy.DESTROY,
         ordersAuth: FunctionUrlAuthType.NONE,
         sweepEvery: Duration.seconds(5),
-        // On a laptop each invocation that runs at the same time is a process of its own.
+        // Each concurrent invocation is a separate process on a laptop.
         maxConcurrency: 2,
-        // On a laptop, nobody waits half an hour for a message to be rejected, nor for the receives of a long outage.
+        // Rejecting a message must not take half an hour on a laptop, nor the receives of a long outage.
         retry: { attempts: 5, longest: Duration.seconds(8) },
         outageTolerance: Duration.minutes(5),
         audited: false,
@@ -83,15 +86,15 @@ export function readStage(name: string | undefined, env: EnvironmentVariables): 
     default:
       throw new MailroomError(
         'BAD_STAGE',
-        `The stage is "${chosen}"; there are local, dev and prod. Choose one with -c stage=dev.`,
+        `The stage is "${chosen}", but must be local, dev or prod. Choose one with -c stage=dev.`,
       );
   }
 }
 
 /**
- * What every stack of a stage has in common: where it is, its name, and whether it can be deleted just so.
+ * Properties that all stacks of a stage share: environment, name and termination protection.
  *
- * @param service - absent for what all services share
+ * @param service - absent for the shared stack
  */
 export function stackProps(stage: Stage, service?: string): StackProps {
   return {

@@ -91,7 +91,7 @@ describe('an outbox row whose JSON is 50,000 levels deep', () => {
   });
 });
 
-test('a dead letter whose body is 50,000 levels deep is listed like one that is no JSON', async () => {
+test('a dead letter whose body is 50,000 levels deep is listed like one that is not JSON', async () => {
   const mailroom = mailroomInMemory([fine]);
   mailroom.addDeadLetter(worker.deadLetterQueue, {
     messageId: 'deep',
@@ -202,7 +202,7 @@ describe('a PENDING row that cannot be read', () => {
   });
 });
 
-test('the depth of any JSON is what a walk through it finds', () => {
+test('the measured depth of any JSON equals that of a full walk', () => {
   const depthOf = (value: unknown): number =>
     typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
   fc.assert(

@@ -20,7 +20,7 @@ async function allowed(action: string, via?: string): Promise<string[]> {
   return answers.flat();
 }
 
-test('a stolen role decrypts by itself only if it receives or leaves messages', async () => {
+test('a stolen role can decrypt on its own only if it receives or sends messages', async () => {
   expect(await allowed('kms:Decrypt')).toEqual([
     'Mailroom/MailroomRelayStreamRole',
     'Orders/OrderStatusFunctionRole',
@@ -40,7 +40,7 @@ test('no role may manage the key, or hand it on', async () => {
     expect(await allowed(action)).toEqual([]);
 });
 
-test('the bank, which is no part of the Mailroom, may not use its key', async () => {
+test('the bank, which is not part of the Mailroom, may not use its key', async () => {
   for (const via of [undefined, 'dynamodb', 'sqs'])
     expect((await allowed('kms:Decrypt', via)).filter((name) => name.startsWith('Bank/'))).toEqual([]);
 });

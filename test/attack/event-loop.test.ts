@@ -4,7 +4,7 @@ import { type Envelope, HOPS_MAX } from '../../lambdas/runtime/event.ts';
 import { rig, ThingHappened } from '../support/runtime-rig.ts';
 import { consumer, inboxRow, send } from '../unit/runtime/consume/consumer-rig.ts';
 
-it('a chain that is meant to go on begins anew with a correlationId of its own', async () => {
+it('a chain that is meant to continue starts over with a new correlationId', async () => {
   const parts = rig();
   const next = leased(ThingHappened, async ({ data }, ctx) => {
     await ctx.commit({

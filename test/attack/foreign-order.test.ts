@@ -9,7 +9,7 @@ function signedBy(callerId: string, unsigned: HttpRequest): HttpRequest {
 }
 
 describe('an order of the example', () => {
-  it('is shown to the caller who placed it, under any session, and to no other', async () => {
+  it('is shown only to the caller who placed it, under any session', async () => {
     const { api } = setUp();
     const placed = await api(signedBy('AROAALICE:laptop', post()), context());
     expect(placed.statusCode).toBe(201);

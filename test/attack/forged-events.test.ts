@@ -136,7 +136,7 @@ describe('a function that publishes what it does not declare', () => {
   });
 });
 
-test('an event of another service never runs a handler, though type and payload are right', async () => {
+test('an event of another service never runs a handler, even if type and payload are right', async () => {
   const parts = rig();
   const handle = vi.fn();
   const consume = createConsumer({

@@ -16,7 +16,7 @@ const definition = { type, version: 1, aggregateType: 'Parcel', schema };
 const Genuine = defineEvent({ ...definition, source: 'orders' });
 const Forged = defineEvent({ ...definition, source: 'bank' });
 
-it('a row that claims a source which nobody declares is never published by the deployed relay; its neighbours are', async () => {
+it('the deployed relay never publishes a row with an undeclared source, but publishes its neighbours', async () => {
   const run = randomUUID();
   const [genuine, forged] = await Promise.all([listenTo(Genuine), listenTo(Forged)]);
   const entries = async (event: typeof Genuine, count: number): Promise<OutboxRow[]> => {

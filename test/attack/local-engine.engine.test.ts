@@ -132,7 +132,7 @@ describe('the local engine serves', () => {
 
 const settings = { region: 'us-east-1', credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
 
-test('a function sees nothing of the environment of whoever started the engine', async () => {
+test('a function sees nothing of the environment in which the engine was started', async () => {
   const client = new LambdaClient({ endpoint: engine.endpoint, ...settings });
   const FunctionName = `environment-${randomUUID()}`;
   const code = 'exports.handler = async () => ({ env: process.env, title: process.title });';

@@ -18,7 +18,7 @@ describe('on the bus of a Mailroom', () => {
   const ask = askOf(parts);
   const [bus] = ofType(parts, 'AWS::Events::EventBus');
 
-  test('nobody but the relay may put an event, whatever their own policies allow', async () => {
+  test("only the relay may put an event, whatever other principals' policies allow", async () => {
     expect(bus).toBeDefined();
     const attackers = [administrator(), ...rolesOf(parts).map(escalated)];
     const allowed = await Promise.all(
@@ -67,7 +67,7 @@ describe('where the operators are named', () => {
   const ask = askOf(parts);
   const queues = ofType(parts, 'AWS::SQS::Queue').filter(({ id }) => id.startsWith('Payments'));
 
-  test('nobody else may send a message to a consumer', async () => {
+  test('no one else may send a message to a consumer', async () => {
     expect(queues).toHaveLength(3);
     for (const { arn } of queues) {
       const question = { action: 'sqs:SendMessage', resource: arn };

@@ -197,7 +197,7 @@ describe('rows and dead letters whose every text attacks the terminal are harmle
       expect(text, name).toContain(name);
   });
 
-  test('an error that names what was not found', async () => {
+  test('an error that names the missing item', async () => {
     const run1 = await run('why', hostile('id'), '--since', '1m');
     expectHarmless(run1);
     expect(run1.err).toContain('<id>\\u001b');

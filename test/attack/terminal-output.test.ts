@@ -16,7 +16,7 @@ function withoutOwnCodes(text: string): string {
   return text.replaceAll('\r\u001b[K', '').replace(/\u001b\[(?:1|2|22|31|32|33|39)m/g, '');
 }
 
-describe('a text that was stored by somebody else', () => {
+describe('a text stored by someone else', () => {
   test.each([true, false])(
     'is one line of visible characters in a result; on a terminal: %s',
     (isTerminal) => {

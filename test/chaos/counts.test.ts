@@ -103,7 +103,7 @@ describe('an order for goods that are sold out', () => {
     stock: new Map(),
   };
 
-  it('is done when it is cancelled and refunded, and its customer has been told', () => {
+  it('is done when it is cancelled and refunded, and its customer is notified', () => {
     expect(countOrders(cancelled, 1)).toEqual({ lost: 0, doubled: 0 });
   });
 

@@ -54,7 +54,7 @@ async function call(body: Body, { from = 'relay', pid = 4711, action = 'PutEvent
 }
 
 describe('the fault proxy', () => {
-  it('changes nothing without a fault, and knows who called', async () => {
+  it('changes nothing without a fault, and identifies the caller', async () => {
     expect(await call(events('a'))).toEqual({
       status: 200,
       body: { FailedEntryCount: 0, Entries: [{ EventId: 'taken-0' }] },
@@ -87,7 +87,7 @@ describe('the fault proxy', () => {
     expect((await call(events('a'))).status).toBe(200);
   });
 
-  it('refuses an entry and hands on the others, and the answer has them in their places', async () => {
+  it('refuses an entry and forwards the others, and the response lists them in order', async () => {
     proxy.inject(
       {},
       refuseEntries('MalformedDetail', ({ Detail = '' }) => Detail.includes('bad')),
@@ -99,7 +99,7 @@ describe('the fault proxy', () => {
     expect(heard).toEqual([{ path: '/', body: events('a', 'b') }]);
   });
 
-  it('cuts a call off before the engine hears of it', async () => {
+  it('cuts a call off before it reaches the engine', async () => {
     proxy.inject({}, cut);
     await expect(call(events('a'))).rejects.toThrow();
     expect(heard).toEqual([]);
@@ -124,7 +124,7 @@ describe('the fault proxy', () => {
   it.each([
     ['before the engine hears of the call', killBefore, 0],
     ['when the engine has done what the call asked for', killAfter, 1],
-  ])('kills the caller %s, and answers nobody', async (_, kills, reached) => {
+  ])('kills the caller %s, without an answer', async (_, kills, reached) => {
     const killed: [number, number][] = [];
     proxy.inject(
       {},
@@ -137,7 +137,7 @@ describe('the fault proxy', () => {
 });
 
 describe('the journal of the bus', () => {
-  it('counts what the bus took, also where the publisher never heard so', async () => {
+  it('counts entries that the bus accepted, even if the publisher got no answer', async () => {
     proxy.inject(
       { times: 1 },
       killAfter(async () => {}),

@@ -13,7 +13,7 @@ describe('the lots of who is killed, and when', () => {
     expect(drawn(2)).not.toEqual(drawn(1));
   });
 
-  it('name as many different calls of each function as asked for, in the order in which they come', () => {
+  it('name the requested number of different calls per function, in the order in which they occur', () => {
     for (let seed = 0; seed < 200; seed += 1) {
       for (const [victim, kills] of drawn(seed)) {
         const calls = kills.map(({ atCall }) => atCall);

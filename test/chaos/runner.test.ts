@@ -58,7 +58,7 @@ describe('a scenario', () => {
     expect(clear).toHaveBeenCalledOnce();
   });
 
-  it('has the time that it asks for', async () => {
+  it('has the time that it requests', async () => {
     const outcome = await outcomeOf(() => new Promise(() => {}), { limitMs: 90_000 });
     expect(outcome).toMatchObject({ passed: false, seconds: 90, problems: ['It was not over after 90 s'] });
   });

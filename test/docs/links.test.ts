@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { headingIds, linksOf } from './links.ts';
 
-test('links of a page are found wherever they stand, and not in code', () => {
+test('links of a page are found anywhere except in code', () => {
   const page = [
     'See [a\nlong text](b.md#c "title"), [`code`](../lib) and [home](https://example.com).',
     '`[no](no.md)`',

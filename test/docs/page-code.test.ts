@@ -18,7 +18,7 @@ const firstApp = pageOf('docs/getting-started.md', [
 
 const importing = ['```ts', "import { payments } from '../src/payments.js';", 'payments;', '```'];
 
-test('each block is a file of its own, on the lines that it has in the page, behind its prelude', () => {
+test('each block is a separate file, on the same lines as in the page, after its prelude', () => {
   const page = pageOf('docs/a.md', [
     '# A',
     '<!-- ts',

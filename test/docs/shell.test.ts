@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { commandsOf, shownCommandsOf } from './shell.ts';
 
-test('commands end at a line, at && and at a pipe, and a comment is none', () => {
+test('commands end at a line, at && and at a pipe, and a comment is not a command', () => {
   expect(
     commandsOf('npm ci && npm run demo   # 200 orders; then\n# npm run x\naws s3 ls | jq -r .a\n'),
   ).toEqual([
@@ -25,7 +25,7 @@ test('what is quoted is one word, and what the reader puts in is filled', () => 
   expect(commandsOf('npx mailroom why <order or event id>')[0]?.[3]).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test('commands that stand in the text are found, also over the end of a line, and not those of blocks', () => {
+test('commands in the text are found, even across lines, but not those in blocks', () => {
   const page =
     'Type `npx mailroom\nstatus`, or `npm run demo`; `mailroom why` is a name.\n\n```sh\nnpm run local\n```\n';
   expect(shownCommandsOf(page)).toEqual([

@@ -45,7 +45,7 @@ describe('explore', () => {
     );
   });
 
-  it('finds a provider that is charged twice because its idempotency key is not handed on', async () => {
+  it('finds a double charge at a provider that does not receive its idempotency key', async () => {
     const charges = (honest: boolean) =>
       explore(
         (_parts, bank) =>
@@ -65,7 +65,7 @@ describe('explore', () => {
     await expect(charges(false)).rejects.toThrow(/effect "charge"[\s\S]*effect "charge"/);
   });
 
-  it('finds the schedule in which a write beside the commit is made twice, and its seed runs it again', async () => {
+  it('finds the schedule in which a write outside the commit is made twice, and its seed replays it', async () => {
     const handler = ({ table }: ExploredParts) =>
       leased(ThingHappened, async () => {
         await table.write(ADD_ONE);
@@ -112,7 +112,7 @@ describe('explore', () => {
     );
   });
 
-  it('tells schedules apart by what the world holds: here, a charge that was begun and never captured', async () => {
+  it('distinguishes schedules by the state of the world: here, a charge that was started and never captured', async () => {
     class Bank {
       readonly charges = new Map<string, { captured: boolean }>();
     }

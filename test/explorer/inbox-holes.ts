@@ -86,7 +86,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
           ? withCondition(update, '#status = :heldStatus')
           : update,
     }),
-    found: /A worker changed a message that another one holds/,
+    found: /A worker changed a message that another worker holds/,
   },
   {
     rule: 'an effect that may still run elsewhere is waited for',
@@ -143,7 +143,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     budget: { faults: 0, stalls: 0 },
     deviations: 1,
     tamper: { tamperClock: ({ clock }) => clock },
-    found: /taken over while its lease lasts/,
+    found: /taken over while its lease was valid/,
   },
   {
     rule: "a claim between an operator's look and the write wins",
@@ -151,7 +151,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     budget: { faults: 0, stalls: 0 },
     deviations: 3,
     tamper: table({ update: settlesIf('attribute_not_exists(expiresAt)') }),
-    found: /taken over while its lease lasts/,
+    found: /taken over while its lease was valid/,
   },
   {
     rule: "a renewal between an operator's look and the write wins",
@@ -164,7 +164,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
           ? withCondition(update, '#status = :seenStatus AND fence = :seenFence')
           : update,
     }),
-    found: /taken over while its lease lasts/,
+    found: /taken over while its lease was valid/,
   },
   {
     rule: 'what is processed is not discarded',
@@ -188,7 +188,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     budget: { faults: 0, stalls: 0 },
     deviations: 1,
     tamper: table({ update: claimsWhatIsHeld }),
-    found: /taken over while its lease lasts/,
+    found: /taken over while its lease was valid/,
   },
   {
     rule: 'the lease, and not its visibility, says who has a message',
@@ -196,7 +196,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     budget: { faults: 1, stalls: 0 },
     deviations: 2,
     tamper: table({ update: claimsWhatIsHeld }),
-    found: /taken over while its lease lasts/,
+    found: /taken over while its lease was valid/,
   },
   {
     rule: 'a commit is refused once an operator has taken the message',

@@ -100,7 +100,7 @@ describe('two messages that meet on one row, in every order and with a crash at 
     );
   });
 
-  it('an order is cancelled, and says so once, whichever report is last', async () => {
+  it('an order is cancelled and announced once, whichever report is last', async () => {
     await walk(
       {
         name: 'an order that is rejected and refunded',

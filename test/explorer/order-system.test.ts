@@ -49,7 +49,7 @@ describe('the order system, whatever crashes and in whatever order its workers a
     });
   });
 
-  it('refunds a charge once, under a key of its own', async () => {
+  it('refunds a charge once, under its own key', async () => {
     const charge = { orderId, customerId, amountCents };
     const chargedBank = () => {
       const bank = fakeBank();

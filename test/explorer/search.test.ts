@@ -49,7 +49,7 @@ describe('a search', () => {
     expect(await walked(meeting, 1)).toEqual(['000', '001', '01', '1']);
   });
 
-  it('says so when the system does not go the same way twice', async () => {
+  it('reports a system that is not deterministic', async () => {
     let runs = 0;
     const fickle = async (guide: Guide) => {
       runs += 1;
@@ -60,7 +60,7 @@ describe('a search', () => {
 });
 
 describe('a replay', () => {
-  it('goes the way that is known, and the ordinary way after it', () => {
+  it('follows the known choices, then the ordinary path', () => {
     const guide = replay([1, 2]);
     expect([2, 3, 4].map((ways) => guide.choose(ways, () => '', ''))).toEqual([1, 2, 0]);
   });

@@ -99,7 +99,7 @@ describe('an inbox row', () => {
 describe('the outbox', () => {
   const outbox = 'OUTBOX#2026-11-21T01:09#03';
 
-  test('takes puts from those only who publish: notifications publishes nothing, and may not', async () => {
+  test('accepts puts only from publishers: notifications publishes nothing, and may not put', async () => {
     const put = 'dynamodb:PutItem';
     const may = (await allowed(ask, roles, mailroomTable(parts), [put], [outbox])).join('\n');
     for (const name of ['Orders/Api', 'Orders/OrderStatus', 'Payments/', 'Inventory/'])
@@ -107,7 +107,7 @@ describe('the outbox', () => {
     expect(may).not.toContain('Notifications/');
   });
 
-  test('is read and changed by the relay only: who publishes can put on it, over a row too, and no more', async () => {
+  test('is read and changed by the relay only: publishers can only put on it, even over a row', async () => {
     const others = roles.filter(({ name }) => !/Relay/.test(name));
     const [table, put] = [mailroomTable(parts), 'dynamodb:PutItem'];
     expect(others.length).toBeGreaterThan(4);
@@ -118,7 +118,7 @@ describe('the outbox', () => {
     expect(await allowed(ask, strangers, table, reads, [outbox])).toEqual([]);
   });
 
-  test('is written to by the relay only to change what is there: it can neither add an event nor delete one', async () => {
+  test('is written to by the relay only to change existing rows: it can neither add nor delete an event', async () => {
     const relay = roles.filter(({ name }) => /Relay/.test(name));
     expect(relay).toHaveLength(2);
     expect(await allowed(ask, relay, mailroomTable(parts), REPLACING, [outbox])).toEqual([]);
@@ -136,7 +136,7 @@ describe('the outbox', () => {
     expect(publishers).toEqual(['Mailroom/MailroomRelayStreamRole', 'Mailroom/MailroomRelaySweepRole']);
   });
 
-  test('is published under declared sources only, and a call that mixes in another one is denied as a whole', async () => {
+  test('is published under declared sources only, and a call that includes another source is denied as a whole', async () => {
     const relay = roles.filter(({ name }) => /Relay/.test(name));
     const [bus] = parts.filter(({ type }) => type === 'AWS::Events::EventBus');
     const resource = bus?.arn ?? '';
@@ -185,7 +185,7 @@ describe('the break-glass role', () => {
     expect(await allowed(asked, [administrator()], table, REPLACING, [inboxKey('payments')])).toEqual([]);
   });
 
-  test('is given nothing by that: what it may do stands in its own policies', async () => {
+  test('gets no permission from that: its own policies state what it may do', async () => {
     const made = breakGlassParts();
     const stranger = { ...administrator(name), policies: [] };
     const table = mailroomTable(made);

@@ -54,7 +54,7 @@ describe('a deploy that changes a consumer’s name', () => {
     }
   });
 
-  test('tells its function from when on its inbox knows what was processed', () => {
+  test("passes its function the start of its inbox's history", () => {
     const variables = (named: Named) => {
       const functions = Object.entries(resources(deployed(named), 'AWS::Lambda::Function'));
       return functions.find(([id]) => id.startsWith('Consumer'))?.[1].Properties.Environment.Variables;
@@ -67,25 +67,21 @@ describe('a deploy that changes a consumer’s name', () => {
 describe('earlier names are refused', () => {
   const earlier = (name: string, day = 1) => ({ name, until: until(day) });
   test.each<[string, Named, string]>([
-    [
-      'that are not names',
-      { name: 'a', movedFrom: [earlier('B')] },
-      'movedFrom[0].name is "B", but must have',
-    ],
+    ['that are not names', { name: 'a', movedFrom: [earlier('B')] }, 'movedFrom[0].name is "B", but must be'],
     [
       'that are its own',
       { name: 'a', movedFrom: [earlier('a')] },
-      'movedFrom[0].name is "a", the name that it has',
+      'movedFrom[0].name is "a", the current name',
     ],
     [
       'that come twice',
       { name: 'a', movedFrom: [earlier('b'), earlier('b', 2)] },
-      'movedFrom[1].name is "b", which movedFrom[0] has too',
+      'movedFrom[1].name is "b", the same as movedFrom[0]',
     ],
     [
       'without a time',
       { name: 'a', movedFrom: [{ name: 'b', until: new Date('soon') }] },
-      'movedFrom[0].until is Invalid Date, but must be a time',
+      'movedFrom[0].until is Invalid Date, but must be a valid date',
     ],
     [
       'newest first',

@@ -47,7 +47,7 @@ describe('the sweep may look after dead letters', () => {
     ]);
   });
 
-  test('in the directory of its own Mailroom, and in no other', () => {
+  test('in the directory of its own Mailroom only', () => {
     const [directory, ...others] = ofRole.filter(({ Action }) => [Action].flat().join().startsWith('ssm:'));
     expect(others).toEqual([]);
     expect(directory?.Action).toBe('ssm:GetParametersByPath');

@@ -42,7 +42,7 @@ describe('alarms of a Mailroom', () => {
       { deadFor: Duration.minutes(90) },
       'deadFor is 1 hour 30 minutes, but must be a whole',
     ],
-    ['a count below none', { throttles: -1 }, 'throttles is -1, but must be a whole number from 0'],
+    ['a negative count', { throttles: -1 }, 'throttles is -1, but must be a whole number, at least 0'],
     [
       'no time to wait',
       { oldestPending: Duration.seconds(5) },
@@ -54,7 +54,7 @@ describe('alarms of a Mailroom', () => {
     expect(() => alarmed({ thresholds })).toThrow(message);
   });
 
-  test('cover a consumer without a promise, and write a ticket when it stands still', () => {
+  test('cover a consumer without an SLO, and create a ticket when it is stalled', () => {
     const { template } = alarmed({});
     expect(alarm(template, 'oneStandsStill').Properties.AlarmActions).toEqual([topic('Ticket')]);
     expect(alarms(template).filter(([id]) => id.includes('Slow'))).toEqual([]);
@@ -116,11 +116,11 @@ describe('alarms of a Mailroom', () => {
     expect(resources(template, 'AWS::CloudWatch::Dashboard')).toEqual({});
   });
 
-  test('refuse the app when a consumer is made after them: nobody would hear of it', () => {
+  test('refuse the app when a consumer is created after them: it would have no alarms', () => {
     const { app, stack, mailroom } = alarmed({});
     consumer(stack, mailroom, 'two');
     expect(() => app.synth()).toThrow(
-      'The consumer Test/two was made after the alarms Test/Alarms, so nobody would be told when it fails.',
+      'The consumer Test/two was created after the alarms Test/Alarms, so it has no alarms.',
     );
   });
 

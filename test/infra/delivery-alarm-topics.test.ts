@@ -48,7 +48,7 @@ describe('the topics', () => {
 describe('where there are no composite alarms', () => {
   const template = synthStage('local').templates.Operations;
 
-  test('no alarm is made that such an engine refuses', () => {
+  test('no alarm is created that such an engine refuses', () => {
     expect(alarms(template).filter(([, { Properties }]) => Properties.Metrics !== undefined)).toEqual([]);
     expect(alarms(template).filter(([id]) => id.endsWith('StandsStill'))).toEqual([]);
   });

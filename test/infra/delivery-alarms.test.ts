@@ -150,7 +150,7 @@ describe('the alarms of the order system', () => {
     expect(alarm(template, id).Properties).toMatchObject(properties);
   });
 
-  test('call a silent metric fine, except where silence is the failure or says nothing', () => {
+  test('treat missing data as fine, unless it is the failure or proves nothing', () => {
     const others = alarms(template).filter(
       ([, { Properties }]) => Properties.TreatMissingData !== 'notBreaching',
     );
@@ -165,7 +165,7 @@ describe('the alarms of the order system', () => {
     ]);
   });
 
-  test('watch each consumer, and every place where something can be dead', () => {
+  test('watch each consumer and every dead-letter source', () => {
     const queues = alarms(template)
       .filter(([, { Properties }]) => Properties.MetricName === 'ApproximateNumberOfMessagesVisible')
       .map(([id]) => id);
@@ -176,7 +176,7 @@ describe('the alarms of the order system', () => {
     ]);
   });
 
-  test('use no metric of SQS that leaves out what is dead: sends to a DLQ, the age of the oldest message', () => {
+  test('use no SQS metric that omits dead letters: sends to a DLQ, the age of the oldest message', () => {
     const names = JSON.stringify(Object.fromEntries(alarms(template)));
     expect(names).not.toMatch(/NumberOfMessagesSent|ApproximateAgeOfOldestMessage/);
   });
@@ -246,7 +246,7 @@ describe('the alarms of the order system', () => {
     for (const id of ruleOf(page)) expect(alarm(template, id).Properties.AlarmActions, id).toBeUndefined();
   });
 
-  test('write a ticket for everything else', () => {
+  test('create a ticket for everything else', () => {
     const [[, page] = []] = alarms(template, 'AWS::CloudWatch::CompositeAlarm').filter(
       ([id]) => id === 'Page',
     );

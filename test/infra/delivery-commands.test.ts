@@ -9,7 +9,7 @@ const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), '
 /** Commands that have commands of their own. */
 const GROUPS = new Set(['dlq', 'message', 'messages']);
 
-describe('a command that somebody on call is told to run', () => {
+describe('a command that an alarm tells the person on call to run', () => {
   const inPage = [...page.matchAll(/`(?:npx )?mailroom ([a-z][^`]*)`/g)].map(([, command]) => command ?? '');
   const inAlarms = [...JSON.stringify(alarms()).matchAll(/npx mailroom (.*?) --region /g)].map(
     ([, command]) => command ?? '',

@@ -78,7 +78,7 @@ describe('the dashboard', () => {
     for (const name of watched) expect(drawn).toContain(`"${name}"`);
   });
 
-  test('shows beside the promise what the audit found, at each of its runs', () => {
+  test('shows the findings of each audit run next to the SLO', () => {
     const titles = widgets.map(({ properties }) => properties.title ?? properties.markdown);
     const at = titles.indexOf('Found by the audit');
     expect(at).toBeGreaterThan(titles.indexOf('## SLO'));

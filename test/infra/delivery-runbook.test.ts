@@ -8,11 +8,11 @@ const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), '
 /** CloudWatch API, PutMetricAlarm. */
 const DESCRIPTION_MAX = 1_024;
 
-describe('what an alarm says', () => {
+describe('the text of an alarm', () => {
   const described = ['prod', 'local'] as const;
   const descriptions = described.flatMap((stage) => descriptionsOf(stage));
 
-  test.each(descriptions)('$id: what happened, what to run first, where to read on', ({ stage, text }) => {
+  test.each(descriptions)('$id: what happened, what to run first, where to read more', ({ stage, text }) => {
     const [what, run, read, ...more] = text.split('\n');
     expect(what).toMatch(/^[A-Z].*\.$/);
     expect(run).toMatch(
@@ -32,7 +32,7 @@ describe('what an alarm says', () => {
   });
 });
 
-describe('the page for who is on call', () => {
+describe('the page for the person on call', () => {
   const alarmHeadings = [...sectionOf('Pages'), ...sectionOf('Tickets')];
 
   test('has a heading for each alarm, and an alarm for each heading', () => {
@@ -40,7 +40,7 @@ describe('the page for who is on call', () => {
     expect(['you-were-paged-start-here', ...anchors].sort()).toEqual([...RUNBOOK_ANCHORS].sort());
   });
 
-  test('has no two headings of one link', () => {
+  test('has no two headings with the same anchor', () => {
     const anchors = headings(page).map(({ anchor }) => anchor);
     expect(new Set(anchors).size).toBe(anchors.length);
   });

@@ -8,7 +8,7 @@ import { resources, STACKS, synthStage, testApp } from './synth.ts';
 
 const KEY_ARN = 'arn:aws:kms:eu-west-1:111122223333:key/11111111-2222-3333-4444-555555555555';
 
-describe('with a key of its own, prod', () => {
+describe('with its own key, prod', () => {
   const { app, templates } = synthStage('prod');
   let parts: DeployedPart[];
   beforeAll(() => {

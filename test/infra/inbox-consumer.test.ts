@@ -28,7 +28,7 @@ describe('a consumer of the example', () => {
     });
   });
 
-  test('keeps what EventBridge could not deliver in a queue of its own', () => {
+  test('keeps undelivered events in a separate queue', () => {
     const [target] = only(template, 'AWS::Events::Rule').Properties.Targets;
     expect(target.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsQueue/);
     expect(target.DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsUndelivered/);
@@ -46,7 +46,7 @@ describe('a consumer of the example', () => {
     expect(JSON.stringify(allowed)).toMatch(/:rule\/",\{"Fn::ImportValue":"[^"]*Bus[^"]*"\},"\/\*"/);
   });
 
-  test('lets only rules of its bus send to the queue, the audit see how full it is, and everybody only over TLS', () => {
+  test('lets only rules of its bus send to the queue, only the audit read its length, and requires TLS', () => {
     const statements = policyOf(template, 'PaymentsQueuePolicy');
     expect(statements.filter(({ Effect }) => Effect === 'Allow')).toEqual([
       expect.objectContaining({
@@ -121,7 +121,7 @@ describe('a consumer of the example', () => {
     });
   });
 
-  test('runs on Node.js 24 and arm64, logs JSON into a log group of its own, and has no managed policy', () => {
+  test('runs on Node.js 24 and arm64, logs JSON to its own log group, and has no AWS managed policy', () => {
     const { Runtime, Architectures, LoggingConfig } = only(template, 'AWS::Lambda::Function').Properties;
     expect({ Runtime, Architectures }).toEqual({ Runtime: 'nodejs24.x', Architectures: ['arm64'] });
     expect(LoggingConfig).toEqual({
@@ -140,7 +140,7 @@ describe('a consumer of the example', () => {
   });
 });
 
-describe('defaults that follow what is set', () => {
+describe('defaults derived from other settings', () => {
   test('6 times the timeout hides a message, and 3 minutes at least', () => {
     const visibility = (timeout: Duration) =>
       queueOf(consumerTemplate({ timeout }), 'ConsumerQueue').VisibilityTimeout;
@@ -179,7 +179,7 @@ describe('defaults that follow what is set', () => {
     expect(days({ archive: Duration.days(90) })).toBe('118');
   });
 
-  test('its directory entry may grow and shrink: a tier is never asked for that a parameter cannot go back to', () => {
+  test('its directory entry may grow and shrink: it never requests a tier that a parameter cannot return from', () => {
     const events = Array.from({ length: 60 }, (_, index) => ({
       source: 'orders',
       type: `SomethingWithALongNameHappened${index}`,
@@ -217,7 +217,7 @@ test('its rule and its directory entry hold the same events: of each service onl
   expect(JSON.stringify(entry)).toContain(JSON.stringify(JSON.stringify({ events })).slice(2, -2));
 });
 
-test('an event that nobody declares to publish is warned of, and one whose producer comes later is not', () => {
+test('an event without a declared publisher is warned of, but not one whose producer is declared later', () => {
   const { stack, mailroom } = mailroomStack({ sources: ['shop'] });
   const event = (source: string, type: string) => ({ source, type });
   consumer(stack, mailroom, 'Consumer', {
@@ -234,16 +234,16 @@ test('an event that nobody declares to publish is warned of, and one whose produ
   mailroom.producerEnvironment('orders', [event('orders', 'OrderPlaced')]);
   const warnings = Annotations.fromStack(stack).findWarning(
     '/Test/Consumer',
-    Match.stringLikeRegexp('^events holds'),
+    Match.stringLikeRegexp('^events contains'),
   );
-  const declared = 'declared are: orders: OrderPlaced, payments: PaymentCaptured.';
+  const declared = '\\(listed: orders: OrderPlaced, payments: PaymentCaptured\\)';
   expect(warnings.map(({ entry }) => String(entry.data))).toEqual([
-    expect.stringMatching(`^events holds OrderPlace of "orders", .* ${declared}`),
-    expect.stringMatching(`^events holds OrderPlaced of "payments", .* ${declared}`),
+    expect.stringMatching(`^events contains OrderPlace of "orders", .* ${declared}`),
+    expect.stringMatching(`^events contains OrderPlaced of "payments", .* ${declared}`),
   ]);
 });
 
-test('a consumer that sees what it publishes is warned of, and one that sees the same type of another service is not', () => {
+test('a consumer that receives its own events is warned of, but not one that receives the same type from another service', () => {
   const { stack, mailroom } = mailroomStack({ sources: ['shop'] });
   const own = { source: 'payments', type: 'PaymentCaptured' };
   consumer(stack, mailroom, 'Consumer', {
@@ -256,33 +256,33 @@ test('a consumer that sees what it publishes is warned of, and one that sees the
     Match.stringLikeRegexp('^events and publishes'),
   );
   expect(warnings.map(({ entry }) => String(entry.data))).toEqual([
-    expect.stringMatching(/^events and publishes both hold PaymentCaptured of "payments".*TOO_MANY_HOPS/),
+    expect.stringMatching(/^events and publishes both contain PaymentCaptured of "payments".*TOO_MANY_HOPS/),
   ]);
 });
 
-describe('what a consumer publishes', () => {
+describe('the events that a consumer publishes', () => {
   const captured = { source: 'payments', type: 'PaymentCaptured' };
   const rights = (template: Template) =>
     JSON.stringify(only(template, 'AWS::IAM::ManagedPolicy', /^ConsumerFunction/).Properties.PolicyDocument);
   const variables = (template: Template) =>
     only(template, 'AWS::Lambda::Function', /^Consumer/).Properties.Environment.Variables;
 
-  test('is nothing unless it says so: it has no right to the outbox', () => {
+  test('are none by default: it has no access to the outbox', () => {
     const template = consumerTemplate({ domainKeys: ['PAYMENT#*'] });
     expect(variables(template).MAILROOM_PUBLISHES).toBe('[]');
     expect(rights(template)).toContain('PAYMENT#*');
     expect(rights(template)).not.toContain('OUTBOX#');
   });
 
-  test('is told to its function, and it may put on the outbox', () => {
+  test('are passed to its function, which may put on the outbox', () => {
     const template = consumerTemplate({ service: 'payments', publishes: [captured] });
     expect(variables(template).MAILROOM_PUBLISHES).toBe('["PaymentCaptured"]');
     expect(rights(template)).toContain('OUTBOX#*');
   });
 
-  test('is its service’s own, or it is refused', () => {
+  test('belong to its service, or are refused', () => {
     expect(() => consumerTemplate({ service: 'orders', publishes: [captured] })).toThrow(
-      'publishes holds PaymentCaptured of "payments", but the service is "orders"',
+      'publishes contains PaymentCaptured of "payments", but the service is "orders"',
     );
   });
 });
@@ -292,9 +292,9 @@ describe('a consumer is refused', () => {
     [
       'an upper-case name',
       { name: 'Payments' },
-      'name is "Payments", but must have 1 to 48 lower-case letters',
+      'name is "Payments", but must be 1 to 48 lower-case letters',
     ],
-    ['a name that would break keys', { name: 'a#b' }, 'name is "a#b", but must have'],
+    ['a name that would break keys', { name: 'a#b' }, 'name is "a#b", but must be'],
     ['a service of AWS', { service: 'aws.orders' }, 'service is "aws.orders", but must'],
     [
       'a source of AWS',
@@ -306,19 +306,19 @@ describe('a consumer is refused', () => {
       { events: [{ type: 'OrderPlaced' } as never] },
       'source of an event in events is "undefined"',
     ],
-    ['no event', { events: [] }, 'events is empty, but must hold the events'],
+    ['no event', { events: [] }, 'events is empty. List the events'],
     [
       'an entry that does not exist',
       { entry: 'src/payment.ts' },
       'entry is "src/payment.ts", but ' +
         process.cwd() +
-        ' has no such file. Give the path of the file that exports',
+        ' has no such file. Set it to the path of the file that exports',
     ],
-    ['a domain key of Mailroom', { domainKeys: ['INBOX#*'] }, '"INBOX#*" reaches Mailroom\'s own rows'],
+    ['a domain key of Mailroom', { domainKeys: ['INBOX#*'] }, '"INBOX#*" matches Mailroom\'s own rows'],
     [
       'more receives than SQS counts',
       { visibilityTimeout: Duration.seconds(30), outageTolerance: Duration.hours(12) },
-      'outageTolerance is 12 hours and visibilityTimeout 30 seconds, which takes 1465 receives; SQS counts 1000 at most',
+      'outageTolerance is 12 hours and visibilityTimeout is 30 seconds, which takes 1465 receives. SQS allows at most 1000',
     ],
   ];
 
@@ -343,7 +343,7 @@ describe('a consumer is refused', () => {
     const { stack, mailroom } = mailroomStack();
     consumer(stack, mailroom, 'First');
     expect(() => consumer(stack, mailroom, 'Second')).toThrow(
-      'The consumer Test/Second cannot work: name is "one", which Test/First has already: two consumers of one name',
+      'The consumer Test/Second cannot work: name is "one", but Test/First already has that name: two consumers with one name',
     );
   });
 });

@@ -24,7 +24,7 @@ describe('the table', () => {
     expect(table).not.toHaveProperty('LocalSecondaryIndexes');
   });
 
-  test('denies everybody to delete an inbox row or to put another in its place, whatever else they may', () => {
+  test('denies every principal to delete or replace an inbox row, whatever else it may do', () => {
     expect(table.Replicas[0].ResourcePolicy.PolicyDocument.Statement).toEqual([
       expect.objectContaining({
         Effect: 'Deny',
@@ -88,7 +88,7 @@ describe('the grants of the example', () => {
   );
 
   test.each(roles)(
-    'let nobody delete an inbox row or an outbox row, scan, or write in bulk: %#',
+    'let no principal delete an inbox row or an outbox row, scan, or write in bulk: %#',
     (template, role) => {
       const statements = statementsOf(template, role);
       const deletable = keysFor(statements, 'dynamodb:DeleteItem');
@@ -110,7 +110,7 @@ describe('the grants of the example', () => {
     expect(keysFor(statements, 'dynamodb:Query')).toEqual([]);
   });
 
-  test('the sweep also finds what is due, and keeps unsettled minutes and its own state', () => {
+  test('the sweep also finds due rows, and keeps unsettled minutes and its own state', () => {
     const statements = statementsOf(templates.Mailroom, 'MailroomRelaySweepRole');
     expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['OUTBOX#*']);
     expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['OUTBOX#*', 'SWEEP']);
@@ -165,13 +165,13 @@ describe('domain keys', () => {
   ])('cannot reach rows of Mailroom itself: %s', (key) => {
     const { table, role } = tableStack();
     expect(() => table.grantDomain(role, ['ORDER#*', key])).toThrow(
-      `The domain keys of Test/Table cannot work: "${key}" reaches Mailroom's own rows`,
+      `The domain keys of Test/Table cannot work: "${key}" matches Mailroom's own rows`,
     );
   });
 
   test('cannot be empty texts', () => {
     const { table, role } = tableStack();
-    expect(() => table.grantDomain(role, [''])).toThrow('"" is empty; a domain key is a partition key');
+    expect(() => table.grantDomain(role, [''])).toThrow('"" is empty. A domain key is a partition key');
   });
 
   test('may be exact or open-ended, and may begin with the same letter', () => {

@@ -31,7 +31,7 @@ describe('in prod, nothing unexplained is found by', () => {
 describe('what is acknowledged', () => {
   const acknowledged = app.node.findAll().flatMap(acknowledgements);
 
-  test('has a sentence that says why', () => {
+  test('has a sentence that gives the reason', () => {
     expect(acknowledged.length).toBeGreaterThan(100);
     for (const { reason } of acknowledged) expect(reason).toMatch(/^[A-Z].{30,}\.$/);
   });

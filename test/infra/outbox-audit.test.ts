@@ -40,7 +40,7 @@ interface RawStatement {
 }
 
 describe('the scheduled audit', () => {
-  test('is there only where it is asked for', () => {
+  test('exists only if it is requested', () => {
     const { core, service, mailroom } = audited();
     expect(mailroom.audit).toBeUndefined();
     expect(JSON.stringify(core.toJSON())).not.toMatch(/audit/i);
@@ -83,14 +83,14 @@ describe('the scheduled audit', () => {
     ],
     [
       { since: Duration.minutes(34) },
-      /since is 34 minutes, but must be at least 35 minutes, twice every and 5 minutes/,
+      /since is 34 minutes, but must be at least 35 minutes, twice every plus the 5 minutes/,
     ],
     [{ since: Duration.hours(25) }, /since is .*, but must be from 1 minute to 1 day\. .*npx mailroom audit/],
   ])('refuses %j', (options, message) => {
     expect(() => audited(options)).toThrow(message);
   });
 
-  test('is clean by cdk-nag, but for the entries of consumers, the rules of its bus and an action that knows no resources', () => {
+  test('passes cdk-nag, except for the entries of consumers, the rules of its bus and an action without resource-level permissions', () => {
     const { app } = audited({});
     const { violations } = new AwsSolutionsChecks(app).validateScope(app);
     expect(violations).toEqual([]);

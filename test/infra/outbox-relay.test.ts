@@ -35,7 +35,7 @@ describe('the relay', () => {
     });
   });
 
-  test('sweeps each minute, ends before the next sweep, and repeats none that failed', () => {
+  test('sweeps each minute, ends before the next sweep, and does not repeat a failed one', () => {
     const [rule] = Object.values(resources(template, 'AWS::Events::Rule'));
     expect(rule?.Properties.ScheduleExpression).toBe('rate(1 minute)');
     expect(rule?.Properties.Targets[0].RetryPolicy.MaximumRetryAttempts).toBe(0);
@@ -51,7 +51,7 @@ describe('the relay', () => {
     expect(rangeToSweep(input, Date.now())).toBeUndefined();
   });
 
-  test('sweeps less often when told to, for as much longer', () => {
+  test('sweeps less often if configured, for as much longer', () => {
     const slow = relayTemplate({ relay: { sweepEvery: Duration.minutes(5) } });
     const [rule] = Object.values(resources(slow, 'AWS::Events::Rule'));
     expect(rule?.Properties.ScheduleExpression).toBe('rate(5 minutes)');
@@ -82,7 +82,7 @@ describe('the relay', () => {
     }
   });
 
-  test('is in place before whoever writes events', () => {
+  test('is deployed before every function that writes events', () => {
     const { app } = synthStage('prod');
     for (const name of ['Orders', 'Payments', 'Inventory', 'Notifications']) {
       const stack = app.node.findChild(name) as Stack;
@@ -90,7 +90,7 @@ describe('the relay', () => {
     }
   });
 
-  test('is in place before a producer of the same stack, too', () => {
+  test('is deployed before a producer of the same stack, too', () => {
     const stack = new Stack(testApp(), 'Test');
     const mailroom = new Mailroom(stack, 'Mailroom');
     const producer = new ServiceFunction(stack, 'Api', {
@@ -107,11 +107,11 @@ describe('the relay', () => {
       expect.arrayContaining([expect.stringMatching(/EventSource/), expect.stringMatching(/RelaySchedule/)]),
     );
     expect(() => mailroom.addProducer(producer, { service: '', publishes: [] })).toThrow(
-      /^The producer Test\/Api cannot work:\n- service is "", but must have 1 to 256 letters.*\n- publishes is empty, but must hold/,
+      /^The producer Test\/Api cannot work:\n- service is "", but must be 1 to 256 letters.*\n- publishes is empty. List/,
     );
     const ofOthers = { service: 'orders', publishes: [{ source: 'payments', type: 'PaymentCaptured' }] };
     expect(() => mailroom.addProducer(producer, ofOthers)).toThrow(
-      'publishes holds PaymentCaptured of "payments", but the service is "orders"',
+      'publishes contains PaymentCaptured of "payments", but the service is "orders"',
     );
   });
 
@@ -122,16 +122,16 @@ describe('the relay', () => {
     expect(declaredIn(Template.fromStack(stack))).toEqual(['bank', 'orders', 'shop']);
   });
 
-  test('publishes nothing while nobody declares anything', () => {
+  test('publishes nothing without declared sources', () => {
     const stack = new Stack(testApp(), 'Test');
     new Mailroom(stack, 'Mailroom');
     expect(declaredIn(Template.fromStack(stack), ['(none)'])).toEqual([]);
   });
 
-  test('refuses a source that no service can have', () => {
+  test('refuses an invalid source', () => {
     const stack = new Stack(testApp(), 'Test');
     expect(() => new Mailroom(stack, 'Mailroom', { sources: ['aws.s3'] })).toThrow(
-      'an entry of sources is "aws.s3", but must have',
+      'an entry of sources is "aws.s3", but must be',
     );
   });
 

@@ -67,7 +67,7 @@ function kinds(recorded: RecordedCalls): string[] {
   return [...new Set(all)].sort();
 }
 
-describe('what the runtime calls is what its role may do:', () => {
+describe("the runtime's calls match the permissions of its role:", () => {
   test('a producer', async () => {
     const { recorded, table, clock, happened } = setUp();
     const outbox = createOutbox({ config: consumerConfig, table, clock });
@@ -157,7 +157,7 @@ describe('what the runtime calls is what its role may do:', () => {
   });
 });
 
-describe('what a consumer calls is what its role may do:', () => {
+describe("a consumer's calls match the permissions of its role:", () => {
   const payment = { Put: { Item: { PK: 'PAYMENT#1', SK: 'PAYMENT' } } };
 
   async function consume(

@@ -16,18 +16,18 @@ const OUTPUTS = {
 };
 
 describe('choosing a stage', () => {
-  test('is dev where nothing says otherwise, and local where an endpoint is set', () => {
+  test('is dev by default, and local if an endpoint is set', () => {
     expect(readStage(undefined, {}).name).toBe('dev');
     expect(readStage(undefined, { AWS_ENDPOINT_URL: 'http://127.0.0.1:4566' }).name).toBe('local');
   });
 
-  test('goes by the context even where an endpoint is set', () => {
+  test('follows the context even if an endpoint is set', () => {
     expect(readStage('prod', { AWS_ENDPOINT_URL: 'http://127.0.0.1:4566' }).name).toBe('prod');
   });
 
-  test('refuses a stage that there is not', () => {
+  test('refuses an unknown stage', () => {
     expect(() => readStage('staging', {})).toThrow(
-      'The stage is "staging"; there are local, dev and prod. Choose one with -c stage=dev.',
+      'The stage is "staging", but must be local, dev or prod. Choose one with -c stage=dev.',
     );
   });
 
@@ -111,7 +111,7 @@ describe.each(REAL_STAGES)('the stage %s', (name) => {
     }
   });
 
-  test('never has a function log what it was invoked with', () => {
+  test('never makes a function log its input', () => {
     const functions = functionsOf(all);
     expect(functions.length).toBeGreaterThan(6);
     for (const variables of functions) {
@@ -120,7 +120,7 @@ describe.each(REAL_STAGES)('the stage %s', (name) => {
     }
   });
 
-  test('asks who calls the orders API', () => {
+  test('authenticates callers of the orders API', () => {
     const urls = Object.values(resources(templates.Orders, 'AWS::Lambda::Url'));
     expect(urls.map((url) => url.Properties.AuthType)).toEqual(['AWS_IAM']);
     const permissions = all.flatMap((template) =>
@@ -171,7 +171,7 @@ describe('the stages', () => {
     }
   });
 
-  test('local sweeps every five seconds, lets everybody call the API and leaves nothing behind', () => {
+  test('local sweeps every five seconds, allows anonymous calls to the API and leaves nothing behind', () => {
     const { templates } = synthStage('local');
     const [url] = Object.values(resources(templates.Orders, 'AWS::Lambda::Url'));
     expect(url?.Properties.AuthType).toBe('NONE');
@@ -183,7 +183,7 @@ describe('the stages', () => {
     expect(buses.map((bus) => bus.DeletionPolicy)).toEqual(['Delete']);
   });
 
-  test('local has no archive, which its engine does not know, and lets every stack go', () => {
+  test('local has no archive, which its engine does not support, and allows every stack to be deleted', () => {
     const { app, templates } = synthStage('local');
     expect(resources(templates.Mailroom, 'AWS::Events::Archive')).toEqual({});
     const stacks = app.node.children.filter(Stack.isStack);

@@ -43,25 +43,25 @@ describe("a relay's settings", () => {
       'a born lease that freshness, publish and margin use up',
       { bornLease: seconds(12) },
       'bornLease is 12 seconds, but must be more than 12 seconds: a record counts as fresh for 5 seconds, one PutEvents ' +
-        'call may take 5 seconds, and 2 seconds are left for clocks that differ. With less, the sweep would publish ' +
-        'what the stream is still publishing. Raise bornLease or lower publishTimeout.',
+        'call may take 5 seconds, and 2 seconds allow for clock differences. With less, the sweep would publish ' +
+        'events that the stream relay is still publishing. Raise bornLease or lower publishTimeout.',
     ],
     [
       'a claim that a publish could outlast',
       { claimLease: seconds(12) },
-      'claimLease is 12 seconds, but must be more than 12 seconds, twice the publish timeout and 2 seconds for clocks ' +
-        'that differ: no publish may start that could outlast its claim, and one that hung must leave time to be ' +
-        'noticed. Raise claimLease or lower publishTimeout.',
+      'claimLease is 12 seconds, but must be more than 12 seconds, twice the publish timeout plus 2 seconds for clock ' +
+        'differences: no publish may start that could outlast its claim, and a publish that hangs must be detected ' +
+        'in time. Raise claimLease or lower publishTimeout.',
     ],
     [
-      'a pause that no schedule has',
+      'an interval that no schedule supports',
       { sweepEvery: seconds(90) },
       'sweepEvery is 1 minute 30 seconds, but must be from 1 second to under a minute (the sweep then loops inside ' +
-        'its minute), or a whole number of minutes up to 1 hour: EventBridge runs a schedule once a minute at most. ' +
+        'its minute), or a whole number of minutes up to 1 hour: EventBridge runs a schedule at most once a minute. ' +
         'Round it to whole minutes.',
     ],
-    ['no pause at all', { sweepEvery: seconds(0) }, 'sweepEvery is 0 seconds, but must be'],
-    ['too long a pause', { sweepEvery: hours(2) }, 'sweepEvery is 2 hours, but must be'],
+    ['no interval', { sweepEvery: seconds(0) }, 'sweepEvery is 0 seconds, but must be'],
+    ['too long an interval', { sweepEvery: hours(2) }, 'sweepEvery is 2 hours, but must be'],
     [
       'no shard',
       { shards: 0 },
@@ -106,60 +106,60 @@ describe("a consumer's settings", () => {
     [
       'a last delay before the first',
       { retry: { attempts: 10, first: minutes(2), longest: minutes(1) } },
-      'retry.longest is 1 minute, but must be from 2 minutes to 11 hours. It starts at retry.first, and SQS hides',
+      'retry.longest is 1 minute, but must be from 2 minutes to 11 hours. The delays start at retry.first. SQS hides',
     ],
     [
       'a delay that SQS cannot hide a message for',
       { retry: { attempts: 2, first: seconds(2), longest: hours(12) } },
-      'retry.longest is 12 hours, but must be from 2 seconds to 11 hours. It starts at retry.first, and SQS hides a ' +
-        'message for 12 hours at most, of which the function may use some.',
+      'retry.longest is 12 hours, but must be from 2 seconds to 11 hours. The delays start at retry.first. SQS hides ' +
+        'a message for at most 12 hours, including the run of the function.',
     ],
     [
       'a queue that deletes a message before its attempts are over',
       { queueRetention: days(5) },
       'queueRetention is 5 days, but must be at least 5 days 13 hours, the time that a message may ' +
-        'spend in the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes what is older, and it would never reach the ' +
+        'spend in the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes older messages before they reach the ' +
         'dead-letter queue.',
     ],
     [
       'a visibility timeout under the timeout',
       { visibilityTimeout: seconds(29), lease: seconds(20) },
-      "visibilityTimeout is 29 seconds, but must be at least the function's timeout, 30 seconds: else SQS hands out " +
-        'messages that the function still holds, and Lambda refuses the mapping. Raise visibilityTimeout (AWS advises ' +
+      "visibilityTimeout is 29 seconds, but must be at least the function's timeout, 30 seconds. Otherwise SQS " +
+        'redelivers messages that the function is still processing, and Lambda refuses the mapping. Raise visibilityTimeout (AWS advises ' +
         '6 times the timeout) or lower timeout.',
     ],
     [
       'a visibility timeout beyond SQS',
       { visibilityTimeout: hours(13), outageTolerance: hours(0), retry: { ...consumer.retry, attempts: 1 } },
-      "visibilityTimeout is 13 hours, but must be from 1 second to 12 hours. It is SQS's range.",
+      'visibilityTimeout is 13 hours, but must be from 1 second to 12 hours. This is the range of SQS.',
     ],
     [
       'a lease too short to renew',
       { lease: seconds(2) },
-      'lease is 2 seconds, but must be at least 3 seconds: it is renewed every third of it, and a renewal every second ' +
-        'is the most that makes sense. Raise lease; 30 seconds is the default.',
+      'lease is 2 seconds, but must be at least 3 seconds: it is renewed every third of its length, and renewing ' +
+        'more than once a second only costs writes. Raise lease; the default is 30 seconds.',
     ],
     ['no lease', { lease: seconds(0) }, 'lease is 0 seconds, but must be at least 3 seconds'],
     [
       'a lease over the visibility timeout',
       { lease: seconds(181) },
-      'lease is 3 minutes 1 second, but must be at most the visibility timeout, 3 minutes: else, after a crash, the ' +
-        'message comes back while its lease still stands, and each such receive is spent for nothing. Lower ' +
+      'lease is 3 minutes 1 second, but must be at most the visibility timeout, 3 minutes. Otherwise, after a crash, the ' +
+        'message is redelivered while its lease is still valid, and each such receive is wasted. Lower ' +
         'lease or raise visibilityTimeout.',
     ],
     [
-      'an inbox that forgets before the queues do',
+      'an inbox that expires before the queues do',
       { inboxRetention: days(27) },
       'inboxRetention is 27 days, but must be at least queueRetention + deadLetterRetention = 28 days: a message that ' +
-        'comes back after its inbox row has gone could be processed twice. Raise inboxRetention or lower the ' +
+        'is redelivered after its inbox row has expired could be processed twice. Raise inboxRetention or lower the ' +
         'retentions of the queues.',
     ],
     [
-      'an inbox that forgets before the archive does',
+      'an inbox that expires before the archive does',
       { archive: days(30) },
       "inboxRetention is 35 days, but must be at least queueRetention + deadLetterRetention + the bus's archive = 58 " +
-        'days: an event replayed after its inbox row has gone would run again, so it is rejected as too old, and a new ' +
-        'consumer could not be given all that the archive holds. Raise inboxRetention (or leave it out), or lower the ' +
+        'days: an event replayed after its inbox row has expired would run again, so it is rejected as too old, and a new ' +
+        'consumer could not receive the whole archive. Raise inboxRetention (or omit it), or lower the ' +
         "Mailroom's archive.",
     ],
     [
@@ -195,15 +195,15 @@ describe("a consumer's settings", () => {
     expect(consumerProblems({ ...consumer, ...change })).toEqual([expect.stringContaining(message)]);
   });
 
-  test('do not work with more receives than SQS counts', () => {
+  test('do not work with more receives than SQS allows', () => {
     const problems = consumerProblems({
       ...consumer,
       visibilityTimeout: seconds(30),
       outageTolerance: hours(9),
     });
     expect(problems).toContain(
-      'outageTolerance is 9 hours and visibilityTimeout 30 seconds, which takes 1105 receives; SQS counts 1000 at most, ' +
-        'and each visibility timeout of an outage spends one. Raise visibilityTimeout, or lower outageTolerance or ' +
+      'outageTolerance is 9 hours and visibilityTimeout is 30 seconds, which takes 1105 receives. SQS allows at most 1000, ' +
+        'and an outage uses one per visibility timeout. Raise visibilityTimeout, or lower outageTolerance or ' +
         'retry.attempts.',
     );
   });
@@ -221,7 +221,7 @@ describe("a consumer's settings", () => {
   });
 });
 
-describe('the retention of an inbox, when nobody says,', () => {
+describe('the default retention of an inbox', () => {
   const queues = { queueRetention: days(14), deadLetterRetention: days(14) };
 
   test('is 35 days, or what the queues and the archive need', () => {
@@ -241,18 +241,18 @@ describe('the retention of an inbox, when nobody says,', () => {
 });
 
 describe('an archive', () => {
-  test('holds events for whole days, or is not there', () => {
+  test('keeps events for whole days, or is absent', () => {
     expect(archiveProblems(undefined)).toEqual([]);
     expect(archiveProblems(days(30))).toEqual([]);
     expect(archiveProblems(hours(36))).toEqual([
-      'archive is 1 day 12 hours, but must be a whole number of days, 1 at least: EventBridge keeps archived events by ' +
-        'the day. Round it up to days, or leave it out for no archive.',
+      'archive is 1 day 12 hours, but must be a whole number of days, at least 1: EventBridge keeps archived events for ' +
+        'whole days. Round it up to days, or omit it for no archive.',
     ]);
     expect(archiveProblems(days(0))).toEqual([expect.stringContaining('archive is 0 seconds, but must be')]);
   });
 });
 
-test('refusals have a code, to be told apart by', () => {
+test('refusals have a code', () => {
   expect(() => refuse('It', ['it is wrong.'])).toThrow(
     expect.objectContaining({ code: 'BAD_SETTINGS', message: 'It cannot work: it is wrong.' }),
   );

@@ -16,7 +16,7 @@ describe.each(workflows)('%s', (_, text) => {
     for (const action of uses) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  test('allows nothing unless a job asks for it, and each says what it needs', () => {
+  test('grants nothing by default, and each job requests what it needs', () => {
     expect(text).toMatch(/^permissions: \{\}$/m);
     expect(jobs.size).toBeGreaterThanOrEqual(2);
     for (const [job, lines] of jobs) expect(lines, job).toMatch(/^ {4}permissions:/m);
@@ -44,7 +44,7 @@ describe.each(workflows)('%s', (_, text) => {
 });
 
 describe('the deploy workflow', () => {
-  test('gives a job no more than reading the code and asking AWS for a role', () => {
+  test('lets a job only read the code and request a role from AWS', () => {
     expect(permissions(deploy)).toEqual(new Set(['contents: read', 'id-token: write']));
   });
 
@@ -64,7 +64,7 @@ describe('the deploy workflow', () => {
 });
 
 describe('the ci workflow', () => {
-  test('reads the code, and may do no more', () => {
+  test('may only read the code', () => {
     expect(permissions(ci)).toEqual(new Set(['contents: read']));
   });
 

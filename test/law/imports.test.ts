@@ -25,7 +25,7 @@ describe('the law of the tree', () => {
     expect(loaded.filter((name) => /^@aws-(sdk|lambda-powertools)\//.test(name))).toEqual([]);
   });
 
-  test('the order system’s stacks take from its functions what their events are, and no more', () => {
+  test('the order system’s stacks import only event definitions from its functions', () => {
     const taken = imports.filter(
       ({ from, to }) => from.startsWith('lib/') && /^lambdas\/(?!runtime\/)/.test(to),
     );
@@ -73,7 +73,7 @@ describe('the imports of a file', () => {
     expect(of(" * import { a } from './mailroom.ts';\nexport const text = 'from';")).toEqual([]);
   });
 
-  test('lead to what is loaded, types left out', () => {
+  test('lead to loaded files, without type imports', () => {
     const some = [
       ...importsIn('a.ts', "import { b } from './b.ts';\nimport type { D } from './d.ts';"),
       ...importsIn('b.ts', "import { z } from 'zod';"),
@@ -81,7 +81,7 @@ describe('the imports of a file', () => {
     expect([...loadedBy('a.ts', some)]).toEqual(['a.ts', 'b.ts', 'zod']);
   });
 
-  test('show a circle of files that import each other, types too', () => {
+  test('show an import cycle, including type imports', () => {
     const some = [
       ...importsIn('a.ts', "import { b } from './b.ts';"),
       ...importsIn('b.ts', "import { c } from './c.ts';"),

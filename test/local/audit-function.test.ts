@@ -11,7 +11,7 @@ import { message, only, placeOrder, put, settled, tableName } from './support/or
 
 const lambda = new LambdaClient({});
 
-test('the deployed audit accounts for an order that was placed a while ago, and sends what it found', async () => {
+test('the deployed audit accounts for an order placed a while ago, and emits its findings', async () => {
   const consumers = await orderedAgo(10 * 60_000);
 
   const {
@@ -34,7 +34,7 @@ test('the deployed audit accounts for an order that was placed a while ago, and 
   );
 });
 
-test('the versions of a consumer’s directory entry date what it subscribes to', async () => {
+test('the versions of a consumer’s directory entry date its subscriptions', async () => {
   const versions = await readEntryVersions(new SSMClient({}), tableName, 'payments');
   const declared = (type: string) => declaredSince(versions, { source: 'orders', type });
   expect(declared('OrderPlaced')).toBeGreaterThan(Date.now() - 86_400_000);

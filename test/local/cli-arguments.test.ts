@@ -19,7 +19,7 @@ async function whereNothingIsDeployed<T>(run: (endpoint: string) => Promise<T>):
 }
 
 describe('the command finds the Mailroom', () => {
-  it('by its stage, by its stack, and where there is only one by nothing at all', async () => {
+  it('by its stage, by its stack, and if there is only one, without either', async () => {
     for (const where of [['--stage', 'local'], ['--stack', 'mailroom-local'], []]) {
       const { json, code } = await mailroom('log', '--json', ...where);
       expect(code).toBe(0);
@@ -27,7 +27,7 @@ describe('the command finds the Mailroom', () => {
     }
   });
 
-  it('by options that stand before the command, too', async () => {
+  it('by options before the command, too', async () => {
     const endpoint = inject('endpoint');
     const { code } = await mailroomAt('http://127.0.0.1:9', '--endpoint', endpoint, '--json', 'log');
     expect(code).toBe(0);
@@ -35,7 +35,7 @@ describe('the command finds the Mailroom', () => {
 });
 
 describe('the command says what to do', () => {
-  it('when there is no such stage: which there are', async () => {
+  it('with an unknown stage: the known ones', async () => {
     const { code, out, err } = await mailroom('status', '--stage', 'prod');
     expect(code).toBe(3);
     expect(out).toBe('');
@@ -57,7 +57,7 @@ describe('the command says what to do', () => {
     });
   });
 
-  it('when there is no such consumer: which there are', async () => {
+  it('with an unknown consumer: the known ones', async () => {
     const { code, err } = await mailroom('messages', 'list', '--consumer', 'payment');
     expect(code).toBe(3);
     expect(err).toContain('there are: inventory, notifications, order-status, payments');
@@ -89,7 +89,7 @@ describe('the command refuses, before it looks anywhere,', () => {
   });
 });
 
-it('the help of every command says what it takes, and costs no call', async () => {
+it('the help of every command lists its options, and makes no call', async () => {
   for (const argv of [['--help'], ['status', '--help'], ['messages', 'list', '--help'], ['help', 'why']]) {
     const { code, out } = await mailroomAt('http://127.0.0.1:9', ...argv);
     expect(code).toBe(0);

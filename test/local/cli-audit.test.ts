@@ -206,7 +206,7 @@ describe('an audit of a Mailroom', () => {
     await audit('--repair');
   });
 
-  test('tells people what is missing and what to type', async () => {
+  test('prints what is missing and the command to run', async () => {
     const { eventId } = await sell(randomUUID());
     await mail.take();
     await foundMissing(eventId);

@@ -60,7 +60,7 @@ describe.concurrent('DEAD events', () => {
     expect((await mailroom(...argv, '--apply')).code).toBe(3);
   });
 
-  it('are discarded by cause: an event of another cause stays DEAD', async () => {
+  it('are discarded by cause: an event with another cause stays DEAD', async () => {
     const word = randomUUID().replaceAll(/\d/g, '').replaceAll('-', '');
     const [one, other] = await Promise.all([deadEvent(`This is ${word}.`), deadEvent()]);
     const argv = ['dlq', 'discard', 'dead', '--cause', word, '--reason', 'a test order', '--json'];

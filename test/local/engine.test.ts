@@ -35,7 +35,7 @@ describe('finding an engine', () => {
     expect(await identify(endpoint)).toBe(engine.kind);
   });
 
-  it('takes what AWS_ENDPOINT_URL names, and leaves it running', async () => {
+  it('uses the engine at AWS_ENDPOINT_URL, and leaves it running', async () => {
     const endpoint = inject('endpoint');
     const engine = await startEngine({ env: { AWS_ENDPOINT_URL: `${endpoint}/` } });
     expect(engine).toMatchObject({ endpoint, kind: 'external', startedHere: false });
@@ -43,7 +43,7 @@ describe('finding an engine', () => {
     expect(['ministack', 'localstack']).toContain(await identify(endpoint));
   });
 
-  it('says that nothing answers at AWS_ENDPOINT_URL', async () => {
+  it('reports that nothing answers at AWS_ENDPOINT_URL', async () => {
     const given = `http://127.0.0.1:${await freePort()}`;
     await expect(startEngine({ env: { AWS_ENDPOINT_URL: given } })).rejects.toMatchObject({
       code: 'ENGINE_UNREACHABLE',
@@ -51,11 +51,11 @@ describe('finding an engine', () => {
     });
     await expect(startEngine({ env: { AWS_ENDPOINT_URL: 'localhost' } })).rejects.toMatchObject({
       code: 'ENGINE_UNREACHABLE',
-      message: expect.stringContaining('that is no URL'),
+      message: expect.stringContaining('that is not a URL'),
     });
   });
 
-  it('names the port that something else holds, and how to choose another', async () => {
+  it('names a port that is in use, and how to choose another', async () => {
     const port = await foreignServer();
     await expect(startEngine({ port, env: {} })).rejects.toMatchObject({
       code: 'PORT_IN_USE',
@@ -64,7 +64,9 @@ describe('finding an engine', () => {
   });
 
   it.each(['0', '65536', '45.5', 'http', ''])('refuses "%s" as a port', (text) => {
-    expect(() => parsePort(text)).toThrow(`Port "${text}" is not a whole number from 1 to 65535`);
+    expect(() => parsePort(text)).toThrow(
+      `The port is "${text}", but must be a whole number from 1 to 65535`,
+    );
   });
 });
 

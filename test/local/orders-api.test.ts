@@ -182,7 +182,7 @@ describe.concurrent('a malformed order', () => {
     expect(await get({ PK: `ORDER#${orderIdOf(key)}`, SK: 'ORDER' })).toBeUndefined();
   });
 
-  it('that is no JSON is refused', async () => {
+  it('that is not JSON is refused', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     const answer = await request('POST', 'orders', { headers, body: '{"customerId":' });
     expect(answer.status).toBe(400);

@@ -30,7 +30,7 @@ async function python(): Promise<string> {
 }
 
 describe("the engine's Python environment", () => {
-  it('is another one for another list of requirements', async () => {
+  it('is a different one for different requirements', async () => {
     const one = await environmentDir(await requirementsOf('# one\n'));
     const two = await environmentDir(await requirementsOf('# two\n'));
     expect(one).not.toBe(two);
@@ -54,7 +54,7 @@ describe("the engine's Python environment", () => {
     expect(steps).toEqual([]);
   });
 
-  it('is made again when it is broken, and takes away what an interrupted installation left', async () => {
+  it('is recreated when it is broken, and removes the remains of an interrupted installation', async () => {
     const requirements = await requirementsOf(`# broken, ${Date.now()}\n`);
     const dir = await environmentDir(requirements);
     // No process has this number: Linux and macOS stay far below it.
@@ -67,7 +67,7 @@ describe("the engine's Python environment", () => {
     expect(existsSync(leftover)).toBe(false);
   });
 
-  it('says what went wrong, and leaves nothing behind that looks whole', async () => {
+  it('reports the failure, and leaves nothing behind that looks complete', async () => {
     const requirements = await requirementsOf('no-such-package==1.0 --hash=sha256:00\n');
     const failing = ensureEnvironment({ python: await python(), requirements });
     await expect(failing).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe("the engine's Python environment", () => {
     expect(existsSync(await environmentDir(requirements))).toBe(false);
   });
 
-  it('is made with a Python that is there and recent enough', async () => {
+  it('is created with an installed Python that is recent enough', async () => {
     expect(await findPython(['no-such-python'])).toBeUndefined();
     expect(await findPython(['no-such-python', await python()])).toBe(await python());
   });

@@ -37,7 +37,7 @@ describe('the tarball', () => {
     expect(tarball.files).not.toContain('binding.gyp');
   });
 
-  test('imports only what it asks npm for, or what Node.js has', async () => {
+  test('imports only its npm dependencies and Node.js modules', async () => {
     const { dependencies, peerDependencies } = tarball.manifest;
     const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
     const code = tarball.files.filter((file) => /\.(?:js|d\.ts)$/.test(file));

@@ -68,7 +68,7 @@ it('a good message among garbage is processed, its work is done once, and it is 
   );
 });
 
-it('whatever a handler throws, its message is named, and its row says that it failed', async () => {
+it('whatever a handler throws, its message is reported as failed, and its row is FAILED', async () => {
   const ours = ['PoisonMessage', 'AlreadyProcessed'];
   const thrown = anyThrown.filter((value) => !(value instanceof Error && ours.includes(value.name)));
   await fc.assert(

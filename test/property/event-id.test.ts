@@ -79,7 +79,7 @@ it('keys of the outbox are told apart, and sorted, by their time', () => {
   );
 });
 
-it('what is no event id is never taken for one, and asked for its time it is refused by name', () => {
+it('a text that is not an event id is never accepted as one, and reading its time throws', () => {
   const almost = fc
     .tuple(times, bytes, fc.nat({ max: 35 }), fc.string({ minLength: 0, maxLength: 2 }))
     .map(([now, random, at, text]) => {

@@ -84,7 +84,7 @@ it('an envelope without one of its members, or with null in its place, is refuse
   );
 });
 
-it('an event of this version is handed on, an older one upcast once, a newer one refused for good', async () => {
+it('an event of this version is passed on, an older one upcast once, a newer one permanently refused', async () => {
   await fc.assert(
     fc.asyncProperty(envelope, versions, versions, async (sent, version, known) => {
       const upcasts: number[] = [];

@@ -32,7 +32,7 @@ it('whatever an event holds, it is answered, with sequence numbers that it gave,
   );
 });
 
-it('every good row is published once and marked, and no row that somebody else claimed, whatever stands around it', async () => {
+it('every good row is published once and marked, but no row claimed by another worker, whatever its neighbours', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyRecord, { maxLength: 40, size: 'max' }), fc.nat(), async (specs, seed) => {
       const { handle, batch, bus, stored } = await rig(specs, seed);
@@ -46,7 +46,7 @@ it('every good row is published once and marked, and no row that somebody else c
   );
 });
 
-it('a row is PUBLISHED if the bus said that it took it, and only if it did; else nobody forgets it', async () => {
+it('a row is PUBLISHED if and only if the bus accepted it; otherwise it stays due', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(goodRecord, { maxLength: 40, size: 'max' }),

@@ -49,7 +49,7 @@ const catalogue = [OrderPlaced, OrderShipped, OrderRefunded] as const;
 type AnyEvent = EventOf<(typeof catalogue)[number]>;
 
 describe('the types of a catalogue', () => {
-  test('know each event by its literal name', () => {
+  test("infer each event's literal name", () => {
     expectTypeOf(OrderPlaced.type).toEqualTypeOf<'OrderPlaced'>();
     expectTypeOf<AnyEvent['type']>().toEqualTypeOf<'OrderPlaced' | 'OrderShipped' | 'OrderRefunded'>();
     expect(catalogue.map(({ type }) => type)).toEqual(['OrderPlaced', 'OrderShipped', 'OrderRefunded']);

@@ -67,7 +67,7 @@ describe('a handler without annotations', () => {
     expect([handler, other]).toHaveLength(2);
   });
 
-  test('cannot read what its event has not', () => {
+  test('cannot read a member that its event lacks', () => {
     const handler = leased(OrderPlaced, async ({ data }) => {
       // @ts-expect-error -- no cents in an order that was placed
       return data.cents;

@@ -3,52 +3,52 @@ import type { RandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import type { ScheduledCall } from './call-outcomes.ts';
 import type { Guide } from './search.ts';
 
-/** One of those who act at the same time: a function, or an operator. */
+/** A concurrent participant: a function, or an operator. */
 export interface Actor {
   readonly name: string;
-  /** From 1; the first byte of all its random bytes. */
+  /** Counts from 1; also the first byte of all its random bytes. */
   readonly index: number;
-  /** Its own clock, which may be ahead or behind. */
+  /** Its own clock, which may run ahead or behind. */
   readonly clock: Clock;
-  /** Its own random bytes: the first says whose they are. */
+  /** Its own random bytes; the first one identifies the actor. */
   readonly random: RandomBytes;
-  /** A call to a port: the scheduler decides when it happens, and how it ends. */
+  /** Calls a port: the scheduler decides when the call takes effect, and how it ends. */
   call<T>(call: ScheduledCall<T>): Promise<T>;
-  /** What the world does around a function. It does not crash. */
+  /** Runs an action of the environment, outside any function. It does not crash. */
   step<T>(label: string, perform: () => Promise<T> | T, how?: StepKind): Promise<T>;
-  /** Counts the invocations; 0 while there is none. */
+  /** The number of the current invocation; 0 outside an invocation. */
   invocation(): number;
   /** Runs a function's invocation: it may crash at any of its calls, and is stopped when its time is over. */
   invoke<T>(timeoutMs: number, work: () => Promise<T>): Promise<Invocation<T>>;
-  /** Ends the process of its invocation at once, as its handler may do. It never resolves. */
+  /** Crashes the process of the current invocation, as a handler may. Never resolves. */
   die(): Promise<never>;
-  /** Puts the actor's clock right, or wrong. @param ms - ahead of the true time */
+  /** Sets the error of the actor's clock. @param ms - milliseconds ahead of the true time */
   skewBy(ms: number): void;
 }
 
-/** What kind of step the world makes. */
+/** Options of a step of the environment. */
 interface StepKind {
-  /** Whether it touches only what this actor holds. @default false */
+  /** Set if it touches only this actor's own state. @default false */
   readonly local?: boolean | undefined;
-  /** How it is called when it does not happen. @default it always does */
+  /** Label of the outcome in which it does not happen. @default it always happens */
   readonly lost?: string | undefined;
 }
 
-/** How an invocation ended. */
+/** The result of an invocation. */
 export type Invocation<T> =
   | { readonly kind: 'returned'; readonly value: T }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'crashed' };
 
-/** How much may go wrong in one schedule. */
+/** Limits on the faults in one schedule. */
 export interface Budget {
-  /** Crashes, failed calls, lost answers and stale reads. */
+  /** The number of crashes, failed calls, lost responses and stale reads. */
   readonly faults: number;
-  /** How often time passes while a call is under way: a process that stalls, a lease that runs out meanwhile. */
+  /** The number of times that time may pass during a call, as when a process stalls or a lease runs out. */
   readonly stalls: number;
 }
 
-/** One line of a schedule, as it happened. */
+/** One line of a schedule's timeline. */
 export interface TimelineStep {
   /** Milliseconds from the schedule's start. */
   readonly at: number;
@@ -56,32 +56,32 @@ export interface TimelineStep {
   readonly what: string;
 }
 
-/** What the scheduler asks the world that it runs. */
+/** Callbacks from the scheduler into the world that it runs. */
 export interface World {
   /**
-   * Everything that is shared and decides how things go on, as one text.
+   * A digest of all shared state that determines how the schedule can continue.
    *
-   * @param left - how much may still go wrong: without a fault left, no read is stale
+   * @param left - the remaining faults: without any, no read is stale
    */
   state(left: Budget): string;
-  /** Times at which something becomes possible, epoch milliseconds: leases that end, messages that show again. */
+  /** Times at which something becomes possible, in epoch milliseconds: leases end, messages become visible. */
   deadlines(): readonly number[];
-  /** What is wrong at this moment. */
+  /** Returns the rule that is violated at this moment, if any. */
   violation(): string | undefined;
 }
 
-/** Owns time and every call of the actors. */
+/** Controls time and every call of the actors. */
 export interface Scheduler {
-  /** The true time, epoch milliseconds. */
+  /** The true time in epoch milliseconds. */
   now(): number;
   actor(name: string): Actor;
-  /** Runs everything that was begun until it is over. @returns `merged` when the guide knows the rest */
+  /** Runs all started work to its end. @returns `merged` if the guide has already explored the rest */
   run(world: World, guide: Guide, budget: Budget): Promise<'over' | 'merged' | 'violated'>;
   readonly timeline: readonly TimelineStep[];
-  /** The places at which an actor crashed in this schedule. */
+  /** The steps at which an actor crashed in this schedule. */
   readonly crashes: readonly string[];
-  /** What went wrong so far. */
+  /** The faults so far. */
   spent(): Budget;
-  /** What may never happen and did. */
+  /** The rule that was violated, if any. */
   violated(): string | undefined;
 }

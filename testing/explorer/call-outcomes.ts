@@ -1,64 +1,64 @@
-/** One call to a port, before it is known how it ends. */
+/** A call to a port whose outcome is not decided yet. */
 export interface ScheduledCall<T> {
-  /** As it stands in a timeline. */
+  /** Its label in a timeline. */
   readonly label: string;
-  /** Makes the effect and gives the answer. */
+  /** Executes the effect and returns the response. */
   readonly perform: () => Promise<T>;
-  /** Whether it changes anything: a read that is lost is the same as one that failed. */
+  /** Set if it changes anything. A lost response to a read is the same as a failed read. */
   readonly effect: boolean;
-  /** Whether it touches only what this actor holds: then its order among the calls of others makes no difference. */
+  /** Set if it touches only this actor's own state: its order relative to others' calls then makes no difference. */
   readonly local?: boolean | undefined;
-  /** Whether the client sends it again by itself when no answer comes. @default false */
+  /** Set if the client resends it automatically without a response. @default false */
   readonly resends?: boolean | undefined;
-  /** Whether the actor may crash at it. @default true inside an invocation */
+  /** Set if the actor may crash at it. @default true inside an invocation */
   readonly crashes?: boolean | undefined;
-  /** How else it may fail. @default none */
+  /** Additional failures. @default none */
   readonly failures?: readonly CallFault<T>[] | undefined;
-  /** Other answers that it may give at this moment, each for one fault. @default none */
+  /** Alternative responses that are possible at this moment, each at the cost of one fault. @default none */
   readonly otherAnswers?: (() => readonly CallFault<T>[]) | undefined;
 }
 
-/** A way in which a call fails that its port knows of. */
+/** A failure that is specific to a port. */
 export interface CallFault<T> {
   readonly label: string;
-  /** What the caller sees; absent when the call answers, but not with good news. */
+  /** The error that the caller receives; absent if the call returns a response that reports the failure. */
   readonly error?: (() => Error) | undefined;
-  /** What happens instead of the whole effect. @default nothing */
+  /** Replaces the effect. @default no effect */
   readonly perform?: (() => Promise<T>) | undefined;
 }
 
-/** How a call ends. */
+/** An outcome of a call. */
 export interface CallOutcome {
-  /** Empty for the ordinary end. */
+  /** Empty for the ordinary outcome. */
   readonly label: string;
   readonly fault: boolean;
-  /** Whether the effect happens now. */
+  /** Set if the effect happens now. */
   readonly effect: boolean;
-  /** Instead of the call's own effect. */
+  /** Replaces the call's own effect. */
   readonly perform?: (() => Promise<unknown>) | undefined;
-  /** Whether the effect happens at some later time. */
+  /** Set if the effect happens later. */
   readonly later?: boolean | undefined;
-  /** Whether the call is sent again: it stays under way. */
+  /** Set if the call is sent again: it stays in flight. */
   readonly again?: boolean | undefined;
-  /** By how much the caller's clock moves. */
+  /** The change of the caller's clock in milliseconds. */
   readonly clockMs?: number | undefined;
-  /** Whether the function dies. */
+  /** Set if the function crashes. */
   readonly crash?: boolean | undefined;
-  /** What the caller sees instead of the answer. */
+  /** The error that the caller receives instead of the response. */
   readonly error?: (() => Error) | undefined;
 }
 
 const ORDINARY: CallOutcome = { label: '', fault: false, effect: true };
 
-/** How far a clock that is put right steps back, milliseconds: as much as clocks may differ. */
+/** The backward step of a clock that is corrected, in milliseconds: the largest difference between clocks. */
 const STEP_BACK_MS = 1_900;
 
-/** How often a client sends one call again. */
+/** The number of times a client resends one call. */
 const RESENDS_MAX = 1;
 
 /**
- * Every way in which a call can end: as it should, with the crash of its function before or after the effect, with
- * an answer that is lost, with an effect that comes late, or with a failure that its port knows of.
+ * All outcomes of a call: the ordinary one, a crash of its function before or after the effect, a lost response, a late effect,
+ * and the failures specific to its port.
  */
 export function outcomesOf(
   call: ScheduledCall<unknown>,
@@ -102,7 +102,7 @@ function timeout(): Error {
   return named('TimeoutError', 'No answer came in time');
 }
 
-/** An error as a client of AWS throws it: told apart by its name. */
+/** An error as an AWS client throws it, identified by its name. */
 export function named(name: string, message: string): Error {
   const error = new Error(message);
   error.name = name;

@@ -10,41 +10,41 @@ import type { ExploredQueue } from './explored-queue.ts';
 import type { HandlerLog } from './observed-handler.ts';
 import type { PastItems } from './past-items.ts';
 
-/** What a handler under exploration may use. */
+/** Dependencies available to a handler under exploration. */
 export interface ExploredParts {
-  /** The Mailroom table: each call is one that may fail, get lost, or come late. */
+  /** The Mailroom table: each call may fail, lose its response, or take effect late. */
   readonly table: Table;
 }
 
-/** How a consumer's world is set up. */
+/** Options of a consumer's world. */
 export interface ConsumerWorldOptions {
   readonly handler: (parts: ExploredParts, process: Pick<Actor, 'die'>) => Handler;
   readonly event: EventDraft;
   /** Other events, each with one message. @default none */
   readonly others?: readonly EventDraft[] | undefined;
-  /** The most messages of one batch. @default 1 */
+  /** The maximum number of messages per batch. @default 1 */
   readonly batchSize?: number | undefined;
-  /** For how long from the start the table throttles all transactions, milliseconds. @default not at all */
+  /** The time from the start during which the table throttles all transactions, in milliseconds. @default no throttling */
   readonly outageMs?: number | undefined;
-  /** Items that are there before. @default none */
+  /** Items that exist at the start. @default none */
   readonly items?: ((eventId: string) => readonly Item[]) | undefined;
   readonly otherTables?: Readonly<Record<string, KeyNames>> | undefined;
   readonly config?: Partial<ConsumerConfig> | undefined;
-  /** How many messages carry the event. @default 1 */
+  /** The number of messages that carry the event. @default 1 */
   readonly copies?: number | undefined;
-  /** Whether each message is delivered to two workers at once: the same message id, and a receipt for each. @default false */
+  /** Delivers each message to two workers at once: one message id, two receipts. @default false */
   readonly twice?: boolean | undefined;
-  /** After how many receives SQS moves a message to the dead-letter queue. @default 6 */
+  /** The number of receives after which SQS moves a message to the dead-letter queue. @default 6 */
   readonly maxReceiveCount?: number | undefined;
-  /** Whether an operator may take the message from a worker that holds it. @default false */
+  /** Lets an operator take the message from a worker that holds it. @default false */
   readonly mayForce?: boolean | undefined;
-  /** Takes the place of the table, to show what happens without one of the rules. @default the table itself */
+  /** Replaces the table, to show the effect of removing a rule. @default the table itself */
   readonly tamperTable?: ((table: Table, actor: Actor) => Table) | undefined;
-  /** Takes the place of the queue. @default the queue itself */
+  /** Replaces the queue. @default the queue itself */
   readonly tamperQueue?: ((queue: Queue) => Queue) | undefined;
 }
 
-/** The parts of a consumer's world, which its functions share. */
+/** The parts of a consumer's world that its functions share. */
 export interface ConsumerParts {
   readonly scheduler: Scheduler;
   readonly options: ConsumerWorldOptions;
@@ -54,15 +54,15 @@ export interface ConsumerParts {
   readonly past: PastItems;
   readonly log: HandlerLog;
   readonly eventIds: readonly string[];
-  /** When the table stops throttling transactions, epoch milliseconds. */
+  /** The end of the throttling of transactions, in epoch milliseconds. */
   readonly outageEnds: number;
-  /** The first thing that happened and may never happen. */
+  /** The first violation, if any. */
   wrong: string | undefined;
-  /** What the table holds, until it changes. */
+  /** A digest of the table, cached until the table changes. */
   items: readonly Item[] | undefined;
 }
 
-/** Records something that may never happen; the first of them is the violation of the schedule. */
+/** Records a violation; the first one is the violation of the schedule. */
 export function violate(parts: ConsumerParts, what: string): void {
   parts.wrong ??= what;
 }

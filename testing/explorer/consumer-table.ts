@@ -9,7 +9,7 @@ import type { Change } from './past-items.ts';
 import { isHint, scheduledTable } from './ports.ts';
 import { watchedTable } from './watched-table.ts';
 
-/** The table as an actor sees it: its calls are steps of the schedule, and every change is checked. */
+/** The table from an actor's point of view: its calls are steps of the schedule, and every change is checked. */
 export function tableOf(parts: ConsumerParts, actor: Actor): Table {
   const { scheduler, options, config, memory, past, log } = parts;
   const watched = watchedTable(memory, (change) => {
@@ -23,12 +23,12 @@ export function tableOf(parts: ConsumerParts, actor: Actor): Table {
       violate(parts, 'TTL may delete an effect before its message is PROCESSED');
   });
   const historyPk = inboxHistoryKey(config.consumer).PK;
-  // The inbox's history is only read: when, makes no difference.
+  // The inbox history is never written by the actors, so the time of a read makes no difference.
   const table = scheduledTable(actor, throttled(parts, watched), past, (pk) => pk !== historyPk);
   return options.tamperTable?.(table, actor) ?? table;
 }
 
-/** The table and its outage, which is not a fault of a schedule and does not end before its time. */
+/** The table with its outage, which does not count as a fault and does not end early. */
 function throttled({ scheduler, outageEnds }: ConsumerParts, table: MemoryTable): MemoryTable {
   return {
     ...table,

@@ -8,10 +8,10 @@ import { observed } from './observed-handler.ts';
 import { scheduledQueue } from './ports.ts';
 import { watchedTelemetry } from './watched-telemetry.ts';
 
-/** How long the function of a consumer may run, milliseconds. */
+/** The maximum run time of the consumer's function, in milliseconds. */
 const FUNCTION_TIMEOUT_MS = 45_000;
 
-/** Receives and handles messages until the queue is empty. @param invocationsMax - how many at most */
+/** Receives and handles messages until the queue is empty. @param invocationsMax - the maximum number of invocations */
 export async function work(parts: ConsumerParts, actor: Actor, invocationsMax: number): Promise<void> {
   const { queue } = parts;
   for (let invocations = 0; invocations < invocationsMax; invocations += 1) {
@@ -69,7 +69,7 @@ function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): P
   return consume({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
 }
 
-/** The event that a message of this world carries. */
+/** The event in a message of this world. */
 function eventIdOf(body: string): string {
   return (JSON.parse(body) as { readonly detail: { readonly eventId: string } }).detail.eventId;
 }

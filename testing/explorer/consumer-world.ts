@@ -29,16 +29,16 @@ export interface ConsumerWorld extends World {
   readonly queue: ExploredQueue;
   readonly config: ConsumerConfig;
   readonly eventId: string;
-  /** The event's id, and those of the others in their order. */
+  /** The ids of the event and of the others, in order. */
   readonly eventIds: readonly string[];
   readonly log: HandlerLog;
-  /** The table as an actor sees it. */
+  /** The table from the actor's point of view. */
   tableOf(actor: Actor): Table;
-  /** Receives and handles messages until the queue is empty. @param invocationsMax - how many at most */
+  /** Receives and handles messages until the queue is empty. @param invocationsMax - the maximum number of invocations */
   work(actor: Actor, invocationsMax: number): Promise<void>;
-  /** What is not as it should be when all is over, and the message one that its handler can process. */
+  /** Returns a problem in the final state, given a message that its handler can process. */
   unrest(): string | undefined;
-  /** Says that something happened that may never happen. */
+  /** Records a violation. */
   violate(what: string): void;
 }
 
@@ -51,7 +51,7 @@ const DEFAULTS = consumerConfig({
   maxAttempts: 3,
 });
 
-/** Sets up a consumer's world: an empty inbox, and the event's messages in the queue. */
+/** Creates a consumer's world: an empty inbox, and the event's messages in the queue. */
 export async function consumerWorld(
   scheduler: Scheduler,
   options: ConsumerWorldOptions,
@@ -151,7 +151,7 @@ function unrest(parts: ConsumerParts): string | undefined {
   return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
 }
 
-/** The times at which a lease ends or a message is visible again. */
+/** The times at which a lease ends or a message becomes visible again. */
 function deadlines(parts: ConsumerParts): number[] {
   const leases = itemsNow(parts)
     .filter(({ PK }) => String(PK).startsWith(INBOX_PREFIX))

@@ -1,7 +1,7 @@
 import type { EachUpdate, Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import { soleAction } from '../../lambdas/runtime/store/table-checks.ts';
 
-/** A write in a few words, for a timeline: what it does to which row, and the status that it sets. */
+/** Describes a write for a timeline: its kind, its row, and the status that it sets. */
 export function describeWrite(action: TransactAction): string {
   const { kind, request } = soleAction(action);
   if (kind === 'Put') return `put ${shortKey(request.Item ?? {})}`;
@@ -12,12 +12,12 @@ export function describeWrite(action: TransactAction): string {
   return `update ${shortKey(request.Key ?? {})}${value === undefined ? '' : ` to ${String(value)}`}`;
 }
 
-/** One update of a batch in a few words. */
+/** Describes one update of a batch for a timeline. */
 export function describeUpdate({ key, set }: EachUpdate): string {
   return `${shortKey(key)} to ${String(set.status ?? 'another lease')}`;
 }
 
-/** A key without the parts that say nothing to a reader: ids by their last digits. */
+/** A key without the parts that carry no information: ids are shortened to their last digits. */
 export function shortKey(key: Partial<Record<keyof Key, unknown>>): string {
   return `${String(key.PK)} ${String(key.SK)}`.replace(
     /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{8}([0-9a-f]{4})/g,

@@ -1,4 +1,4 @@
-/** A value as one text: equal texts for equal values. Errors and sets included, which JSON leaves out. */
+/** A digest of a value: equal texts for equal values. Includes errors and sets, which JSON omits. */
 export function digest(value: unknown): string {
   return (
     JSON.stringify(value, (_key, part: unknown) => {
@@ -9,7 +9,7 @@ export function digest(value: unknown): string {
   );
 }
 
-/** Whether two items are the same. */
+/** Returns true if two items are equal. */
 export function equalItems(one: unknown, other: unknown): boolean {
   return one === other || digest(one) === digest(other);
 }

@@ -5,51 +5,51 @@ import { type Guide, replay, searchSchedules } from './search.ts';
 /** A system whose schedules are explored. */
 export interface Scenario {
   readonly name: string;
-  /** How much may go wrong in one schedule. */
+  /** Limits on the faults in one schedule. */
   readonly budget: Budget;
-  /** Sets the system up anew and begins everything that acts in it. */
+  /** Sets the system up from scratch and starts everything that acts in it. */
   begin(scheduler: Scheduler): Promise<ExploredWorld>;
 }
 
-/** A system that was set up. */
+/** A system ready to run. */
 export interface ExploredWorld extends World {
-  /** Begins what brings the system to rest when all is over: no more faults, and as much time as it takes. */
+  /** Starts the work that lets the system settle at the end, without further faults or time limits. */
   settle(scheduler: Scheduler): void;
-  /** What is wrong when the system is at rest. */
+  /** Returns a problem in the settled state, if any. */
   verdict(spent: Budget): string | undefined;
 }
 
-/** A schedule that broke a promise. */
+/** A schedule that violates a guarantee. */
 export interface Violation {
   readonly scenario: string;
   readonly what: string;
-  /** Replays just this schedule. */
+  /** Seed that replays this schedule. */
   readonly seed: string;
   readonly timeline: readonly TimelineStep[];
 }
 
-/** What an exploration walked and found. */
+/** The result of an exploration. */
 export interface ExplorationReport {
   readonly schedules: number;
   readonly states: number;
-  /** The different places at which an actor crashed. */
+  /** The distinct steps at which an actor crashed. */
   readonly crashPoints: ReadonlySet<string>;
   readonly violations: readonly Violation[];
 }
 
-/** How an exploration is bounded. */
+/** Limits of an exploration. */
 export interface ExplorationOptions {
-  /** Ends after so many violations. @default 1 */
+  /** Stops after this many violations. @default 1 */
   readonly violationsMax?: number | undefined;
-  /** Ends after so many schedules. @default all */
+  /** Stops after this many schedules. @default all */
   readonly schedulesMax?: number | undefined;
-  /** How often a schedule may leave the ordinary way. @default any number of times */
+  /** The maximum number of deviations from the ordinary path in one schedule. @default unlimited */
   readonly deviationsMax?: number | undefined;
-  /** Told from time to time how many schedules were run. */
+  /** Receives the number of schedules run so far, from time to time. */
   readonly onProgress?: ((schedules: number) => void) | undefined;
 }
 
-/** When every schedule begins: in the middle of a minute. */
+/** The start time of every schedule: in the middle of a minute. */
 const START = Date.UTC(2026, 0, 15, 12, 0, 20);
 
 const NOTHING: Budget = { faults: 0, stalls: 0 };
@@ -59,7 +59,7 @@ interface ScheduleRun {
   readonly what: string | undefined;
 }
 
-/** Walks every schedule of a scenario within its budget. */
+/** Runs every schedule of a scenario within its budget. */
 export async function exploreScenario(
   scenario: Scenario,
   options: ExplorationOptions = {},
@@ -81,7 +81,7 @@ export async function exploreScenario(
   return { schedules, states, crashPoints, violations };
 }
 
-/** Runs the one schedule that a seed stands for. @returns what it broke, and its timeline */
+/** Runs the one schedule of a seed. @returns its violation, if any, and its timeline */
 export async function replaySchedule(
   scenario: Scenario,
   seed: string,
@@ -113,7 +113,7 @@ function violationOf(
   return { scenario: scenario.name, what, seed: seedOf(choices), timeline: scheduler.timeline };
 }
 
-/** The choices as a text without the ordinary ones at the end. */
+/** Encodes the choices as text, without ordinary choices at the end. */
 function seedOf(choices: readonly number[]): string {
   const last = choices.findLastIndex((choice) => choice > 0);
   return choices.slice(0, last + 1).join('.') || '0';
@@ -123,7 +123,7 @@ function choicesOf(seed: string): number[] {
   return seed.split('.').map(Number);
 }
 
-/** A schedule as text: who did what, when, one step a line. */
+/** Formats a schedule, one step per line: time, actor, action. */
 export function timelineText(timeline: readonly TimelineStep[]): string {
   const width = Math.max(...timeline.map(({ actor }) => actor.length));
   return timeline

@@ -15,61 +15,65 @@ import {
 } from './exploration.ts';
 import { worldDigest } from './world-digest.ts';
 
-/** How a handler is explored. */
+/** Options for exploring a handler. */
 export interface ExploreOptions<W> {
-  /** The event that the handler is given. */
+  /** The event to pass to the handler. */
   readonly event: EventDraft;
-  /** Looks at the table when all is over, and throws what is wrong: that a write was made twice, or not at all. */
+  /** Checks the table at the end of each schedule, and throws if, for example, a write was made twice or not at all. */
   readonly check: (table: MemoryTable, world: W) => void;
   /**
-   * Makes what the handler needs beside its table, such as the fake of a provider, anew for each schedule.
+   * Creates the handler's dependencies other than its table, such as a fake provider, once per schedule.
    *
-   * Schedules that come to the same state are walked on only once, so keep the world's state where it can be compared: in
-   * fields, arrays, Maps, Sets and dates, nested as you like. State in closures and private fields (`#balance`) is not
-   * seen, unless a `toJSON` method returns it. What never repeats, such as a random value or a time, belongs in no world: no
-   * two states would be the same.
+   * Schedules that reach the same state are explored only once, so keep the world's state where it can be compared: in fields,
+   * arrays, Maps, Sets and dates, nested as you like. State in closures and private fields (`#balance`) is invisible unless a
+   * `toJSON` method returns it. Keep values that never repeat, such as random values or times, out of the world: no two states
+   * would be equal.
    *
-   * @default nothing
+   * @default no dependencies
    */
   readonly world?: (() => W) | undefined;
-  /** Items that are in the Mailroom table before. @default none */
+  /** Items in the Mailroom table at the start. @default none */
   readonly items?: readonly Item[] | undefined;
-  /** Tables of the service's own: the names of their key attributes, by table name. @default none */
+  /** Other tables of the service: the names of their key attributes, by table name. @default none */
   readonly otherTables?: Readonly<Record<string, KeyNames>> | undefined;
-  /** How many workers have the message at the same time. @default 2 */
+  /** The number of workers that have the message at the same time. @default 2 */
   readonly workers?: number | undefined;
-  /** How many messages carry the event. @default 1: the second worker meets it when it is delivered again */
+  /** The number of messages that carry the event. @default 1: the second worker receives it when it is redelivered */
   readonly copies?: number | undefined;
-  /** Crashes, failed calls, lost answers, and stale answers to eventually consistent reads in one schedule. @default 1 */
+  /**
+   * The maximum number of crashes, failed calls, lost responses and stale answers to eventually consistent reads in one schedule.
+   *
+   * @default 1
+   */
   readonly faults?: number | undefined;
-  /** How often time passes while a call is under way, so that leases run out. @default 0 */
+  /** The number of times that time may pass during a call, so that leases run out. @default 0 */
   readonly stalls?: number | undefined;
-  /** How often a schedule may leave the ordinary way; bounds what several faults would make endless. @default any number of times */
+  /** The maximum number of deviations from the ordinary path in one schedule; limits runs with several faults. @default unlimited */
   readonly deviations?: number | undefined;
-  /** Runs the one schedule that a failure named. @default all schedules */
+  /** Runs only the schedule that a failure reported. @default all schedules */
   readonly seed?: string | undefined;
 }
 
-/** What an exploration of a handler walked. */
+/** The result of exploring a handler. */
 export interface ExploreReport {
-  /** How many schedules were run. */
+  /** The number of schedules run. */
   readonly schedules: number;
-  /** The different places at which a worker crashed. */
+  /** The distinct steps at which a worker crashed. */
   readonly crashPoints: number;
 }
 
 /**
- * Puts a consumer's handler through every schedule within its bounds: two workers on one message, in every order of
- * their calls; a crash before and after each call, also of each `ctx.once` effect; calls that fail, whose answers are
- * lost, or that take effect late; reads without `consistent: true` that are stale; leases that run out. After each schedule the system is let come to rest, and has to
- * be right: the message PROCESSED, no letter in the dead-letter queue, no effect run again once its result is stored,
- * or by two workers at once, or under another name in a later attempt, and whatever `check` says.
+ * Runs a consumer's handler through every schedule within its limits: two workers on one message, in every order of their calls;
+ * a crash before and after each call, including each `ctx.once` effect; calls that fail, lose their response, or take effect
+ * late; reads without `consistent: true` that are stale; leases that run out. After each schedule the system may settle, and its
+ * final state must be correct: the message is PROCESSED, the dead-letter queue is empty, no effect ran again once its result was
+ * stored, ran in two workers at once, or changed its name in a later attempt, and `check` passes.
  *
- * The handler must be the same each time: no time, chance or state of its own between schedules. What it reads and
- * writes goes through the table that it is handed, or through `ctx`.
+ * The handler must be deterministic: no clock, random values or state of its own between schedules. It reads and writes only
+ * through the table that it receives, or through `ctx`.
  *
- * @param handler - a handler, or a function that makes one with the table that it reads, and with `world`
- * @throws `SCHEDULE_BROKEN` with the schedule as a timeline, and the seed that runs it again
+ * @param handler - a handler, or a function that creates one from the table that it reads, and from `world`
+ * @throws `SCHEDULE_BROKEN` with the schedule as a timeline, and the seed that replays it
  *
  * @example
  * ```ts
@@ -126,7 +130,7 @@ function handlerScenario<W>(
   };
 }
 
-/** The longest that a queue takes to come to rest, in receives. */
+/** The maximum number of receives until a queue settles. */
 const REST_RECEIVES = 60;
 
 function checked(check: () => void): string | undefined {

@@ -5,31 +5,31 @@ import type { MemoryQueue } from '../memory-queue.ts';
  * A standard queue at its worst: every receipt of a message stays valid until the message is deleted, and one message can be
  * delivered to two workers at once.
  *
- * SQS documents that a deletion with an old receipt handle succeeds although the message might not be deleted: here it is
- * deleted, and a fault of the schedule keeps it. About a visibility change with an old receipt handle SQS says nothing: here it
- * applies to the message, whoever received it last.
+ * According to the SQS documentation, a deletion with an old receipt handle succeeds although the message might not be deleted.
+ * Here it is deleted, and a fault of the schedule can keep it. SQS does not document a visibility change with an old receipt
+ * handle; here it applies to the message, whoever received it last.
  */
 export interface ExploredQueue extends Omit<MemoryQueue, 'receive'> {
-  /** Receives what is visible; where a message is delivered twice, also one that another worker has. */
+  /** Receives visible messages and, if messages are delivered twice, one that another worker has. */
   receive(max: number): SQSRecord[];
-  /** Whether the message of a receipt was delivered to two workers at once. */
+  /** Returns true if the message of a receipt was delivered to two workers at once. */
   isSharedAtOnce(receiptHandle: string): boolean;
-  /** Which messages were delivered twice: a part of the state. */
+  /** The messages that were delivered twice, as part of the state. */
   sharedAtOnce(): readonly string[];
 }
 
-/** Makes the queue. @param twice - whether each message is delivered to two workers at once, the first time it is received */
+/** Creates the queue. @param twice - deliver each message to two workers at once on its first receive */
 export function exploredQueue(memory: MemoryQueue, twice: boolean): ExploredQueue {
   const receipts = new Map<string, string>(); // the message of each receipt
   const latest = new Map<string, SQSRecord>(); // the last receive of each message
   const shared = new Set<string>();
 
-  /** The receipt that the memory queue knows. */
+  /** The corresponding receipt of the memory queue. */
   function current(receiptHandle: string): string {
     return latest.get(receipts.get(receiptHandle) ?? '')?.receiptHandle ?? receiptHandle;
   }
 
-  /** A message in flight as another worker receives it at the same time: from a server that does not know of the first receive. */
+  /** A message in flight, received by another worker at the same time from a server that has not seen the first receive. */
   function again(record: SQSRecord): SQSRecord {
     const receiptHandle = `${record.receiptHandle} again`;
     shared.add(record.messageId);

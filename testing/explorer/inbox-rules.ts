@@ -3,11 +3,11 @@ import { asRow, type EffectRow, INBOX_PREFIX, type InboxRow } from '../../lambda
 import type { Change } from './past-items.ts';
 
 /**
- * What may never happen to an inbox row, whoever does it and whenever: one sentence when it did.
+ * The invariants of an inbox row, which hold for every writer at all times. Returns a sentence if one is violated.
  *
- * @param actorIndex - whose call it was; the first byte of a fence says whose the fence is
- * @param now - the true time, epoch milliseconds
- * @param mayForce - whether an operator may settle a message while somebody holds it
+ * @param actorIndex - the caller; the first byte of a fencing token identifies its owner
+ * @param now - the true time in epoch milliseconds
+ * @param mayForce - allows an operator to settle a message that a worker holds
  */
 export function inboxViolation(
   { key, before: beforeItem, after: afterItem }: Change,
@@ -24,10 +24,10 @@ export function inboxViolation(
     const effect = asRow<EffectRow>(afterItem);
     const was = beforeItem && asRow<EffectRow>(beforeItem);
     if (was?.status === 'COMPLETED' && effect.status !== 'COMPLETED')
-      return 'An effect whose result is stored was opened again';
+      return 'An effect whose result is stored was started again';
     const finished = was !== undefined && was.fence === effect.fence && was.status !== effect.status;
     return finished && fenceOwner(effect.fence) !== actorIndex
-      ? 'A worker finished the effect of another one'
+      ? 'A worker finished the effect of another worker'
       : undefined;
   }
   const after = asRow<InboxRow>(afterItem);
@@ -41,20 +41,20 @@ export function inboxViolation(
     const same = before.status === after.status && before.leaseUntil === after.leaseUntil;
     return same || fenceOwner(before.fence) === actorIndex
       ? undefined
-      : `A worker changed a message that another one holds: ${before.status} to ${after.status}`;
+      : `A worker changed a message that another worker holds: ${before.status} to ${after.status}`;
   }
   const forced = mayForce && after.resolvedBy !== undefined;
   return !forced && (before.leaseUntil ?? 0) > now + CLOCK_SKEW_MS
-    ? 'A message was taken over while its lease lasts'
+    ? 'A message was taken over while its lease was valid'
     : undefined;
 }
 
-/** Whether nothing may ever change that again. */
+/** Returns true if no later change is allowed. */
 function isSettled({ status }: InboxRow): boolean {
   return status === 'PROCESSED' || status === 'DISCARDED';
 }
 
-/** Whose token it is. */
+/** The owner of a token. */
 function fenceOwner(fence: string): number {
   return Number.parseInt(fence.slice(0, 2), 16);
 }

@@ -12,30 +12,30 @@ import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';
 
-/** What is known of all handlers, whoever runs them. */
+/** Facts that all runs of all handlers share. */
 export interface HandlerLog {
-  /** The SQS message ids under which the message was rejected, whatever its row says by now. */
+  /** The SQS message ids under which the message was rejected, even if its row has changed since. */
   readonly rejectedIds: Set<string>;
-  /** How often each effect happened, by its idempotency key. */
+  /** The number of runs of each effect, by its idempotency key. */
   readonly happened: Map<string, number>;
-  /** Who runs an effect now: the number of an invocation of an actor. */
+  /** The current run of an effect: the actor and the number of its invocation. */
   readonly running: Map<string, { readonly actor: Actor; readonly invocation: number }>;
 }
 
-/** What an observed handler needs. */
+/** Dependencies of an observed handler. */
 export interface ObservedDeps {
   readonly actor: Actor;
   readonly memory: MemoryTable;
   readonly consumer: string;
-  /** The SQS message id under which the handler of each event is run. */
+  /** The SQS message id under which the handler runs for each event. */
   readonly messageIds: ReadonlyMap<string, string>;
   readonly log: HandlerLog;
   readonly violate: (what: string) => void;
 }
 
 /**
- * The handler, with each of its effects as a call that may crash, get lost or come late; and with an eye on what may
- * never happen: a rejected message that runs again, an effect that runs although its result is stored, or twice at once.
+ * Wraps the handler: each of its effects becomes a call that may crash, lose its response or take effect late. Also checks
+ * invariants: a rejected message never runs again, and an effect never runs after its result is stored, or twice at once.
  */
 export function observed(handler: Handler, deps: ObservedDeps): Handler {
   const { memory, consumer, messageIds, log, violate } = deps;

@@ -8,31 +8,31 @@ export interface Change {
   readonly after: Item | undefined;
 }
 
-/** How many writes an eventually consistent read may be behind. */
+/** The number of writes that an eventually consistent read may lag behind. */
 const WRITES_BEHIND_MAX = 2;
 
 /** An item as it was before its last writes. */
 export interface PastItem {
   readonly key: Key;
-  /** The number of writes to the item that a reader does not see yet, from 1. */
+  /** The number of writes that a reader does not see yet, from 1. */
   readonly writesBehind: number;
-  /** The item at that time; `undefined` when it did not exist. */
+  /** The item at that time; `undefined` if it did not exist. */
   readonly item: Item | undefined;
 }
 
 /** The earlier states of a table's items, which an eventually consistent read may return. */
 export interface PastItems {
-  /** Remembers the state of an item before a write. */
+  /** Records the state of an item before a write. */
   changed(change: Change): void;
-  /** The earlier states of one item, the latest first. */
+  /** The earlier states of one item, latest first. */
   of(key: Key): readonly PastItem[];
   /** The earlier states of all items of a partition. */
   inPartition(pk: string): readonly PastItem[];
-  /** All earlier states, as a value that decides how a schedule goes on. */
+  /** All earlier states, as a value that determines how a schedule continues. */
   state(): unknown;
 }
 
-/** Creates the memory of one table's earlier states. */
+/** Creates the history of one table. */
 export function createPastItems(): PastItems {
   const partitions = new Map<string, Map<string, readonly (Item | undefined)[]>>();
 

@@ -20,7 +20,7 @@ import type { PastItems } from './past-items.ts';
 import { staleGets, staleQueries } from './stale-reads.ts';
 
 /**
- * A table port whose every call is the scheduler's. Partitions that are not `shared` are read without it.
+ * A table port whose every call goes through the scheduler. Partitions that are not `shared` are read directly.
  *
  * @param past - the earlier states that an eventually consistent read may return
  */
@@ -56,7 +56,7 @@ export function scheduledTable(
     },
     write: (write) => {
       const call = { label: describeWrite(write), perform: () => memory.write(write) };
-      // Nobody asks a hint anything: when it is written, and whether, makes no difference but to who waits for the answer.
+      // No actor reads a hint, so the time of its write makes no difference except to the caller that waits for the response.
       if (keysOf([write]).every(isHint))
         return actor.call({ ...call, effect: false, local: true, failures: [throttled()] });
       return actor.call({ ...call, effect: true, resends: true, failures: [throttled(), conflict()] });
@@ -69,7 +69,7 @@ export function scheduledTable(
         effect: true, // sent once: `dynamoTable` leaves every retry of a transaction to its caller
         failures: [
           {
-            // One throttle alone is followed by the same transaction, as a conflict is.
+            // A single throttle is followed by the same transaction, as a conflict is.
             label: 'throttled, however often it is tried',
             perform: async () => {
               throttledTokens.add(token);
@@ -93,7 +93,7 @@ export function scheduledTable(
   };
 }
 
-/** A bus port whose every call is the scheduler's. @param entryCodes - with which an entry may fail */
+/** A bus port whose every call goes through the scheduler. @param entryCodes - the error codes that an entry may return */
 export function scheduledBus(
   actor: Actor,
   memory: MemoryBus,
@@ -108,7 +108,7 @@ export function scheduledBus(
         failures: [
           { label: 'the whole call fails', error: () => named('InternalException', 'internal failure') },
           { label: 'access denied', error: () => named('AccessDeniedException', 'not authorized') },
-          // Of a call with one entry it would say that the event is refused for what it is.
+          // Only for calls with several entries: for a single entry it would mean that the event itself is invalid.
           ...(entries.length > 1
             ? [{ label: 'the call is invalid', error: () => named('ValidationException', 'invalid') }]
             : []),
@@ -118,7 +118,7 @@ export function scheduledBus(
   };
 }
 
-/** A queue port whose every call is the scheduler's. */
+/** A queue port whose every call goes through the scheduler. */
 export function scheduledQueue(actor: Actor, queue: ExploredQueue): Queue {
   return {
     changeVisibility: (receiptHandle, seconds) =>
@@ -146,7 +146,7 @@ function conflict(): CallFault<never> {
   };
 }
 
-/** A transaction that met another one; and one that met a throttle, beside what its own conditions say. */
+/** A transaction that conflicts with another one, and one that is throttled in addition to the results of its own conditions. */
 function cancellations(
   memory: MemoryTable,
   actions: readonly TransactAction[],
@@ -160,7 +160,7 @@ function cancellations(
       label: 'cancelled for several reasons',
       perform: async () => {
         const reasons = await refusals(memory, actions, token);
-        if (reasons === undefined) return; // it happened before, under this token
+        if (reasons === undefined) return; // already applied under this token
         const last = reasons.findLastIndex(({ code }) => code === 'None');
         throw new TransactionCancelled(
           reasons.map((reason, index) => (index === last ? { code: 'ThrottlingError' } : reason)),
@@ -170,7 +170,7 @@ function cancellations(
   ];
 }
 
-/** What the conditions of a transaction say, without making it: one that never holds goes with it. */
+/** Evaluates the conditions of a transaction without applying it, by adding one that never holds. */
 async function refusals(memory: MemoryTable, actions: readonly TransactAction[], token: string | undefined) {
   const never: TransactAction = {
     ConditionCheck: { Key: { PK: 'NEVER', SK: 'NEVER' }, ConditionExpression: 'attribute_exists(PK)' },
@@ -219,12 +219,12 @@ function entryName(entry: BusEntry): string {
   }
 }
 
-/** Whether an item only says that a message may be FAILED: see `failed-hints.ts`. */
+/** Returns true if an item only records that a message may be FAILED: see `failed-hints.ts`. */
 export function isHint({ PK }: Item): boolean {
   return String(PK).startsWith('FAILED#');
 }
 
-/** Which rows a write touches. */
+/** The rows that a write touches. */
 export function keysOf(actions: readonly (Write | TransactAction)[]): { PK: string; SK: string }[] {
   return actions.flatMap((action) => {
     const { kind, request } = soleAction(action);

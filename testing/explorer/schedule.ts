@@ -3,31 +3,31 @@ import type { TimelineStep } from './actor.ts';
 import type { ScheduledCall } from './call-outcomes.ts';
 import { createVirtualTime, type VirtualTime } from './virtual-time.ts';
 
-/** Everything that is under way in one schedule, and what has happened so far. */
+/** The pending work of one schedule, and its history so far. */
 export interface Schedule {
-  /** The true time at the beginning, epoch milliseconds. */
+  /** The true time at the start, in epoch milliseconds. */
   readonly start: number;
   readonly time: VirtualTime<SleepOwner>;
   readonly actors: ActorState[];
-  /** Calls that are under way. */
+  /** Calls in flight. */
   pendings: Pending[];
-  /** Effects whose call is over for its caller, and that have not happened yet. */
+  /** Effects that have not happened yet although their call has returned. */
   late: Landing[];
-  /** Whoever made the last step. */
+  /** The actor that made the last step. */
   current: ActorState | undefined;
   readonly timeline: TimelineStep[];
-  /** Adds to what an actor has seen. */
+  /** Adds to the history that an actor has observed. */
   see(actor: ActorState, what: string): void;
   /** Adds a line to the timeline. */
   note(name: string, what: string): void;
 }
 
-/** A call that is under way. */
+/** A call in flight. */
 export interface Pending {
   readonly actor: ActorState;
   readonly invocation: InvocationState | undefined;
   readonly call: ScheduledCall<unknown>;
-  /** The caller's history when it was made: two calls with the same history are the same. */
+  /** The caller's history at the time of the call: two calls with the same history are the same. */
   readonly history: string;
   readonly number: number;
   readonly resends: number;
@@ -35,7 +35,7 @@ export interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Whose sleep it is. */
+/** The actor that sleeps. */
 interface SleepOwner {
   readonly actor: ActorState;
   readonly invocation: InvocationState | undefined;
@@ -44,17 +44,17 @@ interface SleepOwner {
 /** One invocation of a function, until it returns or is stopped. */
 export interface InvocationState {
   readonly number: number;
-  /** When the function is stopped, true time. */
+  /** When the function is stopped, in true time. */
   readonly endsBy: number;
   readonly crash: () => void;
 }
 
-/** One of those who act, as the schedule knows it. */
+/** The schedule's record of an actor. */
 export interface ActorState {
   readonly name: string;
   readonly index: number;
   skewMs: number;
-  /** Stands for everything that it has seen: with the same history it goes on alike. */
+  /** A digest of everything that the actor has observed: with the same history it continues in the same way. */
   history: string;
   draws: number;
   calls: number;
@@ -62,16 +62,16 @@ export interface ActorState {
   invocation: InvocationState | undefined;
 }
 
-/** An effect that comes late. */
+/** An effect that happens late. */
 interface Landing {
   readonly actor: ActorState;
-  /** Which call it is. */
+  /** The call that it belongs to. */
   readonly of: string;
   readonly label: string;
   readonly perform: () => Promise<unknown>;
 }
 
-/** Makes a schedule in which nothing is under way. @param start - the true time at the beginning, epoch milliseconds */
+/** Creates a schedule without pending work. @param start - the true time at the start, in epoch milliseconds */
 export function createSchedule(start: number): Schedule {
   const actors: ActorState[] = [];
   const timeline: TimelineStep[] = [];
@@ -95,7 +95,7 @@ export function createSchedule(start: number): Schedule {
       return {
         at: invocation.endsBy,
         stop: () => {
-          note(actor.name, 'is stopped: its time is over');
+          note(actor.name, 'is stopped: timeout');
           invocation.crash();
         },
       };
@@ -105,12 +105,12 @@ export function createSchedule(start: number): Schedule {
   return { start, time, actors, pendings: [], late: [], current: undefined, timeline, see, note };
 }
 
-/** Stands for a call that is under way. */
+/** Identifies a call in flight. */
 export function callKey({ actor, history, number, resends }: Pending): string {
   return `${actor.index} ${history} ${number} ${resends}`;
 }
 
-/** A long text as a short one: equal for equal texts. */
+/** Shortens a text to a digest. */
 export function hash(text: string): string {
   return createHash('md5').update(text).digest('base64');
 }

@@ -68,7 +68,7 @@ export function addActor(schedule: Schedule, name: string): Actor {
   };
 }
 
-/** Runs one invocation: it is over when its function returns or throws, or crashes before that. */
+/** Runs one invocation: it ends when its function returns, throws or crashes. */
 function invoke<T>(
   schedule: Schedule,
   state: ActorState,
@@ -79,10 +79,10 @@ function invoke<T>(
     const before = state.history;
     const end = (result: Invocation<T>) => {
       if (state.invocation !== invocation) return;
-      // A function remembers nothing: what is left of an invocation is how it ended.
+      // A function keeps no state: only the way in which an invocation ended remains.
       state.history = before;
       schedule.see(state, digest(result));
-      // What it left behind is frozen with its function.
+      // Pending work of the invocation is frozen with its function.
       schedule.pendings = schedule.pendings.filter((pending) => pending.invocation !== invocation);
       schedule.time.forget((owner) => owner.invocation === invocation);
       state.invocation = undefined;

@@ -3,10 +3,10 @@ import { callKey, createSchedule, hash } from './schedule.ts';
 import { addActor } from './scheduled-actor.ts';
 import { transitions } from './transitions.ts';
 
-/** After so many steps a schedule is going round in circles. */
+/** The number of steps after which a schedule is considered an endless loop. */
 const STEPS_MAX = 3_000;
 
-/** Makes a scheduler. @param start - the true time at the beginning, epoch milliseconds */
+/** Creates a scheduler. @param start - the true time at the start, in epoch milliseconds */
 export function createScheduler(start: number): Scheduler {
   const schedule = createSchedule(start);
   const { time } = schedule;
@@ -67,7 +67,7 @@ export function createScheduler(start: number): Scheduler {
         schedule.note(way.actor, way.label);
         await way.take();
       }
-      violation = `It does not come to rest: ${STEPS_MAX} steps, and still something to do`;
+      violation = `The system does not settle: work is left after ${STEPS_MAX} steps`;
       return 'violated';
     },
   };

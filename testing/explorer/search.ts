@@ -1,30 +1,30 @@
 /** Decides at every point where a schedule branches. */
 export interface Guide {
   /**
-   * @param options - how many ways there are to go on; the first is the ordinary one
-   * @param state - everything that decides how the schedule can go on, as one text
-   * @param ordinary - which way is the ordinary one: where deviations are counted, it tells states apart too
-   * @returns which way to go; -1 when this state was explored before, by another way
+   * @param options - the number of ways to continue; the first is the ordinary one
+   * @param state - a digest of everything that determines how the schedule can continue
+   * @param ordinary - the index of the ordinary way; if deviations are counted, it also distinguishes states
+   * @returns the way to take; -1 if this state was already explored by another path
    */
   choose(options: number, state: () => string, ordinary: string): number;
 }
 
-/** What a search walked. */
+/** The result of a search. */
 export interface SearchReport {
-  /** How many schedules were run, those that met a known state included. */
+  /** The number of schedules run, including those that reached a known state. */
   readonly schedules: number;
-  /** How many different states they branched in. */
+  /** The number of distinct states in which they branched. */
   readonly states: number;
 }
 
 /**
- * Walks every schedule, depth first: runs one, then goes back to the last branching that has a way left, and runs
- * the system again from its beginning up to there and down the next way. Two schedules that come to the same state
- * go on alike, so the second stops there.
+ * Runs every schedule, depth first: runs one, then returns to the last branch with an unexplored way, and runs the system again
+ * from the start up to that branch and down the next way. Two schedules that reach the same state continue in the same way, so
+ * the second stops there.
  *
- * @param run - runs one schedule, asking the guide at each branching
- * @param options.deviationsMax - how often a schedule may leave the ordinary way @default any number of times
- * @param options.onSchedule - told after each; `false` ends the search
+ * @param run - runs one schedule and calls the guide at each branch
+ * @param options.deviationsMax - the maximum number of deviations from the ordinary path in a schedule @default unlimited
+ * @param options.onSchedule - called after each schedule; return `false` to end the search
  */
 export async function searchSchedules<T>(
   run: (guide: Guide) => Promise<T>,
@@ -34,7 +34,7 @@ export async function searchSchedules<T>(
   },
 ): Promise<SearchReport> {
   const { deviationsMax = Number.POSITIVE_INFINITY } = options;
-  const known = new Map<string, number>(); // a state, and how many deviations were left when it was explored
+  const known = new Map<string, number>(); // each state, with the number of deviations left when it was explored
   let tape: { chosen: number; readonly options: number }[] = [];
   let schedules = 0;
 
@@ -53,7 +53,7 @@ export async function searchSchedules<T>(
           tape.push(step);
         } else if (step.options !== count) {
           throw new Error(
-            `The system is not deterministic: ${count} ways to go on where there were ${step.options}`,
+            `The system is not deterministic: ${count} ways to continue, but ${step.options} before`,
           );
         }
         at += 1;
@@ -72,7 +72,7 @@ export async function searchSchedules<T>(
   }
 }
 
-/** The tape of the next schedule: the last branching with a way left takes it. Empty when there is none. */
+/** The choices of the next schedule: the last branch with an unexplored way takes that way. Empty if there is none. */
 function nextTape(
   tape: readonly { readonly chosen: number; readonly options: number }[],
   deviationsMax: number,
@@ -87,7 +87,7 @@ function nextTape(
   return [];
 }
 
-/** A guide that goes a way that is known, and the ordinary way after its end. */
+/** A guide that follows given choices, then the ordinary path. */
 export function replay(choices: readonly number[]): Guide {
   let at = 0;
   return {
@@ -95,7 +95,9 @@ export function replay(choices: readonly number[]): Guide {
       const chosen = choices[at] ?? 0;
       at += 1;
       if (chosen < options) return chosen;
-      throw new Error(`This schedule is of another version: way ${chosen} of ${options} at branching ${at}`);
+      throw new Error(
+        `The seed does not fit this version of the code: way ${chosen} of ${options} at branch ${at}. Explore again without a seed.`,
+      );
     },
   };
 }

@@ -14,10 +14,10 @@ export function staleGets(memory: MemoryTable, past: PastItems, key: Key): CallF
   }));
 }
 
-/** The pages that an eventually consistent `query` may return: each with one of the items as it was earlier. */
+/** The pages that an eventually consistent `query` may return: each contains one of the items in an earlier state. */
 export function staleQueries(memory: MemoryTable, past: PastItems, query: Query): CallFault<Page>[] {
   const { pk, skPrefix = '', where = {}, limit, cursor } = query;
-  // On a page of a longer partition, which items there are depends on the others.
+  // On a page of a longer partition, the items on the page depend on each other.
   if (limit !== undefined || cursor !== undefined) return [];
   const found = (item: Item | undefined) => (item !== undefined && matches(item, where) ? item : undefined);
   const keys = new Map(past.inPartition(pk).map(({ key }) => [key.SK, key]));
@@ -35,7 +35,11 @@ export function staleQueries(memory: MemoryTable, past: PastItems, query: Query)
     }));
 }
 
-/** The states that a read tells from the present one, and from each other. @param seen - what the read sees of an item */
+/**
+ * The states that a read can distinguish from the present one and from each other.
+ *
+ * @param seen - the part of an item that the read returns
+ */
 function distinct(
   past: readonly PastItem[],
   seen: (item: Item | undefined) => Item | undefined,

@@ -3,7 +3,7 @@ import { type CallOutcome, outcomesOf } from './call-outcomes.ts';
 import { digest } from './digest.ts';
 import { callKey, type Pending, type Schedule } from './schedule.ts';
 
-/** One step by which a schedule can go on. */
+/** One step by which a schedule can continue. */
 export interface Transition {
   readonly actor: string;
   readonly label: string;
@@ -13,13 +13,13 @@ export interface Transition {
   take(): Promise<void>;
 }
 
-/** A pause no longer than this is ordinary, also while others are in the middle of a call. */
+/** A pause up to this length is ordinary, even while others are in the middle of a call. */
 const SHORT_PAUSE_MS = 1_000;
 
-/** How many of the next deadlines a stall may skip to. */
+/** The number of upcoming deadlines that a stall may skip to. */
 const STALL_TARGETS = 3;
 
-/** Every way in which a schedule can go on from here, the ordinary ones first. @param left - how much may still go wrong */
+/** All steps by which a schedule can continue from here, ordinary ones first. @param left - the remaining faults */
 export function transitions(schedule: Schedule, world: World, left: Budget): Transition[] {
   const alone = schedule.pendings.find(({ call }) => call.local);
   const ordered =
@@ -54,7 +54,7 @@ export function transitions(schedule: Schedule, world: World, left: Budget): Tra
   return all.filter(({ fault, stall }) => fault <= left.faults && stall <= left.stalls);
 }
 
-/** One way in which one call can end. */
+/** One outcome of one call. */
 function transition(schedule: Schedule, pending: Pending, outcome: CallOutcome): Transition {
   const { actor: state, call } = pending;
   const label = outcome.label === '' ? call.label : `${call.label} -> ${outcome.label}`;
@@ -91,7 +91,7 @@ function transition(schedule: Schedule, pending: Pending, outcome: CallOutcome):
   };
 }
 
-/** Time that passes while calls are under way. */
+/** Time that passes while calls are in flight. */
 function pauses({ time }: Schedule, world: World): Transition[] {
   const now = time.now();
   const wakes = time.wakes();
@@ -119,7 +119,7 @@ async function settle(perform: () => Promise<unknown>): Promise<{ value?: unknow
   }
 }
 
-/** A call without what differs from one time, or one worker, to the next: ids and numbers. */
+/** A call without the ids and numbers that differ between runs or workers. */
 function placeOf(label: string): string {
   return label.replace(/~[0-9a-f]{4}|\d+/g, '#');
 }

@@ -1,23 +1,23 @@
-/** True time: it stands still until the scheduler lets it pass. `O` is whoever sleeps. */
+/** True time, which only advances when the scheduler says so. `O` identifies a sleeper's owner. */
 export interface VirtualTime<O> {
-  /** Epoch milliseconds. */
+  /** The current time in epoch milliseconds. */
   now(): number;
-  /** Resolves after `ms`, or at once when `signal` is aborted. */
+  /** Resolves after `ms`, or immediately if `signal` is aborted. */
   sleep(owner: O, ms: number, signal: AbortSignal | undefined): Promise<void>;
-  /** When those who sleep wake, epoch milliseconds. */
+  /** When the sleepers wake, in epoch milliseconds. */
   wakes(): number[];
-  /** Those of whom this holds sleep for ever. */
+  /** Freezes the sleepers for which this returns true: they never wake. */
   forget(gone: (owner: O) => boolean): void;
-  /** Lets everything run that can run without time passing. */
+  /** Runs everything that can run without time passing. */
   quiet(): Promise<void>;
-  /** Lets time pass. Whoever sleeps is woken at his own time, and gets to run before the next one. */
+  /** Advances time. Each sleeper wakes at its own time, and runs before the next one wakes. */
   passTo(target: number): Promise<void>;
 }
 
-/** What is to be done as time passes. */
+/** Callbacks while time advances. */
 export interface TimeListener<O> {
   woke(owner: O): void;
-  /** What has to be stopped before a time, the first of it; it is stopped at its own time. */
+  /** Returns the first invocation that must be stopped before a time; it is stopped at its own deadline. */
   nextStop(before: number): { readonly at: number; stop(): void } | undefined;
 }
 
@@ -27,10 +27,10 @@ interface SleepingActor<O> {
   readonly wake: () => void;
 }
 
-/** Makes a time that stands at `start`, epoch milliseconds. */
+/** Creates a time that starts at `start`, in epoch milliseconds. */
 export function createVirtualTime<O>(start: number, listener: TimeListener<O>): VirtualTime<O> {
   let now = start;
-  let turns = 0; // sleeps of no length under way
+  let turns = 0; // zero-length sleeps in progress
   const sleepers = new Set<SleepingActor<O>>();
 
   const quiet = async () => {
@@ -84,7 +84,7 @@ export function createVirtualTime<O>(start: number, listener: TimeListener<O>): 
   };
 }
 
-/** Lets everything run that can run now. */
+/** Runs everything that can run now. */
 function turn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

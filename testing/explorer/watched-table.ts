@@ -3,7 +3,7 @@ import type { MemoryTable } from '../memory-table.ts';
 import type { Change } from './past-items.ts';
 import { keysOf } from './ports.ts';
 
-/** A table that tells of every change it makes, and to which item. */
+/** A table that reports each of its changes, with the item. */
 export function watchedTable(memory: MemoryTable, onChange: (change: Change) => void): MemoryTable {
   async function watch<T>(keys: readonly Key[], make: () => Promise<T>): Promise<T> {
     const before = keys.map((key) => memory.item(key));
@@ -25,7 +25,7 @@ export function watchedTable(memory: MemoryTable, onChange: (change: Change) => 
   };
 }
 
-/** The keys of the items in the Mailroom table that the actions may change. */
+/** The keys of the Mailroom table's items that the actions may change. */
 function ownKeys(memory: MemoryTable, actions: readonly TransactAction[]): Key[] {
   return actions
     .filter(({ ConditionCheck, Put, Update, Delete }) => {

@@ -3,7 +3,7 @@ import { errorCode, errorMessage } from '../../lambdas/runtime/errors.ts';
 import type { Telemetry } from '../../lambdas/runtime/telemetry.ts';
 import { memoryTelemetry } from '../memory-telemetry.ts';
 
-/** Telemetry that takes a report of unstable effects for what it is: something that may never happen. */
+/** Telemetry that treats a report of unstable effects as a violation. */
 export function watchedTelemetry(violate: (what: string) => void): Telemetry {
   const memory = memoryTelemetry();
   return {

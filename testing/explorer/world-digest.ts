@@ -2,10 +2,10 @@ import { isAnyArrayBuffer } from 'node:util/types';
 import { hash } from './schedule.ts';
 
 /**
- * What a user's `world` holds, as one short text: equal for worlds that look alike from outside. It reads what an object
- * shows: its own enumerable fields, the entries of a Map or a Set, and what `toJSON` returns. Private fields, closures and
- * promises show nothing. Order counts, because a handler can see it. An object that is met again is named by where it was met
- * first, so that cycles end and shared objects differ from equal ones.
+ * A digest of a user's `world`: equal for worlds that look alike from outside. It reads the state that an object exposes: its own
+ * enumerable fields, the entries of a Map or a Set, and the result of `toJSON`. Private fields, closures and promises expose
+ * nothing. Order counts, because a handler can observe it. A repeated object is represented by its first position, so that cycles
+ * end and shared objects differ from equal ones.
  */
 export function worldDigest(world: unknown): string {
   const met = new Map<object, number>();

@@ -20,7 +20,7 @@ function handler({ table }: { table: Table }, world: { charges: number }): Handl
   });
 }
 
-test('what the old way has charged is not charged again, whatever crashes', async () => {
+test('an order charged by the old code is not charged again, whatever crashes', async () => {
   await explore(handler, {
     ...charging,
     items: [{ ...key, chargeId: 'old' }],
@@ -31,7 +31,7 @@ test('what the old way has charged is not charged again, whatever crashes', asyn
   });
 });
 
-test('what it has not charged is charged, whatever crashes', async () => {
+test('an order not charged by the old code is charged, whatever crashes', async () => {
   await explore(handler, {
     ...charging,
     check: (table, world) => {

@@ -27,7 +27,7 @@ function service(table: Table = memoryTable()): PlaceOrder {
   return createPlaceOrder({ outbox: createOutbox({ config: producerConfig(), table }), table });
 }
 
-test('Express places an order once for each key, and tells what was wrong', async () => {
+test('Express places one order per key, and reports what was wrong', async () => {
   const server = expressApp(service()).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');

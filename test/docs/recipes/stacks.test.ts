@@ -22,7 +22,7 @@ const { services } = await codeOf<{ services(app: App): Mailroom }>(several, 'li
 const { OrdersStack } = await codeOf<{ OrdersStack: StackOf }>(existing, 'lib/orders-stack.ts');
 const { LoyaltyStack } = await codeOf<{ LoyaltyStack: StackOf }>(fresh, 'lib/loyalty-stack.ts');
 
-test('http-service.md: a container is told what a producer has to know, and may do what a producer does', () => {
+test('http-service.md: a container gets the settings and permissions of a producer', () => {
   const { mailroom, template } = synth(http, ContainerStack);
   const [task] = Object.values(resources(template, 'AWS::ECS::TaskDefinition'));
   const environment: { Name: string; Value: unknown }[] =
@@ -47,7 +47,7 @@ test('http-service.md: the function is a producer, behind IAM', () => {
   });
 });
 
-test('several-consumers.md: each consumer has a stack, a rule and an inbox of its own', () => {
+test('several-consumers.md: each consumer has its own stack, rule and inbox', () => {
   const app = testApp();
   const mailroom = inFolderOf(several, () => services(app));
   expect(mailroom.consumers.map(({ name }) => name)).toEqual(['payments', 'loyalty']);

@@ -28,7 +28,7 @@ describe('the workload', () => {
     expect(itemBytes({ ...Key, ...ExpressionAttributeValues })).toBeLessThan(1_000);
   });
 
-  it('has an event id of its own for every event', () => {
+  it('has a different event id for every event', () => {
     const ids = Array.from({ length: 1_000 }, (_, index) => envelope(index, 200).eventId);
     expect(new Set(ids).size).toBe(1_000);
     expect(ids.every(isEventId)).toBe(true);
@@ -71,7 +71,7 @@ describe('the queue', () => {
     ]);
   });
 
-  it('delivers again what failed, and ends with what fails for ever', async () => {
+  it('redelivers failed messages, and stops at one that keeps failing', async () => {
     const aws = createMeteredAws([DOMAIN]);
     const calls: string[] = [];
     await deliver(aws, ['a', 'b', 'c'], 2, async (body) => {

@@ -54,7 +54,7 @@ describe('docs/cost.md', () => {
     }
   });
 
-  it('says with how many consumers another one is cheaper', () => {
+  it('states the number of consumers from which another system is cheaper', () => {
     const leased = dearerFrom(MAILROOM.leased, PEER);
     const powertools = dearerFrom(MAILROOM.transactional, POWERTOOLS);
     expect(costPage()).toContain(`cheaper than leased handlers at ${leased} consumers and above`);

@@ -17,7 +17,7 @@ function search(capacity: number, first: readonly number[] = []): TriedRate[] {
   return tried;
 }
 
-it('finds what a system carries, to a fifth, and says what was too much', () => {
+it('finds the highest rate that a system carries, to a fifth, and the lowest that was too high', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 100_000 }), fc.subarray([1, 50]), (capacity, first) => {
       const tried = search(capacity, first);
@@ -30,7 +30,7 @@ it('finds what a system carries, to a fifth, and says what was too much', () => 
   );
 });
 
-it('knows nothing higher than one when that was too many', () => {
+it('stops at one if that was too much', () => {
   expect(nextRate([{ asked: 1, keptUp: false }])).toBeUndefined();
 });
 

@@ -23,7 +23,7 @@ const header = (time: number) => new Date(time).toUTCString();
 
 describe('the time at AWS', () => {
   test.each([0, 31_000, -31_000, 86_400_000])(
-    'is known to the second, and never ahead of it, on a machine that is %i ms ahead',
+    'is accurate to the second, and never ahead, on a machine that is %i ms ahead',
     (aheadMs) => {
       const { clock, trueTime, pass } = machine(aheadMs);
       for (const [waited, roundTrip] of [
@@ -52,7 +52,7 @@ describe('the time at AWS', () => {
     expect(clock.now()).toBe(before + 40_000);
   });
 
-  test('is the machine’s until an answer says otherwise', () => {
+  test('is the machine’s until a response corrects it', () => {
     const { clock, trueTime } = machine(31_000);
     for (const nothing of [undefined, '', 'yesterday']) clock.learn(nothing, 0);
     expect(clock.isKnown()).toBe(false);
@@ -87,7 +87,7 @@ describe('the time at AWS', () => {
   });
 });
 
-test('no command asks this machine for the time', () => {
+test("no command uses this machine's clock", () => {
   const files = readdirSync('cli', { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.ts'),
   );

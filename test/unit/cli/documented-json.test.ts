@@ -35,14 +35,14 @@ async function processedMailroom() {
   return { ...mailroom, eventId: event?.eventId ?? '' };
 }
 
-test('status prints what docs/cli.md says, member for member', async () => {
+test('status prints the members in docs/cli.md', async () => {
   const { table, queues, clock } = await processedMailroom();
   const [expected] = await documented('status');
   const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now: clock.now() });
   expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));
 });
 
-test('why prints the events that docs/cli.md says, member for member', async () => {
+test('why prints the members of events in docs/cli.md', async () => {
   const { table, queues, eventId } = await processedMailroom();
   const [expected] = (await documented('why')) as [{ events: unknown }];
   const trace = await readTrace({ directory, table, queues }, [eventId]);
@@ -50,13 +50,13 @@ test('why prints the events that docs/cli.md says, member for member', async () 
   expect(members(printed)).toEqual(members(expected.events));
 });
 
-test('lists by cause print what docs/cli.md says, member for member', async () => {
+test('lists by cause print the members in docs/cli.md', async () => {
   const [, expected] = (await documented('messages list')) as [unknown, { causes: unknown }];
   const causes = byCause([{ fingerprint: 'f', eventId: 'e', at: 1 }]);
   expect(members(causes)).toEqual(members(expected.causes));
 });
 
-test('audit prints what docs/cli.md says, member for member', async () => {
+test('audit prints the members in docs/cli.md', async () => {
   const [expected] = await documented('audit');
   const rig = auditRig([consumerEntry('payments')]);
   for (let twice = 0; twice < 2; twice += 1) await rig.event(20 * MINUTE_MS, {}, { causationId: 'cause' });

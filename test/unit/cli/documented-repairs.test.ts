@@ -33,13 +33,13 @@ const deadLetter: JudgedDeadLetter = {
 };
 const received = { deadLetters: [deadLetter], total: 1 };
 
-test('dlq list, by cause too, prints what docs/cli.md says, member for member', async () => {
+test('dlq list, by cause too, prints the members in docs/cli.md', async () => {
   const lists = [{ source, ...received }];
   const printed = [listJson(lists, 1), listJson(lists, 1, 'cause')];
   expect(printed.map(shape)).toEqual((await documented('dlq list')).map(shape));
 });
 
-test('dlq redrive and discard print what docs/cli.md says, member for member', async () => {
+test('dlq redrive and discard print the members in docs/cli.md', async () => {
   const plan = { source, judged: [deadLetter], received, choice: {} };
   const back = [{ deadLetter, fingerprint: 'c', sameCause: true }];
   const redriven = redriveJson(plan, { done: [], back, waiting: [], untried: [] });

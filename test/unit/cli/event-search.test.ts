@@ -27,7 +27,7 @@ async function searched(id: string, sinceMs: number, signal = new AbortControlle
   return { found: found.map((eventId) => ids.indexOf(eventId)), steps };
 }
 
-test('events are found by what they happened to, newest first', async () => {
+test('events are found by their aggregate, newest first', async () => {
   expect((await searched('order-1', 2 * 3_600_000)).found).toEqual([2, 0]);
 });
 
@@ -36,7 +36,7 @@ test('events are found by their chain, and by a value in their data', async () =
   expect((await searched('77', 2 * 3_600_000)).found).toEqual([1]);
 });
 
-test('only the range that was asked for is read, step by step', async () => {
+test('only the requested range is read, step by step', async () => {
   const { found, steps } = await searched('order-1', 15 * 60_000);
   expect(found).toEqual([2]);
   expect(steps).toEqual(['10/16 1', '16/16 1']);

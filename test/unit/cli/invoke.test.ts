@@ -14,7 +14,7 @@ test('bodies are put together up to the size that an invocation takes, in order,
   expect([...batches([])]).toEqual([]);
 });
 
-test('a consumer that does not know the question is not taken for one that can read everything', async () => {
+test('a consumer that does not support the check is not reported as able to read everything', async () => {
   // What the handler of SQS messages answers to an invocation without any.
   const handler = stubHandler(() => ({ status: 200, body: { batchItemFailures: [] } }));
   const client = new LambdaClient({ ...STUB_CONFIGURATION, requestHandler: handler });
@@ -22,7 +22,7 @@ test('a consumer that does not know the question is not taken for one that can r
   expect(handler.requests).toEqual([{ mailroomCheck: { bodies: ['a body'] } }]);
 });
 
-test('nothing is asked about nothing', async () => {
+test('no messages, no call', async () => {
   const handler = stubHandler(() => ({ error: new Error('asked') }));
   const client = new LambdaClient({ ...STUB_CONFIGURATION, requestHandler: handler });
   expect(await checkBodies(client, consumer, [])).toEqual([]);

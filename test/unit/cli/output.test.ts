@@ -78,13 +78,13 @@ describe('arguments', () => {
   });
 
   test.each(['', '5', '0h', '1.5h', '-1h', '1w', '401d', '1 h', '99999999d'])(
-    '"%s" is no duration',
+    '"%s" is not a duration',
     (text) => {
       expect(() => durationArgument(text)).toThrow('whole number with a unit');
     },
   );
 
-  test('counts are whole and from 1; reasons say something', () => {
+  test('counts are whole and at least 1; reasons are not empty', () => {
     expect(countArgument('7')).toBe(7);
     for (const text of ['0', '-1', '1.5', 'x', '']) expect(() => countArgument(text)).toThrow('from 1');
     expect(reasonArgument('  charged by phone ')).toBe('charged by phone');

@@ -119,7 +119,7 @@ describe('a dead letter', () => {
     expect(judged).toMatchObject([{ verdict: 'too-old' }, { verdict: 'runs' }]);
   });
 
-  test('that today’s code cannot read still fails, and says why; one that is handled is not even asked about', async () => {
+  test('that today’s code cannot read still fails, with the reason; one that is handled is not checked', async () => {
     const { judged, asked } = await judge([
       deadLetter({ status: 'PROCESSED' }, { body: 'invalid' }),
       deadLetter({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' }, { body: 'invalid' }),

@@ -144,12 +144,12 @@ describe('a redrive', () => {
     expect(calls).toHaveLength(22);
   });
 
-  test('does not take the failure that brought a dead letter there for a new one', async () => {
+  test('does not treat the failure that caused a dead letter as a new one', async () => {
     const { redrive, deadLetters } = scene(1, () => [{ status: 'PROCESSED', afterMs: 10_000 }]);
     expect((await redrive()).done).toEqual(deadLetters);
   });
 
-  test('goes on waiting after a failure of another cause, which the next attempt may fix', async () => {
+  test('keeps waiting after a failure with another cause, which the next attempt may resolve', async () => {
     const { redrive, deadLetters, sentAt } = scene(2, (nth) =>
       nth > 1
         ? PROCESSED
@@ -173,7 +173,7 @@ describe('a redrive', () => {
     expect(clock.now() - startedAt).toBeGreaterThanOrEqual(60_000);
   });
 
-  test('sends nothing more when it is asked to stop', async () => {
+  test('sends nothing more after a request to stop', async () => {
     const { deadLetters, redrive, stop, calls } = scene(30, (nth) => {
       if (nth === 4) stop.abort();
       return PROCESSED;

@@ -29,7 +29,7 @@ async function logAt(aheadMs: number | undefined, ...options: string[]) {
   }
 }
 
-test('a machine whose clock is off by hours is told once; a program that reads the output is not', async () => {
+test('a clock that is off by hours is reported once, but not to a program that reads the output', async () => {
   const behind = await logAt(6 * 3_600_000);
   expect(behind.err.match(/clock is at least (6 h|5 h 59 min).* behind AWS's/g), behind.err).toHaveLength(1);
   const ahead = await logAt(-6 * 3_600_000);
@@ -37,7 +37,7 @@ test('a machine whose clock is off by hours is told once; a program that reads t
   expect(await logAt(-6 * 3_600_000, '--json')).toMatchObject({ code: 0, err: '' });
 });
 
-test('a machine whose clock is right hears nothing of it', async () => {
+test('a correct clock is not reported', async () => {
   expect(await logAt(0)).toMatchObject({ code: 0, err: '' });
 });
 

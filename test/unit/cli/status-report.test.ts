@@ -43,7 +43,7 @@ describe('the status', () => {
     expect(statusText(report, commandLine)).toMatch(/all is well.*mailroom-dev, eu-west-1/);
   });
 
-  test('counts what is PENDING in minutes that no sweep has read, and how old the oldest is', async () => {
+  test('counts PENDING rows in minutes that no sweep has read, with the age of the oldest', async () => {
     const mailroom = mailroomInMemory([fine]);
     await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
     await mailroom.clock.advance(20 * 60_000);
@@ -69,7 +69,7 @@ describe('the status', () => {
     expect(statusText(await status(mailroom), commandLine)).toContain('mailroom sweep --since 2h');
   });
 
-  test('requires action when the sweep does not run any more, though nothing waits', async () => {
+  test('requires action when the sweep has stopped running, even if nothing waits', async () => {
     const mailroom = mailroomInMemory([fine]);
     await mailroom.publish();
     expect((await status(mailroom)).ok).toBe(true);
@@ -95,7 +95,7 @@ describe('the status', () => {
     expect(text).not.toContain('all is well');
   });
 
-  test('takes a sweep state that cannot be read for none', async () => {
+  test('treats an unreadable sweep state as missing', async () => {
     const mailroom = mailroomInMemory([fine]);
     const state = { ...SWEEP_STATE_KEY, schema: 1, shards: 'many', sweptTo: 'yesterday' };
     await mailroom.table.write({ Put: { Item: state } });
@@ -120,7 +120,7 @@ describe('the status', () => {
     expect(statusText(report, commandLine)).toContain(`the queue ${worker.undeliveredQueue} does not exist`);
   });
 
-  test('counts what a sweep has left unsettled, long after', async () => {
+  test('counts rows that a sweep left unsettled, long after', async () => {
     const error = { code: 'ThrottlingException', message: 'slow down' };
     const mailroom = mailroomInMemory([fine], { bus: { failEntry: () => error } });
     const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
@@ -200,7 +200,7 @@ describe('the status', () => {
     expect(text).toContain('mailroom dlq list consumer:worker');
   });
 
-  test('requires action where a message was rejected and has no dead letter any more', async () => {
+  test('requires action if a message was rejected and no longer has a dead letter', async () => {
     const mailroom = mailroomInMemory([
       leased(ThingHappened, async () => {
         throw new PoisonMessage('not like this');

@@ -43,7 +43,7 @@ const STRANGE = [
 ] as const;
 
 describe('why, of an inbox row that cannot be read', () => {
-  test.each(STRANGE)('for %s: say so, and show the row', async (_what, row, problem) => {
+  test.each(STRANGE)('for %s: report it, and show the row', async (_what, row, problem) => {
     const { mailroom, eventId, key } = await published(row);
     const { verdict, needed, story, trace } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'unreadable', eventId, consumer: 'worker' });
@@ -126,7 +126,7 @@ describe('why, of an outbox row that cannot be read', () => {
     ['a newer schema', { schema: 2 }, NEWER],
     ['a status that nobody knows', { status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"'],
     ['no lease while it is PENDING', { status: 'PENDING', leaseUntil: undefined }, 'it has no "leaseUntil"'],
-  ])('for %s: say so, and what its consumers have of it', async (_what, change, problem) => {
+  ])('for %s: report it, with the state at its consumers', async (_what, change, problem) => {
     const { mailroom, eventId } = await published({ status: 'PROCESSED', processedAt: Date.UTC(2050, 0) });
     await put(mailroom, { ...mailroom.memory.item(outboxKeyOf(eventId)), ...change });
     const { verdict, trace, story } = await why(mailroom, eventId);
@@ -152,7 +152,7 @@ describe('lists of messages and of dead letters', () => {
     ]);
   });
 
-  test('judge a dead letter whose row cannot be read as unreadable, and its consumer is not asked', async () => {
+  test('classify a dead letter whose row cannot be read as unreadable, without calling its consumer', async () => {
     const { mailroom, eventId } = await published({ status: 'PARKED' });
     const [message] = mailroom.queue.messages();
     mailroom.addDeadLetter(worker.deadLetterQueue, {
@@ -172,7 +172,7 @@ describe('lists of messages and of dead letters', () => {
     ]);
   });
 
-  test('show and judge pointers at DEAD events that cannot be read', async () => {
+  test('show and classify unreadable pointers to DEAD events', async () => {
     const { mailroom, eventId } = await published(undefined);
     await put(mailroom, { ...deadKey(0, eventId), schema: 1, deadAt: 'long ago' });
     await put(mailroom, {
@@ -201,7 +201,7 @@ describe('lists of messages and of dead letters', () => {
   });
 });
 
-test('the status requires action where rows cannot be read, and says where to look', async () => {
+test('the status requires action if rows cannot be read, and names the place to look', async () => {
   const { mailroom, eventId } = await published({ status: 'PARKED' });
   await put(mailroom, { ...failedKey('worker', eventId), schema: 1, failedAt: 1, expiresAt: 1 });
   await put(mailroom, { ...rejectedKey('worker', 'some'), schema: 2 });

@@ -29,7 +29,7 @@ test('a long range goes on from where the call before came to', async () => {
   expect(seen).toEqual([40, 100]);
 });
 
-test('a full minute takes as many calls as it publishes in; a sweep that gets nowhere is given up', async () => {
+test('a full minute takes as many calls as needed; a sweep without progress is stopped', async () => {
   const busy = { published: 9 };
   const { asked, call } = answers(busy, busy, busy, {}, busy, {}, {});
   const report = await sweepWhole(call, { since: 10, until: 100 }, () => {});
@@ -37,7 +37,7 @@ test('a full minute takes as many calls as it publishes in; a sweep that gets no
   expect(asked).toHaveLength(7);
 });
 
-test('it stops between two calls when it is asked to', async () => {
+test('it stops between two calls on request', async () => {
   const stop = new AbortController();
   const { asked, call } = answers({ published: 1, sweptTo: 20 });
   await sweepWhole(call, { since: 10, until: 100 }, () => stop.abort(), stop.signal);

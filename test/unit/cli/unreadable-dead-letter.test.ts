@@ -22,7 +22,7 @@ async function cutCopy() {
   return { mailroom, eventId, rowId };
 }
 
-describe('a letter that bears an event id in what is no envelope', () => {
+describe('a dead letter with an event id in a body that is not an envelope', () => {
   test('is the message that its consumer rejected, and not the event', async () => {
     const { mailroom, rowId } = await cutCopy();
     const source = rejectedBy(worker);
@@ -50,7 +50,7 @@ describe('a letter that bears an event id in what is no envelope', () => {
   });
 });
 
-test('an unreadable message whose letter is gone can be resolved, so that nothing stays rejected for ever', async () => {
+test('an unreadable message without a dead letter can be resolved, so that it does not stay rejected permanently', async () => {
   const { mailroom, rowId } = await cutCopy();
   expect(mailroom.memory.item(rejectedKey(worker.name, rowId))).toBeDefined();
   await resolveMessage(mailroom, { ...note, eventId: rowId });

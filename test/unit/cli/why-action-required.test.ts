@@ -21,7 +21,7 @@ describe('why, of an event that requires action', () => {
     expect(needed).toBe(true);
   });
 
-  test('nobody publishes it', async () => {
+  test('it is not being published', async () => {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.clock.advance(3 * 3_600_000 - 60_000);
@@ -30,7 +30,7 @@ describe('why, of an event that requires action', () => {
     expect(needed).toBe(true);
   });
 
-  test('it was rejected, and its dead letter is found, shown again, and named', async () => {
+  test('it was rejected, and its dead letter is found, made visible again, and named', async () => {
     const mailroom = mailroomInMemory([poison]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -45,7 +45,7 @@ describe('why, of an event that requires action', () => {
     expect(needed).toBe(true);
   });
 
-  test('it was rejected long ago: it is only to be resolved where no dead letter can be left', async () => {
+  test('it was rejected long ago: it can only be resolved once no dead letter can be left', async () => {
     const mailroom = mailroomInMemory([poison]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -145,7 +145,7 @@ describe('why, of an event that requires action', () => {
     });
   });
 
-  test('it has lain in the queue for a quarter of an hour: whether anybody receives it is the question', async () => {
+  test('it has been in the queue for a quarter of an hour: the consumer may not be receiving', async () => {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -159,7 +159,7 @@ describe('why, of an event that requires action', () => {
     expect(needed).toBe(true);
   });
 
-  test('its worker stopped without an answer: the log is where the function says that it is', async () => {
+  test("its worker stopped without an answer: the function's log group is named", async () => {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -179,7 +179,7 @@ describe('why, of an event that requires action', () => {
     );
   });
 
-  test('its queue does not exist: it is missing there, and nothing else is hidden by that', async () => {
+  test('its queue does not exist: it is missing there, and everything else is still shown', async () => {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -190,7 +190,7 @@ describe('why, of an event that requires action', () => {
     expect(verdict).toMatchObject({ state: 'missing', next: 'mailroom audit --since 1h' });
   });
 
-  test('the worst of a chain is said first, and how many others there are', async () => {
+  test('the worst problem of a chain comes first, with the number of others', async () => {
     const mailroom = mailroomInMemory([
       transactional(ThingHappened, async ({ data }) => {
         if (data.n > 1) throw new PoisonMessage(`number ${data.n} is not for us`);

@@ -15,7 +15,7 @@ describe('why, of an event that is under way', () => {
     expect(needed).toBe(false);
   });
 
-  test('it lies in the queue', async () => {
+  test('it is in the queue', async () => {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -98,7 +98,7 @@ describe('why, of what operators did', () => {
 });
 
 describe('a trace', () => {
-  test('is still told by the inbox when the outbox row has expired', async () => {
+  test('is still read from the inbox when the outbox row has expired', async () => {
     const mailroom = mailroomInMemory([fine]);
     const eventId = await commit(mailroom);
     await mailroom.publish();

@@ -82,7 +82,7 @@ const receipt = (change: Partial<Readings> = {}) => {
   });
 };
 
-test('a run that went well has no problems, and says so', () => {
+test('a successful run reports no problems', () => {
   expect(receipt()).toMatchObject({
     orders: 1,
     cancelled: 0,
@@ -108,7 +108,7 @@ test.each<[string, Partial<Readings>, object, string]>([
     'a double charge',
     { charges: new Map([[ORDER, [CHARGE, CHARGE]]]) },
     { doubleCharges: 1, duplicatesAbsorbed: 2 },
-    '1 charges are doubles',
+    '1 charges are duplicates',
   ],
   ['a missing charge', { charges: new Map() }, { missingCharges: 1 }, '1 orders are not charged'],
   ['a lost order', { orders: [] }, { orders: 0 }, '1 orders are missing'],
@@ -120,7 +120,7 @@ test.each<[string, Partial<Readings>, object, string]>([
   ],
   ['two e-mails', { emails: new Map([[ORDER, 2]]) }, { emails: 2 }, '1 orders have too many e-mails'],
   ['no e-mail', { emails: new Map() }, { emails: 0 }, '1 orders have too few e-mails'],
-  ['stock taken twice', { stock: new Map([['sku', STOCK_PER_SKU - 4]]) }, {}, '2 pieces of stock more'],
+  ['stock taken twice', { stock: new Map([['sku', STOCK_PER_SKU - 4]]) }, {}, '2 more units of stock'],
   ['a dead letter', { deadLetters: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are in a dead-letter queue'],
   ['a message left', { queued: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are still in a queue'],
 ])('%s is a problem', (_what, change, counts, problem) => {
@@ -129,7 +129,7 @@ test.each<[string, Partial<Readings>, object, string]>([
   expect(printReceipt(receipt(change))).toContain('Something is wrong');
 });
 
-test('dead letters that were there before the run are not its own', () => {
+test('dead letters from before the run do not count', () => {
   const sent = { orders: 1, repeats: [], resent: [], deadLettersBefore: 2 };
   expect(receiptOf(readings({ deadLetters: 2 }), sent).problems).toEqual([]);
   // An operator may have taken one out meanwhile.
@@ -139,7 +139,7 @@ test('dead letters that were there before the run are not its own', () => {
   ]);
 });
 
-test('duplicates are absorbed beside dead letters that were there before the run', () => {
+test('duplicates count as absorbed in spite of dead letters from before the run', () => {
   const read = readings({ deadLetters: 2 });
   const eventId = read.events[0]?.envelope.eventId ?? '';
   const sent = { orders: 1, repeats: [], resent: [{ consumer: 'payments' as const, eventId }] };
@@ -209,7 +209,7 @@ const soldOutReceipt = (change: Partial<Readings> = {}) => {
   return receiptOf(read, { orders: 1, repeats: [], resent });
 };
 
-test('an order for goods that are sold out is charged, refunded and cancelled, and both are shown', () => {
+test('an order for sold-out goods is charged, refunded and cancelled, and the receipt shows both', () => {
   expect(soldOutReceipt()).toMatchObject({
     cancelled: 1,
     charges: 1,
@@ -226,7 +226,7 @@ test('an order for goods that are sold out is charged, refunded and cancelled, a
   expect(progressOf(soldOut(), 1).atRest).toBe(true);
 });
 
-test('an order that was cancelled before it was charged has nothing to refund', () => {
+test('an order cancelled before its charge has nothing to refund', () => {
   const uncharged = { charges: new Map(), refunds: new Map(), emails: new Map([[ORDER, 2]]) };
   expect(soldOutReceipt(uncharged)).toMatchObject({ cancelled: 1, refunds: 0, problems: [] });
 });
@@ -234,7 +234,7 @@ test('an order that was cancelled before it was charged has nothing to refund', 
 test.each<[string, Partial<Readings>, string]>([
   ['a charge that is kept', { refunds: new Map() }, '1 cancelled orders are not refunded'],
   ['a refund of a part', { refunds: new Map([[ORDER, [{ ...CHARGE, amountCents: 1 }]]]) }, 'not refunded'],
-  ['a second refund', { refunds: new Map([[ORDER, [CHARGE, CHARGE]]]) }, '1 refunds are doubles'],
+  ['a second refund', { refunds: new Map([[ORDER, [CHARGE, CHARGE]]]) }, '1 refunds are duplicates'],
   [
     'an order that does not end',
     { orders: soldOut().orders.map((order) => ({ ...order, payment: 'captured' })) },

@@ -102,13 +102,13 @@ describe('the bank', () => {
     expect(requests()).toEqual([]);
   });
 
-  it('answers 400 to what is no request at all', async () => {
+  it('answers 400 to an invalid request', async () => {
     const { bank } = setUp();
     expect(await bank('hello')).toMatchObject({ statusCode: 400 });
   });
 });
 
-describe('the bank, asked for a refund', () => {
+describe('the bank, refunding', () => {
   async function charged() {
     const made = setUp();
     const { body } = await made.bank(charge);
@@ -147,7 +147,7 @@ describe('the bank, asked for a refund', () => {
     expect(refunds()).toEqual([]);
   });
 
-  it('refuses to give back what it never charged', async () => {
+  it('refuses to refund a charge that it never made', async () => {
     const { bank, refund, refunds } = await charged();
     const answer = await bank({ ...refund, chargeId: 'another' });
     expect(answer).toMatchObject({ statusCode: 400, body: { code: 'NO_SUCH_CHARGE' } });
@@ -164,14 +164,14 @@ describe('the bank, asked for a refund', () => {
     expect(refunds()).toHaveLength(2);
   });
 
-  it('gives back what was charged to a customer who may not be charged any more', async () => {
+  it('refunds a customer who may no longer be charged', async () => {
     const { bank, refund, refunds } = await charged();
     expect(await bank({ ...refund, customerId: 'decline' })).toMatchObject({ statusCode: 200 });
     expect(refunds()).toHaveLength(1);
   });
 });
 
-describe('the bank, told to misbehave', () => {
+describe('the bank, with injected faults', () => {
   it('slow-<ms>: has charged before it makes its caller wait', async () => {
     const { bank, slept, charges } = setUp();
     expect(await bank({ ...charge, customerId: 'slow-1500' })).toMatchObject({ statusCode: 200 });

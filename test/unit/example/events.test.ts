@@ -32,7 +32,7 @@ describe('the catalogue', () => {
     [StockRejected, { orderId, missingSkus: ['a'] }],
     [StockReleased, { orderId }],
     [OrderCancelled, { orderId, customerId: 'alice', reason: 'out-of-stock', refundedCents: 0 }],
-  ])('takes what its services write, whatever else it may carry', (definition, data) => {
+  ])("accepts its services' events, whatever else they carry", (definition, data) => {
     expect(definition.schema.safeParse(data)).toMatchObject({ success: true });
     expect(definition.schema.safeParse({ ...data, later: true })).toMatchObject({ success: true });
     expect(definition.schema.safeParse({ ...data, orderId: 'no uuid' })).toMatchObject({ success: false });

@@ -71,7 +71,7 @@ describe('inventory', () => {
     expect(announced('StockReserved')).toHaveLength(1);
   });
 
-  it('takes nothing when some item is short, and says which', async () => {
+  it('reserves nothing if an item is short, and names it', async () => {
     const { announce, deliver, rows, announced, available } = await setUp({ coffee: 5, tea: 1 });
     expect(
       await deliver(
@@ -124,7 +124,7 @@ describe('inventory', () => {
     expect(rows('STOCK#').every((row) => row.available === 0)).toBe(true);
   });
 
-  it('never sells the last piece twice: whoever comes second is refused', async () => {
+  it('never sells the last unit twice: the second order is refused', async () => {
     const { announce, deliver, announced, available } = await setUp({ coffee: 1 });
     const events = [
       await announce(placed([['coffee', 1]], 'a')),
@@ -138,7 +138,7 @@ describe('inventory', () => {
   });
 });
 
-describe('inventory, told that a payment was declined', () => {
+describe('inventory, on a declined payment', () => {
   const declined = PaymentDeclined.create({
     aggregateId: orderId,
     data: { orderId, customerId: 'alice', amountCents: 0, reason: 'no money' },

@@ -32,7 +32,7 @@ function setUp(part: { lostAnswers?: number } = {}) {
 }
 
 describe('notifications', () => {
-  it('sends one e-mail that says what was paid', async () => {
+  it('sends one e-mail with the amount paid', async () => {
     const { announce, deliver, rows } = setUp();
     const event = await announce(captured);
     expect(await deliver(event)).toBe('done');

@@ -82,7 +82,7 @@ describe('order-status', () => {
     expect(table.item(orderKey(orderId))).toEqual({ ...orderRow(order), payment: 'captured' });
   });
 
-  it('does not make up an order that nobody placed', async () => {
+  it('does not create an order that was never placed', async () => {
     const { announce, deliver, rows, table } = await setUp();
     await table.write({ Delete: { Key: { ...orderKey(orderId) } } });
     expect(await deliver(await announce(captured))).toBe('comes again');

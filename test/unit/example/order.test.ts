@@ -17,11 +17,11 @@ describe('the id of an order', () => {
     expect(orderIdOf('key-1')).not.toBe(orderIdOf('key-2'));
   });
 
-  it('always has the form that the API asks for', () => {
+  it('always has the form that the API requires', () => {
     for (let i = 0; i < 1_000; i += 1) expect(isOrderId(orderIdOf(`key-${i}`))).toBe(true);
   });
 
-  it('stays what it is: orders are stored under it', () => {
+  it('never changes: orders are stored under it', () => {
     expect(orderIdOf('key-1')).toBe('09e62b5e-1c5e-8e84-b921-12f1c4c4134a');
   });
 });

@@ -41,7 +41,7 @@ describe('the same request again', () => {
     expect(rows('OUTBOX#')).toHaveLength(1);
   });
 
-  it('is refused with 422 when it asks for something else', async () => {
+  it('is refused with 422 if it contains a different order', async () => {
     const { api, rows } = setUp();
     await api(post(), context());
     const response = await api(post({ ...order, customerId: 'bob' }), context());
@@ -62,7 +62,7 @@ describe('the same request again', () => {
     expect(await api(post(), context())).toMatchObject({ statusCode: 201 });
   });
 
-  it('of two at once, one places the order and the other gets its answer or is told to come again', async () => {
+  it('of two at once, one places the order and the other gets its answer or is told to retry', async () => {
     const { api, rows } = setUp();
     const responses = await Promise.all([api(post(), context()), api(post(), context())]);
     for (const response of responses) expect([201, 409]).toContain(response.statusCode);

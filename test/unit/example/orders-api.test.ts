@@ -49,14 +49,14 @@ describe('placing an order', () => {
     });
   });
 
-  it('reads a body that the function URL handed on in base64', async () => {
+  it('reads a body that the function URL passed on in base64', async () => {
     const { api } = setUp();
     const { body, ...rest } = post();
     const encoded = { ...rest, body: Buffer.from(body ?? '').toString('base64'), isBase64Encoded: true };
     expect(await api(encoded, context())).toMatchObject({ statusCode: 201 });
   });
 
-  it('takes as many items as the limit says, and one transaction holds them', async () => {
+  it('accepts the maximum number of items, in one transaction', async () => {
     const { api } = setUp();
     const items = Array.from({ length: 50 }, (_, i) => ({
       sku: `${i}`.padStart(100, 'é'),
@@ -68,7 +68,7 @@ describe('placing an order', () => {
     expect(parsed(response).totalCents).toBe(50 * 10_000 * 100_000_000);
   });
 
-  it('answers 500 and tells why only to us when the commit fails; the same key may then be used again', async () => {
+  it('answers 500 and only logs the reason when the commit fails; the same key may then be used again', async () => {
     const { api, apiWith, errors } = setUp();
     const failing = apiWith({ commit: () => Promise.reject(new Error('table on fire')) });
     const response = await failing(post(), context());
@@ -92,7 +92,7 @@ describe('looking at an order', () => {
     expect(parsed(response)).not.toHaveProperty('requestHash');
   });
 
-  it('answers 404 when nobody placed it', async () => {
+  it('answers 404 if it was never placed', async () => {
     const { api } = setUp();
     const response = await api(request('GET', path), context());
     expect(response.statusCode).toBe(404);
@@ -111,7 +111,7 @@ describe('looking at an order', () => {
 });
 
 describe('the request key in the table', () => {
-  it('has a partition of its own for each key, and expires', async () => {
+  it('has one partition per key, and expires', async () => {
     const { api, rows } = setUp();
     await api(post(order, 'key-1'), context());
     await api(post(order, 'key-2'), context());

@@ -35,7 +35,7 @@ describe('the bank behind its Lambda function', () => {
     expect(sent[0]?.abortSignal).toBe(signal);
   });
 
-  it('takes a refund that is refused for poison, and anything else for no decision', async () => {
+  it('treats a refused refund as poison, and anything else as undecided', async () => {
     const refund = { ...charge, chargeId: 'c-1' };
     const refused = answering({ statusCode: 400, body: { message: 'less than that is left' } });
     await expect(refused.bank.refund(refund, signal)).rejects.toMatchObject({ code: 'POISON_MESSAGE' });

@@ -72,7 +72,7 @@ describe('payments', () => {
     ]);
   });
 
-  it('asks the bank once, however often the message comes', async () => {
+  it('calls the bank once, however often the message is delivered', async () => {
     const { announce, deliver, announced, asked } = setUp({ outcome: 'captured', chargeId: 'c-1' });
     const event = await announce(placed);
     expect([await deliver(event), await deliver(event), await deliver(event)]).toEqual([
@@ -84,7 +84,7 @@ describe('payments', () => {
     expect(announced('PaymentCaptured')).toHaveLength(1);
   });
 
-  it('asks again, with the same key, when the bank did not decide', async () => {
+  it('calls again, with the same key, if the bank did not decide', async () => {
     const { announce, deliver, rows, asked } = setUp(
       new BankError('the bank answered 500'),
       new BankError('the bank answered 500'),
@@ -98,7 +98,7 @@ describe('payments', () => {
     expect(rows('PAYMENT#')).toHaveLength(1);
   });
 
-  it('takes a refusal for a result: stores it, announces it, and does not ask again', async () => {
+  it('treats a refusal as a result: stores it, announces it, and does not call again', async () => {
     const { announce, deliver, rows, announced, asked } = setUp({ outcome: 'declined', reason: 'no money' });
     const event = await announce(placed);
     expect([await deliver(event), await deliver(event)]).toEqual(['done', 'done']);
@@ -122,8 +122,8 @@ describe('payments', () => {
   });
 });
 
-describe('payments, told that the stock of an order was rejected', () => {
-  it('after the charge: refunds it once, under a key of its own, and announces it', async () => {
+describe('payments, on rejected stock', () => {
+  it('after the charge: refunds it once, under its own key, and announces it', async () => {
     const { announce, deliver, rows, announced, refunds } = setUp({ outcome: 'captured', chargeId: 'c-1' });
     await deliver(await announce(placed));
     const event = await announce(rejected);
@@ -141,7 +141,7 @@ describe('payments, told that the stock of an order was rejected', () => {
     ]);
   });
 
-  it('before the order comes: the bank is never asked', async () => {
+  it('before the order arrives: the bank is never called', async () => {
     const { announce, deliver, rows, announced, asked, refunds } = setUp();
     const event = await announce(rejected);
     expect(await deliver(event)).toBe('done');
@@ -153,7 +153,7 @@ describe('payments, told that the stock of an order was rejected', () => {
     ]);
   });
 
-  it('while the bank has not decided: whoever charges refunds, and announces only that', async () => {
+  it('while the bank has not decided: the worker that charges also refunds, and announces only that', async () => {
     const { announce, deliver, rows, announced, asked, refunds } = setUp(
       new BankError('the bank answered 500'),
       { outcome: 'captured', chargeId: 'c-1' },

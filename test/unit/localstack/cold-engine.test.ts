@@ -29,7 +29,7 @@ async function coldEngine(
   return { endpoint: `http://127.0.0.1:${port}`, port, warmUp: () => (warm = true) };
 }
 
-test('a cold engine at AWS_ENDPOINT_URL is waited for, and the wait is shown', async () => {
+test('waits for a cold engine at AWS_ENDPOINT_URL, and shows progress', async () => {
   const { endpoint, warmUp } = await coldEngine('holds');
   const said: string[] = [];
   const onProgress = (line: string) => {
@@ -38,16 +38,16 @@ test('a cold engine at AWS_ENDPOINT_URL is waited for, and the wait is shown', a
   };
   const engine = await startEngine({ env: { AWS_ENDPOINT_URL: endpoint }, onProgress });
   expect(engine).toMatchObject({ endpoint, kind: 'external', startedHere: false });
-  expect(said).toEqual([expect.stringContaining(`Waiting for the first answer of ${endpoint}`)]);
+  expect(said).toEqual([expect.stringContaining(`Waiting for ${endpoint} to answer`)]);
 });
 
-test('so is a cold engine on the port', async () => {
+test('waits for a cold engine on the port, too', async () => {
   const { endpoint, port, warmUp } = await coldEngine('closes');
   const engine = await startEngine({ env: {}, port, onProgress: warmUp });
   expect(engine).toMatchObject({ endpoint, kind: 'localstack', startedHere: false });
 });
 
-test('what never answers is reported when the time is over', async () => {
+test('a server that never answers is reported at the deadline', async () => {
   const { endpoint, port } = await coldEngine('closes');
   const patience = { answerMs: 1 };
   await expect(startEngine({ env: { AWS_ENDPOINT_URL: endpoint }, ...patience })).rejects.toMatchObject({

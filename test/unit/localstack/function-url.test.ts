@@ -55,7 +55,7 @@ describe('a function URL', () => {
   });
 });
 
-test('the demo places an order where the host of the API does not resolve, and tries again until it is answered', async () => {
+test("the demo places an order even if the API's host does not resolve, and retries until it is answered", async () => {
   const { endpoint, heard } = await engine(503, 0, 201);
   const shop = createShop({ outputs: { OrdersUrl: `http://${URL_HOST}/` }, endpoint, runId: 'run' });
   let placed = 0;

@@ -17,9 +17,9 @@ const engine = {
   stop: async () => {},
 } as const;
 
-const LEFT_AS_IT_IS = 'The engine was running before, and is left as it is.';
+const LEFT_AS_IT_IS = 'The engine was already running and was left running.';
 
-test('only an engine that npm run local:stop would stop is said to be stopped by it', async () => {
+test('npm run local:stop is named only for an engine that it would stop', async () => {
   expect(await howToStop(engine)).toBe(LEFT_AS_IT_IS);
 
   const mark = `mailroom-${randomUUID()}`;

@@ -17,7 +17,7 @@ const producerConfig = {
   publishes: ['OrderPlaced', 'Order, "paid"'],
 };
 
-test('what the constructs encode is what the functions decode', () => {
+test('the functions decode what the constructs encode', () => {
   expect(readProducerConfig(encodeProducerConfig(producerConfig))).toEqual(producerConfig);
   const relay = { ...relayConfig, sources: ['orders'] };
   const consumer = { ...consumerConfig, publishes: [] };

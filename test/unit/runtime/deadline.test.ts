@@ -4,7 +4,7 @@ import { manualClock } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-rig.ts';
 
 describe('work with a deadline', () => {
-  test('that ends in time returns what it returns, and leaves no timer behind', async () => {
+  test('that ends in time returns its result, and leaves no timer behind', async () => {
     const clock = manualClock();
     const timeIsUp = vi.fn();
     const work = clock.sleep(100).then(() => 'done');
@@ -14,13 +14,13 @@ describe('work with a deadline', () => {
     expect(clock.sleeping()).toBe(0);
   });
 
-  test('that fails in time throws what it throws', async () => {
+  test('that fails in time throws its error', async () => {
     const clock = manualClock();
     const work = Promise.reject(new Error('broken'));
     await expect(withDeadline(clock, 200, work, () => 'late')).rejects.toThrow('broken');
   });
 
-  test('that is late returns, or throws, what its deadline says', async () => {
+  test('that is late returns, or throws, the result of its deadline', async () => {
     const clock = manualClock();
     const never = new Promise<never>(() => {});
     await expect(

@@ -45,7 +45,7 @@ test('the code of an error is its code, else its name', () => {
   expect(errorCode({ code: 'a b', name: '12' })).toBe('UNKNOWN');
 });
 
-test('a cancelled transaction says which of its actions were refused, and why', () => {
+test('a cancelled transaction names its refused actions, with the reasons', () => {
   const said = 'The conditional request failed';
   const reasons = [
     { code: 'None' },

@@ -75,7 +75,7 @@ describe('in a function', () => {
     expect(make).toHaveBeenCalledTimes(1);
   });
 
-  test('what is missing stops it from starting', () => {
+  test('a missing variable stops it from starting', () => {
     expect(() => lambdaOutbox()).toThrow(expect.objectContaining({ code: 'BAD_CONFIG' }));
     expect(() => lambdaConsumer([nothing])).toThrow(expect.objectContaining({ code: 'BAD_CONFIG' }));
     deploy();

@@ -128,7 +128,7 @@ describe("a consumer's log", () => {
     },
   );
 
-  test('does not quote a body that is no JSON', async () => {
+  test('does not quote a body that is not JSON', async () => {
     const { table, queue, clock } = rig();
     const telemetry = powertoolsTelemetry({ service: 'things', tableName: 'Mailroom', consumer: 'worker' });
     const consume = createConsumer({ config: consumerConfig, table, queue, handlers: [], clock, telemetry });

@@ -23,7 +23,7 @@ it('delivers one message to two workers at once, and either receipt deletes it',
   }
 });
 
-it('delivers a hidden message once where it is not told otherwise', () => {
+it('delivers a hidden message once by default', () => {
   const { queue } = received(false);
   expect(queue.receive(1)).toEqual([]);
 });

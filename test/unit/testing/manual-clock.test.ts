@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { lambdaContext, manualClock } from '../../../testing/index.ts';
 
 describe('the manual clock', () => {
-  it('stands still until it is moved', async () => {
+  it('only advances when a test advances it', async () => {
     const clock = manualClock(1_000);
     expect(clock.now()).toBe(1_000);
     await clock.advance(500);
@@ -44,7 +44,7 @@ describe('the manual clock', () => {
     expect(clock.now()).toBe(0);
   });
 
-  it('can be put back, and wakes nobody by that', async () => {
+  it('can be set back without waking sleepers', async () => {
     const clock = manualClock(10_000);
     let woken = false;
     void clock.sleep(1_000).then(() => {

@@ -12,7 +12,7 @@ const failing = (...ids: readonly string[]): SQSBatchResponse => ({
 });
 
 describe('the queue in memory', () => {
-  it('hands a handler what Lambda hands it', async () => {
+  it('passes a handler the same event as Lambda', async () => {
     const { queue, clock } = setup({ name: 'payments' });
     const id = queue.send({ hello: 'world' });
     let seen: SQSEvent | undefined;
@@ -31,7 +31,7 @@ describe('the queue in memory', () => {
     expect(queue.messages()).toEqual([]);
   });
 
-  it('keeps what failed hidden, and brings it again', async () => {
+  it('keeps failed messages hidden, and redelivers them', async () => {
     const { queue, clock } = setup();
     const [good, bad] = [queue.send('good'), queue.send('bad')];
     expect(await queue.deliver(async () => failing(bad))).toEqual({ received: 2, failed: [bad] });

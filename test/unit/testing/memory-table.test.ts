@@ -18,7 +18,7 @@ describe('the table in memory', () => {
     expect(table.item({ PK: 'P', SK: 'c' })).toBeUndefined();
   });
 
-  it('streams what changed, as Lambda is handed it', async () => {
+  it('streams changes in the form that Lambda receives', async () => {
     const clock = manualClock(1_800_000_000_900);
     const table = memoryTable({ clock });
     await table.write({ Put: { Item: { ...key, n: 1, bytes: new Uint8Array([255]) } } });
@@ -43,7 +43,7 @@ describe('the table in memory', () => {
     expect(unmarshall(records[1]?.dynamodb?.NewImage as never)).toMatchObject({ n: 2 });
   });
 
-  it('expires what is due, and says in the stream who did', async () => {
+  it('expires due items, and names TTL in the stream', async () => {
     const clock = manualClock();
     const table = memoryTable({ clock });
     const seconds = clock.now() / 1000;
@@ -72,7 +72,7 @@ describe('the table in memory', () => {
     expect(table.item(key)?.n).toBe(2);
   });
 
-  it('tells tokens apart by all of the request, sets included', async () => {
+  it('distinguishes tokens by the whole request, including sets', async () => {
     const table = memoryTable();
     const put = (tag: string) => ({ Put: { Item: { ...key, tags: new Set([tag]) } } });
     await table.transact([put('a')], 'token');

@@ -67,7 +67,7 @@ describe('in a batch', () => {
     ).resolves.toEqual({ asked: 0, now: ['a', 'b'], later: [] });
   });
 
-  test('a message that must run alone does so at its odd receives, and the others come again at once', async () => {
+  test('a message that must run alone does so at its odd receives, and the others are redelivered at once', async () => {
     await expect(
       turn([
         { name: 'other', receives: 1 },
@@ -107,7 +107,7 @@ describe('in a batch', () => {
     });
   });
 
-  test('a message of which it cannot be read whether it must run alone waits as in an outage', async () => {
+  test('a message waits as in an outage if it cannot be read whether it must run alone', async () => {
     await expect(
       turn([
         { name: 'other', receives: 1 },

@@ -6,7 +6,7 @@ import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 
-test('a consumer that is asked says which messages it can read today; it runs none and touches no row', async () => {
+test('a check reports which messages the consumer can read today; it runs none and touches no row', async () => {
   const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const before = parts.memory.items();

@@ -61,7 +61,7 @@ describe('a leased handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('commits once, and runs no effect after that; what it throws then is logged', async () => {
+  test('commits once, and runs no effect after that; a later error is logged', async () => {
     const parts = rig();
     const codes: string[] = [];
     const note = (error: { code: string }) => void codes.push(error.code);
@@ -83,7 +83,7 @@ describe('a leased handler', () => {
     );
   });
 
-  test('that commits twice at once has one commit; the other is told so', async () => {
+  test('that commits twice at once has one commit; the other throws', async () => {
     const parts = rig();
     const other = { Put: { Item: { PK: 'OTHER', SK: 'OTHER' } } };
     const ends: string[] = [];
@@ -175,7 +175,7 @@ describe('a leased handler', () => {
     expect(parts.rows()).toHaveLength(1);
   });
 
-  test('that swallows a commit of which no answer came is not taken for done', async () => {
+  test('that swallows a commit without an answer is not treated as done', async () => {
     const parts = rig();
     const table = {
       ...parts.memory,
@@ -191,7 +191,7 @@ describe('a leased handler', () => {
     expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
   });
 
-  test('that begins a commit after it has returned is refused it, and told so', async () => {
+  test('that begins a commit after it has returned gets an error', async () => {
     const parts = rig();
     const codes: string[] = [];
     const event = send(parts);
@@ -210,7 +210,7 @@ describe('a leased handler', () => {
     );
   });
 
-  test('that says its work was done already, after a commit of which no answer came, is not taken at its word', async () => {
+  test('that reports its work as already done after a commit without an answer is not believed', async () => {
     const parts = rig();
     const table = {
       ...parts.memory,

@@ -181,7 +181,7 @@ describe('what the table does', () => {
   });
 
   test.each([['PARKED'], [undefined]])(
-    'holds a row with the status %s: it is left alone, and said so',
+    'holds a row with the status %s: it is left alone and reported',
     async (status) => {
       const parts = crowd();
       const handle = vi.fn();

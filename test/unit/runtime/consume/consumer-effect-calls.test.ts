@@ -97,7 +97,7 @@ describe('an effect that its handler tries again', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
-  test('keeps its place when the start of an earlier call lands late', async () => {
+  test('is kept when the start of an earlier call is stored late', async () => {
     // All tries of one start, so that the first call ends without knowing that it will happen.
     const { wrap, land } = abandoning('IN_PROGRESS', 3);
     const parts = rig({ wrap });

@@ -65,7 +65,7 @@ describe('the end of a claim', () => {
     expect(parts.clock.now() - startedAt).toBeLessThan(atMostMs + 3_000);
   });
 
-  test('says on the row when the message is shown again', async () => {
+  test('records on the row when the message becomes visible again', async () => {
     const parts = rig();
     const event = send(parts);
     await consumer(parts, [fails]).deliver();
@@ -204,7 +204,7 @@ describe('when the time is up', () => {
   });
 });
 
-test('a transactional handler is not run again at once when there is no time for it', async () => {
+test('a transactional handler is not rerun at once without enough time', async () => {
   const parts = rig();
   send(parts);
   const handle = vi.fn(async () => {

@@ -59,7 +59,7 @@ describe('a leased handler', () => {
     expect(parts.queue.messages()).toEqual([]);
   });
 
-  test('that lost its lease is told so, and can write nothing', async () => {
+  test('that lost its lease gets an error, and can write nothing', async () => {
     const parts = rig();
     const event = send(parts);
     const steal = () => {
@@ -98,7 +98,7 @@ describe('a leased handler', () => {
   });
 });
 
-describe('a message that somebody else holds', () => {
+describe('a message that another worker holds', () => {
   const held = (parts: Parts, event: Envelope, leaseMs: number, attempts = 1, more: object = {}) =>
     parts.memory.write({
       Put: {

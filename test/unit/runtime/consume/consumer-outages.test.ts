@@ -115,7 +115,7 @@ describe('an outage', () => {
     expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
-  test('in the first run of a transactional handler, which needs no claim, is no failure of the handler', async () => {
+  test('in the first run of a transactional handler, which needs no claim, is not a failure of the handler', async () => {
     const parts = rig();
     const event = send(parts);
     const table = outUntil(parts, parts.clock.now() + 20_000, ['transact'], () =>

@@ -112,7 +112,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
     );
   });
 
-  test('a message too old to run does not run when it is redriven, until an operator says so', async () => {
+  test('a message too old to run does not run when it is redriven, until an operator allows it', async () => {
     const parts = rig();
     const handle = vi.fn(async () => ({}));
     const { drain } = consumer(parts, [leased(ThingHappened, handle)]);
@@ -134,7 +134,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('a message too old to run does not run by way of another rejection either', async () => {
+  test('a message too old to run does not run after another rejection either', async () => {
     for (const kind of [leased, transactional]) {
       const parts = rig();
       const handle = vi.fn(async () => ({}));
@@ -150,7 +150,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
     }
   });
 
-  test('messages too old to run that come again beside others are still rejected: no outage, no delay', async () => {
+  test('messages too old to run that are redelivered with others are still rejected: no outage, no delay', async () => {
     const parts = rig();
     const handle = vi.fn(async () => ({}));
     const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
@@ -166,7 +166,7 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
   });
 
   test.each([[undefined], [{}], [{ Records: 'x' }], [{ Records: [null, {}, { messageId: 7 }] }]])(
-    'an event like %j fails nobody',
+    'an event like %j fails no other message',
     async (event) => {
       const parts = rig();
       const { handle } = consumer(parts, [leased(ThingHappened, vi.fn())]);

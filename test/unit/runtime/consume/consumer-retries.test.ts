@@ -83,7 +83,7 @@ describe('a leased handler', () => {
   );
 });
 
-test('a table that does not answer fails the message, not the batch, and it comes again', async () => {
+test('a table that does not answer fails the message, not the batch, and it is redelivered', async () => {
   const parts = rig();
   const event = send(parts);
   const broken = { ...parts.memory, write: () => Promise.reject(new Error('connect ECONNREFUSED')) };

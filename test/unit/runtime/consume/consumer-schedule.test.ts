@@ -27,7 +27,7 @@ describe('the default retry schedule', () => {
   test.each([
     ['leased', leased],
     ['transactional', transactional],
-  ])('carries a %s handler through 30 minutes in which its provider is down', async (_kind, kind) => {
+  ])('carries a %s handler through a 30-minute outage of its provider', async (_kind, kind) => {
     const parts = rig({ maxReceiveCount: 105 });
     const event = send(parts);
     const up = parts.clock.now() + 30 * MINUTE_MS;
@@ -117,7 +117,7 @@ describe('a handler that throws RetryLater', () => {
   });
 
   test.each([[-1], [Number.NaN], [{ hours: 12 }], [{ minutes: Number.NaN }], [undefined]])(
-    'cannot ask for %j: the error names what is allowed',
+    'cannot request %j: the error names the allowed values',
     (after) => {
       expect(() => new RetryLater(after as number)).toThrow(
         expect.objectContaining({

@@ -110,7 +110,7 @@ test('a claim whose attempt is the fourth or a later one is counted', async () =
 });
 
 describe('a message that failed', () => {
-  test('says on its row when SQS shows it again, and no longer once it is claimed', async () => {
+  test('records on its row when SQS makes it visible again, until it is claimed', async () => {
     const rows: unknown[] = [];
     const { deliver, row, shownAgainAt, memory, eventId } = rig(
       leased(ThingHappened, async (_event, ctx) => {
@@ -141,7 +141,7 @@ describe('a message that failed', () => {
     expect(hint()).toBeUndefined();
   });
 
-  test('has a hint until it is rejected, by its last attempt or by a payload that cannot be read any more', async () => {
+  test('has a hint until it is rejected, by its last attempt or by an unreadable payload', async () => {
     const spent = rig(failsUntil(9), undefined, 2);
     await spent.deliver();
     expect(spent.hint()).toBeDefined();
@@ -207,7 +207,7 @@ describe('a message that failed', () => {
     },
   );
 
-  test('gives back an attempt that had to wait for an effect, and says when it is shown again', async () => {
+  test('does not count an attempt that had to wait for an effect, and records when it is visible again', async () => {
     const { deliver, row, shownAgainAt, hint, memory, clock, eventId } = rig(
       leased(ThingHappened, async (_event, ctx) => ctx.once('charge', async () => 'ok')),
     );
@@ -220,7 +220,7 @@ describe('a message that failed', () => {
   });
 });
 
-describe('the pointer of a rejected message says when SQS took the message', () => {
+describe('the pointer of a rejected message records when SQS received the message', () => {
   const rejects = leased(ThingHappened, async () => {
     throw new PoisonMessage('of no use');
   });

@@ -37,7 +37,7 @@ describe('a message', () => {
     expect(visibleAt[0]).toBeLessThan(endsBy + 3_000);
   });
 
-  test('that was rejected is shown again at once until it is a dead letter', async () => {
+  test('that was rejected becomes visible again at once until it is a dead letter', async () => {
     const parts = rig();
     const handler = leased(ThingHappened, async () => {
       throw new PoisonMessage('not like this');

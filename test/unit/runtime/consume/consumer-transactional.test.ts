@@ -69,7 +69,7 @@ describe('a transactional handler', () => {
   test.each([
     ['nothing', undefined, 'returned undefined'],
     ['a list of writes', [domainRow], 'returned a list'],
-  ])('that returns %s fails, and is told what to return', async (_what, returned, part) => {
+  ])('that returns %s fails with an error that names the allowed results', async (_what, returned, part) => {
     const parts = rig();
     const { deliver } = consumer(parts, [transactional(ThingHappened, async () => returned as never)]);
     const event = send(parts);
@@ -188,7 +188,7 @@ describe('a transactional handler', () => {
     expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
   });
 
-  test('that returns nothing fails with an error that says so', async () => {
+  test('that returns nothing fails with a clear error', async () => {
     const parts = rig();
     send(parts);
     await consumer(parts, [transactional(ThingHappened, (async () => undefined) as never)]).deliver();

@@ -41,7 +41,7 @@ describe('after a process died once', () => {
     },
   );
 
-  test('all ten of its batch are processed, 15 s each, and none has lost an attempt', async () => {
+  test('all ten of its batch are processed, 15 s each, and no attempt is counted', async () => {
     const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const events = Array.from({ length: 10 }, (_, n) => send(parts, { aggregateId: `${n}` }));
     let deaths = 0;
@@ -92,7 +92,7 @@ describe('a message that ran out of time', () => {
     expect(parts.queue.deadLetters()).toEqual([]);
   });
 
-  test('says so on its row and in the log, while it still runs and when its attempts are spent', async () => {
+  test('is reported on its row and in the log, while it still runs and when its attempts are exhausted', async () => {
     const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const event = send(parts);
     const { deliver, drain } = mortal(

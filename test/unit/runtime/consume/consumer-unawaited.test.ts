@@ -95,7 +95,7 @@ async function outcomeOf(handle: (ctx: LeasedContext) => Promise<unknown>) {
   return { parts, event, row: inboxRow(parts, event), errors };
 }
 
-describe('what is not awaited fails its message, and rejects nowhere else,', () => {
+describe('un-awaited work fails its message, without an unhandled rejection,', () => {
   const leftAlone: [string, (ctx: LeasedContext) => unknown][] = [
     ['when its success is chained to', (ctx) => ctx.once('charge', closed).then(() => {})],
     ['when something is to happen finally', (ctx) => ctx.once('charge', closed).finally(() => {})],
@@ -121,7 +121,7 @@ describe('what is not awaited fails its message, and rejects nowhere else,', () 
     expect(row).toMatchObject({ status: 'FAILED', attempts: 1 });
   });
 
-  test('also when the handler says that its event is processed already', async () => {
+  test('also when the handler reports its event as already processed', async () => {
     const { row } = await outcomeOf(async (ctx) => {
       void ctx.once('charge', closed);
       throw new AlreadyProcessed('charged before');
@@ -129,7 +129,7 @@ describe('what is not awaited fails its message, and rejects nowhere else,', () 
     expect(row).toMatchObject({ status: 'FAILED', lastError: 'the bank is closed' });
   });
 
-  test('also when another call that is not awaited says that it is processed already', async () => {
+  test('also when another un-awaited call reports it as already processed', async () => {
     const { row } = await outcomeOf(async (ctx) => {
       void ctx.once('look', async () => {
         throw new AlreadyProcessed('charged before');
@@ -143,7 +143,7 @@ describe('what is not awaited fails its message, and rejects nowhere else,', () 
   });
 });
 
-describe('a failure that is heard late or not at all', () => {
+describe('a failure that is observed late or never', () => {
   test('is for the handler to judge when it awaits the call after it failed', async () => {
     const { row } = await outcomeOf(async (ctx) => {
       const charge = ctx.once('charge', closed);

@@ -37,7 +37,7 @@ describe('a leased handler', () => {
   });
 });
 
-test('what is no handler is refused by its place', () => {
+test('a value that is not a handler is refused by its position', () => {
   const handlers = [leased(ThingHappened, vi.fn()), vi.fn()] as never;
   expect(() => consumer(rig(), handlers)).toThrow(/^handlers\[1\] is of type function, .* leased/);
 });

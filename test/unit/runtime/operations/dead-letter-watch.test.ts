@@ -67,7 +67,7 @@ function rig(contents: Readonly<Record<string, Contents>> = {}) {
 
 const NOW = manualClock().now();
 
-test('without a letter it says none, and the longest that SQS keeps one', async () => {
+test("without a dead letter it reports none, and SQS's longest retention", async () => {
   const { look, telemetry, asked, expiries } = rig();
   await look();
   expect(telemetry.counted('DeadLetters')).toBe(0);
@@ -82,7 +82,7 @@ test('without a letter it says none, and the longest that SQS keeps one', async 
   ]);
 });
 
-test('letters of every place are counted, hidden ones too, and none is hidden by it', async () => {
+test('dead letters of every source are counted, including hidden ones, and none is hidden by it', async () => {
   const { look, letters, asked, telemetry, failures } = rig({
     'stream-failures': { sentAt: [NOW] },
     'payments-undelivered': { sentAt: [NOW, NOW] },
@@ -102,7 +102,7 @@ test('letters of every place are counted, hidden ones too, and none is hidden by
   ]);
 });
 
-test('the first letter is deleted a retention after its original send, by the retention of its own queue', async () => {
+test('the first dead letter expires one retention of its own queue after its original send', async () => {
   const { look, expiries } = rig({
     'payments-dead': { sentAt: [NOW - DAY_MS, NOW - 3 * DAY_MS] },
     'inventory-undelivered': { sentAt: [NOW - DAY_MS], retentionMs: 4 * DAY_MS },
@@ -111,7 +111,7 @@ test('the first letter is deleted a retention after its original send, by the re
   expect(expiries()).toEqual([3 * DAY_MS]);
 });
 
-test('a letter that SQS did not hand out is known by the pointer of its rejected message', async () => {
+test('a dead letter that SQS did not return is found by the pointer of its rejected message', async () => {
   const { look, expiries, reject } = rig({ 'payments-dead': { sentAt: [NOW], hidden: 1 } });
   await reject('payments', 'b', NOW - DAY_MS);
   await reject('payments', 'a', NOW - 13 * DAY_MS);
@@ -120,7 +120,7 @@ test('a letter that SQS did not hand out is known by the pointer of its rejected
   expect(expiries()).toEqual([DAY_MS]);
 });
 
-test('a pointer whose letter is gone frightens nobody', async () => {
+test('a pointer without a dead letter raises no alarm', async () => {
   const { look, expiries, reject } = rig({ 'payments-dead': { sentAt: [NOW - 2 * DAY_MS] } });
   await reject('payments', 'a', NOW - 15 * DAY_MS); // deleted by now
   await reject('inventory', 'b', NOW - 13 * DAY_MS); // its queue is empty
@@ -128,13 +128,13 @@ test('a pointer whose letter is gone frightens nobody', async () => {
   expect(expiries()).toEqual([12 * DAY_MS]);
 });
 
-test('a letter that is overdue, and not deleted yet, has no time left, and not less', async () => {
+test('an overdue dead letter that is not deleted yet has zero time left, not less', async () => {
   const { look, expiries } = rig({ 'payments-dead': { sentAt: [NOW - 15 * DAY_MS] } });
   await look();
   expect(expiries()).toEqual([0]);
 });
 
-test('letters of which nobody knows when they were sent are counted, and say nothing of the time', async () => {
+test('dead letters with an unknown send time are counted, without an expiry', async () => {
   const { look, letters, expiries } = rig({
     'stream-failures': { sentAt: [0] },
     'payments-dead': { hidden: 1 },
@@ -169,7 +169,7 @@ test('a queue that cannot be read is counted and logged, and the others are read
   ]);
 });
 
-test('letters that may be counted and not read are counted, and the failure is reported', async () => {
+test('dead letters that may be counted but not read are counted, and the failure is reported', async () => {
   const { look, queues, letters, expiries, failures } = rig({ 'payments-dead': { sentAt: [NOW - DAY_MS] } });
   const denied = { ...queues, receive: async () => Promise.reject(new Error('kms:Decrypt denied')) };
   await look({ queues: denied });
@@ -177,7 +177,7 @@ test('letters that may be counted and not read are counted, and the failure is r
   expect(expiries()).toEqual([14 * DAY_MS]);
 });
 
-test('without a directory nothing is known, and nothing is claimed', async () => {
+test('without a directory, no figure is reported', async () => {
   const { look, failures, expiries, telemetry } = rig();
   telemetry.gauge('DeadLetters', -1); // as it was before
   await look({ directory: async () => Promise.reject(new Error('no such parameter')) });
@@ -186,7 +186,7 @@ test('without a directory nothing is known, and nothing is claimed', async () =>
   expect(telemetry.counted('DeadLetters')).toBe(-1);
 });
 
-test('a queue that hangs is given up in time, and what was read is said', async () => {
+test('a queue that hangs is skipped in time, and the other results are reported', async () => {
   const { look, queues, clock, failures, letters } = rig({ 'stream-failures': { sentAt: [NOW] } });
   const hanging = {
     ...queues,

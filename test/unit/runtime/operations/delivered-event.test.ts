@@ -13,7 +13,7 @@ test('an envelope is delivered byte for byte, numbers that JavaScript cannot hol
   expect(deliveredEventId(body)).toBe(eventId);
 });
 
-test('each delivery has an EventBridge id of its own', () => {
+test('each delivery has a different EventBridge id', () => {
   const event = { source: 'orders', type: 'OrderPlaced', envelope: '{}' };
   const ids = [1, 2].map(() => JSON.parse(deliveredEvent(event, PLACE)).id);
   expect(new Set(ids).size).toBe(2);

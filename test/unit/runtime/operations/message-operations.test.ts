@@ -62,7 +62,7 @@ async function message(handle: () => Promise<void>, ageDays = 0) {
 }
 
 describe('to resolve a message', () => {
-  test('sets a rejected one PROCESSED, with who and why, and takes its pointer out', async () => {
+  test('sets a rejected one PROCESSED, with operator and reason, and removes its pointer', async () => {
     const { deliver, resolve, row, pointer } = await message(async () => {
       throw new Error('never');
     });
@@ -109,7 +109,7 @@ describe('to resolve a message', () => {
     expect(await resolveMessage(stale, { ...note, consumer, eventId })).toEqual({ status: 'processed' });
   });
 
-  test('is refused while a worker holds it, and says until when', async () => {
+  test('is refused while a worker holds it, with the end of the lease', async () => {
     let verdict: unknown;
     const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
       verdict = await parts.resolve();
@@ -234,7 +234,7 @@ describe('to resolve a message', () => {
     expect(parts.row()).not.toHaveProperty('resolvedBy');
   });
 
-  test('by force takes it from the worker that holds it, and this worker can write nothing any more', async () => {
+  test('by force takes it from the worker that holds it, which can then write nothing', async () => {
     let verdict: unknown;
     const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
       verdict = await parts.resolve(true);
@@ -248,7 +248,7 @@ describe('to resolve a message', () => {
 });
 
 describe('to discard a message', () => {
-  test('stores who and why, takes the pointer out, and a redrive does not run it', async () => {
+  test('stores operator and reason, removes the pointer, and a redrive does not run it', async () => {
     let runs = 0;
     const { deliver, discard, redrive, row, pointer, queue } = await message(async () => {
       runs += 1;
@@ -319,7 +319,7 @@ describe('to allow a message that is too old', () => {
     expect(row()).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('is refused for any other, and says what it is', async () => {
+  test('is refused in any other state, which the error names', async () => {
     const { deliver, allow, row, stale, eventId } = await message(async () => {
       throw new Error('never');
     });

@@ -25,7 +25,7 @@ function queueOf(...receives: (readonly string[])[]) {
   return { queues: sqsQueues(client), requests: requestHandler.requests };
 }
 
-test('letters that come again and again, because they are not hidden, are received once, and the receiving ends', async () => {
+test('dead letters that stay visible are received once, and receiving ends', async () => {
   const { queues, requests } = queueOf(['m2', 'm1'], ['m1', 'm2'], ['m1', 'm3'], ['m1', 'm2', 'm3']);
   const letters = await queues.receive(URL, { limit: 10, hideS: 0 });
   expect(letters.map(({ messageId, sentAt }) => [messageId, sentAt])).toEqual([
@@ -37,14 +37,14 @@ test('letters that come again and again, because they are not hidden, are receiv
   expect(requests[0]).toMatchObject({ VisibilityTimeout: 0, MaxNumberOfMessages: 10 });
 });
 
-test('no more letters are received than were asked for', async () => {
+test('no more dead letters are received than requested', async () => {
   const { queues, requests } = queueOf(['m1', 'm2'], ['m3']);
   await expect(queues.receive(URL, { limit: 2 })).resolves.toHaveLength(2);
   expect(requests).toHaveLength(1);
   expect(requests[0]).toMatchObject({ VisibilityTimeout: 30, MaxNumberOfMessages: 2 });
 });
 
-test('an empty queue is asked three times, because a short receive asks only some of its servers', async () => {
+test('an empty queue is polled three times, because a short poll queries only some of its servers', async () => {
   const { queues, requests } = queueOf([]);
   await expect(queues.receive(URL, { limit: 5 })).resolves.toEqual([]);
   expect(requests).toHaveLength(3);
@@ -70,7 +70,7 @@ test.each([
     'InvalidParameterValue',
     'Value r for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.',
   ],
-])('a letter that somebody else has received since is left to them: %s', async (code, message) => {
+])('a dead letter received by someone else since is left to them: %s', async (code, message) => {
   const requestHandler = stubHandler(() => ({ status: 400, body: { __type: code, message } }));
   const queues = sqsQueues(new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never }));
   const letter = { messageId: 'm1', receiptHandle: 'r', body: '', sentAt: 1, attributes: {} };
@@ -79,7 +79,7 @@ test.each([
   expect(requestHandler.requests).toHaveLength(2);
 });
 
-test('any other failure to delete a letter is thrown', async () => {
+test('any other failure to delete a dead letter is thrown', async () => {
   const body = { __type: 'InvalidParameterValue', message: 'Value x for parameter QueueUrl is invalid' };
   const requestHandler = stubHandler(() => ({ status: 400, body }));
   const queues = sqsQueues(new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never }));

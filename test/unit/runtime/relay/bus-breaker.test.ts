@@ -12,13 +12,13 @@ test('a source is left alone after three calls in a row that failed for it, and 
   expect(breaker.isOpen('payments')).toBe(false);
 });
 
-test('what the bus takes of a source counts, also beside what it does not take', () => {
+test('entries of a source that the bus accepts count, even if it refuses others', () => {
   const breaker = createBusBreaker();
   for (let n = 0; n < 9; n += 1) breaker.record(call(n % 3 === 0 ? ['orders'] : [], ['orders']));
   expect(breaker.isOpen('orders')).toBe(false);
 });
 
-test('the bus is given up after ten calls in a row of which it took nothing', () => {
+test('publishing stops after ten calls in a row without an accepted entry', () => {
   const breaker = createBusBreaker();
   for (let n = 0; n < 9; n += 1) breaker.record(call([], [`service-${n}`]));
   breaker.record(call(['orders'], []));

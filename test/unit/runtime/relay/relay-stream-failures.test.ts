@@ -102,7 +102,7 @@ test('entries without a result are not published', async () => {
   expect(parts.rows()).toMatchObject([{ status: 'PENDING' }, { status: 'PENDING' }]);
 });
 
-test('what went back comes again, and is published once the bus is well', async () => {
+test('returned records are delivered again, and published once the bus recovers', async () => {
   let down = true;
   const parts = rig({
     bus: { failCall: () => (down ? { error: new Error('connect ETIMEDOUT') } : undefined) },
@@ -157,7 +157,7 @@ test('a batch whose youngest record was written under a clock that is ahead goes
   expect(parts.publishedIds()).toHaveLength(1);
 });
 
-test('what one service may not publish is handed back; the others of the batch are published', async () => {
+test('events that one service may not publish are returned; the others of the batch are published', async () => {
   const parts = rig({
     bus: {
       failEntry: (entry) =>
@@ -204,7 +204,7 @@ test('events of several services that may all be published share their calls', a
   expect(parts.bus.calls()).toHaveLength(1);
 });
 
-test('when the born lease is over, the batch is not handed back: the sweep has it', async () => {
+test('when the born lease has expired, the batch is not returned: the sweep publishes it', async () => {
   const parts = rig({ bus: { failCall: () => ({ error: new Error('connect ETIMEDOUT') }) } });
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(31_000);
@@ -212,7 +212,7 @@ test('when the born lease is over, the batch is not handed back: the sweep has i
   expect(parts.rows()).toMatchObject([{ status: 'PENDING', attempts: 0 }]);
 });
 
-test('a mark that fails is tried again, and never handed back', async () => {
+test('a mark that fails is retried, and its record never returned', async () => {
   const parts = rig();
   let calls = 0;
   const table = {
@@ -262,7 +262,7 @@ test.each([
     'an image that is none',
     { Records: [{ eventName: 'INSERT', dynamodb: { SequenceNumber: '1', NewImage: { PK: 7 } } }] },
   ],
-])('an event that holds %s fails nobody', async (_what, event) => {
+])('an event that holds %s fails no other event', async (_what, event) => {
   const parts = rig();
   await expect(stream(parts)(event as never)).resolves.toEqual({ batchItemFailures: [] });
 });

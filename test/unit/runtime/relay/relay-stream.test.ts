@@ -63,7 +63,7 @@ test('records are read as their turn comes: a large batch is never in memory as 
   expect(new Set(parts.publishedIds()).size).toBe(1_000);
 });
 
-test('a record of a schema that this version does not know is left to the sweep, and its neighbours are published', async () => {
+test('a record with an unknown schema is left to the sweep, and its neighbours are published', async () => {
   const parts = rig();
   await parts.outbox.commit({ events: [1, 2].map(parts.happened) });
   const [unknown, known] = parts.rows();
@@ -87,7 +87,7 @@ test('a row that comes twice in a batch is published once, and marked', async ()
   expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
 });
 
-test('no more calls are under way at once than the handler is told', async () => {
+test("no more calls are in flight than the handler's limit", async () => {
   const parts = rig();
   for (let n = 0; n < 6; n += 1) {
     await parts.outbox.commit({ events: Array.from({ length: 50 }, (_, i) => parts.happened(n * 50 + i)) });
@@ -134,7 +134,7 @@ test('a late record is claimed, published and marked', async () => {
   expect(parts.rows()).toMatchObject([{ status: 'PUBLISHED' }]);
 });
 
-test('a record whose row somebody else has claimed is left to them', async () => {
+test('a record whose row another worker has claimed is left to that worker', async () => {
   const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(40_000);

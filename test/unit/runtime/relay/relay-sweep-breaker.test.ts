@@ -59,7 +59,7 @@ test('of a service without permission only one group is claimed, and its unsent 
   expect(held).toHaveLength(30); // the rows that were sent wait for their backoff
 });
 
-test('a pass that gave up the bus is not complete', async () => {
+test('a pass that stopped publishing is not complete', async () => {
   const parts = rigWithBanned();
   await commitBanned(parts);
   await parts.clock.advance(2 * MINUTE_MS);
@@ -67,7 +67,7 @@ test('a pass that gave up the bus is not complete', async () => {
   expect(parts.bus.calls()).toHaveLength(10);
 });
 
-test('a bus that throttles everything is given up after ten calls, each of which was tried three times', async () => {
+test('publishing to a bus that throttles everything stops after ten calls, each tried three times', async () => {
   const parts = rig({ bus: { failEntry: () => ({ code: 'ThrottlingException', message: 'slow down' }) } });
   await commitBanned(parts);
   await parts.clock.advance(2 * MINUTE_MS);
@@ -75,7 +75,7 @@ test('a bus that throttles everything is given up after ten calls, each of which
   expect(parts.bus.calls()).toHaveLength(30);
 });
 
-test('a minute that was left out while the bus was given up is read by the next pass, even if the bus recovered in between', async () => {
+test('a minute skipped while publishing was stopped is read by the next pass, even if the bus recovered meanwhile', async () => {
   let banned = true;
   const parts = rigWithBanned(() => banned);
   const { clock, memory } = parts;

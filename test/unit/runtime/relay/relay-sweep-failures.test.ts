@@ -44,7 +44,7 @@ test('a call that is denied because of one source publishes the others in the sa
   );
 });
 
-test('a service that may not publish any more does not hold up the others', async () => {
+test('a service that may no longer publish does not delay the others', async () => {
   const parts = rig({
     bus: {
       failEntry: (entry) =>
@@ -88,7 +88,7 @@ test.each([1, 10])('nor on a bus that takes its time, with %i times as much in f
   await expect(sweeper({ ...parts, bus }).pass()).resolves.toMatchObject({ published: 5, complete: true });
 });
 
-test('one event with which every call fails does not take its neighbours along for ever', async () => {
+test('one event with which every call fails does not block its neighbours permanently', async () => {
   const parts = rig({
     bus: {
       failCall: ({ entries }) =>
@@ -146,7 +146,7 @@ test('many events that the bus always fails do not hold up those behind them', a
   expect(parts.rows().filter((row) => row.status === 'PENDING')).toHaveLength(400);
 });
 
-test('an event whose attempts are spent is DEAD, is counted, and holds up nobody', async () => {
+test('an event whose attempts are exhausted is DEAD, is counted, and blocks no other event', async () => {
   const parts = rig({
     bus: {
       failEntry: (entry) =>

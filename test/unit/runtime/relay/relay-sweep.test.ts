@@ -29,7 +29,7 @@ test('a row is left alone until a clock margin after its lease has ended', async
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, pending: 0 });
 });
 
-test('a PENDING row that cannot be read is not overlooked, and holds up nobody', async () => {
+test('an unreadable PENDING row is reported, and blocks no other row', async () => {
   const parts = rig();
   await parts.outbox.commit({ events: [parts.happened(1)] });
   const [row] = parts.rows();
@@ -188,7 +188,7 @@ test('more often than each minute, the sweep loops over the youngest minutes ins
   expect(publishedAt - startedAt).toBeLessThan(40_000);
 });
 
-test('the watch over dead letters looks once in each invocation, after the pass, and knows when it must be over', async () => {
+test('the dead-letter watch runs once per invocation, after the pass, with a deadline', async () => {
   const parts = rig();
   const { table, bus, clock, telemetry } = parts;
   const looks: number[] = [];

@@ -80,7 +80,7 @@ async function waitingRelay({ events, callsMs = [0], bornLeaseMs = 30_000, ...op
 const pending = ({ rows }: { rows: () => { status: string; SK: string; leaseUntil: number }[] }) =>
   rows().filter(({ status }) => status === 'PENDING');
 
-describe('right before each call of the bus it is asked whether the row may still be published:', () => {
+describe('right before each call of the bus, the relay checks that the row may still be published:', () => {
   test.each<[string, Setting]>([
     ['after it waited for other calls', { events: 40, callsMs: [3_000] }],
     [
@@ -134,7 +134,7 @@ test('a sweep claims no rows that it has no time to publish', async () => {
   expect(relay.leaseWrites()).toBe(6); // 100 rows are claimed, 50 of them released
 });
 
-test('late records of a batch have the time of one claim, however many they are; the others are handed back', async () => {
+test('late records of a batch have the time of one claim, however many they are; the others are returned', async () => {
   const relay = await waitingRelay({ events: 550, callsMs: [1_000], bornLeaseMs: 120_000 });
   await relay.clock.advance(FRESH_MS);
   const startedAt = relay.clock.now();
@@ -164,7 +164,7 @@ test.each([
   },
 );
 
-test('what is published is marked while another call of the bus hangs', async () => {
+test('published events are marked while another call of the bus hangs', async () => {
   const left: number[] = [];
   const failCall = () => {
     left.push(pending(relay).length);
@@ -195,7 +195,7 @@ test('a claim that waits for its turn has its whole lease', async () => {
   expect(relay.publishedIds()).toHaveLength(100);
 });
 
-test('a late record of which the table does not say whether it is claimed is handed back', async () => {
+test('a late record whose claim has an unknown outcome is returned', async () => {
   const relay = await waitingRelay({ events: 1 });
   await relay.clock.advance(FRESH_MS);
   const updateEach: Table['updateEach'] = async () => {

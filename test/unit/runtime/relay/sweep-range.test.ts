@@ -45,7 +45,7 @@ async function forgotten() {
 }
 
 describe('the sweep of a range', () => {
-  test('publishes what is due in exactly those minutes, and leaves the state of the ordinary passes alone', async () => {
+  test('publishes due rows in exactly those minutes, and leaves the state of the ordinary passes alone', async () => {
     const parts = await forgotten();
     const { from, memory, rows } = parts;
     const state = memory.item(SWEEP_STATE_KEY);
@@ -77,7 +77,7 @@ describe('the sweep of a range', () => {
     expect(parts.rows().map(({ status }) => status)).toEqual(['PUBLISHED', 'PUBLISHED', 'PUBLISHED']);
   });
 
-  test('reads up to now where no end is said, and counts what is somebody’s still', async () => {
+  test('reads up to now without an end, and counts rows that are still leased', async () => {
     const parts = await forgotten();
     await parts.outbox.commit({ events: [parts.happened(4)] });
     await parts.clock.advance(1_000);
@@ -97,7 +97,7 @@ describe('the sweep of a range', () => {
     expect(memory.item(SWEEP_STATE_KEY)).toMatchObject({ shards: 2 });
   });
 
-  test('says how far it came when its time is up; called again from there it comes to the end', async () => {
+  test('reports how far it came at its deadline; called again from there, it reaches the end', async () => {
     const parts = await forgotten();
     const { clock, memory, from } = parts;
     const slow = {
@@ -138,7 +138,7 @@ describe('the sweep of a range', () => {
     expect(since).toBe(range.until);
   });
 
-  test('leaves what the bus does not take, and makes its minute unsettled for the ordinary passes', async () => {
+  test('leaves refused events, and makes their minute unsettled for the ordinary passes', async () => {
     const parts = rig({ bus: { failCall: () => ({ error: new Error('down') }) } });
     const since = parts.clock.now();
     await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
@@ -170,14 +170,14 @@ describe('the sweep of a range', () => {
     { since: 5, until: 5 },
     { since: Number.MAX_SAFE_INTEGER },
     { since: 1, until: null },
-  ])('is refused when it is none: %j', async (event) => {
+  ])('an invalid range is refused: %j', async (event) => {
     const parts = await forgotten();
     await expect(call(parts, event)).rejects.toMatchObject({ code: 'BAD_SWEEP_RANGE' });
     expect(parts.publishedIds()).toEqual([]);
   });
 });
 
-test('an invocation that asks for no range is an ordinary pass', async () => {
+test('an invocation without a range is an ordinary pass', async () => {
   const parts = await forgotten();
   const handler = createRelaySweep({ ...parts, config: relayConfig });
   expect(await runThrough(parts.clock, handler({}, lambdaContext(parts)))).toHaveProperty('dead');

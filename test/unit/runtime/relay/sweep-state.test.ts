@@ -109,7 +109,7 @@ test('a pass that runs out of time leaves its range to the next one', async () =
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1 });
 });
 
-test('a pass that another one has overtaken does not move the state back', async () => {
+test('a pass overtaken by another does not move the state back', async () => {
   const parts = rig();
   const deps = { ...parts, config: relayConfig };
   const first = parts.clock.now();

@@ -93,7 +93,7 @@ describe.each(CLIENTS)('a transaction through a client with %s', (_settings, set
   });
 });
 
-describe('a client that is handed to the table', () => {
+describe('a client passed to the table', () => {
   it("retries its owner's own transactions as before", async () => {
     const { client, once, requests } = transacting({ retryStrategy: TRIES_EVERYTHING }, [
       THROTTLE,
@@ -105,7 +105,7 @@ describe('a client that is handed to the table', () => {
     expect(requests).toHaveLength(3);
   });
 
-  it('retries what may be sent twice, such as a read', async () => {
+  it('retries idempotent requests, such as a read', async () => {
     const handler = stubHandler((request) =>
       request === 1 ? SERVER_ERROR : { status: 200, body: { Item: {} } },
     );

@@ -11,7 +11,7 @@ import {
 const times = fc.integer({ min: 0, max: Date.UTC(9999, 0) });
 const shardCounts = fc.integer({ min: 1, max: 256 });
 
-test('an event id is a UUIDv7 that tells its time and its shard', () => {
+test('an event id is a UUIDv7 that contains its time and its shard', () => {
   fc.assert(
     fc.property(times, shardCounts, fc.uint8Array({ minLength: 16, maxLength: 16 }), (now, shards, bytes) => {
       const eventId = mintEventId(now, shards, () => bytes);
@@ -33,7 +33,7 @@ test('ids spread over all shards', () => {
 });
 
 test.each(['', 'x', '0192b3f0-5e0c-4a41-9c37-3f5d2b8e1103', '0192B3F0-5E0C-7A41-9C37-3F5D2B8E1103'])(
-  '%j is no event id',
+  '%j is not an event id',
   (text) => {
     expect(isEventId(text)).toBe(false);
     expect(() => eventIdTime(text)).toThrow('not an event id');

@@ -118,7 +118,7 @@ test('poison is not rejected while another worker holds it', async () => {
 });
 
 describe('a takeover', () => {
-  test('leaves nothing of what the claim before it said of itself', async () => {
+  test('removes the attributes of the previous claim', async () => {
     const { claim, row } = await inboxWith({ ...DEAD, outOfTime: true, retryAt: 1, lastError: 'of its own' });
     await expect(claim(AGAIN)).resolves.toMatchObject({ status: 'claimed', claim: { takenOver: true } });
     expect(row()).toMatchObject({ status: 'PROCESSING', lastError: 'of its own' });

@@ -211,7 +211,7 @@ describe('the history of an inbox', () => {
     expect(retentions(parts)).toEqual([35]);
   });
 
-  test('keeps what two functions that start at once find changed', async () => {
+  test('keeps the changes found by two functions that start at the same time', async () => {
     const parts = rig();
     await deliver(parts, started(parts, 35), envelope(parts));
     const stale = parts.memory.item(inboxHistoryKey(CONSUMER));
@@ -224,7 +224,7 @@ describe('the history of an inbox', () => {
     expect(second.handle).toHaveBeenCalledTimes(1);
   });
 
-  test('keeps what two functions find that start at once for the first time', async () => {
+  test('keeps the entries of two functions that start at the same time for the first time', async () => {
     const parts = rig();
     const table: Table = { ...parts.memory, get: async () => undefined };
     await deliver(parts, started(parts, 35), envelope(parts));
@@ -232,7 +232,7 @@ describe('the history of an inbox', () => {
     expect(retentions(parts)).toEqual([35, 400]);
   });
 
-  test('has a time of its own for each change, also under a clock that is behind', async () => {
+  test('has a different time for each change, even with a clock that is behind', async () => {
     const { memory } = rig();
     const clock = { now: () => 1_000, sleep: async () => {} };
     for (const inboxRetentionDays of [35, 58, 400])

@@ -8,7 +8,7 @@ describe('the size of an item', () => {
     expect(itemBytes({})).toBe(0);
   });
 
-  it('counts nothing for what is not stored', () => {
+  it('counts nothing for values that are not stored', () => {
     expect(itemBytes({ a: undefined })).toBe(0);
     expect(valueBytes({ a: undefined })).toBe(3);
   });

@@ -56,7 +56,7 @@ describe('to requeue a DEAD event', () => {
     expect(publishedIds()).toEqual([eventId]);
   });
 
-  test('stores who requeued it, when and why, and the second time changes nothing', async () => {
+  test('stores the operator, time and reason of a requeue, and a second one changes nothing', async () => {
     const parts = await deadEvent(() => true);
     const { memory, eventId, clock } = parts;
     const note = { by: 'ada', reason: 'the bus is back' };
@@ -86,7 +86,7 @@ describe('to requeue a DEAD event', () => {
     expect(memory.item(key)?.token).not.toBe(first?.token);
   });
 
-  test('throws when the table throttles, because that is no refusal', async () => {
+  test('throws when the table throttles, because that is not a refusal', async () => {
     const parts = await deadEvent(() => true);
     const transact = async () => {
       throw new TransactionCancelled([{ code: 'ThrottlingError' }, { code: 'None' }, { code: 'None' }]);
@@ -116,7 +116,7 @@ describe('to requeue a DEAD event', () => {
 describe('to discard a DEAD event', () => {
   const note = { by: 'ada', reason: 'a test order' };
 
-  test('stores who, when and why, takes its pointer out, and lets the row expire', async () => {
+  test('stores operator, time and reason, removes its pointer, and lets the row expire', async () => {
     const parts = await deadEvent(() => true);
     const { memory, eventId, clock } = parts;
     expect(await discardDead(parts, eventId, note)).toBe(true);
@@ -185,7 +185,7 @@ describe('to discard a DEAD event', () => {
   });
 });
 
-test('what an operator does is written down by month, in the order of time', async () => {
+test("operators' actions are recorded by month, in chronological order", async () => {
   const { memory, clock } = rig();
   const deps = { table: memory, clock };
   const note = { by: 'ada', reason: 'charged by phone' };

@@ -41,7 +41,7 @@ async function tried(failures: readonly Error[], happened = false) {
   return { result, tokens, tookMs: clock.now() - startedAt, count: memory.item({ PK: 'a', SK: 'b' })?.n };
 }
 
-test('a transaction that only met another one is made again', async () => {
+test('a transaction that only conflicted is retried', async () => {
   const { result, tokens, count } = await tried([
     cancelled('TransactionConflict'),
     cancelled('None', 'TransactionConflict'),
@@ -52,7 +52,7 @@ test('a transaction that only met another one is made again', async () => {
   expect(count).toBe(1);
 });
 
-test('a transaction whose answer was lost is asked for again under its token, and happens once', async () => {
+test('a transaction whose response was lost is retried under its token, and happens once', async () => {
   const { result, tokens, count } = await tried([named('TimeoutError')], true);
   expect(result).toBe('done');
   expect(new Set(tokens).size).toBe(1);
@@ -73,7 +73,7 @@ test.each([
   expect(tokens).toHaveLength(1);
 });
 
-test('once an answer was lost, a refusal proves nothing: the loss is what the caller is told', async () => {
+test('after a lost response, a refusal proves nothing: the caller gets the loss', async () => {
   const lost = await tried([
     named('TimeoutError'),
     cancelled('TransactionConflict'),
@@ -85,7 +85,7 @@ test('once an answer was lost, a refusal proves nothing: the loss is what the ca
 });
 
 test.each(['ThrottlingException', 'ProvisionedThroughputExceededException', 'RequestLimitExceeded'])(
-  'a request that is turned away by %s is made again under its token, after a longer pause',
+  'a request refused with %s is retried under its token, after a longer pause',
   async (name) => {
     const { result, tokens, tookMs, count } = await tried([named(name), named(name)]);
     expect(result).toBe('done');
@@ -114,12 +114,12 @@ test('an earlier try that is still in progress may happen yet: a refusal after i
   expect(result).toBe('TransactionInProgressException');
 });
 
-test('a throttle after a lost answer does not take the place of the loss', async () => {
+test('a throttle after a lost response does not replace the loss', async () => {
   const { result } = await tried([named('TimeoutError'), ...Array(20).fill(named('ThrottlingException'))]);
   expect(result).toBe('TimeoutError');
 });
 
-test('a conflict that is an error of its own is no lost answer', async () => {
+test('a conflict with its own error is not a lost response', async () => {
   const { result } = await tried([
     named('TransactionConflictException'),
     cancelled('ConditionalCheckFailed'),
@@ -127,7 +127,7 @@ test('a conflict that is an error of its own is no lost answer', async () => {
   expect(result).toBe('TransactionCancelled');
 });
 
-test('conflicts without end are given up', async () => {
+test('retries of endless conflicts stop', async () => {
   const { result, tokens } = await tried(Array(20).fill(cancelled('TransactionConflict')));
   expect(result).toBe('TransactionCancelled');
   expect(tokens.length).toBeLessThan(10);

@@ -89,7 +89,7 @@ test.each([
 test.each([
   ['a payload', { n: 1 }],
   ['nothing', undefined],
-])('%s in place of an event is refused, and told how one is made', async (_what, event) => {
+])('%s instead of an event is refused, with the way to create one', async (_what, event) => {
   const { outbox } = rig();
   await expect(outbox.commit({ events: [event as never] })).rejects.toMatchObject({
     code: 'INVALID_EVENT',

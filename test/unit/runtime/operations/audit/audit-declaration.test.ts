@@ -58,7 +58,7 @@ describe('after a change of its consumer’s entry, an event without a row', () 
     expect((await rig.run()).consumers.payments).toMatchObject({ unproven: 1, missing: 0 });
   });
 
-  test('is unproven where the versions before cannot be read, and the report says so', async () => {
+  test('is unproven if earlier versions cannot be read, and is reported as such', async () => {
     const rig = changed([version(at(0)), version(at(45))]);
     rig.versions.clear();
     await rig.event(LONG_AGO);
@@ -79,7 +79,7 @@ describe('after a change of its consumer’s entry, an event without a row', () 
   });
 });
 
-test('what is not as the constructs write it declares nothing', () => {
+test('an entry in an unknown form declares nothing', () => {
   const event = { source: 'orders', type: 'OrderPlaced' };
   const good = JSON.stringify(consumerEntry('payments'));
   for (const value of ['no JSON', '5', 'null', '{}', '{"from":"orders","events":7}']) {

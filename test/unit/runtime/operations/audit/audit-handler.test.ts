@@ -50,7 +50,7 @@ test('it emits zeros when all is well, so that its silence means something', asy
   expect(warnings()).toEqual([]);
 });
 
-test('it looks at as much as it was told, and leaves what may still be on its way to the next run', async () => {
+test('it checks the given range, and leaves events in flight to the next run', async () => {
   const { rig, telemetry, run } = scheduled();
   await rig.event(HOUR_MS + 1);
   await rig.event(HOUR_MS);
@@ -69,7 +69,7 @@ test('it looks further back where a busy queue hides for long that something is 
   expect(telemetry.counted('EventsMissing')).toBe(1);
 });
 
-test('it leaves out what lies between the newest events and those that can be judged only now', async () => {
+test('it skips events between the newest ones and those that can be judged only now', async () => {
   const { rig, telemetry, run } = scheduled();
   const blindMs = 5 * HOUR_MS;
   rig.atLeastMs.set('payments-queue', blindMs);

@@ -30,7 +30,7 @@ function ages(points: readonly (readonly [secondsAgo: number, ageS: number])[], 
 
 const QUEUE = { VisibilityTimeout: '60', RedrivePolicy: '{"maxReceiveCount":"8"}' };
 
-test('the oldest message is as old as the newest datapoint says', async () => {
+test('the age of the oldest message is that of the newest datapoint', async () => {
   const { oldestAt, asked } = ages(
     [
       [60, 900],
@@ -50,7 +50,7 @@ test('but nothing younger than all receives of a message take is older than it: 
   expect(await atLeastMs()).toBe(480_000);
 });
 
-test('nobody knows where there is no datapoint, or no end to the receives', async () => {
+test('unknown without a datapoint, or without a limit on receives', async () => {
   expect(await ages([], QUEUE).oldestAt()).toBeUndefined();
   expect(await ages([[0, 1]], { VisibilityTimeout: '60' }).oldestAt()).toBeUndefined();
 });

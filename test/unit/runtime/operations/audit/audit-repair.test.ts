@@ -5,7 +5,7 @@ import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 const LONG_AGO = 20 * MINUTE_MS;
 
 describe('a repair', () => {
-  test('sends what is missing to just the consumer that never received it, as the bus would have', async () => {
+  test('sends missing events only to the consumer that never received them, as the bus would have', async () => {
     const rig = auditRig();
     const event = await rig.event(LONG_AGO, {}, { data: { total: 1 } });
     await rig.inbox('inventory', event.eventId);
@@ -64,7 +64,7 @@ describe('a repair', () => {
     ]);
   });
 
-  test('leaves what cannot be sent, and says why', async () => {
+  test('leaves events that cannot be sent, with the reason', async () => {
     const rig = auditRig();
     const { eventId } = await rig.event(LONG_AGO);
     const report = await rig.run();

@@ -56,7 +56,7 @@ describe('an event whose row waits for a message that is overdue', () => {
     expect(report.consumers.payments).toMatchObject({ [standing]: 1, missing: 0 });
   });
 
-  test('counts as a letter when one of it is there, and processed when it was in between', async () => {
+  test('counts as a dead letter if there is one, and as processed if it was processed meanwhile', async () => {
     const { run, letter, event, write, queues } = await begun(overdue[0][1]);
     letter('payments-dead', event);
     expect((await run()).consumers.payments).toMatchObject({ deadLetters: 1, missing: 0 });
@@ -69,7 +69,7 @@ describe('an event whose row waits for a message that is overdue', () => {
 });
 
 describe('an event without an inbox row', () => {
-  test('is missing when the queue is empty and no letter of it is anywhere: for that consumer only', async () => {
+  test('is missing if the queue is empty and it has no dead letter: for that consumer only', async () => {
     const rig = auditRig();
     const { eventId } = await rig.event(LONG_AGO);
     await rig.inbox('inventory', eventId);
@@ -82,7 +82,7 @@ describe('an event without an inbox row', () => {
     });
   });
 
-  test('is missing at every consumer when there is no bus: EventBridge took it and dropped it', async () => {
+  test('is missing at every consumer if there is no bus: EventBridge accepted it and dropped it', async () => {
     const rig = auditRig();
     await rig.event(LONG_AGO);
     rig.rules.clear();
@@ -95,7 +95,7 @@ describe('an event without an inbox row', () => {
   });
 
   test.each(['payments-dead', 'payments-undelivered'])(
-    'counts as a letter when one of it lies in %s',
+    'counts as a dead letter if there is one in %s',
     async (queue) => {
       const rig = auditRig([consumerEntry('payments')]);
       rig.letter(queue, await rig.event(LONG_AGO));
@@ -133,7 +133,7 @@ describe('an event without an inbox row', () => {
     expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
   });
 
-  test('is waiting when somebody else holds dead letters that could be it, and the report says so', async () => {
+  test('is waiting if another receiver holds dead letters that could be it, and is reported as such', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(LONG_AGO);
     const other = rig.letter('payments-dead', await rig.event(LONG_AGO));
@@ -173,7 +173,7 @@ describe('an event without an inbox row', () => {
     expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
   });
 
-  test('is what its row says when that came in between', async () => {
+  test('has the state of a row that was written meanwhile', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     const { eventId } = await rig.event(LONG_AGO);
     let looks = 0;
@@ -186,7 +186,7 @@ describe('an event without an inbox row', () => {
     expect(looks).toBe(3);
   });
 
-  test('is what its row says when only a strongly consistent read sees that', async () => {
+  test('has the state of a row that only a strongly consistent read returns', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     const { eventId } = await rig.event(LONG_AGO);
     await rig.inbox('payments', eventId);

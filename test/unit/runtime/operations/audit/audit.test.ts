@@ -71,7 +71,7 @@ describe('the audit accounts for every published event at every consumer', () =>
     expect((await rig.run()).events).toBe(20);
   });
 
-  test('counts rows that nobody can read, and goes on', async () => {
+  test('counts unreadable rows, and continues', async () => {
     const rig = auditRig();
     await rig.event(LONG_AGO, { envelope: 'no JSON' });
     await rig.event(LONG_AGO, { status: 'LOST' as never });
@@ -80,7 +80,7 @@ describe('the audit accounts for every published event at every consumer', () =>
     expect(await rig.run()).toMatchObject({ events: 4, pending: 1, unreadable: 3 });
   });
 
-  test('counts inbox rows that nobody can read as their own class, and names them', async () => {
+  test('counts unreadable inbox rows as a separate class, and names them', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     const strange = [
       [{ status: 'PARKED' }, 'its "status" is "PARKED"; expected '],
@@ -116,7 +116,7 @@ describe('the audit accounts for every published event at every consumer', () =>
     ]);
   });
 
-  test('takes a message that was left without a lease for one that should have come again', async () => {
+  test('treats a message without a lease as one that should have been redelivered', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     const { eventId } = await rig.event(LONG_AGO);
     const left = { schema: 1, status: 'PROCESSING', fence: 'f', attempts: 1 };
@@ -142,7 +142,7 @@ describe('the audit accounts for every published event at every consumer', () =>
 });
 
 describe('the time of an audit', () => {
-  test('is bounded: it says what it did not get to', async () => {
+  test('is bounded: it reports the range that it did not reach', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(50 * MINUTE_MS);
     await rig.event(MINUTE_MS);
@@ -181,7 +181,7 @@ describe('the time of an audit', () => {
     ]);
   });
 
-  test('is over when it is told to stop', async () => {
+  test('ends when it is told to stop', async () => {
     const rig = auditRig();
     await rig.event(MINUTE_MS);
     const report = await rig.run({ signal: AbortSignal.abort() });
