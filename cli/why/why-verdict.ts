@@ -35,7 +35,7 @@ export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
 function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdict {
   const [first, ...caused] = events;
   const name = first === undefined ? eventId : nameOf(first);
-  const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} that it caused`;
+  const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} after it`;
   const them = caused.length === 0 ? 'it' : 'them';
   const consumers = events.flatMap(({ messages }) => messages).length;
   const text =
