@@ -4,7 +4,7 @@ import { auditCommand } from './audit.ts';
 import { dlqCommand } from './dlq.ts';
 import type { ExitCode, Io } from './frame/io.ts';
 import { plain } from './frame/paint.ts';
-import { COLUMNS } from './frame/prose.ts';
+import { COLUMNS, prose } from './frame/prose.ts';
 import { reportError } from './frame/report-error.ts';
 import { logCommand } from './log.ts';
 import { messageCommand } from './message.ts';
@@ -29,7 +29,7 @@ const COMMANDS = [
 ];
 
 /** The heading of the options that every command takes. */
-const EVERYWHERE = 'Global options:';
+const EVERYWHERE = 'Global Options:';
 
 const EXAMPLES = `
 Examples:
@@ -38,12 +38,13 @@ Examples:
   $ mailroom messages list --failed --by cause
 
 Exit codes:
-  0  no action required, or done
-  1  action required
-  2  wrong usage, or refused
-  3  not found
-  4  AWS denied the request or did not respond
-  5  a defect of the command itself`;
+    0  no action required, or done
+    1  action required
+    2  wrong usage, or refused
+    3  not found
+    4  AWS denied the request or did not respond
+    5  a defect of the command itself
+  130  stopped with Ctrl-C`;
 
 /**
  * Runs the `mailroom` command.
@@ -88,6 +89,7 @@ function outputOf(io: Io, json: boolean): OutputConfiguration {
     writeErr: (text) => {
       if (!json) io.err(plain(text, io, io.errIsTerminal));
     },
+    outputError: (text, write) => write(`${prose(text.trimEnd())}\n`),
   };
 }
 

@@ -20,7 +20,7 @@ interface SweepOptions {
 export function sweepCommand(io: Io): Command {
   return new Command('sweep')
     .description(
-      'Publishes the due PENDING events of a range now. The sweep does this every minute; use this command for events that it ' +
+      'Publishes the due PENDING events of a range now. The scheduled sweep does this too; use this command for events that it ' +
         'missed or that cannot wait.',
     )
     .requiredOption(

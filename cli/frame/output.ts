@@ -52,48 +52,55 @@ export function createOutput(io: Io, json: boolean): Output {
   };
 }
 
-/** The least width of the last column of a table: narrower, a sentence is hard to read. */
-const LAST_MIN = 24;
-
 /** The space between two cells. */
 const GAP = '  ';
 
-/** A table without borders: a head, and a line for each row. The last column wraps where the table is wider than 80 columns. */
-export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const borders = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left'];
-  const more = ['bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
-  const made = new Table({
-    head: head.map((cell) => paint.dim(cell)),
-    chars: { ...Object.fromEntries([...borders, ...more].map((border) => [border, ''])), middle: GAP },
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-  });
-  const cells = rows.map((row) => row.map(String));
-  const others = head.slice(0, -1).map((_, column) => widest([head, ...cells], column) + GAP.length);
-  const left = COLUMNS - others.reduce((sum, width) => sum + width, 0);
-  made.push(
-    ...cells.map((row) => [...row.slice(0, -1), prose(row.at(-1) ?? '', 0, Math.max(left, LAST_MIN))]),
-  );
-  return made.toString().replace(/ +$/gm, '');
-}
+/** The least width of the last column of a table: narrower, a sentence is hard to read. */
+const LAST_MIN = 24;
 
-function widest(rows: readonly (readonly string[])[], column: number): number {
-  return Math.max(...rows.map((row) => columnsOf(row[column] ?? '')));
+type Cells = readonly (string | number)[];
+
+/** A table without borders: a head, and a line for each row. The last column wraps where the table is wider than 80 columns. */
+export function table(head: readonly string[], rows: readonly Cells[]): string {
+  const others = head.slice(0, -1).map((_, column) => widest([head, ...rows], column) + GAP.length);
+  const left = COLUMNS - others.reduce((sum, width) => sum + width, 0);
+  const wrapped = (cell: string | number = '') => prose(String(cell), 0, Math.max(left, LAST_MIN));
+  return grid(
+    head,
+    rows.map((row) => [...row.slice(0, -1), wrapped(row.at(-1))]),
+  );
 }
 
 /** A row of short cells, and lines below it for what is too long for a column. */
 export interface DetailedRow {
-  readonly cells: readonly (string | number)[];
+  readonly cells: Cells;
   readonly details: readonly string[];
 }
 
 /** A table whose rows have indented lines below them. */
 export function detailedTable(head: readonly string[], rows: readonly DetailedRow[]): string {
-  const [first = '', ...lines] = table(
+  const [first = '', ...lines] = grid(
     head,
     rows.map(({ cells }) => cells),
   ).split('\n');
-  const below = (row: DetailedRow | undefined) => (row?.details ?? []).map((line) => prose(`  ${line}`, 2));
+  const below = (row: DetailedRow | undefined) => (row?.details ?? []).map((line) => prose(`  ${line}`, 4));
   return [first, ...lines.flatMap((line, index) => [line, ...below(rows[index])])].join('\n');
+}
+
+function grid(head: readonly string[], rows: readonly Cells[]): string {
+  const borders = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left'];
+  const others = ['bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
+  const made = new Table({
+    head: head.map((cell) => paint.dim(cell)),
+    chars: { ...Object.fromEntries([...borders, ...others].map((border) => [border, ''])), middle: GAP },
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  });
+  made.push(...rows.map((row) => row.map(String)));
+  return made.toString().replace(/ +$/gm, '');
+}
+
+function widest(rows: readonly Cells[], column: number): number {
+  return Math.max(...rows.map((row) => columnsOf(String(row[column] ?? ''))));
 }
 
 /** A duration as its two largest units, e.g. `2 h 5 min`. */

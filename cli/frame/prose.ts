@@ -9,6 +9,8 @@ const WORD = /\s*(?:`[^`]*`[^\s`]*|\S+)/g;
 /**
  * Breaks prose into lines. A word that is longer than a line, such as an ARN, stays whole.
  *
+ * Later lines are indented, so that no stored text in the prose can pass for a line of the command.
+ *
  * @param indent - spaces before every line but the first
  * @param columns - the most columns of a line
  * @example
@@ -16,7 +18,7 @@ const WORD = /\s*(?:`[^`]*`[^\s`]*|\S+)/g;
  * prose('  • one problem, described in a long sentence', 4);
  * ```
  */
-export function prose(text: string, indent = 0, columns = COLUMNS): string {
+export function prose(text: string, indent = 2, columns = COLUMNS): string {
   const lines: string[] = [];
   let line = '';
   for (const word of text.match(WORD) ?? []) {

@@ -100,7 +100,7 @@ function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, inden
       : [];
   const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}  ${statusOf(row) ?? 'no outbox row'}`;
   const below = [...aggregate, ...cause].map((text) =>
-    prose(paint.dim(`${indent}    ${text}`), indent.length + 4),
+    prose(paint.dim(`${indent}    ${text}`), indent.length + 6),
   );
   const children = event.caused.flatMap((eventId) => known.get(eventId) ?? []);
   return [line, ...below, ...children.flatMap((child) => tree(child, known, `${indent}  `))];
