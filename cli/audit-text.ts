@@ -1,5 +1,5 @@
 import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
-import { clipped, many, table, time } from './frame/output.ts';
+import { clipped, detailedTable, many, time } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 import { prose } from './frame/prose.ts';
 
@@ -14,8 +14,10 @@ const SHOWN_MAX = 20;
 export function auditText(report: AuditReport, repairCommand: string): string {
   const { since, until, events, published, pending, dead, discarded, unreadable } = report;
   const parts = [
-    `${verdict(report)}  ${time(since)} to ${time(until)}`,
-    `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
+    prose(`${verdict(report)}  ${time(since)} to ${time(until)}`),
+    prose(
+      `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
+    ),
     consumersText(report),
     missingText(report, repairCommand),
     unprovenText(report),
@@ -63,13 +65,14 @@ function consumersText({ consumers }: AuditReport): string {
       return count === 'unreadable' ? paint.red(text) : text;
     });
     const missing = counts.missing > 0 ? paint.red(String(counts.missing)) : counts.missing;
-    return [name, counts.expected, counts.processed, missing, others.join(', ') || '-'];
+    const details = others.length === 0 ? [] : [others.join(', ')];
+    return { cells: [name, counts.expected, counts.processed, missing], details };
   });
   if (rows.length === 0) return paint.dim('No consumers.');
-  return table(['consumer', 'expected', 'processed', 'missing', 'other'], rows);
+  return detailedTable(['consumer', 'expected', 'processed', 'missing'], rows);
 }
 
-/** The counts of a consumer that are shown only if they are not 0, and their words. */
+/** The counts that are shown below a consumer if they are not 0, and their words. */
 const OTHER_COUNTS = [
   ['inFlight', 'in flight'],
   ['failed', 'failed'],

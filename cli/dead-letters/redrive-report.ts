@@ -53,7 +53,10 @@ export function redriveJson({ source, judged, received }: RedrivePlan, redriven?
 }
 
 /** The plan as text. */
-export function planText(session: Session, { source, judged, received, choice }: RedrivePlan): string {
+export function planText(
+  session: Pick<Session, 'clock' | 'commandLine'>,
+  { source, judged, received, choice }: RedrivePlan,
+): string {
   const { deadLetters, total } = received;
   if (total === 0) return `${source.name} is empty.`;
   if (deadLetters.length === 0)
@@ -78,12 +81,16 @@ export function planText(session: Session, { source, judged, received, choice }:
     ...remedies(judged),
     ...(todo.length === 0
       ? ['There is nothing to redrive.']
-      : [`${todo.join(', ')}. Nothing was changed. To redrive:`, `  ${session.commandLine(apply)}`]),
+      : [prose(`${todo.join(', ')}. Nothing was changed. To redrive:`), `  ${session.commandLine(apply)}`]),
   ].join('\n');
 }
 
 /** The outcome of a redrive as text. */
-export function redrivenText(session: Session, { source, judged }: RedrivePlan, redriven: Redriven): string {
+export function redrivenText(
+  session: Pick<Session, 'commandLine'>,
+  { source, judged }: RedrivePlan,
+  redriven: Redriven,
+): string {
   const { runs, handled } = counts(judged);
   const verb = source.kind === 'dead' ? 'published' : source.kind === 'stream' ? 'swept' : 'processed';
   return [
@@ -95,7 +102,11 @@ export function redrivenText(session: Session, { source, judged }: RedrivePlan, 
   ].join('\n');
 }
 
-function stoppedText(session: Session, { back, waiting, untried }: Redriven, verb: string): string[] {
+function stoppedText(
+  session: Pick<Session, 'commandLine'>,
+  { back, waiting, untried }: Redriven,
+  verb: string,
+): string[] {
   const why = (id: string) => session.commandLine(shell`why ${id}`);
   const [first] = back;
   if (first !== undefined) {
@@ -114,7 +125,7 @@ function stoppedText(session: Session, { back, waiting, untried }: Redriven, ver
     prose(
       `${paint.red('Stopped')}: redriven, but not ${verb} yet: ${waiting.length} (${ids.join(', ')}${waiting.length > 5 ? ' …' : ''})`,
     ),
-    `Not tried: ${untried.length}. Repeat the command with a longer --wait, or see what they wait for:`,
+    `Not tried: ${untried.length}. Use a longer --wait, or see what they wait for:`,
     `  ${why(ids[0] ?? '')}`,
   ];
 }

@@ -40,9 +40,8 @@ describe('an audit of the order system', () => {
 
   test('is shown as a table, by consumer', async () => {
     const { out } = await mailroom('audit', '--since', '1m');
-    expect(out).toMatch(/^consumer +expected +processed +missing +other$/m);
-    for (const consumer of CONSUMERS)
-      expect(out).toMatch(new RegExp(`^${consumer}( +\\d+){3} +(-|\\d)`, 'm'));
+    expect(out).toMatch(/^consumer +expected +processed +missing$/m);
+    for (const consumer of CONSUMERS) expect(out).toMatch(new RegExp(`^${consumer}( +\\d+){3}$`, 'm'));
   });
 
   test.each([
