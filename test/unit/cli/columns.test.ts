@@ -57,9 +57,9 @@ test('an error about arguments fits 80 columns', async () => {
 });
 
 test.each([
-  ['retried', broken, 0],
-  ['rejected', poison, 20 * MINUTE_MS],
-])('why and status of a message that was %s fit 80 columns', async (_what, handler, waitMs) => {
+  ['rejected after all attempts', broken, 0],
+  ['rejected as poison', poison, 20 * MINUTE_MS],
+])('why and status, of a message that was %s, fit 80 columns', async (_what, handler, waitMs) => {
   const mailroom = mailroomInMemory([handler]);
   const eventId = await commit(mailroom);
   await mailroom.publish();
