@@ -1,20 +1,23 @@
 import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
-import { clipped, table, time } from './frame/output.ts';
+import { clipped, detailedTable, many, time } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
+import { prose } from './frame/prose.ts';
 
-/** The most entries of a list that are shown to people; `--json` has them all. */
+/** The most entries of a list in text; `--json` has them all. */
 const SHOWN_MAX = 20;
 
 /**
- * An audit for people: first whether everything is accounted for, then by consumer, then what is wrong and what to type.
+ * An audit as text: the verdict, the counts of each consumer, then each finding with its remedy.
  *
- * @param repairCommand - what sends the missing events
+ * @param repairCommand - the command that sends the missing events
  */
 export function auditText(report: AuditReport, repairCommand: string): string {
   const { since, until, events, published, pending, dead, discarded, unreadable } = report;
   const parts = [
-    `${verdict(report)}  ${time(since)} to ${time(until)}`,
-    `${events} events: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
+    prose(`${verdict(report)}  ${time(since)} to ${time(until)}`),
+    prose(
+      `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
+    ),
     consumersText(report),
     missingText(report, repairCommand),
     unprovenText(report),
@@ -26,16 +29,16 @@ export function auditText(report: AuditReport, repairCommand: string): string {
       ),
     ),
     list(
-      'Deployed otherwise than declared (npx cdk deploy <stack> --revert-drift sets it right):',
+      'Deployed resources that differ from their declaration; to fix them: npx cdk deploy <stack> --revert-drift',
       report.drift.map(({ consumer, text }) => `${consumer}: ${text}`),
     ),
     unreadableText(report),
-    list('Not everything could be seen:', report.incomplete),
+    list('Not read, so the audit is incomplete:', report.incomplete),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** The findings that require action; empty when every event is accounted for. */
+/** The findings that require action; empty if every event is accounted for. */
 export function auditFindings(report: AuditReport): string[] {
   const { missing, doubled, drift, unreadableRows, incomplete, repaired } = report;
   const left = missing.length - repaired;
@@ -44,7 +47,7 @@ export function auditFindings(report: AuditReport): string[] {
     ...(doubled.length > 0 ? [`${doubled.length} doubled`] : []),
     ...(drift.length > 0 ? [`${drift.length} drifted`] : []),
     ...(unreadableRows.length > 0 ? [`${unreadableRows.length} unreadable`] : []),
-    ...(incomplete.length > 0 ? ['not all was seen'] : []),
+    ...(incomplete.length > 0 ? ['incomplete'] : []),
   ];
 }
 
@@ -56,37 +59,35 @@ function verdict(report: AuditReport): string {
 }
 
 function consumersText({ consumers }: AuditReport): string {
-  const rows = Object.entries(consumers).map(([name, counts]) => [
-    name,
-    ...COUNTS.map(([count]) =>
-      ALARMING.has(count) && counts[count] > 0 ? paint.red(String(counts[count])) : counts[count],
-    ),
-  ]);
-  if (rows.length === 0) return paint.dim('There is no consumer.');
-  return table(['consumer', ...COUNTS.map(([, head]) => head)], rows);
+  const rows = Object.entries(consumers).map(([name, counts]) => {
+    const others = OTHER_COUNTS.filter(([count]) => counts[count] > 0).map(([count, words]) => {
+      const text = `${counts[count]} ${words}`;
+      return count === 'unreadable' ? paint.red(text) : text;
+    });
+    const missing = counts.missing > 0 ? paint.red(String(counts.missing)) : counts.missing;
+    const details = others.length === 0 ? [] : [others.join(', ')];
+    return { cells: [name, counts.expected, counts.processed, missing], details };
+  });
+  if (rows.length === 0) return paint.dim('No consumers.');
+  return detailedTable(['consumer', 'expected', 'processed', 'missing'], rows);
 }
 
-/** The counts of a consumer, and their heads. */
-const COUNTS = [
-  ['expected', 'expected'],
-  ['processed', 'processed'],
+/** The counts that are shown below a consumer if they are not 0, and their words. */
+const OTHER_COUNTS = [
   ['inFlight', 'in flight'],
   ['failed', 'failed'],
   ['rejected', 'rejected'],
   ['discarded', 'discarded'],
   ['unreadable', 'unreadable'],
-  ['deadLetters', 'dead letters'],
+  ['deadLetters', 'dead-lettered'],
   ['waiting', 'waiting'],
   ['unproven', 'unproven'],
-  ['missing', 'missing'],
 ] as const;
-
-const ALARMING: ReadonlySet<string> = new Set(['unreadable', 'missing']);
 
 function missingText({ missing, repaired }: AuditReport, repairCommand: string): string {
   if (missing.length === 0) return '';
   const shown = list(
-    'Published, and never received:',
+    'Published but never received:',
     missing.map(
       ({ eventId, consumer, type, publishedAt }) =>
         `${eventId} ${clipped(type)}, by ${consumer}, published ${time(publishedAt)}`,
@@ -94,17 +95,17 @@ function missingText({ missing, repaired }: AuditReport, repairCommand: string):
   );
   const todo =
     repaired > 0
-      ? `Sent to just the consumers that had not received them: ${repaired}. Look again in a few minutes.`
-      : `To send each to just that consumer:\n  ${paint.dim(repairCommand)}`;
+      ? `${repaired} sent, each to the one consumer that had not received it. Audit again in a few minutes.`
+      : `To send each to that consumer only:\n  ${paint.dim(repairCommand)}`;
   return `${shown}\n${todo}`;
 }
 
 function unprovenText({ consumers }: AuditReport): string {
   const unproven = Object.values(consumers).reduce((sum, counts) => sum + counts.unproven, 0);
   if (unproven === 0) return '';
-  return (
-    'Unproven: there is no inbox row, and perhaps there should be none. Such events were published before the consumer was declared ' +
-    'as it is now (--earlier counts them as missing), or are older than its inbox keeps a row (they are never sent again).'
+  return prose(
+    'Unproven events have no inbox row, and perhaps none is due. They were published before the current declaration of the consumer ' +
+      '(--earlier counts them as missing), or are older than its inbox retention (they are never sent again).',
   );
 }
 
@@ -117,11 +118,14 @@ function unreadableText({ unreadableRows }: AuditReport): string {
         `${clipped(eventId)}, ${consumer === null ? 'outbox' : `inbox of ${consumer}`}: ${clipped(problem)}`,
     ),
   );
-  return `${shown}\nRun the audit of the version that is deployed. If it cannot read them either, the rows were changed by hand.`;
+  const todo =
+    'Run the audit of the deployed version. If it cannot read the rows either, they were changed by hand.';
+  return `${shown}\n${prose(todo)}`;
 }
 
 function list(head: string, lines: readonly string[]): string {
   if (lines.length === 0) return '';
-  const more = lines.length > SHOWN_MAX ? [`and ${lines.length - SHOWN_MAX} more: --json lists them`] : [];
-  return [head, ...[...lines.slice(0, SHOWN_MAX), ...more].map((line) => `  ${line}`)].join('\n');
+  const more = lines.length > SHOWN_MAX ? [`and ${lines.length - SHOWN_MAX} more: --json lists all`] : [];
+  const shown = [...lines.slice(0, SHOWN_MAX), ...more].map((line) => prose(`  ${line}`, 4));
+  return [prose(head), ...shown].join('\n');
 }

@@ -9,6 +9,7 @@ import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { BEHIND_MAX_MS } from './frame/aws-clock.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
+import { many } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { type ShellText, shell } from './frame/shell.ts';
 
@@ -26,22 +27,22 @@ interface AuditOptions {
 export function auditCommand(io: Io): Command {
   return new Command('audit')
     .description(
-      'Proves that every published event is accounted for at every consumer that must see it. Ends with 1 when one is missing, ' +
-        'or anything else is not as it should be.',
+      'Checks that every published event is accounted for at every consumer that must receive it. Exits with 1 if an event is missing ' +
+        'or anything else requires action.',
     )
     .addOption(
-      new Option('--since <duration>', 'how far back to look: every event since is read')
+      new Option('--since <duration>', 'how far back to read')
         .argParser(durationArgument)
         .default(3_600_000, '1h'),
     )
     .addOption(
-      new Option('--grace <duration>', 'how long an event may be on its way')
+      new Option('--grace <duration>', 'an event published less than this ago may still be on its way')
         .argParser(durationArgument)
         .default(300_000, '5m'),
     )
-    .option('--earlier', 'also what was published before a consumer was declared as it is now')
-    .option('--repair', 'send each missing event to just the consumer that never received it')
-    .option('--reason <text>', 'why it is repaired: it is stored', reasonArgument, 'not given')
+    .option('--earlier', 'expect events from before the current declaration of a consumer, too')
+    .option('--repair', 'send each missing event to the one consumer that never received it')
+    .option('--reason <text>', 'why; stored with the repair', reasonArgument, 'not given')
     .addHelpText(
       'after',
       `
@@ -54,7 +55,7 @@ Examples:
 
 async function audit(session: Session, options: AuditOptions): Promise<ExitCode> {
   const { output, signal, directory, table, queues, clock } = session;
-  const until = clock.now() + BEHIND_MAX_MS; // or it would not see the newest events
+  const until = clock.now() + BEHIND_MAX_MS; // to include the newest events
   const found = await createAudit({
     table,
     directory,
@@ -69,7 +70,8 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
     graceMs: options.grace,
     earlier: options.earlier,
     signal,
-    onProgress: ({ minute, events }) => output.progress(`${minute.replace('T', ' ')}Z: ${events} events`),
+    onProgress: ({ minute, events }) =>
+      output.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
   });
   const report =
     options.repair === true && !signal.aborted ? await repaired(session, found, options.reason) : found;
@@ -78,7 +80,7 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
   return auditFindings(report).length === 0 ? EXIT.ok : EXIT.attention;
 }
 
-/** What to type so that the same events are still in the range some minutes later. */
+/** The command that repairs. Its range is 10 minutes longer, so that it still covers the same events when it is run. */
 function repairCommand({ since, earlier }: AuditOptions): ShellText {
   const minutes = Math.ceil(since / 60_000) + 10;
   const all = earlier === true ? ['--earlier', '--repair'] : ['--repair'];

@@ -12,6 +12,8 @@ import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.
 import { reasonArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
+import { many } from './frame/output.ts';
+import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
 import { shell } from './frame/shell.ts';
 import { eachOf } from './reading/rows-reader.ts';
@@ -23,7 +25,7 @@ interface DiscardOptions {
   readonly apply?: boolean;
 }
 
-/** What a discard does to a dead letter: a `handled` one is deleted; `busy` and `unreadable` ones stay. */
+/** The result for a dead letter. A `handled` one is deleted; `busy` and `unreadable` ones stay. */
 type DiscardOutcome = 'discard' | 'discarded' | 'handled' | 'busy' | 'unreadable';
 
 interface DiscardStep {
@@ -42,21 +44,19 @@ interface DiscardReport {
 /** The most dead letters of one run. */
 const LIMIT = 1_000;
 
-/** How long dead letters stay hidden if the command dies, seconds. */
+/** If the command dies, dead letters reappear after this many seconds. */
 const DISCARD_HIDES_S = 300;
 
 /** `mailroom dlq discard`. */
 export function discardCommand(io: Io): Command {
   return new Command('discard')
-    .description(
-      'Shows which dead letters would be discarded; with --apply it discards them, and stores why.',
-    )
+    .description('Shows which dead letters would be discarded. With --apply, discards them and stores why.')
     .argument('<source>', SOURCE_ARGUMENT)
-    .argument('[id...]', 'these: ids of dead letters or of events')
-    .option('--cause <text>', 'those with this text in their cause')
-    .option('--all', `every dead letter of the source (at most ${LIMIT} at a time)`)
-    .requiredOption('--reason <text>', 'why; stored with each of them', reasonArgument)
-    .option('--apply', 'do it')
+    .argument('[id...]', 'dead letters: their ids or event ids')
+    .option('--cause <text>', 'dead letters with this text in their cause (any case)')
+    .option('--all', `every dead letter of the source (at most ${LIMIT} per run)`)
+    .requiredOption('--reason <text>', 'why; stored with each dead letter', reasonArgument)
+    .option('--apply', 'discard them')
     .action(
       withSession<[string, string[]], DiscardOptions>(io, async (session, options, name, ids) => {
         const source = deadLetterSource(session.directory, name);
@@ -64,7 +64,7 @@ export function discardCommand(io: Io): Command {
         if ((ids.length > 0 || cause !== undefined) === all) {
           throw new MailroomError(
             'BAD_ARGUMENT',
-            `Say which dead letters of ${name}: by their ids, by --cause, or --all.`,
+            `Select the dead letters of ${name} by id, with --cause, or with --all.`,
           );
         }
         const choice = { ids, cause };
@@ -89,7 +89,7 @@ export function discardCommand(io: Io): Command {
 }
 
 function planned(source: DeadLetterSource, { id, row }: DeadLetter, now: number): DiscardOutcome {
-  // A pointer that names no event leads to nothing that could be discarded.
+  // A pointer without an event id leads to no row.
   if (source.kind === 'dead' && !isEventId(id)) return 'unreadable';
   return settled(row, now) ?? 'discard';
 }
@@ -103,7 +103,7 @@ async function discardAll(
   const note = { by: await session.operator(), reason };
   if (!plan.every(stays)) {
     const ids = plan.map(({ deadLetter }) => deadLetter.eventId ?? deadLetter.id);
-    const subject = `${source.name}: ${ids.length} dead letters: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
+    const subject = `${source.name}: ${many(ids.length, 'dead letter')}: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
     await recordOperation(session, { ...note, command: 'dlq discard', subject });
   }
   return eachOf(plan, async (step) =>
@@ -111,7 +111,7 @@ async function discardAll(
   );
 }
 
-/** First the row is DISCARDED, then the dead letter is deleted: a message that arrives in between is absorbed. */
+/** Sets the row DISCARDED, then deletes the dead letter: a message that arrives in between is absorbed. */
 async function discard(
   session: Session,
   source: DeadLetterSource,
@@ -149,7 +149,7 @@ function stays({ outcome }: DiscardStep): boolean {
   return outcome === 'busy' || outcome === 'unreadable';
 }
 
-/** A discard as `--json` shows it. */
+/** The document of `--json`. */
 export function discardJson({ source, applied, reason, steps }: DiscardReport) {
   return {
     source: source.name,
@@ -164,17 +164,17 @@ function discardText(
   { source, applied, reason, steps }: DiscardReport,
   choice: DeadLetterChoice,
 ): string {
-  if (steps.length === 0) return `There is nothing to discard in ${source.name}.`;
+  if (steps.length === 0) return `Nothing to discard in ${source.name}.`;
   const lines = steps.map(({ deadLetter, outcome }) => ({ deadLetter, label: outcome }));
   const words = choiceWords(choice);
   const which = [source.name, ...(words.length === 0 ? ['--all'] : words)];
   const again = session.commandLine(shell`dlq discard ${which} --reason ${reason} --apply`);
   return [
-    `${source.name}: ${steps.length} dead letters`,
+    `${source.name}: ${many(steps.length, 'dead letter')}`,
     deadLetterTable(lines, session.clock.now(), 'outcome'),
     ...(source.kind === 'stream'
-      ? ['The events of these batches are not discarded: the sweep publishes them.']
+      ? [prose('The events of these batches are not discarded: the sweep publishes them.')]
       : []),
-    ...(applied ? [] : [`Nothing was changed; to do it: ${again}`]),
+    ...(applied ? [] : ['Nothing was changed. To discard them:', `  ${again}`]),
   ].join('\n');
 }

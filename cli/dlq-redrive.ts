@@ -24,14 +24,14 @@ interface RedriveOptions {
   readonly reason: string;
 }
 
-/** The most dead letters that are read, unless `--limit` says otherwise. */
+/** The default of `--limit`. */
 const LIMIT = 1_000;
 
-/** How long dead letters stay hidden if the command dies. Seconds. */
+/** If the command dies, dead letters reappear after this many seconds. */
 const REDRIVE_HIDES_S = 900;
 const PLAN_HIDES_S = 30;
 
-/** How long to wait for a step: a consumer works at once, DEAD events wait for the sweep, which runs every minute. */
+/** The defaults of `--wait`: a consumer starts at once; DEAD events wait for the sweep, which runs every minute. */
 const WAIT_MS = 60_000;
 const DEAD_WAIT_MS = 180_000;
 
@@ -41,17 +41,17 @@ const RATE_PER_S = 10;
 export function redriveCommand(io: Io): Command {
   return new Command('redrive')
     .description(
-      'Shows what a redrive would do to each dead letter; with --apply it redrives those that would run again.',
+      'Shows what a redrive would do to each dead letter. With --apply, redrives those that would run again.',
     )
     .argument('<source>', SOURCE_ARGUMENT)
-    .argument('[id...]', 'only these: ids of dead letters or of events')
-    .option('--apply', 'do it: 1 dead letter, then 10, then the rest, as long as none fails again')
-    .option('--cause <text>', 'only dead letters with this text in their cause')
-    .option('--limit <count>', `at most this many dead letters (default: ${LIMIT} are read)`, countArgument)
-    .option('--rate <count/s>', 'at most this many dead letters a second', rateArgument, RATE_PER_S)
+    .argument('[id...]', 'only these dead letters: their ids or event ids')
+    .option('--apply', 'redrive: 1 dead letter, then 10, then the rest, until one fails again')
+    .option('--cause <text>', 'only dead letters with this text in their cause (any case)')
+    .option('--limit <count>', `at most this many dead letters (default: ${LIMIT})`, countArgument)
+    .option('--rate <count/s>', 'at most this many dead letters per second', rateArgument, RATE_PER_S)
     .option(
       '--wait <duration>',
-      'stop when none was processed for this long (default: 60s; of DEAD events 180s)',
+      'stop if none was processed for this long (default: 60s; DEAD events: 180s)',
       durationArgument,
     )
     .option('--reason <text>', 'why; stored with the change', reasonArgument, 'not given')
@@ -100,7 +100,7 @@ function isTouched({ verdict }: RedrivePlan['judged'][number]): boolean {
   return verdict === 'runs' || verdict === 'handled';
 }
 
-/** The dead letters that this redrive does not touch: others need not wait for them. */
+/** The dead letters that this redrive does not touch, which are shown again at once. */
 function others({ received }: RedrivePlan, touched: readonly DeadLetter[]): DeadLetter[] {
   const ids = new Set(touched.map(({ id }) => id));
   return received.deadLetters.filter(({ id }) => !ids.has(id));
@@ -117,7 +117,7 @@ async function applyPlan(session: Session, plan: RedrivePlan, options: RedriveOp
     await recordOperation(session, { ...note, command: 'dlq redrive', subject });
   }
   if (source.kind === 'dead' && runs.length > 0)
-    output.say('The sweep publishes them: that may take a minute for each of the three steps.');
+    output.say('The sweep publishes the events: each of the three steps can take a minute.');
   // The inbox would only absorb them.
   await eachOf(handled, async ({ received }) => {
     if (source.kind !== 'dead' && received !== undefined) await queues.remove(source.url, received);
@@ -145,6 +145,6 @@ function rateArgument(text: string): number {
   const [, count] = /^(\d{1,4})(?:\/s)?$/.exec(text) ?? [];
   if (count !== undefined && Number(count) >= 1) return Number(count);
   throw new InvalidArgumentError(
-    'It must be a whole number of dead letters a second, from 1 to 9999, like 10/s.',
+    'Expected a whole number of dead letters per second from 1 to 9999, such as 10/s.',
   );
 }

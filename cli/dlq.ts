@@ -20,9 +20,7 @@ import { eachOf } from './reading/rows-reader.ts';
 /** `mailroom dlq`: the dead letters of every source. */
 export function dlqCommand(io: Io): Command {
   return new Command('dlq')
-    .description(
-      'Lists, redrives and discards dead letters: DEAD events, and messages in dead-letter queues.',
-    )
+    .description('Lists, redrives and discards dead letters: DEAD events and messages in dead-letter queues.')
     .addCommand(listCommand(io))
     .addCommand(redriveCommand(io))
     .addCommand(discardCommand(io));
@@ -33,21 +31,21 @@ interface DlqListOptions {
   readonly limit?: number;
 }
 
-/** The most dead letters of each source: listed, or grouped. */
+/** The default limits for each source: listed, or grouped by cause. */
 const LISTED_MAX = 100;
 const GROUPED_MAX = 1_000;
 
-/** How long dead letters stay hidden if listing them is interrupted, seconds. */
+/** If listing is interrupted, dead letters reappear after this many seconds. */
 const LIST_HIDES_S = 15;
 
 function listCommand(io: Io): Command {
   return new Command('list')
-    .description('Lists dead letters: where they are, their cause, and when they are permanently deleted.')
+    .description('Lists dead letters with their cause and the time of their permanent deletion.')
     .argument('[source]', `${SOURCE_ARGUMENT} (default: every source)`)
     .addOption(byOption())
     .option(
       '--limit <count>',
-      `at most this many of each source (default: ${LISTED_MAX}; with --by ${GROUPED_MAX})`,
+      `at most this many of each source, oldest first (default: ${LISTED_MAX}; with --by ${GROUPED_MAX})`,
       countArgument,
     )
     .action(
@@ -71,7 +69,7 @@ export interface SourceList extends ReceivedDeadLetters {
 
 async function list(session: Session, source: DeadLetterSource, limit: number): Promise<SourceList> {
   if (source.kind !== 'dead' && (await depthOf(session.queues, source.url)) === undefined) {
-    session.output.say(`${source.name}: its queue does not exist. mailroom status names it.`);
+    session.output.say(`The queue of ${source.name} does not exist. mailroom status prints its URL.`);
     return { source, total: 0, deadLetters: [] };
   }
   const received = await receiveDeadLetters(session, source, { limit, hideS: LIST_HIDES_S });
@@ -79,7 +77,7 @@ async function list(session: Session, source: DeadLetterSource, limit: number): 
   return { source, ...received };
 }
 
-/** What `--json` prints. */
+/** The document of `--json`. */
 export function listJson(lists: readonly SourceList[], now: number, by?: 'cause') {
   return {
     at: now,
@@ -105,7 +103,7 @@ function causesOf(deadLetters: readonly DeadLetter[]) {
 
 function listText(lists: readonly SourceList[], now: number, by?: 'cause'): string {
   const held = lists.filter(({ total }) => total > 0);
-  if (held.length === 0) return 'There are no dead letters.';
+  if (held.length === 0) return 'No dead letters.';
   const texts = held.map(({ source, total, deadLetters }) => {
     const more = total > deadLetters.length ? `, ${deadLetters.length} ${by ? 'read' : 'shown'}` : '';
     const shown = by

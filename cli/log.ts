@@ -6,21 +6,23 @@ import { durationArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { moreText } from './frame/listing.ts';
-import { clipped, duration, table, time } from './frame/output.ts';
+import { clipped, detailedTable, duration, time } from './frame/output.ts';
 import { eachOf, readPartition } from './reading/rows-reader.ts';
 
 const DAY_MS = 86_400_000;
 
-/** How far back the log is shown, unless `--since` says otherwise. */
+/** The default of `--since`. */
 const SINCE_MS = 7 * DAY_MS;
 
-/** The most changes of one month that are read. */
+/** The most changes that are read of one month. */
 const CHANGES_MAX = 10_000;
 
 /** `mailroom log`. */
 export function logCommand(io: Io): Command {
   return new Command('log')
-    .description('Shows what operators changed with this command, who, when and why. Kept for 400 days.')
+    .description(
+      'Lists what operators changed with this command: when, who, what and why. Entries are kept for 400 days.',
+    )
     .option('--since <duration>', 'how far back, e.g. 1h, 7d (default: 7d)', durationArgument)
     .action(
       withSession(io, async (session, options: { readonly since?: number }) => {
@@ -32,8 +34,8 @@ export function logCommand(io: Io): Command {
           [
             seen.length === 0
               ? `Nothing was changed in the last ${duration(sinceMs)}.`
-              : operationsText(seen) + moreText(more, 'There are more. Show fewer days with --since.'),
-            ...(unreadable === 0 ? [] : [`${unreadable} entries of these months cannot be read.`]),
+              : operationsText(seen) + moreText(more, 'There are more: shorten the range with --since.'),
+            ...(unreadable === 0 ? [] : [`Unreadable entries in these months: ${unreadable}.`]),
           ].join('\n'),
         );
         return EXIT.ok;
@@ -55,7 +57,7 @@ async function readOperations(stored: Table, since: number, now: number) {
   };
 }
 
-/** The partitions of the months that touch a range of time. */
+/** The partitions of the months that overlap a range of time. */
 function monthsOf(since: number, now: number): string[] {
   const months = new Set<string>();
   for (let at = since; at < now; at += DAY_MS) months.add(operationKey(at, '').PK);
@@ -63,14 +65,11 @@ function monthsOf(since: number, now: number): string[] {
 }
 
 function operationsText(operations: Awaited<ReturnType<typeof readOperations>>['operations']): string {
-  return table(
-    ['when', 'who', 'command', 'what', 'why'],
-    operations.map(({ at, by, command, subject, reason }) => [
-      time(at),
-      clipped(by),
-      command,
-      clipped(subject),
-      clipped(reason),
-    ]),
+  return detailedTable(
+    ['when', 'command'],
+    operations.map(({ at, by, command, subject, reason }) => ({
+      cells: [time(at), command],
+      details: [clipped(subject), `by ${clipped(by)}`, `why: ${clipped(reason)}`],
+    })),
   );
 }

@@ -1,11 +1,11 @@
 import { EXIT } from './frame/io.ts';
 import { runMailroom } from './program.ts';
 
-// The first Ctrl-C asks a command to stop where it is safe; the second one ends the process.
+// The first Ctrl-C stops a command where it is safe; the second one ends the process.
 const stop = new AbortController();
 process.once('SIGINT', () => stop.abort());
 
-// The reader of the output has seen enough: `mailroom why … --story | head`.
+// The reader closed the pipe: `mailroom why … --story | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.ok);
   throw error;

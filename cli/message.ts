@@ -10,12 +10,13 @@ import { messageIdArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
 import { time } from './frame/output.ts';
+import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
 import { shell } from './frame/shell.ts';
 import { readInbox } from './reading/message-reader.ts';
 import { unreadableText } from './reading/row-text.ts';
 
-/** One message of one consumer, and what an operator decides about it. */
+/** An operator's decision about one message of one consumer. */
 interface MessageCommand {
   readonly consumer: string;
   readonly eventId: string;
@@ -23,20 +24,20 @@ interface MessageCommand {
   readonly force?: boolean;
 }
 
-/** `mailroom message`: what an operator decides about one message of one consumer. */
+/** `mailroom message`. */
 export function messageCommand(io: Io): Command {
   const allow =
-    'Lets a message run that was rejected because its event is older than the inbox retention: you know that it was not ' +
-    'processed. Redrive it afterwards.';
+    'Allows a message that was rejected as EVENT_TOO_OLD to run. Only if you know that it was not processed. Redrive it ' +
+    'afterwards.';
   return new Command('message')
-    .description('Decides about one message of one consumer.')
+    .description('Resolves or allows one message of one consumer.')
     .addCommand(
       decisionCommand(
         io,
         'resolve',
-        'Sets a message PROCESSED without running it: its work was done by hand.',
+        'Sets a message PROCESSED without running it, because its work was done by hand.',
         resolve,
-      ).option('--force', 'also while a worker holds it, and for an event that is not known (any more)'),
+      ).option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown'),
     )
     .addCommand(decisionCommand(io, 'allow', allow, allowMessage));
 }
@@ -50,7 +51,7 @@ function decisionCommand(
   return new Command(name)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
-    .argument('<eventId>', 'the id of the event, or unreadable-<SQS message id>', messageIdArgument)
+    .argument('<eventId>', 'the event id, or unreadable-<SQS message id>', messageIdArgument)
     .requiredOption('--reason <text>', 'why; stored on the row', reasonArgument)
     .action(
       withSession<[string, string], Pick<MessageCommand, 'reason' | 'force'>>(
@@ -68,9 +69,9 @@ async function resolve(session: Session, decided: MessageCommand): Promise<ExitC
   const state = inboxState(row, session.clock.now());
   if (state.is === 'absent' && force !== true) await requireEvent(session, eventId);
   if (state.is === 'processed' || state.is === 'discarded')
-    return report(session, decided, `was ${state.row.status} before`, state.is);
+    return report(session, decided, `was already ${state.row.status}`, state.is);
   if (force !== true && state.is === 'unreadable') throw unreadable(decided, state.problem);
-  // Without AWS's time only the look at the row that resolves it can tell.
+  // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
   if (force !== true && state.is === 'leased' && session.clockIsTrusted)
     throw leased(decided, state.until, session.clock.now());
   const by = await record(session, 'message resolve', decided);
@@ -84,30 +85,30 @@ async function allowMessage(session: Session, decided: MessageCommand): Promise<
   const { consumer, eventId } = decided;
   session.consumer(consumer);
   const row = await readInbox(session.table, consumer, eventId, true);
-  // Any other is refused, and a refused change is not recorded.
+  // Any other message is refused, and refused changes are not recorded.
   const isTooOld = readable(row)?.reason === TOO_OLD;
   const by = isTooOld ? await record(session, 'message allow', decided) : await session.operator();
   await allowTooOld(session, { ...decided, by });
   const next = session.commandLine(shell`dlq redrive ${`consumer:${consumer}`} ${eventId} --apply`);
-  return report(session, decided, `is allowed to run. To let it: ${next}`, 'allowed');
+  return report(session, decided, 'is allowed to run. To redrive it', 'allowed', next);
 }
 
-/** A mistyped id would be resolved without effect, and the operator would believe that the message is. */
+/** Refuses unknown ids: resolving a mistyped one would have no effect and look like a success. */
 async function requireEvent({ table, directory }: Session, eventId: string): Promise<void> {
   if (isEventId(eventId) && (await table.get(outboxKeyOf(eventId), { consistent: true })) !== undefined)
     return;
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `There is no event ${eventId} in ${directory.mailroom.stack}, neither in the outbox nor in this inbox. Check the id; where ` +
-      'its row has expired, --force resolves the message all the same.',
+    `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this inbox. Check the id. If its rows have ` +
+      'expired, resolve the message with --force.',
   );
 }
 
 function leased({ consumer, eventId }: MessageCommand, until: number, now: number): MailroomError {
   return new MailroomError(
     'MESSAGE_LEASED',
-    `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat this; --force takes it ` +
-      'away now, and what that worker is doing outside DynamoDB goes on.',
+    `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat the command. --force takes ` +
+      "it away now, but the worker's calls outside DynamoDB continue.",
     { retryAfterMs: Math.max(0, until - now) },
   );
 }
@@ -115,12 +116,12 @@ function leased({ consumer, eventId }: MessageCommand, until: number, now: numbe
 function unreadable({ consumer, eventId }: MessageCommand, problem: string): MailroomError {
   return new MailroomError(
     'UNREADABLE_ROW',
-    `The row of ${eventId} at ${consumer} ${unreadableText(problem)}. Nothing was changed. Use the command of the version that is ` +
-      'deployed. If the row was changed by hand and no worker holds it, --force sets it PROCESSED.',
+    `The row of ${eventId} at ${consumer} ${unreadableText(problem)}. Nothing was changed. Use the mailroom command of the deployed ` +
+      'version. If the row was changed by hand and no worker holds it, --force sets it PROCESSED.',
   );
 }
 
-/** Records a decision before it is made. @returns who made it */
+/** Records a decision before it is applied. @returns the ARN of the operator */
 async function record(session: Session, command: string, decided: MessageCommand): Promise<string> {
   const { consumer, eventId, reason, force } = decided;
   const by = await session.operator();
@@ -134,8 +135,10 @@ function report(
   { consumer, eventId }: MessageCommand,
   says: string,
   status: string,
+  next?: string,
 ): ExitCode {
-  const line = `The message ${eventId} of ${consumer} ${says}.`;
-  output.result({ consumer, eventId, status }, line, (seen) => seen);
+  const line = `Message ${eventId} of ${consumer} ${says}${next === undefined ? '.' : ':'}`;
+  const lines = { line, next: next === undefined ? [] : [`  ${next}`] };
+  output.result({ consumer, eventId, status }, lines, (seen) => [prose(seen.line), ...seen.next].join('\n'));
   return EXIT.ok;
 }

@@ -8,13 +8,13 @@ import { byOption, countArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest, when } from './frame/listing.ts';
-import { clipped, table as tableText } from './frame/output.ts';
+import { clipped, detailedTable } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { readInbox, readRejected, readWaiting } from './reading/message-reader.ts';
 import { unfinishedText, unreadableText } from './reading/row-text.ts';
 import { eachOf, type PartialList } from './reading/rows-reader.ts';
 
-/** The most messages of one consumer that are read: rows lie in the order of their events, and the newest are shown. */
+/** The most messages that are read of one consumer. Rows are in order of their events, and the newest are shown. */
 const READ_MAX = 5_000;
 
 /** The options of `messages list`. */
@@ -29,16 +29,16 @@ interface MessagesOptions {
 /** `mailroom messages`. */
 export function messagesCommand(io: Io): Command {
   return new Command('messages')
-    .description('Lists what consumers could not process.')
+    .description('Lists messages that consumers could not process.')
     .addCommand(listCommand(io));
 }
 
 function listCommand(io: Io): Command {
   return new Command('list')
-    .description('Lists the messages that failed and are tried again, and those that were rejected.')
-    .option('--failed', 'only those that are tried again')
-    .option('--rejected', 'only those that are not tried again')
-    .option('--consumer <name>', 'only those of one consumer')
+    .description('Lists messages that failed and are retried, and messages that were rejected.')
+    .option('--failed', 'only messages that are retried')
+    .option('--rejected', 'only messages that were rejected')
+    .option('--consumer <name>', 'only messages of this consumer')
     .addOption(byOption())
     .option('--limit <count>', 'list at most this many', countArgument, 100)
     .action(
@@ -71,7 +71,7 @@ function listCommand(io: Io): Command {
     );
 }
 
-/** Reads the messages of a consumer that failed, were left unfinished, or were rejected; `--failed` and `--rejected` leave out the others. */
+/** Reads a consumer's messages that failed or were left unfinished (`--failed`), were rejected (`--rejected`), or both. */
 export async function messagesOf(
   { table, queues, clock }: Pick<Session, 'table' | 'queues' | 'clock'>,
   consumer: ConsumerEntry,
@@ -112,7 +112,7 @@ async function waitingOf(
   };
 }
 
-/** The pointer holds the reason and the time; type and attempts are the row's, which is read of those that are shown. */
+/** Reads the rejected messages. The pointer has the reason and the time; type and attempts come from the row, which is read only for listed messages. */
 async function rejectedOf(
   table: Table,
   consumer: ConsumerEntry,
@@ -139,7 +139,7 @@ function unreadableMessage(consumer: ConsumerEntry, eventId: string, problem: st
   return listed(consumer, eventId, 'UNREADABLE', { lastError: unreadableText(problem) });
 }
 
-/** A message as `--json` prints it: docs/cli.md describes each member. */
+/** A message as in the JSON document of docs/cli.md. */
 type ListedMessage = ReturnType<typeof listed>;
 
 function listed(
@@ -167,18 +167,24 @@ function listed(
 }
 
 function messagesText(messages: readonly ListedMessage[], now: number): string {
-  if (messages.length === 0) return 'There are none.';
-  return tableText(
-    ['consumer', 'event', 'type', 'attempt', 'when', 'next', 'deleted', 'error'],
-    messages.map((message) => [
-      message.consumer,
-      clipped(message.eventId),
-      clipped(message.type ?? '?'),
-      `${message.attempt ?? '?'} of ${message.maxAttempts}`,
-      when(message.at, now),
-      message.status === 'REJECTED' ? 'never' : when(message.nextAt, now),
-      message.status === 'REJECTED' ? when(message.expiresAt, now) : '-',
-      clipped(`${message.reason === null ? '' : `${message.reason}: `}${message.lastError ?? '?'}`),
-    ]),
+  if (messages.length === 0) return 'No such messages.';
+  return detailedTable(
+    ['event', 'attempt', 'when', 'next'],
+    messages.map((message) => ({
+      cells: [
+        clipped(message.eventId),
+        `${message.attempt ?? '?'} of ${message.maxAttempts}`,
+        when(message.at, now),
+        message.status === 'REJECTED' ? 'never' : when(message.nextAt, now),
+      ],
+      details: [
+        `${message.consumer}, ${clipped(message.type ?? 'unknown type')}${deletedText(message, now)}`,
+        clipped(`${message.reason === null ? '' : `${message.reason}: `}${message.lastError ?? '?'}`),
+      ],
+    })),
   );
+}
+
+function deletedText({ status, expiresAt }: ListedMessage, now: number): string {
+  return status === 'REJECTED' ? `, dead letter deleted ${when(expiresAt, now)}` : '';
 }

@@ -6,18 +6,18 @@ import type { Session } from './frame/session.ts';
 import { readStatus, type StatusReport } from './status/status-report.ts';
 import { statusText } from './status/status-text.ts';
 
-/** How long `--watch` leaves a picture standing. */
+/** The interval of `--watch`. */
 const WATCH_EVERY_MS = 2_000;
 
-/** To the top left corner, and everything after it gone. */
+/** Moves the cursor to the top left corner and clears everything below. */
 const REDRAW = '\u001b[H\u001b[J';
 const CLEAR = '\u001b[2J';
 
 /** `mailroom status`. */
 export function statusCommand(io: Io): Command {
   return new Command('status')
-    .description('Shows what waits, what failed and what is dead. Ends with 1 when action is required.')
-    .option('--watch', 'show it again every 2 seconds, until Ctrl-C')
+    .description('Shows what waits, what failed and what is dead. Exits with 1 if action is required.')
+    .option('--watch', 'refresh every 2 seconds until Ctrl-C')
     .action(
       withSession(io, async (session, options: { readonly watch?: boolean }) => {
         let report = await read(session);

@@ -7,6 +7,7 @@ import { withSession } from './frame/command.ts';
 import { invoke } from './frame/invoke.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { duration, time } from './frame/output.ts';
+import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
 
 interface SweepOptions {
@@ -19,18 +20,22 @@ interface SweepOptions {
 export function sweepCommand(io: Io): Command {
   return new Command('sweep')
     .description(
-      'Reads every minute of a range now, whatever its age, and publishes the PENDING events that are due. The sweep reads ' +
-        'each minute by itself; this is for when something kept it from that.',
+      'Publishes the due PENDING events of a range now. The scheduled sweep does this too; use this command for events that it ' +
+        'missed or that cannot wait.',
     )
-    .requiredOption('--since <duration>', 'from so long ago, e.g. 6h', durationArgument)
-    .option('--until <duration>', 'to so long ago (default: now)', durationArgument)
+    .requiredOption(
+      '--since <duration>',
+      'the start of the range, as time before now, e.g. 6h',
+      durationArgument,
+    )
+    .option('--until <duration>', 'the end of the range, as time before now (default: now)', durationArgument)
     .option('--reason <text>', 'why; stored with the change', reasonArgument, 'not given')
     .action(
       withSession<[], SweepOptions>(io, async (session, { since, until = 0, reason }) => {
         if (until >= since) {
           throw new MailroomError(
             'BAD_ARGUMENT',
-            `--until ${duration(until)} ago is not after --since ${duration(since)} ago. Nothing was swept.`,
+            `--until (${duration(until)} ago) must be later than --since (${duration(since)} ago). Nothing was swept.`,
           );
         }
         const now = session.clock.now();
@@ -46,13 +51,13 @@ export function sweepCommand(io: Io): Command {
     );
 }
 
-/** Sweeps a range through the deployed sweep function, showing how far it is. */
+/** Sweeps a range with the deployed sweep function and shows the progress. */
 export function sweep(session: Session, range: SweepRange): Promise<SweepRangeReport> {
   const { lambda, directory, output, signal } = session;
   return sweepWhole(
     (part) => invoke<SweepRangeReport>(lambda, directory.mailroom.sweepFunction, part),
     range,
-    ({ sweptTo, published }) => output.progress(`swept to ${time(sweptTo)}, ${published} published`),
+    ({ sweptTo, published }) => output.progress(`Swept to ${time(sweptTo)}: ${published} published`),
     signal,
   );
 }
@@ -62,24 +67,26 @@ function text({ since, until }: SweepRange, report: SweepRangeReport): string {
   return [
     `Swept ${time(since)} to ${time(complete ? until : sweptTo)}: ${published} published, ${pending} still pending.`,
     ...(pending > 0
-      ? ['Pending ones are being published, or wait after a failure; the sweep comes back to them.']
+      ? ['Pending events are being published, or wait after a failure; the sweep returns to them.']
       : []),
     ...(complete
       ? []
       : [
-          'It came no further: the bus takes nothing, or the table does not answer. mailroom status says what waits.',
+          'The sweep stopped here: the bus accepts nothing, or the table does not respond. mailroom status shows what waits.',
         ]),
-  ].join('\n');
+  ]
+    .map((line) => prose(line))
+    .join('\n');
 }
 
-/** Calls in a row that neither came further nor published anything: then the sweep is stuck. */
+/** After this many calls in a row without progress, the sweep is stuck. */
 const IDLE_CALLS_MAX = 2;
 
 /**
- * Sweeps a range, call after call, until it is done, or nothing goes forward any more, or it is asked to stop.
+ * Sweeps a range, call after call, until it is complete, makes no progress or is stopped.
  *
  * @param call - one call of the sweep function
- * @param progress - told after each call how far it is
+ * @param progress - called after each call with the sum so far
  * @returns the sum of all calls
  */
 export async function sweepWhole(

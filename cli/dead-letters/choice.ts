@@ -3,23 +3,23 @@ import { shell } from '../frame/shell.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
 
-/** The dead letters of a source that a command means. */
+/** A selection of the dead letters of a source. */
 export interface DeadLetterChoice {
-  /** Those with this text in the fingerprint of their cause, upper or lower case. @default any cause */
+  /** Dead letters with this text in their fingerprint, in any case. @default any cause */
   readonly cause?: string | undefined;
   /** Ids of dead letters or of events. @default all */
   readonly ids?: readonly string[] | undefined;
 }
 
-/** The choice as words of a command to type. */
+/** The choice as words of a command line. */
 export function choiceWords({ cause, ids = [] }: DeadLetterChoice): string[] {
   return [...ids, ...(cause === undefined ? [] : ['--cause', cause])];
 }
 
 /**
- * Picks dead letters.
+ * Selects dead letters.
  *
- * @throws `NO_SUCH_DEAD_LETTER` when one that was named is not among them
+ * @throws `NO_SUCH_DEAD_LETTER` if a named one is not among them
  */
 export function choose(
   { name }: Pick<DeadLetterSource, 'name'>,
@@ -32,8 +32,8 @@ export function choose(
   if (missing.length > 0) {
     throw new MailroomError(
       'NO_SUCH_DEAD_LETTER',
-      `There is no dead letter ${missing.join(', ')} in ${name} among the ${deadLetters.length} that are visible now. mailroom ` +
-        `${shell`dlq list ${name}`} shows them; another command that reads dead letters hides them for some seconds.`,
+      `Not among the ${deadLetters.length} visible dead letters of ${name}: ${missing.join(', ')}. List them with mailroom ` +
+        `${shell`dlq list ${name}`}. Another command that reads dead letters hides them for some seconds.`,
     );
   }
   return deadLetters.filter(

@@ -1,8 +1,8 @@
 import { when } from '../frame/listing.ts';
-import { clipped, table, time } from '../frame/output.ts';
+import { clipped, detailedTable } from '../frame/output.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
-/** A dead letter as `--json` shows it. */
+/** A dead letter as in the JSON document of docs/cli.md. */
 export function deadLetterJson(deadLetter: DeadLetter) {
   return {
     id: deadLetter.id,
@@ -15,29 +15,30 @@ export function deadLetterJson(deadLetter: DeadLetter) {
   };
 }
 
-/** A dead letter in a table for people. */
+/** A dead letter in a table. */
 interface DeadLetterLine {
   readonly deadLetter: DeadLetter;
-  /** What is to be said of it first. */
+  /** The first cell: a verdict or an outcome. */
   readonly label?: string;
   /** @default its fingerprint */
   readonly cause?: string | undefined;
 }
 
-/** A table of dead letters. @param label - the head of the labels, where there are any */
+/** A table of dead letters. @param label - the head of the labels, if there are any */
 export function deadLetterTable(lines: readonly DeadLetterLine[], now: number, label?: string): string {
   const rows = lines.map(({ deadLetter, label: said, cause = deadLetter.fingerprint ?? '-' }) => {
     const { id, eventId, type, sentAt, expiresAt } = deadLetter;
-    return [
-      ...(said === undefined ? [] : [said]),
-      clipped(id),
-      eventId === id ? '' : (eventId ?? '-'),
-      clipped(type ?? '-'),
-      sentAt === undefined ? '?' : time(sentAt),
-      expiresAt === undefined ? 'never' : when(expiresAt, now),
-      clipped(cause),
-    ];
+    const event = eventId === undefined || eventId === id ? '' : ` ${eventId}`;
+    return {
+      cells: [
+        ...(said === undefined ? [] : [said]),
+        clipped(id),
+        when(sentAt ?? null, now),
+        expiresAt === undefined ? 'never' : when(expiresAt, now),
+      ],
+      details: [`${clipped(type ?? 'unknown type')}${event}`, clipped(cause)],
+    };
   });
-  const head = ['dead letter', 'event', 'type', 'since', 'deleted', 'cause'];
-  return table(label === undefined ? head : [label, ...head], rows);
+  const head = ['dead letter', 'since', 'deleted'];
+  return detailedTable(label === undefined ? head : [label, ...head], rows);
 }

@@ -17,21 +17,21 @@ import type { DeadLetterSource } from './sources.ts';
 
 /** A message in a dead-letter queue, or a DEAD event. */
 export interface DeadLetter {
-  /** SQS's message id; of a DEAD event the event's id. */
+  /** SQS's message id; for a DEAD event its event id. */
   readonly id: string;
   readonly eventId: string | undefined;
   readonly type: string | undefined;
-  /** When SQS took it for the first time, or the event went DEAD, epoch milliseconds; absent where its pointer cannot be read. */
+  /** First send, or when the event became DEAD, epoch milliseconds; absent if its pointer cannot be read. */
   readonly sentAt: number | undefined;
-  /** When it is permanently deleted, epoch milliseconds; DEAD events never are. */
+  /** When it is permanently deleted, epoch milliseconds; absent for DEAD events, which are kept. */
   readonly expiresAt: number | undefined;
-  /** The fingerprint of its cause: its row's; of a rule EventBridge's own error, of the stream the mapping's condition. */
+  /** The fingerprint of its row; for a rule EventBridge's error, for the stream the mapping's condition. */
   readonly fingerprint: string | undefined;
-  /** Its row's last error, where it has one. */
+  /** The last error of its row. */
   readonly lastError: string | undefined;
-  /** As SQS handed it out. */
+  /** As received from SQS. */
   readonly received?: QueueMessage | undefined;
-  /** Its consumer's inbox row, as it was then. */
+  /** Its consumer's inbox row when it was received. */
   readonly row?: InboxRow | UnreadableRow | undefined;
 }
 
@@ -39,11 +39,11 @@ export interface DeadLetter {
 export interface ReceivedDeadLetters {
   /** Oldest first. */
   readonly deadLetters: readonly DeadLetter[];
-  /** How many there are in all; approximate, as SQS's counts are. */
+  /** All dead letters of the source; approximate for queues. */
   readonly total: number;
 }
 
-/** What dead letters are read with. */
+/** Dependencies of {@link receiveDeadLetters}. */
 export interface DeadLetterDeps {
   readonly directory: Directory;
   readonly table: Table;
@@ -51,10 +51,10 @@ export interface DeadLetterDeps {
 }
 
 /**
- * Receives the dead letters of a source. Those of a queue are hidden from others until they are put back.
+ * Receives the dead letters of a source. Those of a queue stay hidden until they are put back.
  *
  * @param options.limit - at most this many
- * @param options.hideS - how long they stay hidden if they are not put back, seconds
+ * @param options.hideS - seconds until they reappear if they are not put back
  */
 export async function receiveDeadLetters(
   deps: DeadLetterDeps,
@@ -70,7 +70,7 @@ export async function receiveDeadLetters(
   return { deadLetters, total: Math.max(deadLetters.length, waiting + inFlight) };
 }
 
-/** Makes received dead letters visible again. One that is deleted does no harm, and one that fails becomes visible when its time is up. */
+/** Makes received dead letters visible again. Deleted ones are ignored; those that fail reappear when `hideS` is over. */
 export async function putBack(
   queues: Queues,
   source: DeadLetterSource,
@@ -82,12 +82,12 @@ export async function putBack(
   });
 }
 
-/** The id of a message in the inbox: its event's, or one made of SQS's where no event can be read. */
+/** The id of a message in the inbox: its event id, or one made of SQS's id if the event cannot be read. */
 export function inboxId({ eventId, id }: Pick<DeadLetter, 'eventId' | 'id'>): string {
   return eventId ?? `unreadable-${id}`;
 }
 
-/** What a dead letter says about itself, and what its consumer's inbox row says. */
+/** Combines a dead letter with its consumer's inbox row. */
 async function explained(table: Table, source: DeadLetterQueue, message: QueueMessage, retentionMs: number) {
   const { eventId, type, cause, expiresAt } = readDeadLetter(source, message, retentionMs);
   const { messageId: id, sentAt } = message;
@@ -115,7 +115,7 @@ function deadEvent(pointer: DeadPointer | UnreadableRow): DeadLetter {
 
 const NOTHING = { type: undefined, deadAt: undefined, lastError: undefined };
 
-/** The pointers at the DEAD events. @param max - at most this many of one shard */
+/** Reads the pointers to the DEAD events. @param max - at most this many of each shard */
 export async function readDeadPointers(
   table: Table,
   shards: readonly number[],

@@ -17,13 +17,13 @@ import type { DeadLetterSource } from './sources.ts';
 export const REDRIVE_VERDICTS = ['runs', 'fails', 'handled', 'too-old', 'busy', 'unreadable'] as const;
 
 /**
- * What a redrive would do to a dead letter: it is `handled` already; it `runs` again; it still `fails`, because today's code cannot
- * read it; it is `too-old` to know whether it ran before; it is `busy`: a worker holds the lease of its message, or it is about to
- * be retried; or its row is `unreadable`.
+ * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it still `fails`, because today's code cannot
+ * read it; it is `too-old` to know whether it ran before; it is `busy`, because a worker holds its lease or it is retried soon; or
+ * its row is `unreadable`.
  */
 export type RedriveVerdict = (typeof REDRIVE_VERDICTS)[number];
 
-/** A dead letter, and what a redrive would do to it. */
+/** A dead letter with its {@link RedriveVerdict}. */
 export interface JudgedDeadLetter extends DeadLetter {
   readonly verdict: RedriveVerdict;
   /** Why it would not run: an error code, e.g. `INVALID_PAYLOAD`, and its message. */
@@ -31,7 +31,7 @@ export interface JudgedDeadLetter extends DeadLetter {
   readonly message?: string | undefined;
 }
 
-/** What dead letters are judged with. */
+/** Dependencies of {@link judgeDeadLetters}. */
 export interface JudgeDeps {
   readonly table: Table;
   /** Returns which bodies the deployed consumer can read. */
@@ -69,7 +69,7 @@ export async function judgeDeadLetters(
   });
 }
 
-/** The verdict that the inbox row alone gives, so that the dead letter must not run again; `undefined` when it may. */
+/** The verdict of the inbox row alone: why the dead letter must not run again; `undefined` if it may. */
 export function settled(row: DeadLetter['row'], now: number): 'handled' | 'busy' | 'unreadable' | undefined {
   const state = inboxState(row, now);
   switch (state.is) {
@@ -81,14 +81,13 @@ export function settled(row: DeadLetter['row'], now: number): 'handled' | 'busy'
     case 'leased':
       return 'busy';
     case 'failed':
-      // The consumer's queue redelivers its message soon.
       return (state.row.retryAt ?? 0) > now ? 'busy' : undefined;
     default:
       return undefined;
   }
 }
 
-/** As `judge` in inbox-conditions.ts: the consumer itself would reject it. */
+/** True if the consumer would reject it: the same rule as `judge` in inbox-conditions.ts. */
 function isTooOld(
   { row, eventId }: DeadLetter,
   { inboxSince = 0, inboxRetentionDays }: ConsumerEntry,
@@ -118,20 +117,20 @@ function judgeStreamBatch(deadLetter: DeadLetter): JudgedDeadLetter {
     verdict: 'fails',
     code: 'UNREADABLE_DEAD_LETTER',
     message:
-      'It names no batch of the stream. Sweep from before it was sent (mailroom sweep --since), then discard it.',
+      'It does not name a batch of the stream. Sweep from before its first send (mailroom sweep --since), then discard it.',
   };
 }
 
 const MINUTE_MS = 60_000;
 
-/** An event id may be this much older than its row: commit refuses an older one, and clocks differ. */
+/** The most by which an event id may be older than its row: commit refuses older ones, and clocks differ. */
 const ID_BEFORE_ROW_MS = 6 * MINUTE_MS;
 
 /**
- * The minutes in which the events of a stream batch were minted. The mapping's dead letter names the batch by the times of its
- * first and last record; the records themselves are in the outbox.
+ * The minutes in which the events of a stream batch were created. The mapping's dead letter names the batch by the times of its
+ * first and last record; the records are in the outbox.
  *
- * @returns `undefined` when the dead letter names no batch
+ * @returns `undefined` if the dead letter does not name a batch
  */
 export function streamRange({ received }: Pick<DeadLetter, 'received'>): SweepRange | undefined {
   const batch = jsonObject(received?.body)?.DDBStreamBatchInfo as

@@ -1,5 +1,6 @@
-import { clipped } from '../frame/output.ts';
+import { clipped, many } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
+import { prose } from '../frame/prose.ts';
 import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
 import { choiceWords, type DeadLetterChoice } from './choice.ts';
@@ -9,29 +10,28 @@ import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './
 import type { Redriven } from './redrive-steps.ts';
 import type { DeadLetterSource } from './sources.ts';
 
-/** A redrive that is planned. */
+/** The plan of a redrive. */
 export interface RedrivePlan {
   readonly source: DeadLetterSource;
-  /** The dead letters that are meant. */
+  /** The selected dead letters. */
   readonly judged: readonly JudgedDeadLetter[];
   readonly received: ReceivedDeadLetters;
   readonly choice: DeadLetterChoice;
 }
 
-/** What to do about dead letters that a redrive leaves where they are. */
+/** The remedies for dead letters that a redrive does not send. */
 const REMEDIES: Readonly<Partial<Record<RedriveVerdict, string>>> = {
-  fails: 'still fails: deploy a consumer that can read it, or dlq discard it.',
+  fails: 'still fails: deploy a consumer that can read it, or discard it with dlq discard.',
   'too-old':
-    'too old: it may have run before; if it has not, mailroom message allow <consumer> <eventId>, then redrive.',
-  busy: 'busy: a worker holds it, or it is retried soon; look again in a minute.',
-  unreadable:
-    'unreadable: its row cannot be read, so nothing is done with it; mailroom why <eventId> shows what to do.',
+    'too old: it may have run before. If it has not, run `mailroom message allow <consumer> <eventId>`, then redrive it.',
+  busy: 'busy: a worker holds it, or it is retried soon. Check again in a minute.',
+  unreadable: 'unreadable: its row cannot be read, so it stays. `mailroom why <eventId>` shows what to do.',
 };
 
-/** What became of a dead letter of the plan. */
+/** The outcome for a dead letter of the plan. */
 type RedriveOutcome = 'processed' | 'deleted' | 'failed-again' | 'waiting' | 'untried' | 'kept';
 
-/** A plan, and with `redriven` what became of it, as `--json` shows it. */
+/** The document of `--json`: a plan, and with `redriven` its outcome. */
 export function redriveJson({ source, judged, received }: RedrivePlan, redriven?: Redriven) {
   return {
     source: source.name,
@@ -52,14 +52,19 @@ export function redriveJson({ source, judged, received }: RedrivePlan, redriven?
   };
 }
 
-/** The plan for people. */
-export function planText(session: Session, { source, judged, received, choice }: RedrivePlan): string {
+/** The plan as text. */
+export function planText(
+  session: Pick<Session, 'clock' | 'commandLine'>,
+  { source, judged, received, choice }: RedrivePlan,
+): string {
   const { deadLetters, total } = received;
   if (total === 0) return `${source.name} is empty.`;
   if (deadLetters.length === 0)
-    return `None of the ${total} dead letters of ${source.name} is visible: another command is reading them. Repeat this in a moment.`;
+    return prose(
+      `None of the ${many(total, 'dead letter')} of ${source.name} is visible, because another command is reading them. Try again in a moment.`,
+    );
   if (judged.length === 0)
-    return `None of the ${deadLetters.length} dead letters of ${source.name} is selected.`;
+    return `None of the ${many(deadLetters.length, 'dead letter')} of ${source.name} is selected.`;
   const lines = judged.map((deadLetter) => {
     const { verdict, code, message } = deadLetter;
     return { deadLetter, label: verdict, cause: [code, message].filter(Boolean).join(': ') || undefined };
@@ -67,47 +72,61 @@ export function planText(session: Session, { source, judged, received, choice }:
   const { runs, handled } = counts(judged);
   const todo = [
     ...(runs > 0 ? [`${runs} would run again`] : []),
-    ...(handled > 0 ? [`${handled} handled already would be deleted`] : []),
+    ...(handled > 0 ? [`${handled} already handled would be deleted`] : []),
   ];
   const apply = shell`dlq redrive ${[source.name, ...choiceWords(choice)]} --apply`;
   return [
-    `${source.name}: ${judged.length} of ${total} dead letters`,
+    `${source.name}: ${judged.length} of ${many(total, 'dead letter')}`,
     deadLetterTable(lines, session.clock.now(), 'verdict'),
     ...remedies(judged),
-    todo.length === 0
-      ? 'There is nothing to redrive.'
-      : `${todo.join(', ')}. Nothing was changed; to do it: ${session.commandLine(apply)}`,
+    ...(todo.length === 0
+      ? ['There is nothing to redrive.']
+      : [prose(`${todo.join(', ')}. Nothing was changed. To redrive:`), `  ${session.commandLine(apply)}`]),
   ].join('\n');
 }
 
-/** What the redrive did, for people. */
-export function redrivenText(session: Session, { source, judged }: RedrivePlan, redriven: Redriven): string {
+/** The outcome of a redrive as text. */
+export function redrivenText(
+  session: Pick<Session, 'commandLine'>,
+  { source, judged }: RedrivePlan,
+  redriven: Redriven,
+): string {
   const { runs, handled } = counts(judged);
   const verb = source.kind === 'dead' ? 'published' : source.kind === 'stream' ? 'swept' : 'processed';
   return [
     runs + handled === 0
       ? `Nothing in ${source.name} would run again.`
-      : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} handled already deleted` : ''}.`,
+      : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} already handled deleted` : ''}.`,
     ...remedies(judged),
     ...stoppedText(session, redriven, verb),
   ].join('\n');
 }
 
-function stoppedText(session: Session, { back, waiting, untried }: Redriven, verb: string): string[] {
+function stoppedText(
+  session: Pick<Session, 'commandLine'>,
+  { back, waiting, untried }: Redriven,
+  verb: string,
+): string[] {
   const why = (id: string) => session.commandLine(shell`why ${id}`);
   const [first] = back;
   if (first !== undefined) {
     const id = first.deadLetter.eventId ?? first.deadLetter.id;
     return [
-      `${paint.red('Stopped')}: ${id} failed again${first.sameCause ? ' with the same cause' : ''}: ${clipped(first.fingerprint)}`,
-      `${untried.length} were not tried. Fix the cause and repeat this; ${why(id)} shows more.`,
+      prose(
+        `${paint.red('Stopped')}: ${id} failed again${first.sameCause ? ' with the same cause' : ''}: ${clipped(first.fingerprint)}`,
+      ),
+      `Not tried: ${untried.length}. Fix the cause and repeat the command. For details:`,
+      `  ${why(id)}`,
     ];
   }
   if (waiting.length === 0) return [];
   const ids = waiting.slice(0, 5).map(({ eventId, id }) => eventId ?? id);
   return [
-    `${paint.red('Stopped')}: ${waiting.length} were redriven and are not ${verb} yet: ${ids.join(', ')}${waiting.length > 5 ? ' …' : ''}`,
-    `${untried.length} were not tried. See what they wait for (${why(ids[0] ?? '')}), or repeat this with a longer --wait.`,
+    prose(
+      `${paint.red('Stopped')}: redriven, but not ${verb} yet: ${waiting.length} (${ids.join(', ')}${waiting.length > 5 ? ' …' : ''})`,
+    ),
+    `Not tried: ${untried.length}. Use a longer --wait, or see what they wait for:`,
+    `  ${why(ids[0] ?? '')}`,
   ];
 }
 
@@ -116,7 +135,7 @@ function isStopped({ back, waiting, untried }: Redriven): boolean {
 }
 
 function remedies(judged: readonly JudgedDeadLetter[]): string[] {
-  return [...new Set(judged.flatMap(({ verdict }) => REMEDIES[verdict] ?? []))];
+  return [...new Set(judged.flatMap(({ verdict }) => REMEDIES[verdict] ?? []))].map((text) => prose(text));
 }
 
 function counts(judged: readonly JudgedDeadLetter[]): Record<RedriveVerdict, number> {

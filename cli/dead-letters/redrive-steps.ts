@@ -2,32 +2,32 @@ import type { Clock } from '../../lambdas/runtime/clock.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
-/** How many dead letters go first, and second; then go the rest. */
+/** The dead letters of each step; the last step has the rest. */
 const STEPS = [1, 10, Number.POSITIVE_INFINITY] as const;
 
-/** How often to look whether the dead letters of a step have been processed. */
+/** The interval at which the progress of a step is checked. */
 const LOOK_EVERY_MS = 1_000;
 
-/** What has become of a dead letter since it was redriven; `back`: it failed again. */
+/** The progress of a redriven dead letter; `back`: it failed again. */
 export type RedriveProgress =
   | { readonly state: 'done' | 'waiting' }
   | { readonly state: 'back'; readonly fingerprint: string; readonly sameCause: boolean };
 
-/** How the dead letters of one source are redriven. */
+/** Redrives the dead letters of one source. */
 export interface Redriver {
-  /** Sends a dead letter back to where it is worked on. Safe to repeat and to interrupt: it may duplicate a message, never lose one. */
+  /** Sends a dead letter back. Safe to repeat and to interrupt: it may duplicate a message but never loses one. */
   resend(deadLetter: DeadLetter): Promise<void>;
   look(deadLetter: DeadLetter): Promise<RedriveProgress>;
 }
 
-/** How careful a redrive is. */
+/** The limits of a redrive. */
 export interface Pace {
   readonly ratePerS: number;
-  /** The redrive stops when no dead letter of a step was done for this long. */
+  /** The redrive stops if no dead letter of a step was done for this long. */
   readonly waitMs: number;
 }
 
-/** What became of the dead letters of a redrive. */
+/** The dead letters of a redrive by outcome. */
 export interface Redriven {
   readonly done: readonly DeadLetter[];
   /** Failed again: the redrive stopped there. */
@@ -38,11 +38,11 @@ export interface Redriven {
   }[];
   /** Redriven, but not done in time: the redrive stopped there. */
   readonly waiting: readonly DeadLetter[];
-  /** Not redriven: they are where they were. */
+  /** Not redriven: they stay in the source. */
   readonly untried: readonly DeadLetter[];
 }
 
-/** What the steps need. */
+/** Dependencies of {@link redriveInSteps}. */
 export interface StepsDeps {
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -50,8 +50,8 @@ export interface StepsDeps {
 }
 
 /**
- * Redrives dead letters in three steps: 1, then 10, then the rest. After each it waits until the whole step is done; when one
- * fails again, or nothing is done in time, it goes no further: a cause that is still there costs one dead letter, not all.
+ * Redrives dead letters in three steps: 1, then 10, then the rest. After each it waits until the whole step is done. It stops if
+ * one fails again or nothing is done in time: a cause that persists costs one dead letter, not all.
  */
 export async function redriveInSteps(
   deps: StepsDeps,
@@ -66,7 +66,7 @@ export async function redriveInSteps(
     const sent = await sendStep(deps, untried.slice(0, size), redriver, pace);
     untried = untried.slice(sent.length);
     const step = await waitForStep(deps, sent, redriver, pace.waitMs, (open) =>
-      deps.progress(`${done.length + sent.length - open} of ${deadLetters.length} done`),
+      deps.progress(`Done: ${done.length + sent.length - open} of ${deadLetters.length}`),
     );
     done.push(...step.done);
     if (step.back.length > 0 || step.waiting.length > 0) return { ...step, done, untried };
@@ -74,7 +74,7 @@ export async function redriveInSteps(
   return { done, back: [], waiting: [], untried };
 }
 
-/** @returns what was sent: all of it, unless the user asked to stop */
+/** @returns the dead letters sent: all of the step, unless the user stopped it */
 async function sendStep(
   { clock, signal, progress }: StepsDeps,
   step: readonly DeadLetter[],
@@ -88,12 +88,12 @@ async function sendStep(
     if (signal.aborted) break;
     await redriver.resend(deadLetter);
     sent.push(deadLetter);
-    progress(`${sent.length} of ${step.length} of this step redriven`);
+    progress(`Redriven in this step: ${sent.length} of ${step.length}`);
   }
   return sent;
 }
 
-/** Waits until every dead letter is done, or one is back, or none was done for `waitMs`. */
+/** Waits until every dead letter is done, one is back, or none was done for `waitMs`. */
 async function waitForStep(
   { clock, signal }: StepsDeps,
   sent: readonly DeadLetter[],

@@ -10,7 +10,7 @@ import { streamRange } from './redrive-plan.ts';
 import type { RedriveProgress, Redriver } from './redrive-steps.ts';
 import type { DeadLetterSource } from './sources.ts';
 
-/** What redrivers need. */
+/** Dependencies of the redrivers. */
 export interface RedriverDeps extends OperationDeps {
   readonly queues: Queues;
   readonly sweep: (range: SweepRange) => Promise<SweepRangeReport>;
@@ -20,7 +20,7 @@ const DONE: RedriveProgress = { state: 'done' };
 const WAITING: RedriveProgress = { state: 'waiting' };
 const NOT_SWEPT: RedriveProgress = {
   state: 'back',
-  fingerprint: 'The sweep could not read all of its minutes, or the bus takes nothing',
+  fingerprint: 'The sweep could not read all of its minutes, or the bus accepts nothing',
   sameCause: false,
 };
 
@@ -32,8 +32,8 @@ export function redriverOf(deps: RedriverDeps, source: DeadLetterSource, note: N
 }
 
 /**
- * Sends each message to the consumer's queue, then deletes its dead letter. A crash in between leaves the message twice, which
- * the inbox absorbs; the other order would lose it.
+ * Sends each message to the consumer's queue, then deletes its dead letter. A crash in between leaves a duplicate, which the inbox
+ * absorbs; the other order would lose the message.
  */
 export function queueRedriver(
   deps: Pick<RedriverDeps, 'table' | 'clock' | 'queues'>,
@@ -43,7 +43,7 @@ export function queueRedriver(
   return {
     resend: async ({ eventId, row, received }) => {
       if (received === undefined) return;
-      // Else the audit would take an event that was never received for missing as long as its new message waits behind others.
+      // Otherwise the audit would report the event as missing while its new message waits behind others.
       if (row === undefined && eventId !== undefined) await markResent(deps, eventId);
       await queues.send(consumer.queue, received.body);
       await queues.remove(url, received);
@@ -53,24 +53,24 @@ export function queueRedriver(
   };
 }
 
-/** Compares the inbox row of a message that was redriven with the row before. */
+/** Compares the inbox row of a redriven message with the row before. */
 function progressOf(before: DeadLetter['row'], now: DeadLetter['row']): RedriveProgress {
   if (now === undefined || isUnreadable(now)) return WAITING;
   if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;
   const known = readable(before);
-  if (now.fence === known?.fence) return WAITING; // not touched since: every claim and rejection has a fence
+  if (now.fence === known?.fence) return WAITING; // every claim and rejection has its own fence
   const sameCause = isSameCause(known?.fingerprint, now.fingerprint);
   const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause);
   return failedAgain ? { state: 'back', fingerprint: now.fingerprint ?? 'unknown', sameCause } : WAITING;
 }
 
-/** The words before the last error where a message was rejected because its attempts were exhausted. */
+/** The words before the last error of a message that was rejected with its attempts exhausted. */
 const EXHAUSTED = /ATTEMPTS_SPENT: [^.]*\. /;
 
-/** Fingerprints are cut at 240 characters; without the words before it, one that was cut still has this many. */
+/** Fingerprints are cut at 240 characters. Without the words of {@link EXHAUSTED}, a cut one still has this many. */
 const CUT_MIN = 190;
 
-/** Whether two fingerprints of one consumer name the same cause: that of a single attempt, and that of all of them. */
+/** Compares two fingerprints of one consumer, one of which may be that of a rejection after all attempts. */
 export function isSameCause(before: string | undefined, now: string | undefined): boolean {
   if (before === undefined || now === undefined) return false;
   const [shorter = '', longer = ''] = [before, now]

@@ -2,7 +2,7 @@ import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { type DeadLetterQueue, deadLetterQueues } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 
-/** Where dead letters are: a queue of them, or the DEAD rows of the outbox. */
+/** A place with dead letters: a queue, or the DEAD rows of the outbox. */
 export type DeadLetterSource = DeadLetterQueue | { readonly name: 'dead'; readonly kind: 'dead' };
 
 /** Every dead-letter source of a Mailroom. */
@@ -13,7 +13,7 @@ export function deadLetterSources(directory: Directory): DeadLetterSource[] {
 /**
  * Finds a dead-letter source by its name.
  *
- * @throws `NO_SUCH_SOURCE`, naming those that there are
+ * @throws `NO_SUCH_SOURCE`, listing the sources
  */
 export function deadLetterSource(directory: Directory, name: string): DeadLetterSource {
   const sources = deadLetterSources(directory);
@@ -21,6 +21,6 @@ export function deadLetterSource(directory: Directory, name: string): DeadLetter
   if (found !== undefined) return found;
   throw new MailroomError(
     'NO_SUCH_SOURCE',
-    `There is no dead-letter source "${name}" in ${directory.mailroom.stack}; there are: ${sources.map((source) => source.name).join(', ')}.`,
+    `There is no dead-letter source "${name}" in ${directory.mailroom.stack}. Sources: ${sources.map((source) => source.name).join(', ')}.`,
   );
 }

@@ -3,7 +3,7 @@ import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** The longest duration: so long the operators' log is kept, and nothing else is kept longer. */
+/** The longest duration: operations are kept for this long, and nothing is kept longer. */
 const DURATION_MAX_MS = 400 * UNITS_MS.d;
 
 /** Reads a duration like `90s`, `15m`, `6h`, `7d`, of at most 400 days. @returns milliseconds */
@@ -12,36 +12,36 @@ export function durationArgument(text: string): number {
   const ms = Number(count) * (UNITS_MS[unit as keyof typeof UNITS_MS] ?? 0);
   if (ms > 0 && ms <= DURATION_MAX_MS) return ms;
   throw new InvalidArgumentError(
-    'It must be a whole number with a unit, like 90s, 15m, 6h or 7d; at most 400d.',
+    'Expected a whole number with a unit, such as 90s, 15m, 6h or 7d; at most 400d.',
   );
 }
 
-/** Reads a whole number from 1. */
+/** Reads a whole number of at least 1. */
 export function countArgument(text: string): number {
   const count = Number(text);
   if (Number.isSafeInteger(count) && count >= 1) return count;
-  throw new InvalidArgumentError('It must be a whole number from 1.');
+  throw new InvalidArgumentError('Expected a whole number from 1.');
 }
 
-/** Reads the id of a message: its event's, or the one that its row has where no event can be read out of it. */
+/** Reads a message's id: its event id, or the id of its row if the message has no readable event. */
 export function messageIdArgument(text: string): string {
   if (isEventId(text) || /^unreadable-[\w-]+$/.test(text)) return text;
   throw new InvalidArgumentError(
-    'It must be an event id (a UUIDv7 in lower case), or unreadable-<SQS message id> as messages list shows it.',
+    'Expected an event id (a UUIDv7 in lower case), or unreadable-<SQS message id> as in messages list.',
   );
 }
 
-/** Reads a reason: it is stored with what is changed, so it must say something. */
+/** Reads a reason of 3 to 500 characters. */
 export function reasonArgument(text: string): string {
   const reason = text.trim();
   if (reason.length >= 3 && reason.length <= 500) return reason;
-  throw new InvalidArgumentError('It must say why, in 3 to 500 characters: it is stored with the change.');
+  throw new InvalidArgumentError('Expected a reason of 3 to 500 characters. It is stored with the change.');
 }
 
-/** The argument that names a dead-letter source. */
+/** The help of an argument that names a dead-letter source. */
 export const SOURCE_ARGUMENT = 'dead, stream, rule:<consumer> or consumer:<consumer>';
 
 /** `--by cause`. */
 export function byOption(): Option {
-  return new Option('--by <what>', 'group them').choices(['cause']);
+  return new Option('--by <what>', 'group by').choices(['cause']);
 }

@@ -1,37 +1,37 @@
 import { type Clock, systemClock } from '../../lambdas/runtime/clock.ts';
 
 /**
- * A clock that keeps AWS's time, whatever the clock of this machine says. It is never ahead of AWS: what is compared with it
- * (a lease that has passed) is over for certain.
+ * A clock that keeps AWS's time, independent of this machine's clock. It is never ahead of AWS, so a lease that has expired by
+ * this clock has expired.
  *
- * The time is that of the `Date` headers of AWS's answers. A header's time is past when the answer arrives, and it counts
- * whole seconds; so AWS's time now is at least the header's plus the time since the answer arrived, and at most the header's
- * plus one second plus the time since the request was sent. Elapsed time is measured by the machine's steady timer, which
- * cannot be set. Every answer narrows both bounds, and `now` is the lower one.
+ * Its source is the `Date` header of AWS's responses. The header has whole seconds and is in the past when the response
+ * arrives. So AWS's time is at least the header's plus the time since the response arrived, and at most the header's plus one
+ * second plus the time since the request was sent. The machine's monotonic timer measures elapsed time. Every response
+ * narrows both bounds; `now` is the lower one.
  */
 export interface AwsClock extends Clock {
-  /** Whether an answer has carried a time yet. Until then `now` is the machine's. */
+  /** True once a response has carried a time. Until then `now` is the machine's. */
   isKnown(): boolean;
-  /** How far the machine's clock is ahead of AWS's at least, milliseconds; negative when it is behind; 0 when it may be right. */
+  /** The least by which the machine's clock is ahead of AWS's, milliseconds; negative if it is behind, 0 if it may be right. */
   machineAheadMs(): number;
-  /** The steady timer, milliseconds: when a request is sent. */
+  /** The monotonic timer, milliseconds. */
   steadyMs(): number;
-  /** Learns from an answer. @param sentMs - when its request was sent, by the steady timer */
+  /** Learns from a response. @param sentMs - when its request was sent, by the monotonic timer */
   learn(date: string | undefined, sentMs: number): void;
 }
 
 /** The resolution of a `Date` header. */
 const HEADER_MS = 1_000;
 
-/** How far the clock is behind AWS at most, an answer's way included: a range that ends now has to reach so much further. */
+/** The most by which the clock is behind AWS, network included: a range that ends now must extend this much further. */
 export const BEHIND_MAX_MS = 2_000;
 
-/** Makes the clock. It knows nothing until it learns from an answer. */
+/** Creates the clock. It uses the machine's time until it learns from a response. */
 export function createAwsClock(
   machine: Clock = systemClock,
   steadyMs: () => number = () => performance.now(),
 ): AwsClock {
-  // Of AWS's time less the steady timer's.
+  // Bounds of the difference between AWS's time and the monotonic timer.
   let atLeast = Number.NEGATIVE_INFINITY;
   let atMost = Number.POSITIVE_INFINITY;
   const isKnown = () => Number.isFinite(atLeast);
@@ -58,7 +58,7 @@ type Next = (args: { readonly request: unknown; readonly input: object }) => Pro
   readonly response: unknown;
 }>;
 
-/** A client of the AWS SDK, as far as its answers can be listened to. */
+/** The part of an AWS SDK client that gives access to its responses. */
 interface Client {
   readonly middlewareStack: {
     add(
@@ -68,7 +68,7 @@ interface Client {
   };
 }
 
-/** Lets a clock learn from every answer that a client gets, refusals too. @returns the client */
+/** Lets a clock learn from every response of a client, errors included. @returns the client */
 export function listenTo<C extends Client>(client: C, clock: AwsClock): C {
   const listen =
     (next: Next): Next =>
@@ -79,7 +79,7 @@ export function listenTo<C extends Client>(client: C, clock: AwsClock): C {
       clock.learn(headers?.date, sentMs);
       return answer;
     };
-  // Next to the handler: further out a refusal is an error already.
+  // Next to the handler: further out, an error response is already thrown.
   client.middlewareStack.add(listen, { step: 'deserialize', priority: 'low', name: 'awsClock' });
   return client;
 }

@@ -4,7 +4,7 @@ import { openSession, type Session } from './session.ts';
 import type { GlobalOptions } from './target.ts';
 
 /**
- * Runs a command against the Mailroom that its options mean, and ends the process as it says.
+ * Runs a command against the Mailroom that its options select, and sets the exit code.
  *
  * @example
  * ```ts

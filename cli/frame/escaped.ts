@@ -1,28 +1,28 @@
 import { JSON_DEPTH_MAX } from '../../lambdas/runtime/json-depth.ts';
 
 /**
- * Characters that a terminal acts on or hides, and that no text of a row may bring to one: control characters (C0, C1: an
- * OSC or a cursor code begins with one), format characters (bidi, zero width), and the separators of lines and paragraphs.
+ * Characters that a terminal acts on or hides, which no stored text may print: control characters (C0, C1: OSC and cursor codes
+ * begin with one), format characters (bidi, zero width), and line and paragraph separators.
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Values nested deeper than this are cut: no row and no report is, with the limit of the JSON in it. */
+/** Values nested deeper than this are cut. Rows and reports are not, because their JSON is limited. */
 const DEPTH_MAX = 2 * JSON_DEPTH_MAX;
 
 /**
- * A text with its control and format characters written as JSON writes them, e.g. `\u001b`: it moves no cursor, begins no line
- * and reads in the order in which it is stored.
+ * A text with its control and format characters as JSON escapes, e.g. `\u001b`: it cannot move the cursor, begin a line or reverse
+ * what follows.
  */
 export function escaped(text: string): string {
   return text.replace(UNSAFE, unicodeEscape);
 }
 
-/** A copy of a value that may be shown to people: every text in it, names of members too, is {@link escaped}. */
+/** A copy of a value in which every string, member names included, is {@link escaped}. */
 export function shown<T>(value: T): T {
   return shownAt(value, 0) as T;
 }
 
-/** One line of JSON that a terminal does not act on. It parses to the same value. */
+/** One line of JSON without characters that a terminal acts on. It parses to the same value. */
 export function jsonLine(value: unknown): string {
   return escaped(JSON.stringify(value));
 }

@@ -3,11 +3,11 @@ import type { Check, CheckRequest } from '../../lambdas/runtime/consume/check-me
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 
-/** The most bytes of one invocation that is waited for (Lambda quotas: 6 MB), less room for what is around the bodies. */
+/** The largest payload of a synchronous invocation (Lambda quota: 6 MB), less room for the JSON around the bodies. */
 const PAYLOAD_MAX_BYTES = 5_500_000;
 
 /**
- * Calls a function of the Mailroom and waits for its answer.
+ * Calls a function of the Mailroom and returns its result.
  *
  * @throws an error whose name is the function's own error type, e.g. `BAD_SWEEP_RANGE`, when it failed
  */
@@ -22,15 +22,15 @@ export async function invoke<Answer>(
   const text = Payload === undefined ? '' : Buffer.from(Payload).toString('utf8');
   if (FunctionError === undefined) return JSON.parse(text || 'null') as Answer;
   const failure = new Error(`The function ${functionName} failed: ${text.slice(0, 500)}`);
-  failure.name = 'FUNCTION_FAILED'; // no MailroomError: it was not called wrongly
+  failure.name = 'FUNCTION_FAILED'; // not a MailroomError, whose exit code means wrong usage
   throw failure;
 }
 
 /**
- * Asks a deployed consumer which messages it could read today; it runs none of them.
+ * Checks which messages a deployed consumer can read. It runs none of them.
  *
  * @returns a check for each body, in order
- * @throws `OLD_CONSUMER` when its function does not know the question
+ * @throws `OLD_CONSUMER` if its function does not support the check
  */
 export async function checkBodies(
   client: LambdaClient,
@@ -44,8 +44,8 @@ export async function checkBodies(
     if (answer?.checks?.length !== batch.length) {
       throw new MailroomError(
         'OLD_CONSUMER',
-        `The function of consumer ${consumer.name} (${consumer.function}) does not say what it can read: it was built with an ` +
-          'older Mailroom. Deploy it again, then repeat this.',
+        `The function of consumer ${consumer.name} (${consumer.function}) was built with an older Mailroom and cannot check messages. ` +
+          'Deploy it again, then repeat the command.',
       );
     }
     checks.push(...answer.checks);
@@ -53,7 +53,7 @@ export async function checkBodies(
   return checks;
 }
 
-/** Bodies by the payload's size; one that is too large for a payload goes alone, and Lambda says so. */
+/** Splits bodies into payloads. A body that is too large for one is sent alone, and Lambda refuses it. */
 export function* batches(bodies: readonly string[], maxBytes = PAYLOAD_MAX_BYTES): Generator<string[]> {
   let batch: string[] = [];
   let bytes = 0;

@@ -1,34 +1,34 @@
-/** How the command ends: a pipeline can go by it. */
+/** The exit codes: a contract with pipelines. */
 export const EXIT = {
-  /** All is well, or what was asked for is done. */
+  /** No action required, or done. */
   ok: 0,
-  /** It worked, and what it found requires action: dead letters, a stuck event, a missing one. */
+  /** It worked, and action is required: dead letters, a stuck or a missing event. */
   attention: 1,
-  /** It was called wrongly, or refused to do what was asked. Nothing was changed. */
+  /** Wrong usage, or refused. Nothing was changed. */
   usage: 2,
-  /** There is nothing of that name: no deployment, no event, no dead letter. */
+  /** No such deployment, event or dead letter. */
   notFound: 3,
-  /** AWS refused or did not answer. */
+  /** AWS denied the request or did not respond. */
   aws: 4,
-  /** The command itself failed: a defect of its own. */
+  /** A defect of the command itself. */
   defect: 5,
-  /** It was stopped by Ctrl-C before it was done; what a shell says of it, too. */
+  /** Stopped by Ctrl-C before it was done: 128 + SIGINT, as shells report it. */
   stopped: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** What a run of the command reads and writes, besides AWS: the process's own, or a test's. */
+/** The environment and streams of a run: the process's own, or a test's. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether `out` is a terminal: `status --watch` draws over itself there only. */
+  /** True if `out` is a terminal: `status --watch` redraws only there. */
   readonly outIsTerminal: boolean;
-  /** Whether `err` is a terminal: progress is shown there only. */
+  /** True if `err` is a terminal: progress is shown only there. */
   readonly errIsTerminal: boolean;
   out(text: string): void;
   err(text: string): void;
   /** Aborted when the user asks it to stop, e.g. `status --watch`. */
   readonly signal: AbortSignal;
-  /** How the command ends. */
+  /** The exit code of the run. */
   exitCode: ExitCode;
 }

@@ -1,11 +1,12 @@
 import { BEHIND_MAX_MS } from './aws-clock.ts';
-import { clipped, duration, table } from './output.ts';
+import { clipped, detailedTable, duration } from './output.ts';
 import { paint } from './paint.ts';
+import { prose } from './prose.ts';
 
 /**
- * A time in a list: how long ago, or in how long; `now` where the command's clock cannot tell which of the two.
+ * A time relative to now; `now` if it is within the precision of the command's clock.
  *
- * @param at - epoch milliseconds; `null` when it is not known
+ * @param at - epoch milliseconds; `null` if unknown
  */
 export function when(at: number | null, now: number): string {
   if (at === null) return '?';
@@ -13,25 +14,25 @@ export function when(at: number | null, now: number): string {
   return at > now ? `in ${duration(at - now)}` : `${duration(now - at)} ago`;
 }
 
-/** What to do about a list that was cut. */
-export const MORE_LISTED = 'There are more. Show them with --limit, or group them with --by cause.';
+/** The line below a list that was cut. */
+export const MORE_LISTED = 'There are more: raise --limit, or group them with --by cause.';
 
-/** Of causes that were counted in a part only. */
-export const MORE_GROUPED = 'There are more than are read for this: the counts are lower bounds.';
+/** The line below causes that were not counted completely. */
+export const MORE_GROUPED = 'Not all messages were read: the counts are lower bounds.';
 
-/** What stands under a list that does not show everything. */
+/** The line below an incomplete list. */
 export function moreText(more: boolean, remedy: string): string {
-  return more ? `\n${paint.yellow(remedy)}` : '';
+  return more ? `\n${prose(paint.yellow(remedy))}` : '';
 }
 
-/** Something that failed of a cause, at a time (epoch milliseconds); `null` when the time is not known. */
+/** A failure with its cause and its time (epoch milliseconds); `null` if unknown. */
 export interface CountedFailure {
   readonly fingerprint: string | null;
   readonly eventId: string;
   readonly at: number | null;
 }
 
-/** Failures of one cause. Times are epoch milliseconds, `null` when none of them has one. */
+/** Failures of one cause. Times are epoch milliseconds, `null` if none of them has one. */
 export interface Cause {
   readonly fingerprint: string | null;
   readonly count: number;
@@ -41,7 +42,7 @@ export interface Cause {
   readonly example: string;
 }
 
-/** Failures by cause, the most frequent first. */
+/** Groups failures by cause, the most frequent first. */
 export function byCause(failures: readonly CountedFailure[]): Cause[] {
   const groups = new Map<string | null, CountedFailure[]>();
   for (const failure of failures) {
@@ -63,21 +64,18 @@ export function byCause(failures: readonly CountedFailure[]): Cause[] {
   return causes.sort((a, b) => b.count - a.count || newest({ at: a.newestAt }, { at: b.newestAt }));
 }
 
-/** The newest first, and those without a time last: what `sort` takes. */
+/** A comparator for `sort`: newest first, those without a time last. */
 export function newest(a: { readonly at: number | null }, b: { readonly at: number | null }): number {
   return (b.at ?? -1) - (a.at ?? -1);
 }
 
-/** Causes for people. */
+/** Causes as a table. */
 export function causesText(causes: readonly Cause[], now: number): string {
-  return table(
-    ['count', 'oldest', 'newest', 'cause', 'an example'],
-    causes.map(({ fingerprint, count, oldestAt, newestAt, example }) => [
-      count,
-      when(oldestAt, now),
-      when(newestAt, now),
-      clipped(fingerprint ?? 'not known'),
-      example,
-    ]),
+  return detailedTable(
+    ['count', 'oldest', 'newest', 'example'],
+    causes.map(({ fingerprint, count, oldestAt, newestAt, example }) => ({
+      cells: [count, when(oldestAt, now), when(newestAt, now), example],
+      details: [clipped(fingerprint ?? 'unknown cause')],
+    })),
   );
 }

@@ -3,29 +3,30 @@ import { isTime } from '../../lambdas/runtime/clock.ts';
 import { escaped, jsonLine, shown } from './escaped.ts';
 import type { Io } from './io.ts';
 import { paint, plain } from './paint.ts';
+import { COLUMNS, columnsOf, prose } from './prose.ts';
 
 /**
- * Where a command writes: its result to stdout, as text for people or as one JSON document; everything else to stderr.
- * Texts are coloured with `paint`; `NO_COLOR` and a pipe take the colours away.
+ * The output of a command: its result goes to stdout, as text or as one JSON document; everything else goes to stderr.
+ * Texts are coloured with `paint`; `NO_COLOR` and pipes remove the colours.
  *
- * What is stored was written by others, so no text of a row reaches a terminal as it is: see `escaped.ts`.
+ * Others wrote what is stored, so no text of a row reaches a terminal unescaped: see `escaped.ts`.
  */
 export interface Output {
   readonly json: boolean;
   /**
-   * The result. `text` is only made where people read it: of `subject` with every text escaped. It must take
-   * all that is stored from there, because its own line breaks and colours are printed.
+   * Prints the result. `text` is called only without `--json`, with every string of `subject` escaped. It must read
+   * stored values from there only, because its own line breaks and colours are printed.
    */
   result<S>(json: unknown, subject: S, text: (subject: S) => string): void;
-  /** A line for whoever watches; escaped. */
+  /** Prints a line on stderr; escaped. */
   say(line: string): void;
-  /** A line that the next one writes over, on a terminal; escaped. Elsewhere nothing. */
+  /** Prints a line that the next one overwrites; escaped, and cut to one line. Only on a terminal. */
   progress(line: string): void;
 }
 
 const CLEAR_LINE = '\r\u001b[K';
 
-/** Writes to where the run writes. */
+/** Creates the output of a run. */
 export function createOutput(io: Io, json: boolean): Output {
   let inLine = false;
   const endLine = (): void => {
@@ -40,30 +41,69 @@ export function createOutput(io: Io, json: boolean): Output {
     },
     say: (line) => {
       endLine();
-      io.err(`${escaped(line)}\n`);
+      io.err(`${prose(escaped(line))}\n`);
     },
     progress: (line) => {
       if (!io.errIsTerminal) return;
-      io.err(`${CLEAR_LINE}${escaped(line)}`);
+      // A line that wraps could not be overwritten.
+      io.err(`${CLEAR_LINE}${escaped(line).slice(0, COLUMNS - 1)}`);
       inLine = true;
     },
   };
 }
 
-/** A table without borders: a head, and a line for each row. */
-export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+/** The space between two cells. */
+const GAP = '  ';
+
+/** The least width of the last column of a table: narrower, a sentence is hard to read. */
+const LAST_MIN = 24;
+
+type Cells = readonly (string | number)[];
+
+/** A table without borders: a head, and a line for each row. The last column wraps where the table is wider than 80 columns. */
+export function table(head: readonly string[], rows: readonly Cells[]): string {
+  const others = head.slice(0, -1).map((_, column) => widest([head, ...rows], column) + GAP.length);
+  const left = COLUMNS - others.reduce((sum, width) => sum + width, 0);
+  const wrapped = (cell: string | number = '') => prose(String(cell), 0, Math.max(left, LAST_MIN));
+  return grid(
+    head,
+    rows.map((row) => [...row.slice(0, -1), wrapped(row.at(-1))]),
+  );
+}
+
+/** A row of short cells, and lines below it for what is too long for a column. */
+export interface DetailedRow {
+  readonly cells: Cells;
+  readonly details: readonly string[];
+}
+
+/** A table whose rows have indented lines below them. */
+export function detailedTable(head: readonly string[], rows: readonly DetailedRow[]): string {
+  const [first = '', ...lines] = grid(
+    head,
+    rows.map(({ cells }) => cells),
+  ).split('\n');
+  const below = (row: DetailedRow | undefined) => (row?.details ?? []).map((line) => prose(`  ${line}`, 4));
+  return [first, ...lines.flatMap((line, index) => [line, ...below(rows[index])])].join('\n');
+}
+
+function grid(head: readonly string[], rows: readonly Cells[]): string {
   const borders = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left'];
   const others = ['bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
   const made = new Table({
     head: head.map((cell) => paint.dim(cell)),
-    chars: { ...Object.fromEntries([...borders, ...others].map((border) => [border, ''])), middle: '  ' },
+    chars: { ...Object.fromEntries([...borders, ...others].map((border) => [border, ''])), middle: GAP },
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
   made.push(...rows.map((row) => row.map(String)));
   return made.toString().replace(/ +$/gm, '');
 }
 
-/** An age or a pause for people: its two largest units, e.g. `2 h 5 min`. */
+function widest(rows: readonly Cells[], column: number): number {
+  return Math.max(...rows.map((row) => columnsOf(String(row[column] ?? ''))));
+}
+
+/** A duration as its two largest units, e.g. `2 h 5 min`. */
 export function duration(ms: number): string {
   const units = [
     ['d', 86_400_000],
@@ -84,13 +124,13 @@ export function duration(ms: number): string {
     .join(' ');
 }
 
-/** A time for people: UTC, to the second; `?` where there is none. */
+/** A time in UTC, to the second; `?` for an invalid one. */
 export function time(ms: number): string {
   if (!isTime(ms)) return '?';
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`;
 }
 
-/** A text out of a row as it may stand in a sentence: at most 300 characters. */
+/** A stored text, cut to 300 characters. */
 export function clipped(text: string): string {
   return text.length > 300 ? `${text.slice(0, 299)}…` : text;
 }

@@ -3,8 +3,9 @@ import { errorCode, errorMessage, isMailroomError } from '../../lambdas/runtime/
 import { escaped, jsonLine } from './escaped.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
 import { paint, plain } from './paint.ts';
+import { prose } from './prose.ts';
 
-/** Which of our errors mean that there is nothing of that name; every other one is about how the command was called. */
+/** The codes that mean not found; every other MailroomError means wrong usage. */
 const NOT_FOUND = new Set([
   'NOTHING_DEPLOYED',
   'NO_SUCH_STAGE',
@@ -15,12 +16,12 @@ const NOT_FOUND = new Set([
   'NO_DIRECTORY',
 ]);
 
-/** What AWS's errors mean: our code for it, how it is known, and what to do. */
+/** AWS's errors: the code that is reported, the pattern that identifies it, and the remedy. */
 const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
   [
     'NO_CREDENTIALS',
     /CredentialsProviderError|TokenProviderError|CredentialsError/,
-    'No AWS credentials were found. Name a profile with --profile, log in (aws sso login), or point at a local AWS with --stage local.',
+    'No AWS credentials were found. Choose a profile with --profile, log in (aws sso login), or use a local AWS with --stage local.',
   ],
   [
     'CREDENTIALS_EXPIRED',
@@ -30,41 +31,46 @@ const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
   [
     'ACCESS_DENIED',
     /AccessDenied|UnauthorizedOperation|NotAuthorized/,
-    'These credentials may not do that. docs/cli.md lists what each command needs.',
+    'These credentials lack a permission. docs/cli.md#permissions lists what each command needs.',
   ],
   [
     'BAD_CREDENTIALS',
     /UnrecognizedClient|InvalidClientTokenId|SignatureDoesNotMatch/,
-    'AWS does not know these credentials. Check --profile.',
+    'AWS does not accept these credentials. Check --profile.',
   ],
   [
     'UNREACHABLE',
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|NetworkingError/,
-    'Nothing answers there. Check --endpoint and --region; a local AWS is started with npm run local.',
+    'The endpoint does not respond. Check --endpoint and --region. To start a local AWS: npm run local.',
   ],
-  ['NO_REGION', /Region is missing/, 'Say which region with --region, AWS_REGION or a profile.'],
+  ['NO_REGION', /Region is missing/, 'Set the region with --region, AWS_REGION or a profile.'],
   [
     'PART_MISSING',
     /ResourceNotFoundException|QueueDoesNotExist|ParameterNotFound/,
-    'A part of the Mailroom is not there any more, though its entry in the directory is; mailroom status names a queue that is gone. ' +
-      'To make it again: npx cdk deploy <stack> --revert-drift.',
+    'A resource of the Mailroom was deleted, but the directory still lists it. Create it again: ' +
+      '`npx cdk deploy <stack> --revert-drift`. mailroom status names deleted queues.',
   ],
 ];
 
-/** Says on stderr what went wrong and what to do: a line for people, or one JSON document. @returns how the command ends */
+/** Prints an error and its remedy on stderr, as text or as one JSON document. @returns the exit code */
 export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.ok;
-    // For people, commander has printed its complaint and the help already.
+    // As text, commander has already printed the error and the help.
     if (json) io.err(`${errorJson('BAD_ARGUMENT', complaint(error))}\n`);
     return EXIT.usage;
   }
   const { code, message, remedy, retryAfterMs, exit } = explain(error, io);
-  // What AWS or a row says stays one line; the remedy is ours and begins the next one.
-  const said = [message, ...(remedy === undefined ? [] : [remedy])];
+  // The message may quote AWS or a row, so it is escaped as one paragraph; our remedy begins the next line.
   const line = json
-    ? errorJson(code, said.join('\n'), retryAfterMs)
-    : plain(`${paint.red(escaped(code))}: ${said.map(escaped).join('\n')}`, io, io.errIsTerminal);
+    ? errorJson(code, [message, ...(remedy === undefined ? [] : [remedy])].join('\n'), retryAfterMs)
+    : plain(
+        [`${paint.red(escaped(code))}: ${escaped(message)}`, ...(remedy === undefined ? [] : [remedy])]
+          .map((text) => prose(text))
+          .join('\n'),
+        io,
+        io.errIsTerminal,
+      );
   io.err(`${io.errIsTerminal ? '\r\u001b[K' : ''}${line}\n`);
   return exit;
 }
@@ -75,11 +81,11 @@ function errorJson(code: string, message: string, retryAfterMs?: number): string
 
 function complaint(error: CommanderError): string {
   return error.code === 'commander.help'
-    ? 'Say which command; mailroom --help lists them.'
+    ? 'No command was given. mailroom --help lists them.'
     : error.message.replace(/^error: /, '');
 }
 
-/** An error as it is shown. */
+/** The parts of a reported error. */
 interface ShownError {
   readonly code: string;
   readonly message: string;
@@ -101,20 +107,20 @@ function explain(error: unknown, io: Io): ShownError {
     REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];
   if (ours === undefined && isDefect(error)) {
     const remedy =
-      'This is a defect of the mailroom command, and nothing that AWS said. Report it, with the output of --version.';
+      'This is a defect of the mailroom command, not an error of AWS. Report it with the output of --version.';
     return { code: 'DEFECT', message: `${name}: ${message}`, remedy, exit: EXIT.defect };
   }
   if (ours === undefined) return { code, message, exit: EXIT.aws };
   return { code: ours, message, remedy, exit: EXIT.aws };
 }
 
-/** Whether JavaScript itself threw it in our code: what the AWS SDK throws names the request or its answer. */
+/** True for errors that JavaScript threw in our code. Those of the AWS SDK carry the request or the response. */
 function isDefect(error: unknown): boolean {
   const native = [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error instanceof kind);
   return native && !['$metadata', '$response', 'code'].some((member) => member in (error as object));
 }
 
-/** Node tries every address of a name, and its error then has no message of its own: the errors inside have. */
+/** The message of an error. Node tries every address of a name and then throws an error with messages only inside. */
 function describe(error: unknown): string {
   if (error instanceof AggregateError && error.message === '')
     return error.errors.map((inner) => errorMessage(inner)).join('; ');

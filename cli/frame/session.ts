@@ -19,14 +19,14 @@ import { createOutput, duration, type Output } from './output.ts';
 import { type ShellText, shell } from './shell.ts';
 import { type GlobalOptions, targetOf } from './target.ts';
 
-/** One deployed Mailroom, and how to reach its parts. */
+/** One deployed Mailroom, and the clients that reach its resources. */
 export interface Session {
   readonly output: Output;
-  /** Aborted when the user asks the command to stop. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
-  /** AWS's time. No command asks this machine for the time: its clock may be wrong. */
+  /** AWS's time. No command reads this machine's clock, which may be wrong. */
   readonly clock: Clock;
-  /** Whether `clock` knows AWS's time. */
+  /** False if `clock` falls back to this machine's time. */
   readonly clockIsTrusted: boolean;
   readonly region: string;
   readonly directory: Directory;
@@ -37,26 +37,26 @@ export interface Session {
   readonly lambda: LambdaClient;
   readonly events: EventBridgeClient;
   readonly cloudwatch: CloudWatchClient;
-  /** Who is calling: the ARN that is stored with a change. Asked for once. */
+  /** The caller's ARN, which is stored with a change. Requested once. */
   operator(): Promise<string>;
-  /** A command to type, with the options that this run was given to find the same Mailroom: e.g. `npx mailroom dlq list --stage dev`. */
+  /** A command to paste, with this run's options that select the Mailroom: e.g. `npx mailroom dlq list --stage dev`. */
   commandLine(command: ShellText): string;
-  /** A command of the AWS CLI, pointed at the same region, account and endpoint. */
+  /** A command of the AWS CLI for the same region, account and endpoint. */
   awsLine(command: ShellText): string;
-  /** @throws `NO_SUCH_CONSUMER`, naming those that there are */
+  /** @throws `NO_SUCH_CONSUMER`, listing the consumers */
   consumer(name: string): ConsumerEntry;
 }
 
-/** How long an address may take to be reached, and a call to be answered: a silent terminal must not last for minutes. */
+/** Timeouts of a call: the terminal must not be silent for minutes. */
 const REQUEST_LIMITS = { connectionTimeout: 3_000, requestTimeout: 30_000, throwOnRequestTimeout: true };
 
-/** A function that is invoked answers when it is done: after 15 minutes at the latest, and its answer has to travel. */
+/** A synchronous invocation responds when the function is done, after at most 15 minutes. */
 const INVOKE_LIMITS = { ...REQUEST_LIMITS, requestTimeout: 16 * 60_000 };
 
 /**
- * Finds the Mailroom that the options mean.
+ * Opens the Mailroom that the options select.
  *
- * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM` - each says what there is and what to type
+ * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`; each lists the choices
  */
 export async function openSession(io: Io, options: GlobalOptions): Promise<Session> {
   const output = createOutput(io, options.json ?? false);
@@ -70,8 +70,8 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     options,
     `${target.endpoint === undefined ? '' : `${target.endpoint}, `}${region}`,
   );
-  if (!output.json) sayClock(output, clock);
-  // The host of a queue's URL would pass over an endpoint that was chosen (AWS_ENDPOINT_URL, FIPS).
+  if (!output.json) reportClock(output, clock);
+  // The host of a queue's URL would override the chosen endpoint (AWS_ENDPOINT_URL, FIPS).
   const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
   let operator: Promise<string> | undefined;
   return {
@@ -112,21 +112,21 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
       const names = directory.consumers.map((entry) => entry.name).join(', ') || 'none';
       throw new MailroomError(
         'NO_SUCH_CONSUMER',
-        `There is no consumer "${name}" in ${directory.mailroom.stack}; there are: ${names}.`,
+        `There is no consumer "${name}" in ${directory.mailroom.stack}. Consumers: ${names}.`,
       );
     },
   };
 }
 
-/** How far the machine's clock may be off before its user is told. */
+/** A larger difference of the machine's clock is reported. */
 const CLOCK_OFF_MS = 2_000;
 
-/** Says once where this machine's clock is off: nothing here goes by it, but much else on this machine does. */
-function sayClock({ say }: Output, clock: AwsClock): void {
+/** Reports a wrong machine clock: the command does not use it, but other programs do. */
+function reportClock({ say }: Output, clock: AwsClock): void {
   if (!clock.isKnown()) {
     say(
-      "AWS's answers do not say what time it is, so ages are by this machine's clock. A worker's lease counts as over only after it " +
-        'was seen unchanged for as long as it lasts.',
+      "AWS's responses carry no time, so ages are by this machine's clock. A worker's lease counts as expired only after it was " +
+        'seen unchanged for its whole duration.',
     );
     return;
   }
@@ -134,11 +134,11 @@ function sayClock({ say }: Output, clock: AwsClock): void {
   if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return;
   const side = aheadMs > 0 ? 'ahead of' : 'behind';
   say(
-    `This machine's clock is at least ${duration(Math.abs(aheadMs))} ${side} AWS's. Times here are AWS's; set the clock.`,
+    `This machine's clock is at least ${duration(Math.abs(aheadMs))} ${side} AWS's. Correct it. The times below are AWS's.`,
   );
 }
 
-/** The options that say which Mailroom, as they were given. */
+/** The options that select the Mailroom, as they were given. */
 function whereOptions(options: GlobalOptions): string[] {
   return (['stage', 'stack', 'profile', 'region', 'endpoint'] as const).flatMap((name) => {
     const value = options[name];
@@ -146,7 +146,7 @@ function whereOptions(options: GlobalOptions): string[] {
   });
 }
 
-/** The one Mailroom that is meant. A stage is a word of its stack's name: `dev` means `mailroom-dev`. */
+/** Selects the Mailroom. A stage is a word of its stack's name: `dev` means `mailroom-dev`. */
 function choose(
   directories: readonly Directory[],
   { stage, stack }: GlobalOptions,
@@ -156,7 +156,7 @@ function choose(
   if (directories.length === 0) {
     throw new MailroomError(
       'NOTHING_DEPLOYED',
-      `There is no Mailroom at ${where}. Deploy one (cdk deploy, or npm run local for a local one), or say where it is ` +
+      `There is no Mailroom at ${where}. Deploy one (cdk deploy, or npm run local for a local one), or choose another place ` +
         'with --region, --profile or --endpoint.',
     );
   }
@@ -170,13 +170,13 @@ function choose(
     const asked = stack === undefined ? `stage "${stage}"` : `stack "${stack}"`;
     throw new MailroomError(
       'NO_SUCH_STAGE',
-      `There is no Mailroom of ${asked} at ${where}. There are, by stack: ${listed}.`,
+      `There is no Mailroom of ${asked} at ${where}. Mailrooms by stack: ${listed}.`,
     );
   }
   if (others.length > 0) {
     throw new MailroomError(
       'WHICH_MAILROOM',
-      `There is more than one Mailroom at ${where}. Say which with --stack or --stage: ${listed}.`,
+      `There are several Mailrooms at ${where}. Choose one with --stack or --stage: ${listed}.`,
     );
   }
   return only;

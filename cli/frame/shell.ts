@@ -2,14 +2,14 @@ import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 
 declare const QUOTED: unique symbol;
 
-/** Words of a command line, each quoted for a POSIX shell where it needs that. Made by {@link shell} only. */
+/** A command line whose words are quoted for a POSIX shell where needed. Only {@link shell} creates it. */
 export type ShellText = string & { readonly [QUOTED]: true };
 
-/** Words that mean themselves to every shell. */
+/** Words that need no quotes in any shell. */
 const PLAIN = /^[\w.:/@%+=,-]+$/;
 
 /**
- * A command to be pasted: what is interpolated stays one word each, whatever it holds. A list becomes several words.
+ * A command to paste. Each interpolated value is one word, whatever it contains; a list is several words.
  *
  * @example
  * ```ts
@@ -29,10 +29,10 @@ function quoted(word: string): string {
   return PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** A printed command is typed some minutes later, and must still reach back as far. */
+/** A printed command is run some minutes later and must still cover the same range. */
 const TYPED_WITHIN_MS = 10 * MINUTE_MS;
 
-/** A `--since` that reaches back to an age, in whole hours. */
+/** A `--since` in whole hours that covers an age. */
 export function hours(ageMs: number): string {
   return `${Math.ceil((ageMs + TYPED_WITHIN_MS) / (60 * MINUTE_MS))}h`;
 }

@@ -12,7 +12,7 @@ export interface GlobalOptions {
   readonly json?: boolean;
 }
 
-/** What the AWS SDK clients are made with. */
+/** Configuration of the AWS SDK clients. */
 interface Target {
   readonly region?: string;
   readonly endpoint?: string;
@@ -20,17 +20,17 @@ interface Target {
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
 }
 
-/** The stage that runs on a laptop, its endpoint unless another is given, and its one region. */
+/** The stage on a local engine, its default endpoint and its only region. */
 const LOCAL = { stage: 'local', endpoint: 'http://127.0.0.1:4566', region: 'us-east-1' };
 
-/** The keys that a local engine takes from anybody. */
+/** A local engine accepts any keys. */
 const LOCAL_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 
 const LOOPBACK = /^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/;
 
 /**
- * Where to look: `--endpoint`, else `AWS_ENDPOINT_URL`, else AWS. The stage `local` is the local engine; so is a call that
- * says nothing about where, in a folder where `npm run demo -- --keep` or `npm run local` has left one running.
+ * Chooses the endpoint: `--endpoint`, else `AWS_ENDPOINT_URL`, else AWS. The stage `local` is the local engine. So is a call
+ * without any such option or variable, in a folder where `npm run demo -- --keep` or `npm run local` left one running.
  */
 export async function targetOf(options: GlobalOptions, env: Io['env']): Promise<Target> {
   const { stage, region, profile } = options;
@@ -54,9 +54,9 @@ export async function targetOf(options: GlobalOptions, env: Io['env']): Promise<
 }
 
 /**
- * The endpoint of the engine that was left running by a command of this folder.
+ * The endpoint of the local engine that was left running in this folder.
  *
- * @throws `WHICH_ENGINE` when there are several
+ * @throws `WHICH_ENGINE` if there are several
  */
 async function leftRunning(): Promise<string | undefined> {
   const files = await readdir('.local').catch(() => []);
@@ -67,6 +67,6 @@ async function leftRunning(): Promise<string | undefined> {
   if (endpoints.length <= 1) return endpoints[0];
   throw new MailroomError(
     'WHICH_ENGINE',
-    `Several local engines were left running. Say which with --endpoint: ${endpoints.join(', ')}.`,
+    `Several local engines are running. Choose one with --endpoint: ${endpoints.join(', ')}.`,
   );
 }

@@ -1,6 +1,6 @@
 import { parseJson } from '../../lambdas/runtime/json-depth.ts';
 
-/** The object that a text holds as JSON; `undefined` when it holds none. */
+/** Parses a JSON object; `undefined` if the text is not one. */
 export function jsonObject(text: unknown): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = typeof text === 'string' ? parseJson(text) : undefined;
@@ -10,7 +10,7 @@ export function jsonObject(text: unknown): Readonly<Record<string, unknown>> | u
   }
 }
 
-/** A member that is a text; `undefined` when it is anything else. */
+/** Returns a string; `undefined` for any other value. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }

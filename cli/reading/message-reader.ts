@@ -16,17 +16,17 @@ import {
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, type PartialList, readPartition } from './rows-reader.ts';
 
-/** A message that waits for its next attempt: it failed, or its worker left it unfinished; or its row cannot be read. */
+/** A message that waits for its next attempt, because it failed or was left unfinished; or one whose row cannot be read. */
 export interface WaitingMessage {
   readonly eventId: string;
-  /** When it failed; absent when its hint cannot be read, epoch milliseconds. */
+  /** When it failed, epoch milliseconds; absent if its hint cannot be read. */
   readonly failedAt: number | undefined;
   readonly state: Extract<InboxState, { is: 'failed' | 'abandoned' | 'unreadable' }>;
 }
 
 /**
- * The messages of a consumer whose last attempt failed or was cut off. They are found by their hints, and the inbox row
- * decides: a hint may be left of a message that was processed since.
+ * Reads the messages of a consumer whose last attempt failed or was cut off. Hints find them and the inbox row decides: a hint
+ * may outlive the failure.
  *
  * @param max - at most this many hints are looked at
  * @param now - epoch milliseconds
@@ -48,7 +48,7 @@ export async function readWaiting(
   return { items: found.flat(), more: hints.more };
 }
 
-/** The pointers at the messages that a consumer rejected, oldest event first. */
+/** Reads the pointers to a consumer's rejected messages, oldest event first. */
 export async function readRejected(
   table: Table,
   consumer: string,
@@ -58,7 +58,7 @@ export async function readRejected(
   return { items: items.map((item) => readRejectedPointer(item)), more };
 }
 
-/** A consumer's inbox row of an event. @param consistent - whether the read must see every write before it */
+/** Reads a consumer's inbox row of an event. @param consistent - the read sees every earlier write */
 export async function readInbox(
   table: Table,
   consumer: string,

@@ -6,17 +6,17 @@ import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
 import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Query, Table } from '../../lambdas/runtime/store/table.ts';
 
-/** How many partitions are read at once: enough to be quick, few enough not to be throttled by a small table. */
+/** Concurrent reads: fast enough, and too few to throttle a small table. */
 const AT_ONCE = 32;
 
-/** What a bounded read found. */
+/** The result of a bounded read. */
 export interface PartialList<T> {
   readonly items: readonly T[];
-  /** Whether there is more than was read. */
+  /** There is more than was read. */
   readonly more: boolean;
 }
 
-/** Reads a partition, page after page, until there are `max` items: as they are stored, by whoever wrote them. */
+/** Reads up to `max` items of a partition, unchecked. */
 export async function readPartition(table: Table, query: Query, max: number): Promise<PartialList<Item>> {
   const items: Item[] = [];
   let cursor: Item | undefined;
@@ -28,7 +28,7 @@ export async function readPartition(table: Table, query: Query, max: number): Pr
   return { items: items.slice(0, max), more: cursor !== undefined || items.length > max };
 }
 
-/** Does some work for each, many at once, in order; stops between two when it is asked to. */
+/** Maps items concurrently and keeps their order. Stops between two items when `signal` is aborted. */
 export async function eachOf<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,
@@ -37,11 +37,11 @@ export async function eachOf<T, R>(
   return pMap(items, work, { concurrency: AT_ONCE, ...(signal && { signal }) });
 }
 
-/** How the outbox is laid out, as the sweep has written it down. */
+/** The layout of the outbox as recorded by the sweep. */
 export interface SweepReading {
-  /** The highest number of shards ever used. */
+  /** Every shard that was ever used. */
   readonly shards: readonly number[];
-  /** When the last whole pass started, epoch milliseconds; `undefined` before the first. */
+  /** When the last complete pass began, epoch milliseconds; `undefined` before the first. */
   readonly sweptTo: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export function partitionsOf(minute: string, shards: readonly number[]): string[
   return shards.map((shard) => outboxPartition(minute, shard));
 }
 
-/** Every minute that touches a range of time, as it stands in keys, newest first. */
+/** Every minute that overlaps a range of time, as written in keys, newest first. */
 export function minutesOf(since: number, until: number): string[] {
   const minutes: string[] = [];
   for (let at = Math.floor(until / MINUTE_MS) * MINUTE_MS; at > since - MINUTE_MS; at -= MINUTE_MS)
@@ -64,7 +64,7 @@ export function minutesOf(since: number, until: number): string[] {
   return minutes;
 }
 
-/** Reads what is under a key the first time only. */
+/** Reads the value of a key once and caches it. */
 export function once<T>(known: Map<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> {
   const found = known.get(key) ?? read();
   known.set(key, found);

@@ -3,36 +3,36 @@ import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues
 import type { DeadPointer, RejectedPointer } from '../../lambdas/runtime/store/rows.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 
-/** What a dead-letter source holds. Times are epoch milliseconds. */
+/** The contents of a dead-letter source. Times are epoch milliseconds. */
 export interface SourceStatus {
   /** Its name, e.g. `consumer:payments`. */
   readonly source: string;
   readonly count: number;
-  /** When the oldest that was seen was first sent; for `dead`, when it became DEAD. */
+  /** First send of the oldest dead letter seen; for `dead`, when it became DEAD. */
   readonly oldestAt: number | null;
-  /** When the first of them is permanently deleted. DEAD rows never are. */
+  /** When the first of them is permanently deleted; `null` for DEAD rows, which are kept. */
   readonly firstExpiryAt: number | null;
 }
 
-/** A look at a queue sees this many dead letters. SQS hands out about the oldest first. */
+/** The dead letters received from a queue. SQS returns roughly the oldest first. */
 const DEAD_LETTERS_SEEN = 10;
 
-/** All that a queue holds. */
+/** All messages of a queue. */
 export function held(depth: QueueDepth | undefined): number {
   return (depth?.waiting ?? 0) + (depth?.inFlight ?? 0);
 }
 
-/** The DEAD events. */
+/** The status of the source `dead`. */
 export function deadEventsStatus(pointers: readonly (DeadPointer | UnreadableRow)[]): SourceStatus {
   const deadAt = pointers.flatMap((pointer) => readable(pointer)?.deadAt ?? []);
   return { source: 'dead', count: pointers.length, oldestAt: earliest(deadAt), firstExpiryAt: null };
 }
 
 /**
- * Looks into a dead-letter queue. SQS keeps a message for the queue's retention from its **first** send, also after it was moved
- * here, so the metric of a dead-letter queue's oldest message, which counts from the move, does not say when it is deleted.
+ * Reads the status of a dead-letter queue. SQS deletes a message one retention period after its **first** send, even if it was
+ * moved here later, so the metric of the oldest message, which counts from the move, does not show when it is deleted.
  *
- * @param rejected - the consumer's rejected messages, for its own dead-letter queue: they say when all of them were sent
+ * @param rejected - for the consumer's own dead-letter queue: its rejected messages, with the times of their first send
  */
 export async function readSourceStatus(
   deps: { readonly queues: Queues; readonly now: number },
@@ -42,11 +42,11 @@ export async function readSourceStatus(
 ): Promise<SourceStatus> {
   const count = held(depth);
   if (depth === undefined || count === 0) return { source, count, oldestAt: null, firstExpiryAt: null };
-  // Not hidden: a status that is read every two seconds must not stand in the way of a redrive.
+  // Not hidden: a status that is read every two seconds must not block a redrive.
   const letters = await deps.queues.receive(url, { limit: DEAD_LETTERS_SEEN, hideS: 0 });
   const sent = [...letters, ...rejected]
     .flatMap(({ sentAt }) => sentAt ?? [])
-    // The dead letter of a rejection that is older than this is deleted already.
+    // The dead letter of an older rejection is already deleted.
     .filter((sentAt) => sentAt + depth.retentionMs > deps.now);
   const oldestAt = earliest(sent);
   return { source, count, oldestAt, firstExpiryAt: oldestAt === null ? null : oldestAt + depth.retentionMs };

@@ -23,50 +23,50 @@ import {
 } from '../reading/rows-reader.ts';
 import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
 
-/** What `mailroom status --json` prints. Times are epoch milliseconds; what is not there is `null`. */
+/** The document of `mailroom status --json`. Times are epoch milliseconds; absent values are `null`. */
 export interface StatusReport {
   readonly stack: string;
   readonly region: string;
   readonly at: number;
-  /** Whether no action is required. */
+  /** No action is required. */
   readonly ok: boolean;
   readonly outbox: {
     readonly pending: number;
-    /** The age of the oldest PENDING event, milliseconds; 0 when there is none. */
+    /** The age of the oldest PENDING event, milliseconds; 0 if there is none. */
     readonly oldestPendingMs: number;
     readonly dead: number;
-    /** PENDING rows that cannot be read. They are counted in `pending`, and in `oldestPendingMs`. */
+    /** PENDING rows that cannot be read. `pending` and `oldestPendingMs` include them. */
     readonly unreadable: number;
-    /** How long ago the last whole pass of the sweep began, milliseconds; `null` before the first. */
+    /** Milliseconds since the sweep's last complete pass began; `null` before the first. */
     readonly sweptAgoMs: number | null;
-    /** How long no whole pass has begun, milliseconds: since the last one, and before the first since the table was created. */
+    /** The same; before the first pass, milliseconds since the table was created. */
     readonly unsweptMs: number;
   };
   readonly consumers: Readonly<Record<string, ConsumerStatus>>;
   readonly deadLetterSources: readonly SourceStatus[];
-  /** The URLs of queues that the directory names and that do not exist: they count as empty. */
+  /** URLs of queues in the directory that do not exist. They count as empty. */
   readonly gone: readonly string[];
-  /** Which counts are lower bounds, because there is more than is worth counting: e.g. `consumers.payments.failed`. */
+  /** The counts that are lower bounds because reading stopped at a limit: e.g. `consumers.payments.failed`. */
   readonly atLeast: readonly string[];
 }
 
-/** What waits for one consumer, and what it could not do. */
+/** The messages of one consumer that wait, failed or died. */
 interface ConsumerStatus {
-  /** Messages in its queue that a receive could return now. */
+  /** Messages in its queue that a receive can return now. */
   readonly queued: number;
-  /** Messages that are being worked on, or hidden until their next attempt. */
+  /** Messages in work, or hidden until their next attempt. */
   readonly inFlight: number;
-  /** Messages whose last attempt failed, and that are retried. */
+  /** Messages whose last attempt failed and that are retried. */
   readonly failed: number;
   /** Messages that are not retried. */
   readonly rejected: number;
-  /** Messages whose row, or whose pointer or hint, cannot be read. */
+  /** Messages whose row, pointer or hint cannot be read. */
   readonly unreadable: number;
   /** Messages in its dead-letter queue. */
   readonly deadLetters: number;
 }
 
-/** What a status is read from. */
+/** Dependencies of {@link readStatus}. */
 export interface StatusDeps {
   readonly directory: Directory;
   readonly region: string;
@@ -75,7 +75,7 @@ export interface StatusDeps {
   readonly now: number;
 }
 
-/** The most partitions of outbox rows that are read: far more than there are unless the sweep has been stopped for days. */
+/** The most outbox partitions that are read: reached only if the sweep has been stopped for days. */
 const PARTITIONS_MAX = 20_000;
 
 /** The most pointers of one kind that are counted. */
@@ -87,11 +87,11 @@ const FAILED_MAX = 1_000;
 /** An event that is PENDING for longer than this is stuck: the alarm's own threshold. */
 export const STUCK_MS = 5 * 60_000;
 
-/** Reads what waits, what failed and what is dead, everywhere. It changes nothing, and receives only from dead-letter queues. */
+/** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   const { directory, region, table, queues, now } = deps;
   const sweep = await readSweepState(directory, table);
-  // The creation matters only before the first whole pass.
+  // The time of creation matters only before the first complete pass.
   const createdAt = sweep.sweptTo ?? (await table.createdAt());
   const [pending, dead, consumers, depths] = await Promise.all([
     readPending(deps, sweep, createdAt),
@@ -133,7 +133,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   return { ...report, ok: isWell(report) };
 }
 
-/** Whether no action is required: nothing is dead, stuck or gone, and the sweep runs. A failed message is retried without help. */
+/** No action is required: nothing is dead, stuck or gone, and the sweep runs. A failed message is retried without help. */
 function isWell({ outbox, consumers, deadLetterSources, gone }: Omit<StatusReport, 'ok'>): boolean {
   return (
     outbox.oldestPendingMs <= STUCK_MS &&
@@ -182,8 +182,8 @@ function consumerStatus(
 }
 
 /**
- * The PENDING events: in every minute that the sweep has not read yet, and in those that it left unsettled. Any other
- * minute was clean when it was read last.
+ * Reads the PENDING events: those in minutes that the sweep has not read yet, or that it left unsettled. Every other minute
+ * had none when the sweep read it last.
  */
 async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: SweepReading, createdAt: number) {
   const unsettled = await eachOf(shards, async (shard) => {
@@ -192,7 +192,7 @@ async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: Swee
     return items.map(({ SK }) => outboxPartition(String(SK), shard));
   });
   const since = sweptSince(sweptTo, createdAt, now);
-  // Years of minutes would not even fit into memory.
+  // Years of minutes would not fit into memory.
   const from = Math.max(since, now - PARTITIONS_MAX * MINUTE_MS);
   const minutes = [...youngestMinutes(now), ...minutesToSweep(from, now)];
   const all = new Set([...unsettled.flat(), ...minutes.flatMap((minute) => partitionsOf(minute, shards))]);
@@ -206,13 +206,13 @@ async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: Swee
   };
 }
 
-/** From where on the sweep has to read: the rules of its own start. */
+/** The start of the range that the sweep reads next, by the sweep's own rules. */
 function sweptSince(sweptTo: number | undefined, createdAt: number, now: number): number {
   if (sweptTo === undefined) return createdAt;
   return sweptTo > now + MINUTE_MS ? now - SWEEP_AGE_MAX_MS : sweptTo;
 }
 
-/** The age of the oldest event, also of one whose row cannot be read. */
+/** The age of the oldest event, including those whose row cannot be read. */
 function oldestMs(rows: readonly Item[], now: number): number {
   const times = rows.flatMap((row) => pendingSince(row) ?? []);
   return times.reduce((age, time) => Math.max(age, now - time), 0);

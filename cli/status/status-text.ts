@@ -1,16 +1,17 @@
 import { duration, many, table, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
+import { prose } from '../frame/prose.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import { STUCK_MS, type StatusReport } from './status-report.ts';
 
-/** The status for people: first whether action is required, and what to type. */
+/** The status as text: the problems with the command to run first for each, then the tables. */
 export function statusText(report: StatusReport, commandLine: (command: ShellText) => string): string {
   const { stack, region, at } = report;
   const findings = [...outboxFindings(report), ...deadLetterFindings(report), ...consumerFindings(report)];
   const verdict =
     findings.length === 0 ? paint.green('all is well') : paint.red(many(findings.length, 'problem'));
   const lines = findings.flatMap(({ what, command }) => [
-    `  ${paint.red('•')} ${what}`,
+    prose(`  ${paint.red('•')} ${what}`, 4),
     `    ${paint.dim(commandLine(command))}`,
   ]);
   const head = `${paint.bold(verdict)}  ${stack}, ${region}, ${time(at)}`;
@@ -29,18 +30,18 @@ function outboxFindings({ outbox }: StatusReport): Finding[] {
   if (outbox.oldestPendingMs > STUCK_MS) {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     findings.push({
-      what: `the oldest of ${many(outbox.pending, 'pending event')} has been waiting for ${duration(outbox.oldestPendingMs)} to be published; the sweep last ran ${swept}`,
+      what: `${many(outbox.pending, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}; last sweep: ${swept}`,
       command: shell`sweep --since ${hours(outbox.oldestPendingMs)}`,
     });
   } else if (outbox.unsweptMs > STUCK_MS) {
     findings.push({
-      what: `${unsweptText(outbox)}: events that the stream relay misses wait, and dead letters are not watched`,
+      what: `${unsweptText(outbox)}: events that the stream relay misses wait, and nothing watches the dead letters`,
       command: shell`sweep --since 1h`,
     });
   }
   if (outbox.unreadable > 0) {
     findings.push({
-      what: `${many(outbox.unreadable, 'PENDING row')} in the outbox cannot be read, and may never be published`,
+      what: `${many(outbox.unreadable, 'PENDING row')} in the outbox cannot be read and may never be published`,
       command: shell`audit --since 24h`,
     });
   }
@@ -55,7 +56,7 @@ function deadLetterFindings({ deadLetterSources, gone, at }: StatusReport): Find
       const what =
         source === 'dead' ? many(count, 'DEAD event') : `${many(count, 'dead letter')} in ${source}`;
       const expiry =
-        firstExpiryAt === null ? '' : `, the first is permanently deleted in ${duration(firstExpiryAt - at)}`;
+        firstExpiryAt === null ? '' : `; the first is permanently deleted in ${duration(firstExpiryAt - at)}`;
       return { what: `${what}${expiry}`, command: shell`dlq list ${source} --by cause` };
     }),
   ];
@@ -68,7 +69,7 @@ function consumerFindings({ consumers, deadLetterSources }: StatusReport): Findi
     ...(rejected > 0 && !hasDeadLetters(name)
       ? [
           {
-            what: `${many(rejected, 'message')} rejected by ${name}, without a dead letter: on its way, or deleted by now`,
+            what: `${many(rejected, 'message')} rejected by ${name} without a dead letter, which is on its way or already deleted`,
             command: shell`messages list --rejected --consumer ${name}`,
           },
         ]
@@ -76,7 +77,7 @@ function consumerFindings({ consumers, deadLetterSources }: StatusReport): Findi
     ...(unreadable > 0
       ? [
           {
-            what: `the rows of ${many(unreadable, 'message')} of ${name} cannot be read`,
+            what: `${many(unreadable, 'row')} of ${name} cannot be read`,
             command: shell`messages list --consumer ${name}`,
           },
         ]
@@ -86,8 +87,8 @@ function consumerFindings({ consumers, deadLetterSources }: StatusReport): Findi
 
 function unsweptText({ sweptAgoMs, unsweptMs }: StatusReport['outbox']): string {
   return sweptAgoMs === null
-    ? `the sweep has never run a whole pass, and the table was created ${duration(unsweptMs)} ago`
-    : `the sweep began its last whole pass ${duration(sweptAgoMs)} ago`;
+    ? `the sweep has never completed a pass, and the table was created ${duration(unsweptMs)} ago`
+    : `the sweep began its last complete pass ${duration(sweptAgoMs)} ago`;
 }
 
 function outboxText({ outbox, atLeast }: StatusReport): string {
@@ -113,13 +114,13 @@ function consumersText({ consumers, atLeast }: StatusReport): string {
       alarming(String(deadLetters), deadLetters),
     ],
   );
-  if (rows.length === 0) return paint.dim('There is no consumer.');
+  if (rows.length === 0) return paint.dim('No consumers.');
   return table(['consumer', 'queued', 'in flight', 'failed', 'rejected', 'dead letters'], rows);
 }
 
 function sourcesText({ deadLetterSources, at }: StatusReport): string {
   const held = deadLetterSources.filter(({ count }) => count > 0);
-  if (held.length === 0) return paint.dim('There are no dead letters.');
+  if (held.length === 0) return paint.dim('No dead letters.');
   const rows = held.map(({ source, count, oldestAt, firstExpiryAt }) => [
     source,
     alarming(String(count), count),
@@ -133,7 +134,7 @@ function alarming(text: string, count: number): string {
   return count > 0 ? paint.red(text) : text;
 }
 
-/** A count, and whether there are more than were counted. */
+/** A count, with `+` if it is a lower bound. */
 function counted(count: number, more: boolean): string {
   return more ? `${count}+` : String(count);
 }

@@ -4,22 +4,22 @@ import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
 import { envelopeOf, storedEventId } from './stored-envelope.ts';
 
-/** How many minutes are read between two looks at the signal, and two lines of progress. */
+/** Minutes read between two reports of progress and checks of the signal. */
 const MINUTES_AT_ONCE = 10;
 
-/** What a search needs. */
+/** Dependencies of {@link searchEvents}. */
 export interface SearchDeps {
   readonly directory: Directory;
   readonly table: Table;
   readonly signal: AbortSignal;
-  /** Told after each step: how many minutes of how many were read, and how many events were found. */
+  /** Called after each step with the minutes read, their total, and the events found. */
   readonly onProgress: (read: number, of: number, found: number) => void;
 }
 
 /**
- * Finds the events of the last `sinceMs` that belong to an id which is no event id: an order's, a customer's, a chain's. An
- * event belongs to it when its `aggregateId` or `correlationId` is it, or when `data` holds it as a value, however deep.
- * There is no index, so every minute is read, the newest first.
+ * Finds the events of the last `sinceMs` that match an id other than an event id: an order's, a customer's, a chain's. An event
+ * matches if its `aggregateId` or `correlationId` is the id, or if `data` contains it as a value at any depth. There is no index,
+ * so every minute is read, newest first.
  *
  * @returns their ids, newest first
  */
@@ -48,7 +48,6 @@ async function eventsOf(table: Table, pk: string, id: string): Promise<string[]>
   });
 }
 
-/** Whether an envelope belongs to an id. */
 function belongsTo(
   envelope: { readonly aggregateId?: unknown; readonly correlationId?: unknown; readonly data?: unknown },
   id: string,

@@ -6,16 +6,16 @@ import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
-/** A message that its consumer has not claimed this long after the publish, and that no queue holds, is missing: the audit's grace. */
+/** A message that is unclaimed and in no queue this long after the publish is missing: the audit's grace period. */
 const MISSING_AFTER_MS = 5 * MINUTE_MS;
 
-/** A message that was in its queue for longer than this, and was never claimed, is late: the alarm's own time. */
+/** A message that is unclaimed for longer than this is late: the alarm's threshold. */
 const UNCLAIMED_MS = 15 * MINUTE_MS;
 
-/** A rejected message gets into the dead-letter queue within this, and an abandoned one is taken over. */
+/** Within this time a rejected message reaches the dead-letter queue, and an abandoned one is claimed again. */
 const REDELIVERED_MS = 15 * MINUTE_MS;
 
-/** Everything that one consumer's message can be, as far as `why` tells it apart. */
+/** The cases of one consumer's message that `why` distinguishes. */
 export type MessageCase =
   | 'processed'
   | 'discarded'
@@ -24,7 +24,7 @@ export type MessageCase =
   | 'abandoned-late'
   | 'failed'
   | 'failed-late'
-  // Rejected: because it is too old, or by where its dead letter is.
+  // Rejected: too old, or by where its dead letter is.
   | 'rejected-too-old'
   | 'rejected'
   | 'rejected-moving'
@@ -38,7 +38,7 @@ export type MessageCase =
   | 'waiting'
   | 'waiting-late';
 
-/** Decides what a message is; `undefined` where its row cannot be read, and where its event is not published: then the outbox decides. */
+/** Classifies a message; `undefined` if its row cannot be read or its event is not published, so that the outbox row decides. */
 export function messageCase(
   event: TracedEvent,
   message: TracedMessage,
@@ -85,7 +85,7 @@ function unclaimedCase(
   return now - publishedAt > UNCLAIMED_MS ? 'waiting-late' : 'waiting';
 }
 
-/** When an event was published, epoch milliseconds: as its row says, else its commit. */
+/** When an event was published, epoch milliseconds; without that on its row, when it was committed. */
 export function publishedAtOf(event: TracedEvent): number {
   return readable(event.row)?.publishedAt ?? bornAt(event);
 }

@@ -8,19 +8,19 @@ import { type MessageCase, messageCase, publishedAtOf } from './message-case.ts'
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
 
-/** What the words of a message are made of. */
+/** The facts that a verdict on a message quotes. */
 interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | 'queue'> {
   readonly event: TracedEvent;
-  /** The event in a text. */
+  /** The event's type and id. */
   readonly name: string;
-  /** The inbox row; empty where there is none that can be read. */
+  /** The inbox row; empty if there is none or it cannot be read. */
   readonly row: Partial<InboxRow>;
-  /** Until when a worker may hold it, epoch milliseconds. */
+  /** The end of a worker's lease, epoch milliseconds. */
   readonly heldUntil: number;
   readonly context: WhyContext;
 }
 
-/** What is to be said of one consumer's message; nothing where its event is not published. */
+/** The verdict on one consumer's message; `undefined` if its event is not published. */
 export function ofMessage(
   event: TracedEvent,
   message: TracedMessage,
@@ -40,11 +40,11 @@ export function ofMessage(
   return { ...subject, state: named, text: text(facts), next: next?.(facts) ?? null };
 }
 
-/** What `why` says of a case. */
+/** The state, text and command of a case. */
 interface CaseWords {
   readonly state: WhyVerdict['state'];
   readonly text: (facts: MessageFacts) => string;
-  /** The command to run first, where one is. */
+  /** The command to run first, if there is one. */
   readonly next?: (facts: MessageFacts) => string;
 }
 
@@ -69,12 +69,12 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     text: (facts) => {
       const { consumer, row, context } = facts;
       const ago = duration(context.now - (row.retryAt ?? 0));
-      return `${failedText(facts)} It should have been tried again ${ago} ago: ${consumer.name} does not receive, or its queue has lost it, and ${auditOf(facts)} tells.`;
+      return `${failedText(facts)} Its next attempt was due ${ago} ago. Either ${consumer.name} does not receive messages, or its queue has lost this one: \`${auditOf(facts)}\` shows which.`;
     },
     next: mappingsOf,
   },
   'rejected-too-old': rejected(
-    () => 'It is older than the inbox remembers, so it may have been processed before.',
+    () => 'It is older than the inbox retention, so it may already have been processed.',
     ({ consumer, event }) => shell`message allow ${consumer.name} ${event.eventId} --reason "why"`,
   ),
   rejected: rejected(expiryText, redriveCommand),
@@ -84,17 +84,17 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   ),
   'rejected-unseen': rejected(
     () =>
-      'Its dead letter is not among those that are visible: there are more, or another command is reading them.',
+      'Its dead letter was not among those received: there are too many, or another command is reading them.',
     ({ consumer, event }) =>
       shell`dlq redrive ${`consumer:${consumer.name}`} ${event.eventId.replace(/^unreadable-/, '')}`,
   ),
   'rejected-gone': rejected(
-    () => 'Its dead letter is in no dead-letter queue any more. When its work was done by hand:',
+    () => 'Its dead letter is no longer in a dead-letter queue. If its work was done by hand, resolve it:',
     ({ consumer, event }) => shell`message resolve ${consumer.name} ${event.eventId} --reason "why"`,
   ),
   'dead-lettered': {
     state: 'dead-lettered',
-    text: (facts) => `${facts.name} was never finished by ${facts.consumer.name}. ${expiryText(facts)}`,
+    text: (facts) => `${facts.consumer.name} never finished ${facts.name}. ${expiryText(facts)}`,
     next: (facts) => facts.context.commandLine(redriveCommand(facts)),
   },
   undelivered: {
@@ -102,28 +102,28 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     text: (facts) => {
       const refusal = facts.deadLetter?.refusal;
       const error = refusal === undefined ? '' : ` (${clipped(refusal)})`;
-      return `${facts.name} could not be put into the queue of ${facts.consumer.name}${error}. ${expiryText(facts)}`;
+      return `EventBridge could not deliver ${facts.name} to the queue of ${facts.consumer.name}${error}. ${expiryText(facts)}`;
     },
     next: (facts) => facts.context.commandLine(redriveCommand(facts)),
   },
   unproven: {
     state: 'unproven',
     text: (facts) =>
-      `${publishedText(facts)}, and ${facts.consumer.name} has no row of it. That consumer was declared, or declared anew, at ` +
-      `${time(facts.consumer.changedAt ?? 0)}: it need not have asked for it then.`,
+      `${publishedText(facts)}, and ${facts.consumer.name} has no row of it. The declaration of ${facts.consumer.name} changed later, ` +
+      `at ${time(facts.consumer.changedAt ?? 0)}, so the event may not have been meant for it.`,
     next: (facts) => `${auditOf(facts)} --earlier`,
   },
   missing: {
     state: 'missing',
     text: (facts) =>
-      `${publishedText(facts)} and has not arrived at ${facts.consumer.name}: it has no row there, and it is in none of its queues.`,
+      `${publishedText(facts)} and has not reached ${facts.consumer.name}, which has no row of it and has it in no queue.`,
     next: auditOf,
   },
   waiting: { state: 'waiting', text: waitingText },
   'waiting-late': {
     state: 'late',
     text: (facts) =>
-      `${waitingText(facts)} Either ${facts.consumer.name} receives nothing, or too much waits before it; or these are others, and ${auditOf(facts)} tells.`,
+      `${waitingText(facts)} Either ${facts.consumer.name} does not receive messages, or it is behind, or this message is lost: \`${auditOf(facts)}\` shows which.`,
     next: mappingsOf,
   },
 };
@@ -137,7 +137,7 @@ function rejected(
     text: (facts) => {
       const { name, consumer, row } = facts;
       const reason = clipped(row.reason ?? 'UNKNOWN');
-      return `${consumer.name} rejected ${name} at ${attemptOf(facts)}, ${reason}${errorOf(row)}. It is not tried again. ${text(facts)}`;
+      return `${consumer.name} rejected ${name}, ${attemptOf(facts)}, ${reason}${errorOf(row)}. It is not retried. ${text(facts)}`;
     },
     next: (facts) => facts.context.commandLine(next(facts)),
   };
@@ -145,9 +145,10 @@ function rejected(
 
 function leasedText(facts: MessageFacts): string {
   const { name, consumer, row, context, heldUntil } = facts;
-  const since = row.claimedAt === undefined ? '' : ` since ${duration(context.now - row.claimedAt)}`;
-  const before = row.outOfTime === true || row.unfinished ? ` Before that it ${unfinishedText(row)}.` : '';
-  return `${consumer.name} is working on ${name}, ${attemptOf(facts)}${since}; its lease holds until ${time(heldUntil)}.${before}`;
+  const since = row.claimedAt === undefined ? '' : `, for ${duration(context.now - row.claimedAt)}`;
+  const before =
+    row.outOfTime === true || row.unfinished ? ` The attempt before ${unfinishedText(row)}.` : '';
+  return `${consumer.name} is working on ${name}, ${attemptOf(facts)}${since}; its lease ends at ${time(heldUntil)}.${before}`;
 }
 
 function retryText(facts: MessageFacts): string {
@@ -155,12 +156,12 @@ function retryText(facts: MessageFacts): string {
   const { attempts = 0, retryAt } = row;
   const when = retryAt === undefined ? 'when its queue redelivers it' : inTime(retryAt, context.now);
   const left = consumer.maxAttempts - attempts - 1;
-  const then = left > 0 ? `${many(left, 'more attempt')} follow${left === 1 ? 's' : ''}, then it` : 'it';
-  return `${failedText(facts)} It is tried again ${when}. If that fails too, ${then} is rejected into the dead-letter queue.`;
+  const then = left > 0 ? `${many(left, 'more attempt')} follow${left === 1 ? 's' : ''} before it` : 'it';
+  return `${failedText(facts)} It is retried ${when}. If that fails too, ${then} is rejected and goes to the dead-letter queue.`;
 }
 
 function failedText(facts: MessageFacts): string {
-  return `${facts.consumer.name} failed at ${facts.name}, ${attemptOf(facts)}${errorOf(facts.row)}.`;
+  return `${facts.consumer.name} failed to process ${facts.name}, ${attemptOf(facts)}${errorOf(facts.row)}.`;
 }
 
 function abandonedText(facts: MessageFacts): string {
@@ -169,7 +170,7 @@ function abandonedText(facts: MessageFacts): string {
     row.leaseUntil === undefined
       ? 'Its row has no lease.'
       : `Its lease ended ${duration(context.now - row.leaseUntil)} ago.`;
-  return `${consumer.name} began ${name}, ${attemptOf(facts)}, and ${unfinishedText(row)}. ${lease} Another worker takes it over when the queue redelivers it.`;
+  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(row)}. ${lease} Another worker claims it when the queue redelivers it.`;
 }
 
 function publishedText({ event, name, context }: MessageFacts): string {
@@ -201,7 +202,7 @@ function auditOf({ event, context }: MessageFacts): string {
   return context.commandLine(shell`audit --since ${hours(context.now - bornAt(event))}`);
 }
 
-/** Shows the function's log. The name of its log group is CloudFormation's, and only the function knows it. */
+/** The command that shows the function's log. CloudFormation names the log group, so the command reads the name from the function. */
 function logsOf({ consumer, context: { awsLine } }: MessageFacts): string {
   const group = awsLine(
     shell`lambda get-function-configuration --function-name ${consumer.function} --query LoggingConfig.LogGroup --output text`,
@@ -209,7 +210,7 @@ function logsOf({ consumer, context: { awsLine } }: MessageFacts): string {
   return awsLine(`logs tail "$(${group})" --since 1h` as ShellText); // made of quoted words only
 }
 
-/** Shows whether the function is fed from its queue: a mapping must be there, and Enabled. */
+/** The command that shows the function's event source mapping, which must be Enabled. */
 function mappingsOf({ consumer, context: { awsLine } }: MessageFacts): string {
   const query = 'EventSourceMappings[].[UUID, State, StateTransitionReason]';
   return awsLine(

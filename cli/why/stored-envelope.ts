@@ -4,12 +4,12 @@ import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts'
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { jsonObject, textOf } from '../reading/json-object.ts';
 
-/** The members of an envelope that are shown. A stored one may lack any of them. */
+/** The members of an envelope that the command shows. A stored envelope may lack any of them. */
 export type StoredEnvelope = Partial<
   Pick<Envelope, 'aggregateType' | 'aggregateId' | 'occurredAt' | 'correlationId' | 'causationId' | 'data'>
 >;
 
-/** The envelope of an outbox row, without members that are not as they should be; `undefined` when there is none. */
+/** Reads an outbox row's envelope without its invalid members; `undefined` if there is none. */
 export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
   const envelope = jsonObject(stored);
   if (envelope === undefined) return undefined;
@@ -24,7 +24,7 @@ export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
   };
 }
 
-/** The id of the event whose outbox row an item is; `undefined` when its id does not lead to it. */
+/** The event id of an outbox row; `undefined` if the id does not lead back to this row. */
 export function storedEventId({ PK, SK }: Item): string | undefined {
   const eventId = String(SK).slice('EVENT#'.length);
   return isEventId(eventId) && outboxKeyOf(eventId).PK === PK ? eventId : undefined;

@@ -5,18 +5,17 @@ import { clipped, duration, many, time } from '../frame/output.ts';
 import { unfinishedText, unreadableText } from '../reading/row-text.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
-/** One thing that happened to an event, or that is to come. */
+/** Something that happened to an event, or is scheduled. */
 export interface StoryLine {
-  /** Epoch milliseconds; `null` when the rows do not say when. It then follows the line before it. */
+  /** Epoch milliseconds; `null` if no row has the time. The line then follows the one before it. */
   readonly at: number | null;
   /** A stable word, see docs/cli.md. */
   readonly what: StoryWord;
-  /** Who did it; `null` for the outbox and the relay. */
+  /** The consumer; `null` for the outbox and the relay. */
   readonly consumer: string | null;
   readonly text: string;
 }
 
-/** What can happen. */
 type StoryWord =
   | 'committed'
   | 'expired'
@@ -39,17 +38,17 @@ type StoryWord =
   | 'not-arrived'
   | 'unreadable';
 
-/** A line of the outbox's own story, or of a consumer's. */
+/** A line of the outbox's or of one consumer's story. */
 type OwnLine = Omit<StoryLine, 'consumer'>;
 
-/** Everything that is known to have happened to an event, in order of time. */
+/** The known history of an event, in order of time. */
 export function storyOf(event: TracedEvent): StoryLine[] {
   return placedStory(event)
     .sort((a, b) => a.order - b.order)
     .map(({ line }) => line);
 }
 
-/** The lines of an event's story, each with the time at which it is shown: one without a time follows the line before it. */
+/** The lines of an event's story, each with its place in time: a line without a time follows the one before it. */
 export function placedStory(event: TracedEvent): { readonly line: StoryLine; readonly order: number }[] {
   const begins = bornAt(event);
   const arrives = readable(event.row)?.publishedAt ?? begins;
@@ -77,7 +76,7 @@ function tell(what: StoryWord, at: number | null | undefined, text: string): Own
 function outboxStory(event: TracedEvent): OwnLine[] {
   const { row } = event;
   if (row === undefined)
-    return [tell('expired', null, 'there is no outbox row: published and expired, or never committed here')];
+    return [tell('expired', null, 'no outbox row: published and expired, or never committed here')];
   if (isUnreadable(row))
     return [tell('unreadable', null, `the outbox row ${unreadableText(row.unreadable)}`)];
   const committedAt = bornAt(event);
@@ -101,7 +100,7 @@ function outboxStory(event: TracedEvent): OwnLine[] {
 
 function pendingLine({ lastError, leaseUntil }: OutboxRow): OwnLine {
   const text =
-    lastError === undefined ? 'not published yet; the sweep may take it from here on' : 'tried again';
+    lastError === undefined ? 'not published yet; the sweep may publish it from now on' : 'retried';
   return tell('next-attempt', leaseUntil, text);
 }
 
@@ -111,14 +110,14 @@ function messageStory(message: TracedMessage): OwnLine[] {
   const lines: OwnLine[] = [];
   if (row === undefined && deadLetter === undefined && queue !== undefined) {
     const held = `${queue.waiting} waiting and ${queue.inFlight} in flight`;
-    lines.push(tell('not-arrived', null, `has not claimed it; its queue has ${held}`));
+    lines.push(tell('not-arrived', null, `not claimed; its queue has ${held}`));
   }
   if (row?.claimedAt !== undefined)
-    lines.push(tell('claimed', row.claimedAt, `attempt ${row.attempts} of ${consumer.maxAttempts} began`));
+    lines.push(tell('claimed', row.claimedAt, `attempt ${row.attempts} of ${consumer.maxAttempts} started`));
   if (row !== undefined) lines.push(...effects.flatMap(effectStory), ...statusStory(message, row));
   if (deadLetter !== undefined) {
     const { source, sentAt, expiresAt } = deadLetter;
-    const text = `its dead letter is in ${source}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
+    const text = `dead letter in ${source}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
     lines.push(tell('dead-letter', null, text));
   }
   return lines;
@@ -130,13 +129,17 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
   switch (row.status) {
     case 'FAILED': {
       const next = row.attempts + 1;
-      const text = next > consumer.maxAttempts ? 'rejected when it is redelivered' : attempt(next);
+      const text = next > consumer.maxAttempts ? 'rejected at its next delivery' : attempt(next);
       const failed = tell('failed', failedAt, `${attempt(row.attempts)} failed${error}`);
       return row.retryAt === undefined ? [failed] : [failed, tell('next-attempt', row.retryAt, text)];
     }
     case 'REJECTED':
       return [
-        tell('rejected', row.rejectedAt, `rejected, ${clipped(row.reason ?? 'for no known reason')}${error}`),
+        tell(
+          'rejected',
+          row.rejectedAt,
+          `rejected, ${clipped(row.reason ?? 'for an unknown reason')}${error}`,
+        ),
       ];
     case 'DISCARDED':
       return [tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`)];
@@ -165,16 +168,16 @@ function effectStory(effect: EffectRow | UnreadableRow): OwnLine[] {
   const name = clipped(effectNameOf(effect.SK) ?? effect.SK);
   if (isUnreadable(effect))
     return [tell('unreadable', null, `the row of effect ${name} ${unreadableText(effect.unreadable)}`)];
-  const started = tell('effect-started', effect.startedAt, `effect ${name} began`);
+  const started = tell('effect-started', effect.startedAt, `effect ${name} started`);
   switch (effect.status) {
     case 'COMPLETED': {
-      const text = `effect ${name} completed, its result is stored`;
+      const text = `effect ${name} completed; its result is stored`;
       return [started, tell('effect-completed', effect.completedAt, text)];
     }
     case 'RELEASED':
       return [
         started,
-        tell('effect-released', null, `effect ${name} failed; it is run again with the next attempt`),
+        tell('effect-released', null, `effect ${name} failed; the next attempt runs it again`),
       ];
     default:
       return [started];

@@ -40,47 +40,47 @@ import {
 } from '../reading/rows-reader.ts';
 import { envelopeOf, type StoredEnvelope, storedEventId } from './stored-envelope.ts';
 
-/** Everything that is stored of an event, and of what each consumer made of it. */
+/** All stored rows of an event, in the outbox and at each consumer. */
 export interface TracedEvent {
   readonly eventId: string;
-  /** Absent when it was never written here, or was published and has expired. */
+  /** Absent if it was never committed here, or was published and has expired. */
   readonly row: OutboxRow | UnreadableRow | undefined;
-  /** Absent when it cannot be read. */
+  /** Absent if it cannot be read. */
   readonly envelope: StoredEnvelope | undefined;
-  /** One for each consumer that must see it. */
+  /** One for each consumer that must receive it. */
   readonly messages: readonly TracedMessage[];
-  /** The events that its consumers' commits wrote. */
+  /** The ids of the events that its consumers' commits wrote. */
   readonly caused: readonly string[];
 }
 
-/** An event as one consumer has, or has not, seen it. */
+/** An event at one consumer. */
 export interface TracedMessage {
   readonly consumer: ConsumerEntry;
-  /** Absent when the consumer has not claimed it. */
+  /** Absent if the consumer has not claimed it. */
   readonly row: InboxRow | UnreadableRow | undefined;
   readonly effects: readonly (EffectRow | UnreadableRow)[];
-  /** When its last attempt failed, epoch milliseconds, where that is known. */
+  /** When its last attempt failed, epoch milliseconds, if known. */
   readonly failedAt: number | undefined;
-  /** The consumer's queue, where the message might be: read only when there is no row, and where it exists. */
+  /** The consumer's queue, in which the message may be. Read only if there is no row; absent if the queue does not exist. */
   readonly queue: QueueDepth | undefined;
-  /** Its dead letter, where one was found: looked for only when there is no row, or it was rejected. */
+  /** Its dead letter, if found. Searched only if there is no row, or the message was rejected. */
   readonly deadLetter: FoundDeadLetter | undefined;
-  /** Whether there are dead letters that were not looked at: its own may be among them. */
+  /** Some dead letters were not read, and its own may be among them. */
   readonly unseen: boolean;
 }
 
-/** A dead letter, and where it is. */
+/** A dead letter and its source. */
 interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
   readonly source: string;
   readonly kind: DeadLetterQueue['kind'];
   readonly sentAt: number;
   /** When SQS permanently deletes it, epoch milliseconds. */
   readonly expiresAt: number;
-  /** Why EventBridge could not deliver it. */
+  /** EventBridge's error, if it could not deliver the event. */
   readonly refusal: string | undefined;
 }
 
-/** What a trace is read from. */
+/** Dependencies of {@link readTrace}. */
 export interface TraceDeps {
   readonly directory: Directory;
   readonly table: Table;
@@ -90,13 +90,13 @@ export interface TraceDeps {
 
 /** A chain of events. */
 export interface Trace {
-  /** In the order of their commits. */
+  /** In order of commit. */
   readonly events: readonly TracedEvent[];
-  /** Whether there are more than were read. */
+  /** There are more than were read. */
   readonly more: boolean;
 }
 
-/** A trace that is being read, and what it has read already: no queue and no minute is read twice. */
+/** The state of reading a trace. It caches queues and minutes, so that none is read twice. */
 interface Reading extends TraceDeps {
   readonly shards: readonly number[];
   readonly deadLetters: Map<string, ReturnType<typeof deadLettersOf>>;
@@ -110,18 +110,18 @@ const EVENTS_MAX = 200;
 /** The most dead letters of one source that are read. */
 const DEAD_LETTERS_MAX = 300;
 
-/** How long dead letters stay hidden if showing them again fails, seconds. */
+/** Dead letters reappear after this many seconds if showing them again fails. */
 const PEEK_HIDES_S = 15;
 
-/** A transactional handler's claim is not stored: its commit mints its events just before it, within this. */
+/** A transactional handler stores no claim. It creates its events at most this long before its commit. */
 const MINTED_WITHIN_MS = MINUTE_MS;
 
-/** No function works on a message for longer: Lambda's longest timeout. */
+/** Lambda's longest timeout: no function works on a message for longer. */
 const WORK_MAX_MS = 15 * MINUTE_MS;
 
 /**
- * Reads events and, step by step, the events that they caused. There is no index: a consumer mints what it writes between
- * its claim and its commit, so those minutes are read, of that consumer's service only.
+ * Reads events and, step by step, the events that they caused. There is no index: a consumer creates its events between its
+ * claim and its commit, so those minutes are read, for that consumer's service only.
  */
 export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): Promise<Trace> {
   const { shards } = await readSweepState(deps.directory, deps.table);
@@ -144,7 +144,7 @@ async function readEvent(reading: Reading, eventId: string): Promise<TracedEvent
   const { directory, table } = reading;
   const row = readOutboxRow(isEventId(eventId) ? await table.get(outboxKeyOf(eventId)) : undefined);
   const event = readable(row);
-  // An event that has expired, or that cannot be read, was seen by the consumers that have a row of it.
+  // Of an event that has expired or cannot be read, only the consumers that have a row of it are known.
   const consumers = event === undefined ? directory.consumers : consumersOf(directory, event);
   const all = await eachOf(consumers, (consumer) => readMessage(reading, eventId, event, consumer));
   const messages = all.filter((message) => event !== undefined || message.row !== undefined);
@@ -179,7 +179,7 @@ async function readMessage(
 
 const NOT_LOOKED_FOR = { deadLetter: undefined, unseen: false };
 
-/** A dead letter that cannot be read has no event id: the row holds the SQS message ids under which it was rejected. */
+/** An unreadable dead letter has no event id: the inbox row stores the SQS message ids that were rejected. */
 async function findDeadLetter(
   reading: Reading,
   ofEvent: string,
@@ -199,7 +199,7 @@ async function findDeadLetter(
   return { deadLetter: undefined, unseen };
 }
 
-/** The dead letters that could be looked at; `more`: there are others, beyond the most that are read, or hidden by another command. */
+/** The dead letters that were received; `more`: others were beyond the limit or hidden by another command. */
 async function deadLettersOf(
   queues: Queues,
   source: DeadLetterQueue,
@@ -249,7 +249,7 @@ async function writtenBy(
   });
 }
 
-/** When an event was committed, epoch milliseconds: its id holds the time. One that cannot be read has none. */
+/** When an event was committed, epoch milliseconds, from its id; 0 for an unreadable one. */
 export function bornAt({ eventId }: Pick<TracedEvent, 'eventId'>): number {
   return isEventId(eventId) ? eventIdTime(eventId) : 0;
 }

@@ -3,11 +3,12 @@ import type { InboxRow, OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, table } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
+import { prose } from '../frame/prose.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
 import { isActionRequired, typeOf, type WhyVerdict } from './verdict.ts';
 
-/** The events of a trace as `--json` prints them: docs/cli.md describes each member. @param payload - with their data */
+/** The events of a trace as in the JSON document of docs/cli.md. @param payload - include their data */
 export function eventReports({ events }: Trace, payload: boolean) {
   return events.map((event) => {
     const { row, envelope, messages } = event;
@@ -31,7 +32,7 @@ export function eventReports({ events }: Trace, payload: boolean) {
   });
 }
 
-/** What is shown in red. */
+/** The lines of a story that are red. */
 const BAD: ReadonlySet<StoryLine['what']> = new Set([
   'publish-failed',
   'dead',
@@ -43,7 +44,7 @@ const BAD: ReadonlySet<StoryLine['what']> = new Set([
   'unreadable',
 ]);
 
-/** The verdict for people. */
+/** The verdict as text. */
 export function verdictText(verdict: WhyVerdict): string {
   const { state, text, next } = verdict;
   const coloured = isActionRequired(verdict)
@@ -52,18 +53,18 @@ export function verdictText(verdict: WhyVerdict): string {
       ? paint.green(state)
       : paint.yellow(state);
   const command = next === null ? [] : [`  ${paint.bold(next)}`];
-  return [`${paint.bold(coloured)}  ${text}`, ...command].join('\n');
+  return [prose(`${paint.bold(coloured)}  ${text}`), ...command].join('\n');
 }
 
-/** The payload of an event for people. */
+/** The payload of an event as text. */
 interface Payload {
   readonly eventId: string;
   readonly type: string;
-  /** Its JSON, line by line: JSON has escaped what is in its texts, so that an escape is shown once. */
+  /** Its JSON, line by line. JSON has already escaped its strings, so an escape is shown once. */
   readonly lines: readonly string[];
 }
 
-/** The payloads of a trace, to be shown with {@link traceText}. */
+/** The payloads that {@link traceText} shows. */
 export function payloadsOf({ events }: Trace): Payload[] {
   return events.map((event) => ({
     eventId: event.eventId,
@@ -72,7 +73,7 @@ export function payloadsOf({ events }: Trace): Payload[] {
   }));
 }
 
-/** A trace for people: the events as a tree of who caused whom, then everything that happened to them, in order of time. */
+/** A trace as text: the tree of events and the events they caused, then a timeline. */
 export function traceText(trace: Trace, payloads: readonly Payload[] = []): string {
   const { events, more } = trace;
   const known = new Map(events.map((event) => [event.eventId, event]));
@@ -80,7 +81,7 @@ export function traceText(trace: Trace, payloads: readonly Payload[] = []): stri
   const roots = events.filter(({ eventId }) => !caused.has(eventId));
   return [
     ...roots.flatMap((root) => tree(root, known, '')),
-    ...(more ? [paint.yellow('There are more events than are shown here.')] : []),
+    ...(more ? [paint.yellow('There are more events than shown here.')] : []),
     '',
     timeline(events),
     ...(payloads.length > 0 ? ['', ...payloads.map(payloadText)] : []),
@@ -89,30 +90,37 @@ export function traceText(trace: Trace, payloads: readonly Payload[] = []): stri
 
 function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, indent: string): string[] {
   const { envelope, row } = event;
-  const what =
+  const aggregate =
     envelope === undefined
-      ? ''
-      : `  ${clipped(envelope.aggregateType ?? '?')} ${clipped(envelope.aggregateId ?? '?')}`;
+      ? []
+      : [`of ${clipped(envelope.aggregateType ?? '?')} ${clipped(envelope.aggregateId ?? '?')}`];
   const cause =
     indent === '' && envelope?.causationId !== undefined
-      ? paint.dim(`  caused by ${clipped(envelope.causationId)}`)
-      : '';
-  const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}${what}  ${statusOf(row) ?? 'no outbox row'}${cause}`;
+      ? [`caused by ${clipped(envelope.causationId)}`]
+      : [];
+  const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}  ${statusOf(row) ?? 'no outbox row'}`;
+  const below = [...aggregate, ...cause].map((text) =>
+    prose(paint.dim(`${indent}    ${text}`), indent.length + 6),
+  );
   const children = event.caused.flatMap((eventId) => known.get(eventId) ?? []);
-  return [line, ...children.flatMap((child) => tree(child, known, `${indent}  `))];
+  return [line, ...below, ...children.flatMap((child) => tree(child, known, `${indent}  `))];
 }
 
-/** What happened, to the millisecond: the order is the point. */
+/** The timeline, to the millisecond, because the order matters. The date is in the head if there is only one. */
 function timeline(events: readonly TracedEvent[]): string {
   const lines = events
     .flatMap((event) =>
       placedStory(event).map((placed) => ({ ...placed, type: clipped(nameOfType(event) ?? '?') })),
     )
     .sort((a, b) => a.order - b.order);
+  const times = lines.flatMap(({ line: { at } }) => (at === null ? [] : [timeOf(at)]));
+  const days = new Set(times.map((text) => text.slice(0, DATE_CHARACTERS)));
+  const [day = ''] = days;
+  const from = days.size === 1 ? DATE_CHARACTERS : 0;
   return table(
-    ['time (UTC)', 'event', 'where', 'what'],
+    [days.size === 1 ? `${day} UTC` : 'time (UTC)', 'event', 'where', 'what'],
     lines.map(({ line: { at, consumer, what, text }, type }) => [
-      at === null ? '' : clockTime(at),
+      at === null ? '' : timeOf(at).slice(from).trimStart(),
       type,
       consumer ?? 'outbox',
       BAD.has(what) ? paint.red(text) : text,
@@ -120,7 +128,10 @@ function timeline(events: readonly TracedEvent[]): string {
   );
 }
 
-function clockTime(at: number): string {
+/** The length of `2026-01-31`. */
+const DATE_CHARACTERS = 10;
+
+function timeOf(at: number): string {
   return new Date(at).toISOString().slice(0, 23).replace('T', ' ');
 }
 

@@ -4,7 +4,7 @@ import { type ShellText, shell } from '../frame/shell.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
-/** Where an event is, from the worst to the best. Down to `late`, action is required. */
+/** The states of an event, the worst first. Down to `late`, action is required. */
 const STATES = [
   'dead',
   'rejected',
@@ -24,46 +24,46 @@ const STATES = [
   'processed',
 ] as const;
 
-/** What `why` says of a chain of events: the worst that is true of any of them. */
+/** The verdict on a chain of events: the worst state of any of them. */
 export interface WhyVerdict extends StateText {
   readonly eventId: string;
   readonly consumer?: string | undefined;
 }
 
-/** A state of an event, and its words. */
+/** A state of an event, with the text that explains it. */
 export interface StateText {
   readonly state: (typeof STATES)[number];
-  /** Where it is, what is wrong, which attempt, when it is retried, what happens if that fails. */
+  /** Where it is, what is wrong, which attempt, when the next is, what happens if that fails. */
   readonly text: string;
-  /** One command to run; `null` when no action is required. */
+  /** The command to run; `null` if there is none. */
   readonly next: string | null;
 }
 
-/** Compares two verdicts, the worst first: what `sort` takes. */
+/** A comparator for `sort`: the worst verdict first. */
 export function worstFirst(a: WhyVerdict, b: WhyVerdict): number {
   return STATES.indexOf(a.state) - STATES.indexOf(b.state);
 }
 
-/** Whether an operator has to act. */
+/** True if an operator must act. */
 export function isActionRequired({ state }: Pick<WhyVerdict, 'state'>): boolean {
   return STATES.indexOf(state) <= STATES.indexOf('late');
 }
 
-/** What a verdict is given besides the rows. */
+/** Dependencies of a verdict besides the rows. */
 export interface WhyContext {
   readonly now: number;
-  /** A command with the options of this run, see `Session.commandLine`. */
+  /** See `Session.commandLine`. */
   readonly commandLine: (command: ShellText) => string;
-  /** A command of the AWS CLI, see `Session.awsLine`. */
+  /** See `Session.awsLine`. */
   readonly awsLine: (command: ShellText) => string;
-  /** The Mailroom table. */
+  /** The name of the Mailroom table. */
   readonly tableName: string;
-  /** The sources that the relay publishes; absent where the directory does not name them. */
+  /** The sources that the relay publishes; absent if the directory does not list them. */
   readonly sources?: readonly string[] | undefined;
 }
 
 /**
- * A row that cannot be read: nothing is known of its event or message, and the row itself is what to look at.
+ * The verdict on an unreadable row: its event's state is unknown, and the command shows the row.
  *
  * @param subject - the beginning of the sentence, up to the row
  */
@@ -75,22 +75,22 @@ export function unreadableRow(
   const key = JSON.stringify({ PK: { S: PK }, SK: { S: SK } });
   return {
     state: 'unreadable',
-    text: `${subject} ${unreadableText(unreadable)}. Use the mailroom command of the version that is deployed; if that cannot read it either, the row was changed by hand.`,
+    text: `${subject} ${unreadableText(unreadable)}. Use the mailroom command of the deployed version. If that cannot read the row either, it was changed by hand.`,
     next: awsLine(shell`dynamodb get-item --consistent-read --table-name ${tableName} --key ${key}`),
   };
 }
 
-/** The name of an event in a text: its type and its id. */
+/** An event's type and id. */
 export function nameOf({ eventId, row, messages }: TracedEvent): string {
   return `${clipped(typeOf({ row, messages }) ?? 'Event')} ${eventId}`;
 }
 
-/** The type of an event, by whichever of its rows can be read. */
+/** The type of an event, from any of its rows that can be read. */
 export function typeOf({ row, messages }: Pick<TracedEvent, 'row' | 'messages'>): string | undefined {
   return readable(row)?.type ?? messages.flatMap((message) => readable(message.row)?.type ?? [])[0];
 }
 
-/** A time to come, or one that has come. */
+/** A time relative to now, with the time itself; a past one is `now`. */
 export function inTime(at: number, now: number): string {
   return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (since ${time(at)})`;
 }

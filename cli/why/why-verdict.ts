@@ -15,7 +15,7 @@ import {
   worstFirst,
 } from './verdict.ts';
 
-/** The verdict on a chain: what its reader has to know first. */
+/** The verdict on a chain of events: the worst of all events and messages. */
 export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
   const all = events.flatMap((event) => {
     const { eventId } = event;
@@ -28,7 +28,7 @@ export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
   if (worst === undefined || worst.state === 'processed') return allProcessed(events, first?.eventId ?? '');
   const also = isActionRequired(worst) ? others.filter(isActionRequired).length : 0;
   if (also === 0) return worst;
-  const text = `${worst.text} ${also} more of this chain ${also === 1 ? 'needs' : 'need'} action: --story shows them.`;
+  const text = `${worst.text} ${also} more in this chain ${also === 1 ? 'requires' : 'require'} action: --story shows all.`;
   return { ...worst, text };
 }
 
@@ -40,12 +40,12 @@ function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdi
   const consumers = events.flatMap(({ messages }) => messages).length;
   const text =
     consumers === 0
-      ? `${chain}: published. No consumer has to see ${them}.`
-      : `${chain}: published, and processed by every consumer that has to see ${them}.`;
+      ? `${chain}: published. No consumer subscribes to ${them}.`
+      : `${chain}: published, and processed by every consumer that must receive ${them}.`;
   return { state: 'processed', eventId, text, next: null };
 }
 
-/** What the outbox row says; nothing where the event is published, or has expired. */
+/** The verdict on the outbox row; `undefined` if the event is published or expired. */
 function outboxText(event: TracedEvent, context: WhyContext): StateText | undefined {
   const { now, commandLine } = context;
   const { eventId, row } = event;
@@ -57,23 +57,23 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   }
   const error = row?.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
   if (row?.status === 'DEAD') {
-    const text = `${name} is DEAD: it could not be published in ${many(row.attempts, 'attempt')}${error}. It is not tried again.`;
+    const text = `${name} is DEAD: it could not be published in ${many(row.attempts, 'attempt')}${error}. It is not retried.`;
     return { state: 'dead', text, next: commandLine(shell`dlq redrive dead ${eventId}`) };
   }
   if (row?.status !== 'PENDING') return undefined;
   const source = clipped(row.source);
   if (context.sources !== undefined && !context.sources.includes(row.source)) {
     const text =
-      `${name} waits: its source is "${source}", which no producer of this Mailroom declares, so the relay does not publish it. ` +
-      `Declared are: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy; it is then ` +
-      'published. If not, someone forged it: see docs/operating.md.';
+      `${name} waits: no producer of this Mailroom declares its source "${source}", so the relay does not publish it. ` +
+      `Declared sources: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy; then it is ` +
+      'published. If not, it was forged: see docs/operating.md#events-wait-with-an-undeclared-source.';
     return { state: 'undeclared', text, next: commandLine(shell`status`) };
   }
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
-  const again = `It is tried again ${inTime(row.leaseUntil, now)}`;
+  const again = `It is retried ${inTime(row.leaseUntil, now)}`;
   if (age > STUCK_MS) {
     const failing = row.lastError === undefined ? '' : ` Its last attempt failed${error}. ${again}.`;
-    const text = `${name} has been waiting to be published for ${duration(age)}.${failing || ' The sweep should have done it by now.'}`;
+    const text = `${name} has been waiting to be published for ${duration(age)}.${failing || ' The sweep should have published it by now.'}`;
     return { state: 'stuck', text, next: commandLine(shell`sweep --since ${hours(now - bornAt(event))}`) };
   }
   if (row.lastError === undefined) {
@@ -81,7 +81,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     return { state: 'publishing', text, next: null };
   }
   const text =
-    `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. ${again}, then less and less often; when its own ` +
-    'attempts are exhausted it is DEAD. A fault of the bus costs it none.';
+    `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. ${again}, then at growing intervals; when its ` +
+    'attempts are exhausted, it becomes DEAD. A failure of the bus counts no attempt.';
   return { state: 'retrying', text, next: commandLine(shell`status`) };
 }

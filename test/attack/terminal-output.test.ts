@@ -50,7 +50,7 @@ describe('a text stored by someone else', () => {
     expect(JSON.parse(written.out)).toEqual(value);
   });
 
-  test('is one line of visible characters in a note, in progress and in an error', () => {
+  test('is one paragraph of visible characters in a note, in progress and in an error, and begins no line', () => {
     const { io, written } = capturedIo({ isTerminal: true });
     const output = createOutput(io, false);
     output.say(hostile('note'));
@@ -58,7 +58,8 @@ describe('a text stored by someone else', () => {
     reportError(new MailroomError('NO_SUCH_STAGE', hostile('error')), false, io);
     reportError(Object.assign(new Error(hostile('aws')), { name: hostile('code') }), false, io);
     expect(withoutOwnCodes(written.err)).not.toMatch(ACTS);
-    expect(withoutOwnCodes(written.err).trimEnd().split('\n')).toHaveLength(3);
+    const lines = withoutOwnCodes(written.err).trimEnd().split('\n');
+    expect(lines.filter((line) => !line.startsWith('  '))).toHaveLength(3);
     const machine = capturedIo();
     reportError(new Error(hostile('aws')), true, machine.io);
     expect(machine.written.err.trimEnd()).not.toMatch(ACTS);

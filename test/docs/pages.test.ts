@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runMailroom } from '../../cli/program.ts';
+import { unwrapped } from '../support/captured-io.ts';
 import { headingIds, linksOf } from './links.ts';
 import { pageCode } from './page-code.ts';
 import { ROOT, readPages } from './pages.ts';
@@ -133,6 +134,6 @@ async function complaintAbout(argv: readonly string[]): Promise<string | undefin
     signal: new AbortController().signal,
     exitCode: 0,
   });
-  const understood = code === 0 || said.includes('--endpoint is "nowhere"');
-  return understood ? undefined : said;
+  const complaint = unwrapped(said);
+  return code === 0 || complaint.includes('--endpoint is "nowhere"') ? undefined : complaint;
 }

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, inject, it } from 'vitest';
 import { freePort } from '../../localstack/free-port.ts';
+import { unwrapped } from '../support/captured-io.ts';
 import { mailroom, mailroomAt } from './support/mailroom.ts';
 
 /** A Parameter Store that holds nothing. @returns what `run` returns */
@@ -39,14 +40,14 @@ describe('the command says what to do', () => {
     const { code, out, err } = await mailroom('status', '--stage', 'prod');
     expect(code).toBe(3);
     expect(out).toBe('');
-    expect(err).toMatch(/NO_SUCH_STAGE.*"prod" at http.*us-east-1/);
-    expect(err).toContain('by stack: mailroom-local');
+    expect(unwrapped(err)).toMatch(/NO_SUCH_STAGE.*"prod" at http.*us-east-1/);
+    expect(unwrapped(err)).toContain('Mailrooms by stack: mailroom-local');
   });
 
   it('when nothing is deployed', async () => {
     const { code, err } = await whereNothingIsDeployed((endpoint) => mailroomAt(endpoint, 'status'));
     expect(code).toBe(3);
-    expect(err).toMatch(/NOTHING_DEPLOYED: .*cdk deploy/);
+    expect(unwrapped(err)).toMatch(/NOTHING_DEPLOYED: .*cdk deploy/);
   });
 
   it('when nothing answers', async () => {
@@ -60,7 +61,7 @@ describe('the command says what to do', () => {
   it('with an unknown consumer: the known ones', async () => {
     const { code, err } = await mailroom('messages', 'list', '--consumer', 'payment');
     expect(code).toBe(3);
-    expect(err).toContain('there are: inventory, notifications, order-status, payments');
+    expect(unwrapped(err)).toContain('Consumers: inventory, notifications, order-status, payments');
   });
 });
 
@@ -78,7 +79,7 @@ describe('the command refuses, before it looks anywhere,', () => {
   ])('%j', async (argv, complaint) => {
     const people = await mailroomAt('http://127.0.0.1:9', ...argv);
     expect(people.code).toBe(2);
-    expect(people.err).toContain(complaint);
+    expect(unwrapped(people.err)).toContain(complaint);
     expect(people.out).toBe('');
     const machine = await mailroomAt('http://127.0.0.1:9', ...argv, '--json');
     expect(machine.code).toBe(2);

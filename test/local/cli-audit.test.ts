@@ -4,6 +4,7 @@ import { z } from 'zod/mini';
 import { CONSUMERS } from '../../demo/readings.ts';
 import { createConsumer, defineEvent, transactional } from '../../lambdas/runtime/index.ts';
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
+import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
 import { placeOrder, settled } from './support/order-system.ts';
@@ -39,18 +40,18 @@ describe('an audit of the order system', () => {
 
   test('is shown as a table, by consumer', async () => {
     const { out } = await mailroom('audit', '--since', '1m');
-    expect(out).toMatch(/^consumer +expected +processed +in flight +failed .* missing$/m);
-    for (const consumer of CONSUMERS) expect(out).toMatch(new RegExp(`^${consumer}( +\\d+){11}$`, 'm'));
+    expect(out).toMatch(/^consumer +expected +processed +missing$/m);
+    for (const consumer of CONSUMERS) expect(out).toMatch(new RegExp(`^${consumer}( +\\d+){3}$`, 'm'));
   });
 
   test.each([
-    [['--since', 'yesterday'], 'like 90s, 15m, 6h or 7d'],
-    [['--grace', '0s'], 'like 90s, 15m, 6h or 7d'],
-    [['--repair', '--reason', '?'], 'in 3 to 500 characters'],
+    [['--since', 'yesterday'], 'such as 90s, 15m, 6h or 7d'],
+    [['--grace', '0s'], 'such as 90s, 15m, 6h or 7d'],
+    [['--repair', '--reason', '?'], 'of 3 to 500 characters'],
     [['everything'], 'too many arguments'],
   ])('is refused with %j', async (options, why) => {
     const { code, err } = await mailroom('audit', ...options);
-    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(why) });
+    expect({ code, err: unwrapped(err) }).toEqual({ code: 2, err: expect.stringContaining(why) });
   });
 });
 
@@ -202,7 +203,7 @@ describe('an audit of a Mailroom', () => {
     await foundMissing(eventId);
     const { code, out } = await run();
     expect(code).toBe(0);
-    expect(out).toContain('Unproven: there is no inbox row');
+    expect(out).toContain('Unproven events have no inbox row');
     await audit('--repair');
   });
 
@@ -213,7 +214,7 @@ describe('an audit of a Mailroom', () => {
     const shown = await run('--earlier', '--since', '30m');
     expect(shown.code).toBe(1);
     expect(shown.out).toMatch(/^\d+ missing {2}/);
-    expect(shown.out).toContain(`${eventId} Sold, by mail, published `);
+    expect(unwrapped(shown.out)).toContain(`${eventId} Sold, by mail, published `);
     expect(shown.out).toContain(
       `npx mailroom audit --since 40m --earlier --repair --reason "why" --stack ${small.stack} --region ${REGION}`,
     );

@@ -1,6 +1,7 @@
 import { expect, inject, it } from 'vitest';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom, mailroomUntil } from './support/mailroom.ts';
 import { paperOrder } from './support/paper-order.ts';
@@ -36,7 +37,7 @@ it('status shows a dead letter, where it is, and when it is permanently deleted'
   const { out, code } = await mailroom('status');
   expect(code).toBe(1);
   expect(out.split('\n')[0]).toMatch(/\d problems?.*mailroom-local, us-east-1/);
-  expect(out).toMatch(/in consumer:payments, the first is permanently deleted in 1[34] d/);
+  expect(unwrapped(out)).toMatch(/in consumer:payments; the first is permanently deleted in 1[34] d/);
   expect(out).toMatch(/npx mailroom dlq list consumer:payments/);
   expect(out).not.toContain('\u001b');
   await takeDeadLetter('payments', messageId);

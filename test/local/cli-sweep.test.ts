@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
+import { unwrapped } from '../support/captured-io.ts';
 import { mailroom } from './support/mailroom.ts';
 import { get } from './support/order-system.ts';
 import { forgottenEvent } from './support/stuck-events.ts';
@@ -29,5 +30,5 @@ it.each([
 ])('%j is refused', async (argv, says) => {
   const run = await mailroom(...argv);
   expect(run.code).toBe(2);
-  expect(run.err).toContain(says);
+  expect(unwrapped(run.err)).toContain(says);
 });

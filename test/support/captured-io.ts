@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { EXIT, type Io } from '../../cli/frame/io.ts';
 
 /** What a run of the command wrote to its two streams. */
@@ -44,4 +45,9 @@ export function capturedIo({
     exitCode: EXIT.ok,
   };
   return { io, written };
+}
+
+/** A text of the command with its line breaks and indents as single spaces, and without colours. */
+export function unwrapped(text: string): string {
+  return stripVTControlCharacters(text).replace(/\s+/g, ' ');
 }

@@ -9,6 +9,7 @@ import { eventReports, payloadsOf, traceText } from '../../../cli/why/trace-text
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, effectKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom, why } from './support/why-rig.ts';
 
@@ -56,7 +57,7 @@ describe('why, of an inbox row that cannot be read', () => {
     expect(needed).toBe(true);
     expect(story).toContain('worker unreadable');
     expect(eventReports(trace, true)[0]?.consumers).toEqual({ worker: 'UNREADABLE' });
-    expect(traceText(trace, payloadsOf(trace))).toContain(problem);
+    expect(unwrapped(traceText(trace, payloadsOf(trace)))).toContain(problem);
   });
 
   test('tell of an effect that cannot be read, and of all the others', async () => {
@@ -74,7 +75,9 @@ describe('why, of an inbox row that cannot be read', () => {
     await put(mailroom, { ...effectKey('worker', eventId, 'mail'), ...effect, startedAt: 'just now' });
     const { story, trace } = await why(mailroom, eventId);
     expect(story).toEqual(expect.arrayContaining(['worker effect-completed', 'worker unreadable']));
-    expect(traceText(trace)).toContain('effect mail cannot be read: its "startedAt" is not a time');
+    expect(unwrapped(traceText(trace))).toContain(
+      'effect mail cannot be read: its "startedAt" is not a time',
+    );
   });
 });
 
@@ -85,7 +88,7 @@ describe('why, of a message that was left PROCESSING', () => {
     const { verdict, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('retrying');
     expect(verdict.text).toMatch(
-      /stopped without an answer\. Its row has no lease\. Another worker takes it over/,
+      /stopped without a result\. Its row has no lease\. Another worker claims it/,
     );
     expect(needed).toBe(false);
     await mailroom.clock.advance(16 * 60_000);
@@ -100,10 +103,10 @@ describe('why, of a message that was left PROCESSING', () => {
     expect(verdict.text).toContain(
       'attempt 2 of 3, and ran out of time; 3 claims in a row were left unfinished. Its lease',
     );
-    expect(traceText(trace)).toContain('ran out of time; 3 claims in a row were left unfinished');
+    expect(unwrapped(traceText(trace))).toContain('ran out of time; 3 claims in a row were left unfinished');
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now + 10_000 });
     expect((await why(mailroom, eventId)).verdict.text).toMatch(
-      /is working on.*Before that it ran out of time/,
+      /is working on.*The attempt before ran out of time/,
     );
 
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now - 10_000 });
@@ -136,7 +139,7 @@ describe('why, of an outbox row that cannot be read', () => {
     expect(eventReports(trace, false)).toMatchObject([
       { status: 'UNREADABLE', consumers: { worker: 'PROCESSED' } },
     ]);
-    expect(traceText(trace)).toContain(problem);
+    expect(unwrapped(traceText(trace))).toContain(problem);
   });
 });
 
@@ -216,6 +219,6 @@ test('the status requires action if rows cannot be read, and names the place to 
   });
   const text = statusText(report, (command) => `mailroom ${command}`);
   expect(text).toContain('1 PENDING row in the outbox cannot be read');
-  expect(text).toContain('the rows of 2 messages of worker cannot be read');
+  expect(text).toContain('2 rows of worker cannot be read');
   expect(text).toContain('mailroom messages list --consumer worker');
 });

@@ -3,6 +3,7 @@ import { eventReports, traceText } from '../../../cli/why/trace-text.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
+import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
@@ -32,8 +33,10 @@ describe('why, of an event that is under way', () => {
     await mailroom.deliver();
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('retrying');
-    expect(verdict.text).toMatch(/attempt 1 of 3: the bank is closed\. It is tried again in \d+ s/);
-    expect(verdict.text).toContain('1 more attempt follows, then it is rejected into the dead-letter queue');
+    expect(verdict.text).toMatch(/attempt 1 of 3: the bank is closed\. It is retried in \d+ s/);
+    expect(verdict.text).toContain(
+      '1 more attempt follows before it is rejected and goes to the dead-letter queue',
+    );
     expect(verdict.next).toBe('mailroom messages list --failed --by cause --consumer worker');
     expect(story.slice(2)).toEqual(['worker claimed', 'worker failed', 'worker next-attempt']);
     expect(needed).toBe(false);
@@ -76,7 +79,7 @@ describe('why, of what operators did', () => {
     });
     const { verdict, trace } = await why(mailroom, eventId);
     expect(verdict.state).toBe('processed');
-    expect(traceText(trace)).toContain('set PROCESSED without running, by ada: charged by phone');
+    expect(unwrapped(traceText(trace))).toContain('set PROCESSED without running, by ada: charged by phone');
   });
 
   test('an event that was requeued is being published, whatever its age; one that was discarded is left alone', async () => {
