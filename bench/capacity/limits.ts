@@ -61,7 +61,7 @@ function mailroomLimits(mailroom: MailroomPlan, mailrooms: number, unitsMax: num
       what: 'events/s, with 256 shards',
       needed,
       available: ofTable(SHARDS_MAX, TABLE.writeUnits),
-      remedy: 'raise the table-level write quota, or several Mailrooms',
+      remedy: 'raise the table-level write quota, or use several Mailrooms',
       quotaNeeded: partitions * PARTITION.writeUnits,
     },
     {
@@ -69,21 +69,21 @@ function mailroomLimits(mailroom: MailroomPlan, mailrooms: number, unitsMax: num
       what: `events/s, with 256 shards and ${unitsMax.toLocaleString('en-US')} write units/s`,
       needed,
       available: ofTable(SHARDS_MAX, unitsMax),
-      remedy: 'several Mailrooms',
+      remedy: 'use several Mailrooms',
     },
     {
       name: 'sweep',
-      what: 'events/s that it reads in its time',
+      what: 'events/s that a pass can read in time',
       needed,
       available: rateWhere(swept),
-      remedy: 'several Mailrooms, or smaller payloads',
+      remedy: 'use several Mailrooms, or smaller payloads',
     },
     {
       name: 'queue',
-      what: 'functions at a time of one consumer',
+      what: 'concurrent functions of one consumer',
       needed: consumerLoad(needed).concurrency,
       available: QUEUE_MAPPING_CONCURRENCY,
-      remedy: 'quicker handlers, or several Mailrooms',
+      remedy: 'make handlers faster, or use several Mailrooms',
     },
   ];
 }
@@ -100,7 +100,7 @@ function accountLimits(mailroom: MailroomPlan, mailrooms: number): CapacityLimit
       what: 'calls/s',
       needed: putEvents,
       available: PUT_EVENTS_PER_SECOND,
-      remedy: "raise EventBridge's PutEvents quota, or several accounts or regions",
+      remedy: "raise EventBridge's PutEvents quota, or use several accounts or regions",
       quotaNeeded: putEvents,
     },
     {
@@ -109,23 +109,23 @@ function accountLimits(mailroom: MailroomPlan, mailrooms: number): CapacityLimit
       needed: deliveries,
       available: DELIVERIES_PER_SECOND,
       remedy:
-        "raise EventBridge's invocations quota, or several accounts or regions; until then events are late",
+        "raise EventBridge's invocations quota, or use several accounts or regions",
       quotaNeeded: deliveries,
     },
     {
       name: 'Lambda concurrency',
-      what: 'functions at a time',
+      what: 'concurrent functions',
       needed: functions,
       available: LAMBDA_CONCURRENCY,
-      remedy: "raise Lambda's concurrency quota, or quicker handlers",
+      remedy: "raise Lambda's concurrency quota, or make handlers faster",
       quotaNeeded: functions,
     },
     {
       name: 'event buses',
-      what: 'one for each Mailroom',
+      what: 'one per Mailroom',
       needed: mailrooms,
       available: EVENT_BUSES,
-      remedy: "raise EventBridge's quota of buses, or several accounts",
+      remedy: "raise EventBridge's quota of buses, or use several accounts",
       quotaNeeded: mailrooms,
     },
   ];
