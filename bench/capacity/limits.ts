@@ -108,8 +108,7 @@ function accountLimits(mailroom: MailroomPlan, mailrooms: number): CapacityLimit
       what: 'deliveries/s',
       needed: deliveries,
       available: DELIVERIES_PER_SECOND,
-      remedy:
-        "raise EventBridge's invocations quota, or use several accounts or regions",
+      remedy: "raise EventBridge's invocations quota, or use several accounts or regions",
       quotaNeeded: deliveries,
     },
     {

@@ -17,10 +17,8 @@ export function planRows({ mailrooms, mailroom, demand, limits, bill }: Capacity
       mailroom.warmWriteUnits ? whole(mailroom.warmWriteUnits) : 'not needed',
     ],
     ['commits throttled (expected)', `${(mailroom.throttledShare * 100).toFixed(2)}%`],
-    ['`parallelizationFactor`', whole(stream.parallelizationFactor)],
     [`sweep reads, of at most ${SWEEP_SECONDS_MAX} s`, `${sweep.seconds.toFixed(1)} s`],
     ['PutEvents calls/s, total', fine(mailrooms * stream.putEventsPerSecond)],
-    ['deliveries/s, total', fine(mailrooms * mailroom.eventsPerSecond * demand.consumers)],
     [
       'Lambda concurrency, total',
       whole(mailrooms * (stream.concurrency + demand.consumers * consumer.concurrency)),
@@ -32,14 +30,16 @@ export function planRows({ mailrooms, mailroom, demand, limits, bill }: Capacity
 }
 
 /** The lines that only the plan for a single rate shows: what follows from {@link planRows}, and the limits in its way. */
-export function planDetails({ mailroom, limits }: CapacityPlan): [string, string][] {
+export function planDetails({ mailrooms, mailroom, demand, limits }: CapacityPlan): [string, string][] {
   const { stream, consumer } = mailroom;
   const met = limitsMet(limits).map(({ name }) => name);
   return [
     ['partitions, and so stream shards', whole(mailroom.partitions)],
+    ['`parallelizationFactor`', whole(stream.parallelizationFactor)],
     ['events per stream invocation', stream.eventsPerInvocation.toFixed(1)],
     ['concurrent stream functions', fine(stream.concurrency)],
     ['concurrent functions per consumer', fine(consumer.concurrency)],
+    ['deliveries/s, total', fine(mailrooms * mailroom.eventsPerSecond * demand.consumers)],
     ['limits reached, in order', met.join(', ') || `none; next: ${limits[0]?.name}`],
   ];
 }
