@@ -18,7 +18,6 @@ export function planRows({ mailrooms, mailroom, demand, limits, bill }: Capacity
     ],
     ['commits throttled (expected)', `${(mailroom.throttledShare * 100).toFixed(2)}%`],
     [`sweep reads, of at most ${SWEEP_SECONDS_MAX} s`, `${sweep.seconds.toFixed(1)} s`],
-    ['PutEvents calls/s, total', fine(mailrooms * stream.putEventsPerSecond)],
     [
       'Lambda concurrency, total',
       whole(mailrooms * (stream.concurrency + demand.consumers * consumer.concurrency)),
@@ -39,6 +38,7 @@ export function planDetails({ mailrooms, mailroom, demand, limits }: CapacityPla
     ['events per stream invocation', stream.eventsPerInvocation.toFixed(1)],
     ['concurrent stream functions', fine(stream.concurrency)],
     ['concurrent functions per consumer', fine(consumer.concurrency)],
+    ['PutEvents calls/s, total', fine(mailrooms * stream.putEventsPerSecond)],
     ['deliveries/s, total', fine(mailrooms * mailroom.eventsPerSecond * demand.consumers)],
     ['limits reached, in order', met.join(', ') || `none; next: ${limits[0]?.name}`],
   ];
