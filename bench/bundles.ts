@@ -55,7 +55,7 @@ function tableOf(figures: readonly BundleFigure[]): FigureTable {
       '× SDK',
       'CPU ms',
       '× SDK',
-      'the largest in it, KB',
+      'largest parts, KB',
     ],
     rows: figures.map(({ bundle, time }) => [
       bundle.name,

@@ -155,7 +155,7 @@ function tableOf(figures: readonly LatencyFigure[]): FigureTable {
   return {
     name: 'latency',
     title: 'Latency on the local engine, ms, p50 / p99',
-    head: ['system', 'orders a second', 'orders', 'handler', 'commit to bus', 'commit to PROCESSED'],
+    head: ['system', 'orders per second', 'orders', 'handler', 'commit to bus', 'commit to PROCESSED'],
     rows: figures.map(({ handler, toBus, toProcessed, ...run }) => [
       run.system,
       `${rounded(run.ordersPerSecond)}${remark(run)}`,
@@ -167,7 +167,7 @@ function tableOf(figures: readonly LatencyFigure[]): FigureTable {
 
 function remark({ keptUp, tooHigh }: Pick<LatencyFigure, 'keptUp' | 'tooHigh'>): string {
   if (tooHigh !== undefined)
-    return tooHigh === null ? ' (more was not tried)' : ` (the most: ${tooHigh} were too many)`;
+    return tooHigh === null ? ' (more was not tried)' : ` (max; ${tooHigh} was too high)`;
   return keptUp ? '' : ' (the backlog grew)';
 }
 

@@ -60,7 +60,7 @@ function tableOf(figures: readonly MemoryFigure[]): FigureTable {
   return {
     name: 'memory',
     title: 'Memory of the stream handler, MB',
-    head: ['records of a batch', 'the batch as JSON', 'alive beside it, at most', 'whole process, at most'],
+    head: ['records in a batch', 'batch as JSON', 'other live memory, peak', 'whole process, peak'],
     rows: figures.map(({ records, inputMb, peakMb, maxRssMb }) => [records, inputMb, peakMb, maxRssMb]),
   };
 }

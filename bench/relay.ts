@@ -51,14 +51,20 @@ export const relay: Part = {
 const NAMES = {
   stream: `stream handler, batches of ${STREAM_BATCH}`,
   sweep: `sweep, ${SWEPT_ROWS} rows of one minute`,
-  single: 'one PutEvents and one UpdateItem an event',
+  single: 'one PutEvents and one UpdateItem per event',
 };
 
 function tableOf(figures: readonly RelayFigure[]): FigureTable {
   return {
     name: 'relay',
     title: `One process; every call answers after ${CALL_MS} ms; envelopes of 0.5 to 1.1 KB`,
-    head: ['path', 'calls under way', 'events a second', 'beside the plain way', 'CPU ms an event'],
+    head: [
+      'relay',
+      'concurrent calls',
+      'events per second',
+      'compared with the baseline',
+      'CPU ms per event',
+    ],
     rows: figures.map(({ path, concurrency, eventsPerSecond, cpuMsPerEvent }) => {
       const plain = figures.find((figure) => figure.path === 'single' && figure.concurrency === concurrency);
       return [

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { table } from '../../cli/frame/output.ts';
 import { planCapacity } from './plan.ts';
-import { planRows } from './plan-rows.ts';
+import { planDetails, planRows } from './plan-rows.ts';
 
 interface PlanOptions {
   readonly rate: number;
@@ -10,7 +10,7 @@ interface PlanOptions {
   readonly consumers: number;
 }
 
-/** An upper bound beyond any realistic plan. */
+/** The bounds of `--rate`: outside them a plan makes no sense. */
 const RATE_MAX = 100_000_000;
 const RATE_MIN = 0.001;
 
@@ -39,7 +39,8 @@ new Command('npx tsx bench/capacity/main.ts')
       payloadBytes: payload,
       consumers,
     });
-    console.log(table(['', `${rate.toLocaleString('en-US')} events/s`], planRows(plan)));
+    const rows = [...planRows(plan), ...planDetails(plan)];
+    console.log(table(['', `${rate.toLocaleString('en-US')} events/s`], rows));
   })
   .parse();
 

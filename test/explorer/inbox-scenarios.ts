@@ -173,7 +173,7 @@ const SETTINGS: readonly Setting[] = [
     skewMs: -1_900,
   },
   {
-    name: 'poison, mended and redriven',
+    name: 'poison, fixed and redriven',
     handler: ({ mended }) =>
       transactional(ThingHappened, async () => {
         if (!mended) throw new PoisonMessage('not yet known');
@@ -183,7 +183,7 @@ const SETTINGS: readonly Setting[] = [
     mends: true,
   },
   {
-    name: 'attempts spent, mended and redriven',
+    name: 'attempts spent, fixed and redriven',
     handler: failsUntilMended,
     world: { config: { maxAttempts: 2 }, maxReceiveCount: 5 },
     invocations: 2,

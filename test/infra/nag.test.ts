@@ -43,22 +43,22 @@ describe('what is acknowledged', () => {
   });
 });
 
-/** A row for each rule and reason: the packs, and how many constructs. */
+/** A row for each reason: its rules, and for each rule the number of constructs and the packs. */
 function table(acknowledged: readonly Acknowledgement[]): string {
-  const rows = new Map<string, { packs: Set<string>; paths: Set<string> }>();
+  const reasons = new Map<string, Map<string, { packs: Set<string>; paths: Set<string> }>>();
   for (const { path, rule, reason } of acknowledged) {
     const [pack = '', name = ''] = rule.replace(/\[.*/, '').split(/-(?=[A-Za-z0-9]+$)/);
-    const key = `${name} | ${reason}`;
-    const row = rows.get(key) ?? { packs: new Set(), paths: new Set() };
-    rows.set(key, row);
-    row.packs.add(pack);
-    row.paths.add(path);
+    const rules = reasons.get(reason) ?? new Map<string, { packs: Set<string>; paths: Set<string> }>();
+    const { packs, paths } = rules.get(name) ?? { packs: new Set(), paths: new Set() };
+    reasons.set(reason, rules.set(name, { packs: packs.add(pack), paths: paths.add(path) }));
   }
-  const lines = [...rows].sort().map(([key, { packs, paths }]) => {
-    const [name, reason] = key.split(' | ');
-    return `| ${name} | ${[...packs].sort().join(', ')} | ${paths.size} | ${reason} |`;
+  const lines = [...reasons].map(([reason, rules]) => {
+    const findings = [...rules].sort().map(([name, { packs, paths }]) => {
+      return `${name}: ${paths.size} (${[...packs].sort().join(', ')})`;
+    });
+    return `| ${findings.join('; ')} | ${reason} |`;
   });
-  return ['| rule | packs | constructs | reason |', '| --- | --- | ---: | --- |', ...lines, ''].join('\n');
+  return ['| rule: constructs (packs) | reason |', '| --- | --- |', ...lines.sort(), ''].join('\n');
 }
 
 interface Acknowledgement {

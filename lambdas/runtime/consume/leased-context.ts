@@ -33,7 +33,7 @@ export interface HandlerRun {
   waiting: number;
   /** All calls that the handler has made. */
   readonly calls: Promise<unknown>[];
-  /** The failures among these calls and the promises chained to them. */
+  /** The failures among these calls and any promises chained to them. */
   readonly failures: { readonly call: Listened<unknown>; readonly error: unknown }[];
   /** Set when the function's time ran out before the handler ended. `robbed`: slow table calls used up its time. */
   cutOff: { readonly robbed: boolean } | undefined;

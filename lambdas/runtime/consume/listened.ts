@@ -2,8 +2,8 @@
 type OnFailure = (promise: Listened<unknown>, error: unknown) => void;
 
 /**
- * A promise that records whether it has a listener, and whose failure does not end the process when it has none. The promises
- * that `then`, `catch` and `finally` return behave the same: chaining to it without awaiting the chain does not count as
+ * A promise that records whether it has a listener, and whose failure does not end the process when it has none. Promises that
+ * its `then`, `catch` and `finally` return behave the same: chaining to it without awaiting the chain does not count as
  * listening.
  */
 export class Listened<T> extends Promise<T> {
@@ -21,7 +21,7 @@ export class Listened<T> extends Promise<T> {
     super.then(undefined, (error: unknown) => onFailure(this, error));
   }
 
-  /** True if the promise was awaited, or another promise was chained to it. */
+  /** True if it was awaited, or another promise was chained to it. */
   get heard(): boolean {
     return this.#heard;
   }

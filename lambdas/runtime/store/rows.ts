@@ -36,7 +36,7 @@ export function expiresAt(now: number, days: number): number {
   return Math.ceil(now / 1_000) + days * DAY_S;
 }
 
-/** The state of an outbox row: see the state diagram in docs/data-model.md. `DISCARDED`: an operator discarded a DEAD event. */
+/** The state of an outbox row: see the state diagram in docs/concepts.md. `DISCARDED`: an operator discarded a DEAD event. */
 export type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD' | 'DISCARDED';
 
 /** An event in the outbox: `OUTBOX#<minute>#<shard>` / `EVENT#<eventId>`. */
