@@ -20,20 +20,14 @@ const SCOPE = [
 
 /** Parts of the scope whose sentences are not rewritten yet: nothing is reported for them. EMPTY THIS LIST once they are. */
 const NOT_YET: readonly string[] = [
-  'docs/cli.md',
   'docs/comparison.md',
   'docs/concepts.md',
   'docs/cost.md',
   'docs/data-model.md',
   'docs/glossary.md',
   'docs/guarantees.md',
-  'docs/operating.md',
   'docs/scaling.md',
-  'cli/',
-  'demo/',
   'lambdas/',
-  'lib/',
-  'testing/',
 ];
 
 /** Legitimate uses: the file, some of the words around the use, and the reason. */
