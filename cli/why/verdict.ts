@@ -33,7 +33,7 @@ export interface WhyVerdict extends StateText {
 /** A state of an event, with the text that explains it. */
 export interface StateText {
   readonly state: (typeof STATES)[number];
-  /** Where it is, what is wrong, which attempt, when the next is, what happens if that fails. */
+  /** The sentences for the operator: where it is, what is wrong, which attempt, when the next is, what happens if that fails. */
   readonly text: string;
   /** The command to run; `null` if there is none. */
   readonly next: string | null;
