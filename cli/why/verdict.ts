@@ -75,7 +75,7 @@ export function unreadableRow(
   const key = JSON.stringify({ PK: { S: PK }, SK: { S: SK } });
   return {
     state: 'unreadable',
-    text: `${subject} ${unreadableText(unreadable)}. Use the mailroom command of the deployed version. If that cannot read the row either, it was changed by hand.`,
+    text: `${subject} ${unreadableText(unreadable)}. Run the command with the deployed version of cdk-mailroom. If that cannot read the row either, it was changed by hand.`,
     next: awsLine(shell`dynamodb get-item --consistent-read --table-name ${tableName} --key ${key}`),
   };
 }
@@ -90,7 +90,7 @@ export function typeOf({ row, messages }: Pick<TracedEvent, 'row' | 'messages'>)
   return readable(row)?.type ?? messages.flatMap((message) => readable(message.row)?.type ?? [])[0];
 }
 
-/** A time relative to now, with the time itself; a past one is `now`. */
+/** A time relative to now, with the time itself; a past one is due `now`. */
 export function inTime(at: number, now: number): string {
-  return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (since ${time(at)})`;
+  return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (due ${time(at)})`;
 }
