@@ -170,7 +170,7 @@ function choose(
     const asked = stack === undefined ? `stage "${stage}"` : `stack "${stack}"`;
     throw new MailroomError(
       'NO_SUCH_STAGE',
-      `There is no Mailroom of ${asked} in ${where}. Stacks with a Mailroom: ${listed}.`,
+      `There is no Mailroom for ${asked} in ${where}. Stacks with a Mailroom: ${listed}.`,
     );
   }
   if (others.length > 0) {
