@@ -22,7 +22,7 @@ export function auditText(report: AuditReport, repairCommand: string): string {
     missingText(report, repairCommand),
     unprovenText(report),
     list(
-      'Written more than once for one cause:',
+      'Doubled: equal events written from one cause:',
       report.doubled.map(
         ({ type, aggregateId, causationId, eventIds }) =>
           `${clipped(type)} of ${clipped(aggregateId)}, caused by ${clipped(causationId)}: ${eventIds.join(', ')}`,
@@ -55,7 +55,9 @@ function verdict(report: AuditReport): string {
   const findings = auditFindings(report);
   if (findings.length > 0) return paint.bold(paint.red(findings.join(', ')));
   const { repaired } = report;
-  return paint.bold(paint.green(repaired > 0 ? `${repaired} sent again` : 'every event is accounted for'));
+  return paint.bold(
+    paint.green(repaired > 0 ? `${repaired} missing, now sent` : 'every event is accounted for'),
+  );
 }
 
 function consumersText({ consumers }: AuditReport): string {
@@ -87,7 +89,7 @@ const OTHER_COUNTS = [
 function missingText({ missing, repaired }: AuditReport, repairCommand: string): string {
   if (missing.length === 0) return '';
   const shown = list(
-    'Published but never received:',
+    'Missing: published but never received:',
     missing.map(
       ({ eventId, consumer, type, publishedAt }) =>
         `${eventId} ${clipped(type)}, by ${consumer}, published ${time(publishedAt)}`,
@@ -104,8 +106,8 @@ function unprovenText({ consumers }: AuditReport): string {
   const unproven = Object.values(consumers).reduce((sum, counts) => sum + counts.unproven, 0);
   if (unproven === 0) return '';
   return prose(
-    'Unproven events have no inbox row, and perhaps none is due. They were published before the current declaration of the consumer ' +
-      '(--earlier counts them as missing), or are older than its inbox retention (they are never sent again).',
+    'Unproven events have no inbox row, and may not need one: they were published before the current declaration of the consumer ' +
+      '(--earlier counts them as missing), or are older than its inbox retention (--repair never sends them).',
   );
 }
 
@@ -119,7 +121,7 @@ function unreadableText({ unreadableRows }: AuditReport): string {
     ),
   );
   const todo =
-    'Run the audit of the deployed version. If it cannot read the rows either, they were changed by hand.';
+    'Run the audit with the deployed version of cdk-mailroom. If that cannot read the rows either, they were changed by hand.';
   return `${shown}\n${prose(todo)}`;
 }
 

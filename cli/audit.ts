@@ -40,7 +40,7 @@ export function auditCommand(io: Io): Command {
         .argParser(durationArgument)
         .default(300_000, '5m'),
     )
-    .option('--earlier', 'expect events from before the current declaration of a consumer, too')
+    .option('--earlier', 'also expect events from before the current declaration of a consumer')
     .option('--repair', 'send each missing event to the one consumer that never received it')
     .option('--reason <text>', 'why; stored with the repair', reasonArgument, 'not given')
     .addHelpText(

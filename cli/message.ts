@@ -27,8 +27,8 @@ interface MessageCommand {
 /** `mailroom message`. */
 export function messageCommand(io: Io): Command {
   const allow =
-    'Allows a message that was rejected as EVENT_TOO_OLD to run. Only if you know that it was not processed. Redrive it ' +
-    'afterwards.';
+    'Allows a message that was rejected as EVENT_TOO_OLD to run. Use it only if you know that the message was never ' +
+    'processed. Redrive it afterwards.';
   return new Command('message')
     .description('Resolves or allows one message of one consumer.')
     .addCommand(
@@ -99,7 +99,7 @@ async function requireEvent({ table, directory }: Session, eventId: string): Pro
     return;
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this inbox. Check the id. If its rows have ` +
+    `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this consumer's inbox. Check the id. If its rows have ` +
       'expired, resolve the message with --force.',
   );
 }
@@ -108,7 +108,7 @@ function leased({ consumer, eventId }: MessageCommand, until: number, now: numbe
   return new MailroomError(
     'MESSAGE_LEASED',
     `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat the command. --force takes ` +
-      "it away now, but the worker's calls outside DynamoDB continue.",
+      "the message from the worker now, but the worker's calls outside DynamoDB continue.",
     { retryAfterMs: Math.max(0, until - now) },
   );
 }
@@ -116,8 +116,8 @@ function leased({ consumer, eventId }: MessageCommand, until: number, now: numbe
 function unreadable({ consumer, eventId }: MessageCommand, problem: string): MailroomError {
   return new MailroomError(
     'UNREADABLE_ROW',
-    `The row of ${eventId} at ${consumer} ${unreadableText(problem)}. Nothing was changed. Use the mailroom command of the deployed ` +
-      'version. If the row was changed by hand and no worker holds it, --force sets it PROCESSED.',
+    `${consumer} has a row of ${eventId} that ${unreadableText(problem)}. Nothing was changed. Run the command with the deployed ` +
+      'version of cdk-mailroom. If the row was changed by hand and no worker holds it, --force sets it PROCESSED.',
   );
 }
 

@@ -67,7 +67,7 @@ function text({ since, until }: SweepRange, report: SweepRangeReport): string {
   return [
     `Swept ${time(since)} to ${time(complete ? until : sweptTo)}: ${published} published, ${pending} still pending.`,
     ...(pending > 0
-      ? ['Pending events are being published, or wait after a failure; the sweep returns to them.']
+      ? ['Pending events are being published, or wait for a retry by the scheduled sweep.']
       : []),
     ...(complete
       ? []

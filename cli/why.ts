@@ -34,7 +34,7 @@ export function whyCommand(io: Io): Command {
         .default(3_600_000, '1h'),
     )
     .option('--story', 'add the history of the event and of the events that it caused')
-    .option('--payload', "add the story with the events' data")
+    .option('--payload', 'add the story and the data of each event')
     .addHelpText(
       'after',
       `

@@ -129,7 +129,7 @@ function dead(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
     label: 'hours until the first dead letter is deleted',
     period: relay.firstExpiry.period,
   });
-  const places = [
+  const sources = [
     named(relay.dead, 'dead'),
     named(relay.deadLetters, 'dead letters in all queues'),
     named(relay.stream, 'stream'),
@@ -139,7 +139,7 @@ function dead(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
     ]),
   ];
   return [
-    new GraphWidget({ title: 'By place', left: places, width: DASHBOARD_WIDTH - 8, leftYAxis: FROM_ZERO }),
+    new GraphWidget({ title: 'By source', left: sources, width: DASHBOARD_WIDTH - 8, leftYAxis: FROM_ZERO }),
     new SingleValueWidget({ title: 'First expiry', metrics: [hours], width: 8, height: 6 }),
   ];
 }
@@ -147,7 +147,7 @@ function dead(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
 function relayRow(relay: RelayMetrics): IWidget[] {
   return graphs([
     {
-      title: 'Troubles',
+      title: 'Failures and retries',
       left: [
         named(relay.rescued, 'rescued by the sweep'),
         named(relay.publishRetries, 'publish retries'),

@@ -39,6 +39,6 @@ export function deadLetterTable(lines: readonly DeadLetterLine[], now: number, l
       details: [`${clipped(type ?? 'unknown type')}${event}`, clipped(cause)],
     };
   });
-  const head = ['dead letter', 'since', 'deleted'];
+  const head = ['dead letter', 'since', 'expires'];
   return detailedTable(label === undefined ? head : [label, ...head], rows);
 }

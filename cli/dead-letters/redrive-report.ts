@@ -64,7 +64,7 @@ export function planText(
       `None of the ${many(total, 'dead letter')} of ${source.name} is visible, because another command is reading them. Try again in a moment.`,
     );
   if (judged.length === 0)
-    return `None of the ${many(deadLetters.length, 'dead letter')} of ${source.name} is selected.`;
+    return `None of the ${many(deadLetters.length, 'dead letter')} of ${source.name} matches.`;
   const lines = judged.map((deadLetter) => {
     const { verdict, code, message } = deadLetter;
     return { deadLetter, label: verdict, cause: [code, message].filter(Boolean).join(': ') || undefined };
@@ -72,7 +72,7 @@ export function planText(
   const { runs, handled } = counts(judged);
   const todo = [
     ...(runs > 0 ? [`${runs} would run again`] : []),
-    ...(handled > 0 ? [`${handled} already handled would be deleted`] : []),
+    ...(handled > 0 ? [`${handled} would be deleted as already handled`] : []),
   ];
   const apply = shell`dlq redrive ${[source.name, ...choiceWords(choice)]} --apply`;
   return [
@@ -96,7 +96,7 @@ export function redrivenText(
   return [
     runs + handled === 0
       ? `Nothing in ${source.name} would run again.`
-      : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} already handled deleted` : ''}.`,
+      : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} deleted as already handled` : ''}.`,
     ...remedies(judged),
     ...stoppedText(session, redriven, verb),
   ].join('\n');
@@ -123,7 +123,7 @@ function stoppedText(
   const ids = waiting.slice(0, 5).map(({ eventId, id }) => eventId ?? id);
   return [
     prose(
-      `${paint.red('Stopped')}: redriven, but not ${verb} yet: ${waiting.length} (${ids.join(', ')}${waiting.length > 5 ? ' …' : ''})`,
+      `${paint.red('Stopped')}: ${waiting.length} redriven but not ${verb} yet (${ids.join(', ')}${waiting.length > 5 ? ' …' : ''})`,
     ),
     `Not tried: ${untried.length}. Use a longer --wait, or see what they wait for:`,
     `  ${why(ids[0] ?? '')}`,

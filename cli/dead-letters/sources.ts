@@ -2,7 +2,7 @@ import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { type DeadLetterQueue, deadLetterQueues } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 
-/** A place with dead letters: a queue, or the DEAD rows of the outbox. */
+/** A dead-letter source: a queue, or the DEAD rows of the outbox. */
 export type DeadLetterSource = DeadLetterQueue | { readonly name: 'dead'; readonly kind: 'dead' };
 
 /** Every dead-letter source of a Mailroom. */

@@ -68,7 +68,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
   const directory = choose(
     await readAllDirectories(ssm),
     options,
-    `${target.endpoint === undefined ? '' : `${target.endpoint}, `}${region}`,
+    `${region}${target.endpoint === undefined ? '' : ` at ${target.endpoint}`}`,
   );
   if (!output.json) reportClock(output, clock);
   // The host of a queue's URL would override the chosen endpoint (AWS_ENDPOINT_URL, FIPS).
@@ -125,7 +125,7 @@ const CLOCK_OFF_MS = 2_000;
 function reportClock({ say }: Output, clock: AwsClock): void {
   if (!clock.isKnown()) {
     say(
-      "AWS's responses carry no time, so ages are by this machine's clock. A worker's lease counts as expired only after it was " +
+      "AWS's responses carry no time, so ages use this machine's clock. A worker's lease counts as expired only after it was " +
         'seen unchanged for its whole duration.',
     );
     return;
@@ -156,7 +156,7 @@ function choose(
   if (directories.length === 0) {
     throw new MailroomError(
       'NOTHING_DEPLOYED',
-      `There is no Mailroom at ${where}. Deploy one (cdk deploy, or npm run local for a local one), or choose another place ` +
+      `There is no Mailroom in ${where}. Deploy one (cdk deploy, or npm run local for a local one), or look elsewhere ` +
         'with --region, --profile or --endpoint.',
     );
   }
@@ -170,13 +170,13 @@ function choose(
     const asked = stack === undefined ? `stage "${stage}"` : `stack "${stack}"`;
     throw new MailroomError(
       'NO_SUCH_STAGE',
-      `There is no Mailroom of ${asked} at ${where}. Mailrooms by stack: ${listed}.`,
+      `There is no Mailroom for ${asked} in ${where}. Stacks with a Mailroom: ${listed}.`,
     );
   }
   if (others.length > 0) {
     throw new MailroomError(
       'WHICH_MAILROOM',
-      `There are several Mailrooms at ${where}. Choose one with --stack or --stage: ${listed}.`,
+      `There are several Mailrooms in ${where}. Choose one with --stack or --stage: ${listed}.`,
     );
   }
   return only;

@@ -69,7 +69,7 @@ function consumerFindings({ consumers, deadLetterSources }: StatusReport): Findi
     ...(rejected > 0 && !hasDeadLetters(name)
       ? [
           {
-            what: `${many(rejected, 'message')} rejected by ${name} without a dead letter, which is on its way or already deleted`,
+            what: `${many(rejected, 'message')} rejected by ${name}, without a dead letter: it is on its way or already deleted`,
             command: shell`messages list --rejected --consumer ${name}`,
           },
         ]
@@ -127,7 +127,7 @@ function sourcesText({ deadLetterSources, at }: StatusReport): string {
     oldestAt === null ? '-' : `${duration(at - oldestAt)} ago`,
     firstExpiryAt === null ? (source === 'dead' ? 'never' : '-') : `in ${duration(firstExpiryAt - at)}`,
   ]);
-  return table(['dead letters in', 'count', 'oldest', 'first deleted'], rows);
+  return table(['dead letters in', 'count', 'oldest', 'first expiry'], rows);
 }
 
 function alarming(text: string, count: number): string {

@@ -74,7 +74,8 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     next: mappingsOf,
   },
   'rejected-too-old': rejected(
-    () => 'It is older than the inbox retention, so it may already have been processed.',
+    () =>
+      'It is older than the inbox retention, so it may already have been processed. If you know that it was not, allow it, then redrive it:',
     ({ consumer, event }) => shell`message allow ${consumer.name} ${event.eventId} --reason "why"`,
   ),
   rejected: rejected(expiryText, redriveCommand),
@@ -116,7 +117,7 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   missing: {
     state: 'missing',
     text: (facts) =>
-      `${publishedText(facts)} and has not reached ${facts.consumer.name}, which has no row of it and has it in no queue.`,
+      `${publishedText(facts)} but never reached ${facts.consumer.name}: it is in no queue, and ${facts.consumer.name} has no row of it.`,
     next: auditOf,
   },
   waiting: { state: 'waiting', text: waitingText },
@@ -147,7 +148,7 @@ function leasedText(facts: MessageFacts): string {
   const { name, consumer, row, context, heldUntil } = facts;
   const since = row.claimedAt === undefined ? '' : `, for ${duration(context.now - row.claimedAt)}`;
   const before =
-    row.outOfTime === true || row.unfinished ? ` The attempt before ${unfinishedText(row)}.` : '';
+    row.outOfTime === true || row.unfinished ? ` The previous attempt ${unfinishedText(row)}.` : '';
   return `${consumer.name} is working on ${name}, ${attemptOf(facts)}${since}; its lease ends at ${time(heldUntil)}.${before}`;
 }
 
@@ -156,7 +157,7 @@ function retryText(facts: MessageFacts): string {
   const { attempts = 0, retryAt } = row;
   const when = retryAt === undefined ? 'when its queue redelivers it' : inTime(retryAt, context.now);
   const left = consumer.maxAttempts - attempts - 1;
-  const then = left > 0 ? `${many(left, 'more attempt')} follow${left === 1 ? 's' : ''} before it` : 'it';
+  const then = left > 0 ? `${many(left, 'more attempt')} remain${left === 1 ? 's' : ''} before it` : 'it';
   return `${failedText(facts)} It is retried ${when}. If that fails too, ${then} is rejected and goes to the dead-letter queue.`;
 }
 
@@ -179,7 +180,7 @@ function publishedText({ event, name, context }: MessageFacts): string {
 
 function waitingText(facts: MessageFacts): string {
   const { waiting = 0, inFlight = 0 } = facts.queue ?? {};
-  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. Its queue has ${waiting} waiting and ${inFlight} in flight.`;
+  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
 }
 
 function expiryText({ deadLetter, context }: MessageFacts): string {

@@ -157,7 +157,7 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
         tell(
           'processed',
           row.processedAt,
-          `processed${isRetry ? `; the attempt before failed${error}` : ''}`,
+          `processed${isRetry ? `; the previous attempt failed${error}` : ''}`,
         ),
       ];
     }

@@ -33,7 +33,7 @@ export interface WhyVerdict extends StateText {
 /** A state of an event, with the text that explains it. */
 export interface StateText {
   readonly state: (typeof STATES)[number];
-  /** Where it is, what is wrong, which attempt, when the next is, what happens if that fails. */
+  /** The sentences for the operator: where it is, what is wrong, which attempt, when the next is, what happens if that fails. */
   readonly text: string;
   /** The command to run; `null` if there is none. */
   readonly next: string | null;
@@ -75,7 +75,7 @@ export function unreadableRow(
   const key = JSON.stringify({ PK: { S: PK }, SK: { S: SK } });
   return {
     state: 'unreadable',
-    text: `${subject} ${unreadableText(unreadable)}. Use the mailroom command of the deployed version. If that cannot read the row either, it was changed by hand.`,
+    text: `${subject} ${unreadableText(unreadable)}. Run the command with the deployed version of cdk-mailroom. If that cannot read the row either, it was changed by hand.`,
     next: awsLine(shell`dynamodb get-item --consistent-read --table-name ${tableName} --key ${key}`),
   };
 }
@@ -90,7 +90,7 @@ export function typeOf({ row, messages }: Pick<TracedEvent, 'row' | 'messages'>)
   return readable(row)?.type ?? messages.flatMap((message) => readable(message.row)?.type ?? [])[0];
 }
 
-/** A time relative to now, with the time itself; a past one is `now`. */
+/** A time relative to now, with the time itself; a past one is due `now`. */
 export function inTime(at: number, now: number): string {
-  return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (since ${time(at)})`;
+  return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (due ${time(at)})`;
 }

@@ -35,7 +35,7 @@ export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
 function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdict {
   const [first, ...caused] = events;
   const name = first === undefined ? eventId : nameOf(first);
-  const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} after it`;
+  const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} that it caused`;
   const them = caused.length === 0 ? 'it' : 'them';
   const consumers = events.flatMap(({ messages }) => messages).length;
   const text =
@@ -57,7 +57,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   }
   const error = row?.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
   if (row?.status === 'DEAD') {
-    const text = `${name} is DEAD: it could not be published in ${many(row.attempts, 'attempt')}${error}. It is not retried.`;
+    const text = `${name} is DEAD: it could not be published after ${many(row.attempts, 'attempt')}${error}. It is not retried.`;
     return { state: 'dead', text, next: commandLine(shell`dlq redrive dead ${eventId}`) };
   }
   if (row?.status !== 'PENDING') return undefined;
@@ -65,8 +65,8 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   if (context.sources !== undefined && !context.sources.includes(row.source)) {
     const text =
       `${name} waits: no producer of this Mailroom declares its source "${source}", so the relay does not publish it. ` +
-      `Declared sources: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy; then it is ` +
-      'published. If not, it was forged: see docs/operating.md#events-wait-with-an-undeclared-source.';
+      `Declared sources: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy: the sweep ` +
+      'then publishes it. If not, it was forged: see docs/operating.md#events-wait-with-an-undeclared-source.';
     return { state: 'undeclared', text, next: commandLine(shell`status`) };
   }
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
@@ -82,6 +82,6 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   }
   const text =
     `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. ${again}, then at growing intervals; when its ` +
-    'attempts are exhausted, it becomes DEAD. A failure of the bus counts no attempt.';
+    'attempts are exhausted, it becomes DEAD. Failures of the bus do not count as attempts.';
   return { state: 'retrying', text, next: commandLine(shell`status`) };
 }

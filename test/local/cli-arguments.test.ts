@@ -40,8 +40,8 @@ describe('the command says what to do', () => {
     const { code, out, err } = await mailroom('status', '--stage', 'prod');
     expect(code).toBe(3);
     expect(out).toBe('');
-    expect(unwrapped(err)).toMatch(/NO_SUCH_STAGE.*"prod" at http.*us-east-1/);
-    expect(unwrapped(err)).toContain('Mailrooms by stack: mailroom-local');
+    expect(unwrapped(err)).toMatch(/NO_SUCH_STAGE.*"prod" in us-east-1 at http/);
+    expect(unwrapped(err)).toContain('Stacks with a Mailroom: mailroom-local');
   });
 
   it('when nothing is deployed', async () => {

@@ -45,6 +45,15 @@ test('dlq redrive and discard print the members in docs/cli.md', async () => {
   const redriven = redriveJson(plan, { done: [], back, waiting: [], untried: [] });
   const steps = [{ deadLetter, outcome: 'discarded' }] as const;
   const discarded = discardJson({ source, applied: true, reason: 'r', steps });
-  expect([redriveJson(plan), redriven].map(shape)).toEqual((await documented('dlq redrive')).map(shape));
+  expect([redriven].map(shape)).toEqual((await documented('dlq redrive')).map(shape));
+  expect(shape(redriveJson(plan))).toEqual(shape(planOf(redriven)));
   expect([discarded].map(shape)).toEqual((await documented('dlq discard')).map(shape));
 });
+
+/** The document of a redrive without the members that only `--apply` adds. */
+function planOf({ stopped: _, processed: __, deadLetters, ...plan }: ReturnType<typeof redriveJson>) {
+  return {
+    ...plan,
+    deadLetters: deadLetters.map(({ outcome: _, failedAgain: __, ...deadLetterOfPlan }) => deadLetterOfPlan),
+  };
+}

@@ -106,7 +106,7 @@ describe('why, of a message that was left PROCESSING', () => {
     expect(unwrapped(traceText(trace))).toContain('ran out of time; 3 claims in a row were left unfinished');
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now + 10_000 });
     expect((await why(mailroom, eventId)).verdict.text).toMatch(
-      /is working on.*The attempt before ran out of time/,
+      /is working on.*The previous attempt ran out of time/,
     );
 
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now - 10_000 });

@@ -22,7 +22,7 @@ describe('why, of an event that is under way', () => {
     await mailroom.publish();
     const { verdict, story } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'waiting', consumer: 'worker', next: null });
-    expect(verdict.text).toContain('1 waiting and 0 in flight');
+    expect(verdict.text).toContain('1 message waiting and 0 in flight');
     expect(story).toEqual(['outbox committed', 'outbox published', 'worker not-arrived']);
   });
 
@@ -35,7 +35,7 @@ describe('why, of an event that is under way', () => {
     expect(verdict.state).toBe('retrying');
     expect(verdict.text).toMatch(/attempt 1 of 3: the bank is closed\. It is retried in \d+ s/);
     expect(verdict.text).toContain(
-      '1 more attempt follows before it is rejected and goes to the dead-letter queue',
+      '1 more attempt remains before it is rejected and goes to the dead-letter queue',
     );
     expect(verdict.next).toBe('mailroom messages list --failed --by cause --consumer worker');
     expect(story.slice(2)).toEqual(['worker claimed', 'worker failed', 'worker next-attempt']);
@@ -55,7 +55,7 @@ describe('why, of an event that is under way', () => {
     }
     const { verdict, trace } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'processed', eventId, next: null });
-    expect(verdict.text).toContain('and the 2 events after it');
+    expect(verdict.text).toContain('and the 2 events that it caused');
     const reports = eventReports(trace, true);
     expect(reports.map(({ data }) => data)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
     expect(reports.map(({ caused }) => caused)).toEqual([[reports[1]?.eventId], [reports[2]?.eventId], []]);
