@@ -4,6 +4,8 @@ import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
 import type { Order } from '../lambdas/example/orders/order.ts';
 import type { Envelope } from '../lambdas/runtime/event.ts';
 import type { InboxRow, OutboxRow } from '../lambdas/runtime/store/rows.ts';
+import { readable, readOutboxRow } from '../lambdas/runtime/store/stored-rows.ts';
+import type { Item } from '../lambdas/runtime/store/table.ts';
 import type { Outputs } from '../localstack/deploy.ts';
 
 /** The consumers that must receive each event type, according to the rules of the order system. */
@@ -129,10 +131,8 @@ function sort(
   const orderIds = new Set(orders.map((order) => order.orderId));
 
   const events = ofKind('OUTBOX#')
-    .map((item) => ({
-      row: item as never as OutboxRow,
-      envelope: JSON.parse(String(item.envelope)) as Envelope,
-    }))
+    .flatMap((item) => readable(readOutboxRow(item as Item)) ?? [])
+    .map((row) => ({ row, envelope: JSON.parse(row.envelope) as Envelope }))
     .filter(({ envelope }) => orderIds.has((envelope.data as { orderId: string }).orderId));
   const eventIds = new Set(events.map(({ envelope }) => envelope.eventId));
 

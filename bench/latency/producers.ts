@@ -5,6 +5,7 @@ import { newOrder, orderRow } from '../../lambdas/example/orders/order.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { createOutbox, dynamoTable, type Envelope } from '../../lambdas/runtime/index.ts';
+import { pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
 import { producerConfig } from '../../testing/index.ts';
 
 /** The EventBridge `source` of the orders. */
@@ -66,7 +67,7 @@ export function createProducers({ dynamo, bridge, tableName, busName }: Producer
         const { put, placed } = orderOf(key);
         // Used only to publish the same envelope: the outbox row is never written.
         const [entry] = await outbox.entries([placed]);
-        const detail = entry?.Put.Item.envelope ?? '';
+        const detail = (entry && pendingRow({ ...entry.Put.Item })?.entry.detail) ?? '';
         await table.write(put);
         const committedAt = Date.now();
         const results = await bus.put(

@@ -2,7 +2,7 @@ import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '../reading/rows-reader.ts';
-import { envelopeOf, storedEventId } from './stored-envelope.ts';
+import { storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
 
 /** Minutes read between two reports of progress and checks of the signal. */
 const MINUTES_AT_ONCE = 10;
@@ -43,7 +43,7 @@ async function eventsOf(table: Table, pk: string, id: string): Promise<string[]>
   const query = { pk, skPrefix: EVENT_PREFIX };
   const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
   return items.flatMap((row) => {
-    const envelope = envelopeOf(row.envelope);
+    const envelope = storedEnvelopeOf(row);
     return envelope !== undefined && belongsTo(envelope, id) ? (storedEventId(row) ?? []) : [];
   });
 }

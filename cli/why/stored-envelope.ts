@@ -1,6 +1,7 @@
 import { isTime } from '../../lambdas/runtime/clock.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { jsonObject, textOf } from '../reading/json-object.ts';
 
@@ -22,6 +23,12 @@ export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
     causationId: textOf(envelope.causationId),
     data,
   };
+}
+
+/** The same for an outbox row as it is stored: text or compressed. */
+export function storedEnvelopeOf(item: Item): StoredEnvelope | undefined {
+  const stored = envelopeJson(item);
+  return stored.problem === undefined ? envelopeOf(stored.json) : undefined;
 }
 
 /** The event id of an outbox row; `undefined` if the id does not lead back to this row. */

@@ -38,7 +38,7 @@ import {
   readPartition,
   readSweepState,
 } from '../reading/rows-reader.ts';
-import { envelopeOf, type StoredEnvelope, storedEventId } from './stored-envelope.ts';
+import { envelopeOf, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
 
 /** All stored rows of an event, in the outbox and at each consumer. */
 export interface TracedEvent {
@@ -244,7 +244,7 @@ async function writtenBy(
   const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
   return items.flatMap((item) => {
     const eventId = storedEventId(item);
-    const causationId = envelopeOf(item.envelope)?.causationId;
+    const causationId = storedEnvelopeOf(item)?.causationId;
     return eventId === undefined || causationId === undefined ? [] : [{ eventId, causationId }];
   });
 }

@@ -3,7 +3,7 @@ import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, it } from 'vitest';
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
-import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import { listenTo } from '../local/support/bus-listener.ts';
 import { eventually } from '../local/support/eventually.ts';
 import { mailroom } from '../local/support/mailroom.ts';
@@ -19,7 +19,7 @@ const Forged = defineEvent({ ...definition, source: 'bank' });
 it('the deployed relay never publishes a row with an undeclared source, but publishes its neighbours', async () => {
   const run = randomUUID();
   const [genuine, forged] = await Promise.all([listenTo(Genuine), listenTo(Forged)]);
-  const entries = async (event: typeof Genuine, count: number): Promise<OutboxRow[]> => {
+  const entries = async (event: typeof Genuine, count: number): Promise<StoredOutboxRow[]> => {
     const drafts = Array.from({ length: count }, (_, n) =>
       event.create({ aggregateId: run, data: { run, n } }),
     );

@@ -4,8 +4,9 @@ import { describe, expect, it, vi } from 'vitest';
 import * as z from 'zod/mini';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { defineEvent, type Envelope } from '../../lambdas/runtime/index.ts';
-import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { inboxKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
+import { envelopeOf } from '../support/envelope-of.ts';
 import { listenTo } from './support/bus-listener.ts';
 import { eventually } from './support/eventually.ts';
 import {
@@ -42,7 +43,7 @@ const ParcelWeighed = defineEvent({
 });
 
 /** Writes an outbox row past the stream, which hands on new rows only that are PENDING: the sweep alone can publish it. */
-async function putPastTheStream(row: OutboxRow): Promise<void> {
+async function putPastTheStream(row: StoredOutboxRow): Promise<void> {
   await put({ ...row, status: 'PUBLISHED' });
   await documents.send(
     new UpdateCommand({
@@ -79,7 +80,7 @@ describe.concurrent('an event that is committed', () => {
       // What a slow bus took and did not answer in time is published again, under the same id.
       const byId = (envelopes: readonly Envelope[]) =>
         new Map(envelopes.map((envelope) => [envelope.eventId, envelope]));
-      const written = [...missed.map(({ Put }) => JSON.parse(Put.Item.envelope)), ...committed.flat()];
+      const written = [...missed.map(({ Put }) => envelopeOf(Put.Item)), ...committed.flat()];
       await eventually(async () => expect(byId(await listener.heard()).size).toBeGreaterThanOrEqual(100));
       expect(byId(await listener.heard())).toEqual(byId(written));
 

@@ -5,6 +5,7 @@ import { asDelivered } from '../../demo/delivered-message.ts';
 import { PaymentCaptured } from '../../lambdas/example/events.ts';
 import { orderKey, orderRow } from '../../lambdas/example/orders/order.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { envelopeOf } from '../support/envelope-of.ts';
 import { eventually } from './support/eventually.ts';
 import {
   bankRequests,
@@ -170,7 +171,7 @@ describe.concurrent('a message that was rejected', () => {
         data: { orderId, customerId, amountCents: 1_350, chargeId: randomUUID() },
       }),
     ]);
-    const envelope = JSON.parse(entry?.Put.Item.envelope ?? '');
+    const envelope = envelopeOf(entry?.Put.Item);
     const [first = ''] = await send('order-status', [asDelivered('payments', envelope)]);
 
     await eventually(async () => {

@@ -163,7 +163,12 @@ export const relayRowMutants: readonly Mutant[] = [
   ...mutantsOf('store/pending-row.ts', unit('relay-stream', 'relay-sweep'), [
     {
       rule: 'a row of a schema that this version does not know is left alone',
-      from: 'if (!isKnownSchema(row.schema)) return undefined;',
+      from: '!isKnownSchema(row.schema) || ',
+      to: '',
+    },
+    {
+      rule: 'a row of an encoding that this version does not know is left alone',
+      from: ' || !isKnownEncoding(item.encoding)',
       to: '',
     },
     {

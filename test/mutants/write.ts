@@ -21,18 +21,18 @@ export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('write/outbox.ts', unit('outbox'), [
     {
       rule: 'an outbox row is written only where there is none',
-      from: "Item: { ...row }, ConditionExpression: 'attribute_not_exists(PK)'",
-      to: 'Item: { ...row }',
+      from: "Item, ConditionExpression: 'attribute_not_exists(PK)'",
+      to: 'Item',
     },
     {
       rule: 'events are written in the transaction of the writes that they tell of',
-      from: '[...writes, ...made]',
+      from: '[...writes, ...made.map(({ entry }) => entry)]',
       to: '[...writes]',
     },
     {
       rule: "the reasons of a cancelled commit begin with those of the caller's own writes",
-      from: '[...writes, ...made]',
-      to: '[...made, ...writes]',
+      from: '[...writes, ...made.map(({ entry }) => entry)]',
+      to: '[...made.map(({ entry }) => entry), ...writes]',
     },
     {
       rule: 'an event is born under a lease of the stream relay',
@@ -67,8 +67,40 @@ export const writeMutants: readonly Mutant[] = [
     },
     {
       rule: 'a row leaves room for what the relay writes on it',
-      from: 'ITEM_BYTES_MAX - ROW_RESERVE_BYTES',
+      from: 'ITEM_BYTES_MAX - 8 * 1024',
       to: 'ITEM_BYTES_MAX',
+    },
+    {
+      rule: 'an event that EventBridge would refuse is not committed',
+      from: 'published < PUT_EVENTS_BYTES_MAX && ',
+      to: '',
+    },
+  ]),
+  ...mutantsOf('store/stored-envelope.ts', unit('stored-envelope'), [
+    {
+      rule: 'an envelope is compressed where that saves a write unit',
+      from: '< textUnits ? compressed : text',
+      to: '< 0 ? compressed : text',
+    },
+    {
+      rule: 'an envelope stays text where compressing saves no write unit',
+      from: 'const textUnits = writeUnits(itemBytes({ ...row, ...text }));',
+      to: 'const textUnits = 1_000;',
+    },
+    {
+      rule: 'the mark is counted: it must not push a compressed row into another unit',
+      from: 'rowBytes + MARK_BYTES',
+      to: 'rowBytes',
+    },
+    {
+      rule: 'no more is inflated than EventBridge takes',
+      from: '{ maxOutputLength: PUT_EVENTS_BYTES_MAX }',
+      to: '{}',
+    },
+    {
+      rule: 'binary in an image of the stream is base64',
+      from: "typeof envelope === 'string' ? Buffer.from(envelope, 'base64') : envelope",
+      to: 'envelope',
     },
   ]),
   ...mutantsOf('write/event-draft.ts', unit('outbox'), [

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 import type { ProducerConfig } from '../../lambdas/runtime/config.ts';
 import type { EventDraft } from '../../lambdas/runtime/event.ts';
-import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 
@@ -9,10 +9,10 @@ import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 export async function committedEvents(
   deps: { readonly config: ProducerConfig; readonly table: Table; readonly clock: Clock },
   events: readonly EventDraft[],
-): Promise<OutboxRow[]> {
+): Promise<StoredOutboxRow[]> {
   let minted = 0xee;
   const outbox = createOutbox({ ...deps, random: (count) => Buffer.alloc(count, minted) });
-  const rows: OutboxRow[] = [];
+  const rows: StoredOutboxRow[] = [];
   for (const event of events) {
     for (const { Put } of await outbox.entries([event])) rows.push(Put.Item);
     minted -= 1;

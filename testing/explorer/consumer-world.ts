@@ -1,5 +1,6 @@
 import type { ConsumerConfig } from '../../lambdas/runtime/config.ts';
 import { eventIdInSortKey } from '../../lambdas/runtime/store/keys.ts';
+import { pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
 import {
   INBOX_PREFIX,
   inboxHistoryKey,
@@ -101,14 +102,9 @@ async function setUp(scheduler: Scheduler, options: ConsumerWorldOptions): Promi
   const entries = await committedEvents({ config, table: memory, clock }, [options.event, ...others]);
   const eventIds = entries.flatMap(({ SK }) => eventIdInSortKey(SK) ?? []);
   for (const Item of options.items?.(eventIds[0] ?? '') ?? []) await memory.write({ Put: { Item } });
-  for (const [index, { source, type, envelope }] of entries.entries()) {
-    const body = eventBridgeMessage({
-      id: 'explored',
-      publishedAt: clock.now(),
-      source,
-      detailType: type,
-      detail: envelope,
-    });
+  const published = entries.flatMap((row) => pendingRow({ ...row })?.entry ?? []);
+  for (const [index, { source, detailType, detail }] of published.entries()) {
+    const body = eventBridgeMessage({ id: 'explored', publishedAt: clock.now(), source, detailType, detail });
     for (let copy = 0; copy < (index === 0 ? copies : 1); copy += 1) queue.send(body);
   }
   return {

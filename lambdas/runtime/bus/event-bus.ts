@@ -33,3 +33,17 @@ export const PUT_EVENTS_ENTRIES_MAX = 10;
 
 /** The maximum size of one PutEvents call, bytes: below 1 MB since January 2026 (EventBridge quotas). */
 export const PUT_EVENTS_BYTES_MAX = 1_000_000;
+
+/** The size of an entry's time in bytes (EventBridge user guide, "Calculating PutEvents event entry size"). */
+const ENTRY_TIME_BYTES = 14;
+
+/** The size of an entry as EventBridge counts it, plus its trace header for safety. */
+export function entryBytes(entry: BusEntry): number {
+  return (
+    ENTRY_TIME_BYTES +
+    Buffer.byteLength(entry.source) +
+    Buffer.byteLength(entry.detailType) +
+    Buffer.byteLength(entry.detail) +
+    Buffer.byteLength(entry.traceHeader ?? '')
+  );
+}

@@ -1,7 +1,4 @@
-import { type BusEntry, PUT_EVENTS_BYTES_MAX, PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
-
-/** The size of an entry's time in bytes (EventBridge user guide, "Calculating PutEvents event entry size"). */
-const ENTRY_TIME_BYTES = 14;
+import { type BusEntry, entryBytes, PUT_EVENTS_BYTES_MAX, PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
 
 /** Splits entries into PutEvents calls, in order, by count and by bytes. */
 export function batchEntries<T extends { readonly entry: BusEntry }>(rows: readonly T[]): T[][] {
@@ -19,17 +16,6 @@ export function batchEntries<T extends { readonly entry: BusEntry }>(rows: reado
     }
   }
   return batches;
-}
-
-/** The size of an entry as EventBridge counts it, plus its trace header for safety. */
-function entryBytes(entry: BusEntry): number {
-  return (
-    ENTRY_TIME_BYTES +
-    Buffer.byteLength(entry.source) +
-    Buffer.byteLength(entry.detailType) +
-    Buffer.byteLength(entry.detail) +
-    Buffer.byteLength(entry.traceHeader ?? '')
-  );
 }
 
 /** Splits items into groups of at most the given size, in order and lazily. */

@@ -1,7 +1,9 @@
 import type { BusEntry } from '../bus/event-bus.ts';
+import { parseJson } from '../json-depth.ts';
 import { eventIdTime } from './event-id.ts';
 import { eventIdInSortKey, eventIdOf, outboxMinuteTime } from './keys.ts';
 import { isKnownSchema, type OutboxRow } from './rows.ts';
+import { envelopeJson, isKnownEncoding } from './stored-envelope.ts';
 import type { Item, Key } from './table.ts';
 
 /** A PENDING row as it was read. */
@@ -18,17 +20,20 @@ export interface PendingRow {
  * Views any item as a PENDING outbox row. A row that lacks attributes which a publish needs is returned as it is: PutEvents
  * refuses it, and it becomes DEAD, where it is visible.
  *
- * Invariant: a row of a schema that this version does not support is never published, claimed or marked, because its attributes
- * may have another meaning. It keeps its minute unsettled and is reported until a relay of the version that wrote it is deployed.
+ * Invariant: a row of a schema or an encoding that this version does not support is never published, claimed or marked, because
+ * its attributes may have another meaning. It keeps its minute unsettled and is reported until a relay of the version that wrote
+ * it is deployed.
  *
- * @returns `undefined` if the item is not an outbox row, is not PENDING, or has an unknown schema
+ * @returns `undefined` if the item is not an outbox row, is not PENDING, or has an unknown schema or encoding
  */
 export function pendingRow(item: Item): PendingRow | undefined {
   const row = item as Partial<OutboxRow>;
-  if (!isKnownSchema(row.schema)) return undefined;
+  if (!isKnownSchema(row.schema) || !isKnownEncoding(item.encoding)) return undefined;
   const eventId = eventIdOf(row);
   if (eventId === undefined || row.status !== 'PENDING' || typeof row.leaseUntil !== 'number')
     return undefined;
+  const stored = envelopeJson(item);
+  const detail = stored.problem === undefined ? stored.json : '';
   return {
     key: { PK: String(row.PK), SK: String(row.SK) },
     eventId,
@@ -37,8 +42,8 @@ export function pendingRow(item: Item): PendingRow | undefined {
     entry: {
       source: textOf(row.source),
       detailType: textOf(row.type),
-      detail: textOf(row.envelope),
-      traceHeader: textOf(row.traceId) || undefined,
+      detail,
+      traceHeader: traceIdOf(detail),
     },
   };
 }
@@ -56,4 +61,14 @@ export function pendingSince({ PK, SK }: Item): number | undefined {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
+}
+
+/** The trace header in an envelope. Few have one, so that the others are never parsed. */
+function traceIdOf(envelope: string): string | undefined {
+  if (!envelope.includes('"traceId":')) return undefined;
+  try {
+    return textOf((parseJson(envelope) as { traceId?: unknown } | null)?.traceId) || undefined;
+  } catch {
+    return undefined; // EventBridge refuses what is no JSON, and the event ends DEAD
+  }
 }

@@ -14,6 +14,7 @@ import {
   type RejectedPointer,
   SCHEMA,
 } from './rows.ts';
+import { envelopeJson } from './stored-envelope.ts';
 import type { Item, Key } from './table.ts';
 
 /**
@@ -82,7 +83,6 @@ const OUTBOX: Shape<OutboxRow> = {
   source: 'text',
   type: 'text',
   envelope: 'json',
-  traceId: 'text?',
   lastError: 'text?',
   fingerprint: 'text?',
   publishedAt: 'time?',
@@ -144,9 +144,14 @@ export function readInboxRow(item: Item | undefined): InboxRow | UnreadableRow |
 export function readOutboxRow(item: Item | undefined): OutboxRow | UnreadableRow | undefined {
   if (item === undefined) return undefined;
   if (eventIdOf(item) === undefined) return { ...keyOf(item), unreadable: 'its key is not that of an event' };
+  const stored = envelopeJson(item);
+  const problem =
+    schemaProblem(item.schema ?? SCHEMA) ?? (item.encoding === undefined ? undefined : stored.problem);
+  if (problem !== undefined) return { ...keyOf(item), unreadable: problem };
+  const whole = stored.problem === undefined ? { ...item, envelope: stored.json } : item;
   // The sweep claims a PENDING row on its lease; without one, the row would never be published.
   const defaults = { attempts: 0, ...(item.status === 'PENDING' ? {} : { leaseUntil: 0 }) };
-  return read<OutboxRow>(item, OUTBOX, { statuses: OUTBOX_STATUSES, defaults });
+  return read<OutboxRow>(whole, OUTBOX, { statuses: OUTBOX_STATUSES, defaults });
 }
 
 /** Reads an effect of a message. */

@@ -1,3 +1,4 @@
+import { type BusEntry, entryBytes, PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { ProducerConfig } from '../config.ts';
 import { MailroomError, PoisonMessage } from '../errors.ts';
@@ -5,7 +6,8 @@ import { type Envelope, type EventDraft, HOPS_MAX } from '../event.ts';
 import { mintEventId, outboxKeyOf, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { itemBytes } from '../store/item-size.ts';
 import { transactWithRetry } from '../store/retry.ts';
-import { type OutboxRow, SCHEMA } from '../store/rows.ts';
+import { SCHEMA } from '../store/rows.ts';
+import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
 import { ITEM_BYTES_MAX, type Put, type Table, type TransactAction } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { checkDeclared, checkDraft, isTraceId } from './event-draft.ts';
@@ -22,7 +24,11 @@ export interface Commit {
 /** One outbox row to include in a transaction, in the format of a `TransactWriteCommand` item. */
 export interface OutboxEntry {
   /** Writes the row, on the condition that it does not exist. */
-  readonly Put: Put & { readonly TableName: string; readonly Item: OutboxRow };
+  readonly Put: Put & {
+    readonly TableName: string;
+    /** Its envelope is text, or compressed if that saves a write unit. */
+    readonly Item: StoredOutboxRow;
+  };
 }
 
 /** The event being handled; the new events inherit its correlation id and trace. */
@@ -85,8 +91,14 @@ export interface OutboxDeps {
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** Reserved in each row, so that `publishedAt`, `lastError` and similar attributes always fit later. */
-const ROW_RESERVE_BYTES = 8 * 1024;
+/** The largest outbox row. 8 KB stay free, so that `publishedAt`, `lastError` and similar attributes always fit later. */
+const ROW_BYTES_MAX = ITEM_BYTES_MAX - 8 * 1024;
+
+/** The row of an event, and its envelope as it will be published. */
+interface EventEntry {
+  readonly entry: OutboxEntry;
+  readonly envelope: Envelope;
+}
 
 /**
  * Creates the outbox of a service.
@@ -112,12 +124,17 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   const own = deps.telemetry === undefined ? lambdaTelemetry(config) : undefined;
 
   const entries: Outbox['entries'] = async (events, cause) => {
-    const made: OutboxEntry[] = [];
-    for (const draft of events) made.push(await outboxEntry(draft, cause));
-    return made;
+    const made = await eventEntries(events, cause);
+    return made.map(({ entry }) => entry);
   };
 
-  async function outboxEntry(draft: EventDraft, cause: CausingEvent | undefined): Promise<OutboxEntry> {
+  async function eventEntries(events: readonly EventDraft[], cause?: CausingEvent): Promise<EventEntry[]> {
+    const made: EventEntry[] = [];
+    for (const draft of events) made.push(await eventEntry(draft, cause));
+    return made;
+  }
+
+  async function eventEntry(draft: EventDraft, cause: CausingEvent | undefined): Promise<EventEntry> {
     await checkDraft(draft);
     const { definition } = draft;
     checkDeclared(definition, config);
@@ -139,41 +156,40 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       sequence: draft.sequence ?? undefined,
       data: draft.data,
     };
-    const row: OutboxRow = {
+    const json = JSON.stringify(envelope);
+    const row = {
       ...outboxKeyOf(eventId),
       schema: SCHEMA,
-      status: 'PENDING',
+      status: 'PENDING' as const,
       leaseUntil: now + config.bornLeaseMs,
       attempts: 0,
       source: definition.source,
       type: definition.type,
-      envelope: JSON.stringify(envelope),
-      ...(traceId === undefined ? {} : { traceId }),
     };
-    const bytes = itemBytes({ ...row });
-    const bytesMax = ITEM_BYTES_MAX - ROW_RESERVE_BYTES;
-    if (bytes > bytesMax) {
-      throw new MailroomError(
-        'EVENT_TOO_LARGE',
-        `Event ${definition.type} of ${definition.aggregateType} ${draft.aggregateId.slice(0, 100)} takes ${bytes} bytes in the outbox; ` +
-          `at most ${bytesMax} fit. Store the large part elsewhere (S3) and put its address in the event.`,
-      );
-    }
-    return {
-      Put: { TableName: table.name, Item: { ...row }, ConditionExpression: 'attribute_not_exists(PK)' },
+    const Item = { ...row, ...storedEnvelope(json, row) };
+    refuseTooLarge(envelope, itemBytes(Item), {
+      source: definition.source,
+      detailType: definition.type,
+      detail: json,
+      traceHeader: traceId,
+    });
+    const entry = {
+      Put: { TableName: table.name, Item, ConditionExpression: 'attribute_not_exists(PK)' },
     };
+    // Parsed again, so that the caller sees exactly what consumers will read.
+    return { entry, envelope: JSON.parse(json) as Envelope };
   }
 
   return {
     entries,
     commit: async ({ writes = [], events = [] }) => {
-      const made = await entries(events);
-      const actions: TransactAction[] = [...writes, ...made];
+      const made = await eventEntries(events);
+      const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry)];
       checkTransaction(actions, clock.now());
       await transactWithRetry({ table, clock, random }, actions);
       (deps.telemetry ?? own)?.count('EventsCommitted', eventCount(actions));
       own?.flush();
-      return made.map(envelopeOf);
+      return made.map(({ envelope }) => envelope);
     },
   };
 }
@@ -205,7 +221,22 @@ function lambdaTelemetry(config: ProducerConfig): Telemetry | undefined {
   return process.env.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : powertoolsTelemetry(config);
 }
 
-/** Returns the envelope stored in an outbox entry. */
-function envelopeOf(entry: OutboxEntry): Envelope {
-  return JSON.parse(entry.Put.Item.envelope) as Envelope;
+/**
+ * Refuses an event that EventBridge or the table would refuse.
+ *
+ * @throws `EVENT_TOO_LARGE`, with both sizes
+ */
+function refuseTooLarge(
+  { type, aggregateType, aggregateId }: Envelope,
+  rowBytes: number,
+  entry: BusEntry,
+): void {
+  const published = entryBytes(entry);
+  if (published < PUT_EVENTS_BYTES_MAX && rowBytes <= ROW_BYTES_MAX) return;
+  throw new MailroomError(
+    'EVENT_TOO_LARGE',
+    `Event ${type} of ${aggregateType} ${aggregateId.slice(0, 100)} takes ${published} bytes as an EventBridge entry, which must have fewer than ` +
+      `${PUT_EVENTS_BYTES_MAX}, and ${rowBytes} bytes in the outbox, where at most ${ROW_BYTES_MAX} fit. Store the large part elsewhere (S3) and put ` +
+      'its address in the event.',
+  );
 }

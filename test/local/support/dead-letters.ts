@@ -9,6 +9,7 @@ import type { ConsumerEntry } from '../../../lambdas/runtime/operations/director
 import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
 import { readDirectory } from '../../../lambdas/runtime/operations/ssm-directory.ts';
 import { sqsClient } from '../../support/aws.ts';
+import { envelopeOf } from '../../support/envelope-of.ts';
 import { eventually } from './eventually.ts';
 import { mailroom, type Run } from './mailroom.ts';
 import { tableName } from './order-system.ts';
@@ -31,7 +32,7 @@ export async function paymentCaptured(orderId = randomUUID() as string): Promise
   const [entry] = await outboxOf('payments').entries([
     PaymentCaptured.create({ aggregateId: orderId, data }),
   ]);
-  return JSON.parse(entry?.Put.Item.envelope ?? '');
+  return envelopeOf(entry?.Put.Item);
 }
 
 /** The body in which an event of payments is delivered. */

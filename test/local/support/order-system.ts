@@ -10,7 +10,6 @@ import { expect, inject } from 'vitest';
 import { CONSUMERS_OF, type Consumer, required, type WrittenEvent } from '../../../demo/readings.ts';
 import { stockKey, stockRow } from '../../../lambdas/example/inventory/stock.ts';
 import { isSettled, type Order, orderKey } from '../../../lambdas/example/orders/order.ts';
-import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import type { Item, Key } from '../../../lambdas/runtime/index.ts';
 import {
   type EffectRow,
@@ -23,6 +22,7 @@ import {
 } from '../../../lambdas/runtime/store/rows.ts';
 import { callFunctionUrl, type FunctionUrlRequest } from '../../../localstack/function-url.ts';
 import { dynamoClient } from '../../support/aws.ts';
+import { envelopeOf } from '../../support/envelope-of.ts';
 import { eventually } from './eventually.ts';
 
 const endpoint = inject('endpoint');
@@ -167,7 +167,7 @@ export async function eventsWith(text: string): Promise<WrittenEvent[]> {
   };
   for await (const page of paginateScan({ client: documents }, scan)) {
     for (const item of page.Items ?? []) {
-      events.push({ row: item as OutboxRow, envelope: JSON.parse(item.envelope) as Envelope });
+      events.push({ row: item as OutboxRow, envelope: envelopeOf(item) });
     }
   }
   return events;

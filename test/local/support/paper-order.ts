@@ -5,9 +5,10 @@ import { OrderPlaced } from '../../../lambdas/example/events.ts';
 import { newOrder, type Order, orderRow } from '../../../lambdas/example/orders/order.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import { createOutbox, dynamoTable } from '../../../lambdas/runtime/index.ts';
-import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { StoredOutboxRow } from '../../../lambdas/runtime/store/stored-envelope.ts';
 import { producerConfig } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
+import { envelopeOf } from '../../support/envelope-of.ts';
 import { newGoods, put } from './order-system.ts';
 
 /** An outbox of a test's own, on the deployed table. */
@@ -23,7 +24,7 @@ export interface PaperOrder {
   readonly sku: string;
   readonly envelope: Envelope;
   /** The outbox row that placing the order would have written. */
-  readonly row: OutboxRow;
+  readonly row: StoredOutboxRow;
 }
 
 /** Writes an order of three pieces at 4.50, with ten in stock. */
@@ -41,5 +42,5 @@ export async function paperOrder(customerId = `customer-${randomUUID()}`): Promi
   if (entry === undefined) throw new Error('The outbox made no entry');
   await put(orderRow(order));
   const row = entry.Put.Item;
-  return { order, sku, row, envelope: JSON.parse(row.envelope) as Envelope };
+  return { order, sku, row, envelope: envelopeOf(row) };
 }

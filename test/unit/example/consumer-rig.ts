@@ -15,6 +15,7 @@ import {
   memoryTable,
   memoryTelemetry,
 } from '../../../testing/index.ts';
+import { envelopeOf } from '../../support/envelope-of.ts';
 
 const PATIENCE_MS = 3_600_000;
 
@@ -67,7 +68,7 @@ export function consumerRig(
     },
     announced: (type) =>
       rows('OUTBOX#')
-        .map((row) => JSON.parse(String(row.envelope)) as Envelope)
+        .map((row) => envelopeOf(row))
         .filter((event) => event.type === type),
   };
 }

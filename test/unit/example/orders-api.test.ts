@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { orderIdOf, orderKey } from '../../../lambdas/example/orders/order.ts';
-import type { Envelope } from '../../../lambdas/runtime/index.ts';
+import { envelopeOf } from '../../support/envelope-of.ts';
 import {
   context,
   moveOn,
@@ -39,7 +39,7 @@ describe('placing an order', () => {
     expect(rows('ORDER#')).toEqual([
       expect.objectContaining({ ...orderKey(orderId), schema: 1, totalCents: 2_500, payment: 'pending' }),
     ]);
-    const [event, ...more] = rows('OUTBOX#').map((row) => JSON.parse(row.envelope) as Envelope);
+    const [event, ...more] = rows('OUTBOX#').map((row) => envelopeOf(row));
     expect(more).toEqual([]);
     expect(event).toMatchObject({
       type: 'OrderPlaced',

@@ -40,20 +40,27 @@ test('an unreadable PENDING row is reported, and blocks no other row', async () 
   expect(parts.telemetry.lines().some(({ level }) => level === 'error')).toBe(true);
 });
 
-test.each([2, '1', 0, null])(
-  'a PENDING row of schema %j, which this version does not know, stays as it is, keeps its minute unsettled and is reported',
-  async (schema) => {
+test.each([
+  { schema: 2 },
+  { schema: '1' },
+  { schema: 0 },
+  { schema: null },
+  { encoding: 'zstd' },
+  { encoding: null },
+])(
+  'a PENDING row of %j, which this version does not know, stays as it is, keeps its minute unsettled and is reported',
+  async (newer) => {
     const parts = rig();
     await parts.outbox.commit({ events: [parts.happened(1)] });
     await parts.outbox.commit({ events: [parts.happened(2)] });
     const [unknown, known] = parts.rows();
-    await parts.memory.write({ Put: { Item: { ...unknown, schema } } });
+    await parts.memory.write({ Put: { Item: { ...unknown, ...newer } } });
     await parts.clock.advance(2 * MINUTE_MS);
     await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, pending: 1 });
     await parts.clock.advance(60 * MINUTE_MS);
     await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 0, pending: 1 });
     expect(parts.publishedIds()).toEqual([known?.SK.slice('EVENT#'.length)]);
-    expect(parts.rows()).toContainEqual({ ...unknown, schema });
+    expect(parts.rows()).toContainEqual({ ...unknown, ...newer });
     expect(pointers(parts)).toMatchObject([{ SK: unknown?.PK.split('#')[1] }]);
     expect(parts.telemetry.lines()).toContainEqual(
       expect.objectContaining({ level: 'error', message: expect.stringContaining('cannot be read') }),
