@@ -4,7 +4,7 @@ import { START } from './alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from './assumptions.ts';
 import { jumpingClock } from './aws/jumping-clock.ts';
 import { createMeteredAws } from './aws/metered-aws.ts';
-import { MAILROOM } from './cost/mailroom.ts';
+import { MAILROOM, UNCOMPRESSED } from './cost/mailroom.ts';
 import { lambdaMs, measure, total, usageOf, usdPerMillion } from './cost/measure.ts';
 import {
   casesTable,
@@ -21,7 +21,7 @@ import {
 import type { Part } from './part.ts';
 
 /** The systems to compare. */
-const SYSTEMS: readonly System[] = [...Object.values(MAILROOM), ...ALTERNATIVES];
+const SYSTEMS: readonly System[] = [...Object.values(MAILROOM), UNCOMPRESSED, ...ALTERNATIVES];
 
 /** One batch of the relay: the cost is proportional to the number of batches. */
 const BATCH: Workload = { events: 100, payloadBytes: PAYLOADS[0], consumers: 1, retries: 0, batchSize: 100 };

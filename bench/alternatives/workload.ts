@@ -2,6 +2,7 @@ import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { TableShape } from '../aws/metered-table.ts';
+import { type ShopOrder, shopOrder } from '../corpus.ts';
 import type { Workload } from './system.ts';
 
 /** The EventBridge `source` of every event. */
@@ -55,13 +56,12 @@ export function consumerNames({ consumers }: Pick<Workload, 'consumers'>): strin
 }
 
 /**
- * The payload of an event: an object whose JSON has exactly this many bytes.
+ * The payload of an event: an order whose JSON has exactly this many bytes.
  *
  * @throws RangeError if the size is too small for the order's id
  */
-export function payload(index: number, bytes: number): { readonly orderId: string; readonly note: string } {
-  const empty = { orderId: orderId(index), note: '' };
-  return { ...empty, note: 'x'.repeat(bytes - JSON.stringify(empty).length) };
+export function payload(index: number, bytes: number): ShopOrder {
+  return shopOrder(orderId(index), bytes);
 }
 
 /** Random bytes that are the same in every run. */

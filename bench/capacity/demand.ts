@@ -1,7 +1,10 @@
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
-import { expiresAt, type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { expiresAt, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { storedEnvelope } from '../../lambdas/runtime/store/stored-envelope.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { writeUnits } from '../aws/billing.ts';
+import { shopOrder } from '../corpus.ts';
 
 /** The demand of one event on the table. */
 export interface Demand {
@@ -57,9 +60,19 @@ export const READ_UNIT_BYTES = 8_192;
 const AT = Date.UTC(2026, 10, 21);
 
 /** A row as the outbox writes it for an order's event. Only its size counts. */
-function outboxRow(payloadBytes: number): OutboxRow {
+function outboxRow(payloadBytes: number): Item {
   const eventId = mintEventId(AT, 1);
-  return {
+  const envelope = {
+    eventId,
+    type: 'OrderPlaced',
+    version: 1,
+    aggregateType: 'Order',
+    aggregateId: eventId,
+    occurredAt: AT,
+    correlationId: eventId,
+    data: shopOrder('order-00000001', payloadBytes),
+  };
+  const row = {
     ...outboxKeyOf(eventId),
     schema: SCHEMA,
     status: 'PENDING',
@@ -67,20 +80,11 @@ function outboxRow(payloadBytes: number): OutboxRow {
     attempts: 0,
     source: 'orders',
     type: 'OrderPlaced',
-    envelope: JSON.stringify({
-      eventId,
-      type: 'OrderPlaced',
-      version: 1,
-      aggregateType: 'Order',
-      aggregateId: eventId,
-      occurredAt: AT,
-      correlationId: eventId,
-      data: 'x'.repeat(Math.max(0, payloadBytes - 2)),
-    }),
   };
+  return { ...row, ...storedEnvelope(JSON.stringify(envelope), row) };
 }
 
-function published(row: OutboxRow): OutboxRow {
+function published(row: Item): Item {
   return {
     ...row,
     status: 'PUBLISHED',

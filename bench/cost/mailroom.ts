@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { z } from 'zod';
@@ -42,6 +43,9 @@ const CONSUMER_CONFIG = consumerConfig({ service: SOURCE, tableName: TABLE, queu
 
 const OrderPlaced = defineEvent({ ...EVENT, schema: z.object({ orderId: z.string(), note: z.string() }) });
 
+/** Creates the payload of an event, whose JSON has exactly this many bytes. */
+type PayloadOf = (index: number, bytes: number) => { readonly orderId: string; readonly note: string };
+
 /** The kind of a consumer's handler. */
 type HandlerStyle = 'transactional' | 'leased' | 'leased, once';
 
@@ -58,14 +62,17 @@ export const MAILROOM: Readonly<Record<HandlerStyle, System>> = {
   'leased, once': mailroom('mailroom (leased, ctx.once)', 'leased, once'),
 };
 
-function mailroom(name: string, style: HandlerStyle): System {
+/** Leased handlers, and payloads that do not compress: every envelope is stored as text. */
+export const UNCOMPRESSED = mailroom('mailroom (leased, random text)', 'leased', randomText);
+
+function mailroom(name: string, style: HandlerStyle, payloadOf: PayloadOf = payload): System {
   return {
     name,
     promise: { publishes: 'at least once', effects: 'exactly once' },
     tables: [{ name: TABLE, keys: ['PK', 'SK'] }],
     standing: sweepStanding,
     run: async (aws, workload) => {
-      const flow = createFlow(aws, workload, style);
+      const flow = createFlow(aws, workload, style, payloadOf);
       const indexes = Array.from({ length: workload.events }, (_, index) => index);
       for (const batch of chunks(indexes, workload.batchSize)) {
         await aws.during('write', () => flow.write(batch));
@@ -155,7 +162,7 @@ async function drain(
 }
 
 /** The parts of one run, and the AWS services between them. */
-function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
+function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle, payloadOf: PayloadOf) {
   const { clock } = aws;
   const random = fixedRandom();
   const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
@@ -170,7 +177,7 @@ function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle) {
       for (const index of indexes) {
         const event = OrderPlaced.create({
           aggregateId: orderId(index),
-          data: payload(index, workload.payloadBytes),
+          data: payloadOf(index, workload.payloadBytes),
         });
         await outbox.commit({ writes: [{ Put: { Item: orderRow(index) } }], events: [event] });
         await clock.sleep(1);
@@ -224,4 +231,13 @@ function handlerOf(
       await ctx.once('charge', async () => ({ chargeId: `charge-${data.orderId}` }));
     await ctx.commit({ writes: writes(data.orderId) });
   });
+}
+
+/** A payload of random letters, digits and signs, the same in every run. */
+function randomText(index: number, bytes: number): ReturnType<PayloadOf> {
+  const empty = { orderId: orderId(index), note: '' };
+  const count = bytes - JSON.stringify(empty).length;
+  const random = createHash('shake256', { outputLength: count }).update(empty.orderId).digest();
+  // From # to [: 57 signs that JSON does not escape, in place of the 95 that there are.
+  return { ...empty, note: String.fromCharCode(...random.map((byte) => 35 + (byte % 57))) };
 }
