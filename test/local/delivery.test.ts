@@ -39,7 +39,7 @@ const ParcelWeighed = defineEvent({
   type: 'ParcelWeighed',
   version: 1,
   aggregateType: 'Parcel',
-  schema: z.object({ run: z.string(), grams: z.int() }),
+  schema: z.object({ run: z.string(), grams: z.int(), label: z.string() }),
 });
 
 /** Writes an outbox row past the stream, which hands on new rows only that are PENDING: the sweep alone can publish it. */
@@ -63,7 +63,12 @@ describe.concurrent('an event that is committed', () => {
     const listener = await listenTo(ParcelWeighed);
     try {
       const outbox = outboxOf(ParcelWeighed.source);
-      const weighed = (grams: number) => ParcelWeighed.create({ aggregateId: run, data: { run, grams } });
+      // Every second one is stored compressed.
+      const weighed = (grams: number) =>
+        ParcelWeighed.create({
+          aggregateId: run,
+          data: { run, grams, label: grams % 2 === 0 ? '' : 'Schönefelder Straße 7 – 柏林 😀. '.repeat(60) },
+        });
       const [missed, ...committed] = await Promise.all([
         outbox.entries(Array.from({ length: 20 }, (_, n) => weighed(n))),
         outbox.commit({ events: Array.from({ length: 40 }, (_, n) => weighed(100 + n)) }),
@@ -72,8 +77,9 @@ describe.concurrent('an event that is committed', () => {
       await Promise.all(missed.map(({ Put }) => putPastTheStream(Put.Item)));
 
       const rows = await eventually(async () => {
-        const found = (await eventsWith(run)).map(({ row }) => row);
+        const found: (StoredOutboxRow & object)[] = (await eventsWith(run)).map(({ row }) => row);
         expect(found).toHaveLength(100);
+        expect(found.filter(({ encoding }) => encoding === 'deflate-raw')).toHaveLength(50);
         for (const row of found) expect(row).toMatchObject({ status: 'PUBLISHED', attempts: 0 });
         return found;
       });
