@@ -12,17 +12,17 @@ const DEFLATE_RAW = 'deflate-raw';
 export interface EncodedEnvelope {
   /** The envelope as JSON: the EventBridge `detail`, byte for byte. Compressed where `encoding` is there. */
   readonly envelope: string | Uint8Array;
-  /** How `envelope` is compressed. Absent: it is text. */
+  /** The compression of `envelope`. Absent: it is text. */
   readonly encoding?: typeof DEFLATE_RAW | undefined;
 }
 
 /** An outbox row as it is stored: its envelope may be compressed. */
 export type StoredOutboxRow = Omit<OutboxRow, 'envelope'> & EncodedEnvelope;
 
-/** One write unit holds so many bytes of an item (DynamoDB developer guide, "Read/write capacity mode"). */
+/** The bytes of an item that one write unit covers (DynamoDB developer guide, "Read/write capacity mode"). */
 const WRITE_UNIT_BYTES = 1_024;
 
-/** `publishedAt`, `publishedBy`, `expiresAt` and the longer status: the bytes by which the mark makes a row larger. */
+/** The bytes that the mark adds to a row: `publishedAt`, `publishedBy`, `expiresAt` and the longer status. */
 const MARK_BYTES = 56;
 
 /**
@@ -34,7 +34,7 @@ function writeUnits(rowBytes: number): number {
 }
 
 /**
- * Chooses how an envelope is stored: as text, which can be read in the console, unless compressing it saves a write unit.
+ * Encodes an envelope for storage: as text, which is readable in the console, unless compressing it saves a write unit.
  *
  * @param row - the other attributes of its outbox row
  */
@@ -46,17 +46,17 @@ export function storedEnvelope(json: string, row: Item): EncodedEnvelope {
   return writeUnits(itemBytes({ ...row, ...compressed })) < textUnits ? compressed : text;
 }
 
-/** Whether this version knows how the envelope of a row is encoded. */
+/** Returns true if this version can read the encoding of a row's envelope. */
 export function isKnownEncoding(encoding: unknown): boolean {
   return encoding === undefined || encoding === DEFLATE_RAW;
 }
 
 /**
- * The envelope of a row as JSON. At most as many bytes are inflated as EventBridge takes: a row that holds more cannot be
- * published, and must not exhaust the memory of whoever reads it.
+ * Reads the envelope of a row as JSON. It inflates no more bytes than EventBridge accepts: a larger envelope could not be
+ * published, and must not exhaust the reader's memory.
  *
- * @param item - an outbox row as it was read. In an image of the stream, as Lambda hands it out, binary is base64 text.
- * @returns the `problem`, as the end of a sentence, where there is no envelope to be read
+ * @param item - an outbox row as it was read; in the stream images that Lambda delivers, binary is base64 text
+ * @returns the `problem`, as the end of a sentence, if there is no readable envelope
  */
 export function envelopeJson({
   envelope,
