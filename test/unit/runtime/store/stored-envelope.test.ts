@@ -52,10 +52,9 @@ describe('a row whose envelope cannot be read', () => {
   const whole = deflateRawSync(Buffer.alloc(PUT_EVENTS_BYTES_MAX, 0x20));
 
   test('inflates to no more than EventBridge takes', () => {
-    expect(envelopeJson({ envelope: whole, encoding: 'deflate-raw' })).toHaveProperty('json');
-    expect(envelopeJson({ envelope: bomb, encoding: 'deflate-raw' })).toEqual({
-      problem: 'its "envelope" cannot be inflated (ERR_BUFFER_TOO_LARGE)',
-    });
+    const problemOf = (envelope: Uint8Array) => envelopeJson({ envelope, encoding: 'deflate-raw' }).problem;
+    expect(problemOf(whole)).toBeUndefined();
+    expect(problemOf(bomb)).toBe('its "envelope" cannot be inflated (ERR_BUFFER_TOO_LARGE)');
   });
 
   test.each([
