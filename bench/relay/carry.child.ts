@@ -3,6 +3,7 @@ import { DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 import { answer, relayPorts, roundClock } from './ports.ts';
 import { streamBatch } from './stream-batch.ts';
 
@@ -61,12 +62,13 @@ const rounds: Record<CarryTask['path'], () => Promise<() => Promise<number>>> = 
 
 async function publishOne(
   documents: DynamoDBDocumentClient,
-  { PK, SK, source, type, envelope }: Readonly<Record<string, { readonly S?: string }>>,
+  image: Readonly<Record<string, { readonly S?: string }>>,
 ): Promise<void> {
+  const { PK, SK, source, type } = image;
   const { busName, tableName } = deps.config;
   await eventbridge.send(
     new PutEventsCommand({
-      Entries: [{ EventBusName: busName, Source: source?.S, DetailType: type?.S, Detail: envelope?.S }],
+      Entries: [{ EventBusName: busName, Source: source?.S, DetailType: type?.S, Detail: detailOf(image) }],
     }),
   );
   await documents.send(
@@ -103,3 +105,12 @@ const carried: Carried = {
   cpuMsPerEvent: Number(((user + system) / 1_000 / events).toFixed(3)),
 };
 answer(carried);
+
+/** The envelope, which may be compressed. */
+function detailOf({
+  envelope,
+  encoding,
+}: Readonly<Record<string, { readonly S?: string; readonly B?: string }>>) {
+  const stored = envelopeJson({ envelope: envelope?.S ?? envelope?.B, encoding: encoding?.S });
+  return stored.problem === undefined ? stored.json : undefined;
+}

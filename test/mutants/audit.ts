@@ -177,9 +177,14 @@ export const auditMutants: readonly Mutant[] = [
       to: '',
     },
     {
-      rule: 'an event whose row has expired is not sent',
-      from: 'if (item === undefined) return false;',
-      to: '',
+      rule: 'a repair marks the event as sent again',
+      from: '(await markResent(deps, eventId)) === undefined',
+      to: 'false',
+    },
+    {
+      rule: 'a repair sends the envelope as it was committed, however it is stored',
+      from: 'deliveredEvent(row,',
+      to: 'deliveredEvent((await markResent(deps, eventId)) as never,',
     },
   ]),
 ];

@@ -172,6 +172,12 @@ export const relayRowMutants: readonly Mutant[] = [
       to: '',
     },
     {
+      rule: 'a page of rows is not inflated as a whole',
+      from: 'get detail() {\n        return detailOf(item);\n      },',
+      to: 'detail: detailOf(item),',
+      killers: unit('outbox'),
+    },
+    {
       rule: 'only a PENDING row is published',
       from: "row.status !== 'PENDING' ||",
       to: '',

@@ -75,6 +75,16 @@ export const writeMutants: readonly Mutant[] = [
       from: 'published < PUT_EVENTS_BYTES_MAX && ',
       to: '',
     },
+    {
+      rule: 'EventBridge takes fewer bytes than its limit',
+      from: 'published < PUT_EVENTS_BYTES_MAX',
+      to: 'published <= PUT_EVENTS_BYTES_MAX',
+    },
+    {
+      rule: 'the trace header counts in the size of an entry',
+      from: '      traceHeader: traceId,\n',
+      to: '',
+    },
   ]),
   ...mutantsOf('store/stored-envelope.ts', unit('stored-envelope'), [
     {
@@ -96,6 +106,16 @@ export const writeMutants: readonly Mutant[] = [
       rule: 'no more is inflated than EventBridge takes',
       from: '{ maxOutputLength: PUT_EVENTS_BYTES_MAX }',
       to: '{}',
+    },
+    {
+      rule: 'damaged text is not published: inflated bytes must be UTF-8',
+      from: '{ fatal: true, ignoreBOM: true }',
+      to: '{ ignoreBOM: true }',
+    },
+    {
+      rule: 'a byte order mark is part of the text',
+      from: 'fatal: true, ignoreBOM: true',
+      to: 'fatal: true',
     },
     {
       rule: 'binary in an image of the stream is base64',
@@ -212,6 +232,18 @@ export const writeMutants: readonly Mutant[] = [
       rule: 'a publish is sent once, whatever retries the client makes',
       from: 'sentOnce(new PutEventsCommand(',
       to: '(new PutEventsCommand(',
+    },
+  ]),
+  ...mutantsOf('store/stored-rows.ts', unit('stored-rows'), [
+    {
+      rule: 'an outbox row is read with its envelope as text',
+      from: 'stored.problem === undefined ? { ...item, envelope: stored.json } : item',
+      to: 'item',
+    },
+    {
+      rule: 'an outbox row of an unknown encoding is unreadable',
+      from: 'item.encoding === undefined ? undefined : stored.problem',
+      to: 'undefined',
     },
   ]),
 ];

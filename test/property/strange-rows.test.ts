@@ -1,3 +1,4 @@
+import { deflateRawSync } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -45,6 +46,7 @@ const names = fc.oneof(
       ...['lastError', 'fingerprint', 'resolvedBy', 'discardedBy', 'sentAt', 'failedAt', 'deadAt', 'source'],
       ...[
         'envelope',
+        'encoding',
         'publishedAt',
         'publishedBy',
         'resentAt',
@@ -73,7 +75,8 @@ const values: fc.Arbitrary<AttributeValue> = fc.oneof(
       'REJECTED',
     )
     .map((S) => ({ S })),
-  fc.constantFrom('IN_PROGRESS', 'COMPLETED', 'RELEASED', 'PARKED').map((S) => ({ S })),
+  fc.constantFrom('IN_PROGRESS', 'COMPLETED', 'RELEASED', 'PARKED', 'deflate-raw').map((S) => ({ S })),
+  fc.constantFrom('{}', '{"eventId":1}', '\u0000').map((text) => ({ B: deflateRawSync(text) })),
   fc.integer({ min: -1, max: 3 }).map((N) => ({ N: String(N) })),
   fc.integer({ min: -HOUR_MS, max: HOUR_MS }).map((ms) => ({ N: String(COMMITTED_AT + ms) })),
 );

@@ -1,5 +1,4 @@
 import type { BusEntry } from '../bus/event-bus.ts';
-import { parseJson } from '../json-depth.ts';
 import { eventIdTime } from './event-id.ts';
 import { eventIdInSortKey, eventIdOf, outboxMinuteTime } from './keys.ts';
 import { isKnownSchema, type OutboxRow } from './rows.ts';
@@ -32,8 +31,6 @@ export function pendingRow(item: Item): PendingRow | undefined {
   const eventId = eventIdOf(row);
   if (eventId === undefined || row.status !== 'PENDING' || typeof row.leaseUntil !== 'number')
     return undefined;
-  const stored = envelopeJson(item);
-  const detail = stored.problem === undefined ? stored.json : '';
   return {
     key: { PK: String(row.PK), SK: String(row.SK) },
     eventId,
@@ -42,8 +39,11 @@ export function pendingRow(item: Item): PendingRow | undefined {
     entry: {
       source: textOf(row.source),
       detailType: textOf(row.type),
-      detail,
-      traceHeader: traceIdOf(detail),
+      // Inflated when it is read, and not kept: a page of rows may hold a thousand times its own size.
+      get detail() {
+        return detailOf(item);
+      },
+      traceHeader: textOf(row.traceId) || undefined,
     },
   };
 }
@@ -63,12 +63,8 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The trace header in an envelope. Few have one, so that the others are never parsed. */
-function traceIdOf(envelope: string): string | undefined {
-  if (!envelope.includes('"traceId":')) return undefined;
-  try {
-    return textOf((parseJson(envelope) as { traceId?: unknown } | null)?.traceId) || undefined;
-  } catch {
-    return undefined; // EventBridge refuses what is no JSON, and the event ends DEAD
-  }
+/** Empty if it cannot be read: PutEvents refuses it, and the event becomes DEAD. */
+function detailOf(item: Item): string {
+  const stored = envelopeJson(item);
+  return stored.problem === undefined ? stored.json : '';
 }

@@ -55,6 +55,8 @@ export interface OutboxRow extends Key {
   readonly type: string;
   /** The envelope as JSON: the EventBridge `detail`, byte for byte. */
   readonly envelope: string;
+  /** An X-Ray trace header, passed on unchanged. */
+  readonly traceId?: string | undefined;
   /** The message of its last failure. */
   readonly lastError?: string | undefined;
   /** Identical for failures with the same cause. */

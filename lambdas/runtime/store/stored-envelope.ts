@@ -16,13 +16,16 @@ export interface EncodedEnvelope {
   readonly encoding?: typeof DEFLATE_RAW | undefined;
 }
 
+/** Refuses bytes that are not UTF-8: DEFLATE has no checksum, and damaged text must not be published. */
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** An outbox row as it is stored: its envelope may be compressed. */
 export type StoredOutboxRow = Omit<OutboxRow, 'envelope'> & EncodedEnvelope;
 
 /** The bytes of an item that one write unit covers (DynamoDB developer guide, "Read/write capacity mode"). */
 const WRITE_UNIT_BYTES = 1_024;
 
-/** The bytes that the mark adds to a row: `publishedAt`, `publishedBy`, `expiresAt` and the longer status. */
+/** The bytes that the mark adds to a row, at most: `publishedAt`, `publishedBy`, `expiresAt` and the longer status. */
 const MARK_BYTES = 56;
 
 /**
@@ -71,7 +74,7 @@ export function envelopeJson({
   const bytes = typeof envelope === 'string' ? Buffer.from(envelope, 'base64') : envelope;
   if (!(bytes instanceof Uint8Array)) return { problem: `its "envelope" is not ${DEFLATE_RAW}` };
   try {
-    return { json: inflateRawSync(bytes, { maxOutputLength: PUT_EVENTS_BYTES_MAX }).toString() };
+    return { json: UTF_8.decode(inflateRawSync(bytes, { maxOutputLength: PUT_EVENTS_BYTES_MAX })) };
   } catch (error) {
     return { problem: `its "envelope" cannot be inflated (${errorCode(error)})` };
   }

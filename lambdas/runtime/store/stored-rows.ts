@@ -83,6 +83,7 @@ const OUTBOX: Shape<OutboxRow> = {
   source: 'text',
   type: 'text',
   envelope: 'json',
+  traceId: 'text?',
   lastError: 'text?',
   fingerprint: 'text?',
   publishedAt: 'time?',

@@ -165,6 +165,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       attempts: 0,
       source: definition.source,
       type: definition.type,
+      ...(traceId === undefined ? {} : { traceId }),
     };
     const Item = { ...row, ...storedEnvelope(json, row) };
     refuseTooLarge(envelope, itemBytes(Item), {

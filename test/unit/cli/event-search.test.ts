@@ -4,6 +4,9 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 
+/** Long ids, so that the envelope is stored compressed. */
+const LONG = 'order-'.repeat(300);
+
 const thing = (aggregateId: string, n: number, correlationId?: string) =>
   ThingHappened.create({ aggregateId, correlationId, data: { n } });
 
@@ -12,7 +15,10 @@ async function searched(id: string, sinceMs: number, signal = new AbortControlle
   const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
   const old = await mailroom.outbox.commit({ events: [thing('order-1', 1), thing('order-2', 77)] });
   await mailroom.clock.advance(3_600_000);
-  const young = await mailroom.outbox.commit({ events: [thing('order-1', 3), thing('other', 4, 'chain-9')] });
+  const young = await mailroom.outbox.commit({
+    events: [thing('order-1', 3), thing('other', 4, 'chain-9'), thing(LONG, 5)],
+  });
+  expect(mailroom.memory.items().filter(({ encoding }) => encoding !== undefined)).toHaveLength(1);
   const steps: string[] = [];
   const deps = {
     directory,
@@ -29,6 +35,10 @@ async function searched(id: string, sinceMs: number, signal = new AbortControlle
 
 test('events are found by their aggregate, newest first', async () => {
   expect((await searched('order-1', 2 * 3_600_000)).found).toEqual([2, 0]);
+});
+
+test('events whose envelopes are stored compressed are found', async () => {
+  expect((await searched(LONG, 2 * 3_600_000)).found).toEqual([4]);
 });
 
 test('events are found by their chain, and by a value in their data', async () => {

@@ -1,7 +1,8 @@
 import pMap from 'p-map';
+import { outboxKeyOf } from '../../store/event-id.ts';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
 import { markResent } from '../../store/outbox-decisions.ts';
-import { asRow, type OutboxRow } from '../../store/rows.ts';
+import { isUnreadable, readOutboxRow } from '../../store/stored-rows.ts';
 import { depthOf } from '../dead-letters.ts';
 import { deliveredEvent } from '../delivered-event.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
@@ -64,8 +65,9 @@ export async function repairMissing(
     await pMap(
       events,
       async (event) => {
-        if (await sendAgain(deps, consumer, event, { region, account })) sent.push(event);
-        else unsent.push({ ...event, why: 'its outbox row has expired, and its payload with it' });
+        const problem = await sendAgain(deps, consumer, event, { region, account });
+        if (problem === undefined) sent.push(event);
+        else unsent.push({ ...event, why: problem });
       },
       { concurrency: SENDS_AT_ONCE },
     );
@@ -78,12 +80,11 @@ async function sendAgain(
   consumer: ConsumerEntry,
   { eventId, publishedAt }: MissingEvent,
   place: { readonly region: string; readonly account: string },
-): Promise<boolean> {
-  const item = await markResent(deps, eventId);
-  if (item === undefined) return false;
-  await deps.queues.send(
-    consumer.queue,
-    deliveredEvent(asRow<OutboxRow>(item), { ...place, time: publishedAt }),
-  );
-  return true;
+): Promise<string | undefined> {
+  const row = readOutboxRow(await deps.table.get(outboxKeyOf(eventId), { consistent: true }));
+  if (isUnreadable(row)) return `its outbox row cannot be read: ${row.unreadable}`;
+  if (row === undefined || (await markResent(deps, eventId)) === undefined)
+    return 'its outbox row has expired, and its payload with it';
+  await deps.queues.send(consumer.queue, deliveredEvent(row, { ...place, time: publishedAt }));
+  return undefined;
 }

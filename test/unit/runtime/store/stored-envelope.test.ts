@@ -38,6 +38,13 @@ describe('an envelope', () => {
     expect(storedEnvelope(noise(1_500), row)).not.toHaveProperty('encoding');
   });
 
+  test('keeps a byte order mark', () => {
+    const json = `\ufeff${plain(2_000)}`;
+    const stored = storedEnvelope(json, row);
+    expect(stored).toHaveProperty('encoding');
+    expect(envelopeJson({ ...stored })).toEqual({ json });
+  });
+
   test.each([0, 800, 900, 2_000, 50_000])('of %i more bytes is read as it was written', (bytes) => {
     const json = JSON.stringify({ text: 'ä€😀'.repeat(bytes / 9), noise: noise(bytes + 10) });
     const stored = storedEnvelope(json, row);
@@ -63,6 +70,10 @@ describe('a row whose envelope cannot be read', () => {
     [{ envelope: whole }, 'its "envelope" is not a text'],
     [{ encoding: 'deflate-raw' }, 'its "envelope" is not deflate-raw'],
     [{}, 'it has no "envelope"'],
+    [
+      { envelope: deflateRawSync(Buffer.from([0x22, 0xff, 0x22])), encoding: 'deflate-raw' },
+      expect.stringContaining('cannot be inflated'),
+    ],
     [
       { envelope: Buffer.from('?????'), encoding: 'deflate-raw' },
       expect.stringContaining('cannot be inflated'),

@@ -1,3 +1,4 @@
+import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { mintEventId, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxState, isOverdue } from '../../../../lambdas/runtime/store/inbox-state.ts';
@@ -58,8 +59,22 @@ describe('a stored row', () => {
     [{ status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"; expected PENDING, PUBLISHED, DEAD, DISCARDED'],
     [{ PK: 'OUTBOX#2026-01-01T12:01#00' }, 'its key is not that of an event'],
     [{ SK: 'EVENT#1' }, 'its key is not that of an event'],
+    [{ encoding: 'zstd' }, 'its "encoding" is "zstd", and this version reads deflate-raw'],
+    [{ schema: 2, encoding: 'zstd' }, 'its "schema" is 2, and this version reads up to 1'],
+    [
+      { encoding: 'deflate-raw', envelope: Buffer.from('??') },
+      expect.stringMatching(/^its "envelope" cannot be inflated/),
+    ],
+    [{ envelope: deflateRawSync('{}') }, expect.stringContaining('its "envelope" is not')],
   ])('of an outbox that is %j cannot be read, and the reason is named', (row, problem) => {
     expect(readOutboxRow({ ...pending, ...row })).toMatchObject({ unreadable: problem });
+  });
+
+  test('of an outbox is read with its envelope as text, however that is stored', () => {
+    const envelope = JSON.stringify({ note: 'ä😀'.repeat(9) });
+    const compressed = { ...pending, envelope: deflateRawSync(envelope), encoding: 'deflate-raw' };
+    expect(readOutboxRow(compressed)).toEqual({ ...pending, envelope });
+    expect(readOutboxRow({ ...pending, envelope })).toEqual({ ...pending, envelope });
   });
 
   test('is read where the inbox acts on it: without a lease, a fence, an attempt or a schema', () => {

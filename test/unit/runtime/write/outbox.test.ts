@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  type BusEntry,
+  entryBytes,
+  PUT_EVENTS_BYTES_MAX,
+} from '../../../../lambdas/runtime/bus/event-bus.ts';
 import { pendingRow } from '../../../../lambdas/runtime/store/pending-row.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
@@ -113,6 +118,41 @@ test.each([
     ),
   });
   expect(memory.items()).toEqual([]);
+});
+
+test.each([undefined, 'Root=1-5759e988-bd862e3fe1be46a994272793'])(
+  'an event is committed up to the size of an entry that EventBridge accepts, with the trace header %s',
+  async (traceId) => {
+    const { outbox, memory } = rig();
+    const sized = (aggregateId: string) => ThingHappened.create({ aggregateId, traceId, data: { n: 1 } });
+    await outbox.commit({ events: [sized('a')] });
+    const [small] = memory.items();
+    const around = entryBytes(pendingRow(small as Item)?.entry as BusEntry) - 1;
+    const fits = 'a'.repeat(PUT_EVENTS_BYTES_MAX - 1 - around);
+    await expect(outbox.commit({ events: [sized(fits)] })).resolves.toHaveLength(1);
+    await expect(outbox.commit({ events: [sized(`${fits}a`)] })).rejects.toMatchObject({
+      code: 'EVENT_TOO_LARGE',
+    });
+  },
+);
+
+test('a row inflates its envelope only when it is published: a page of rows may hold a thousand times its own size', async () => {
+  const { outbox, memory } = rig();
+  await outbox.commit({
+    events: [ThingHappened.create({ aggregateId: 'a'.repeat(2_000), data: { n: 1 } })],
+  });
+  const [item] = memory.items();
+  let reads = 0;
+  const watched = Object.defineProperty({ ...item }, 'envelope', {
+    get: () => {
+      reads += 1;
+      return item?.envelope;
+    },
+  });
+  const row = pendingRow(watched as Item);
+  expect(reads).toBe(0);
+  expect(row?.entry.detail).toContain('a'.repeat(2_000));
+  expect(reads).toBe(1);
 });
 
 test('an event of 900 KB that compresses is committed, and published as it was written', async () => {

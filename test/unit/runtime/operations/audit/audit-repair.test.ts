@@ -5,28 +5,34 @@ import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 const LONG_AGO = 20 * MINUTE_MS;
 
 describe('a repair', () => {
-  test('sends missing events only to the consumer that never received them, as the bus would have', async () => {
-    const rig = auditRig();
-    const event = await rig.event(LONG_AGO, {}, { data: { total: 1 } });
-    await rig.inbox('inventory', event.eventId);
-    const { sent, unsent } = await rig.repair(await rig.run());
-    expect(sent.map(({ eventId, consumer }) => ({ eventId, consumer }))).toEqual([
-      { eventId: event.eventId, consumer: 'payments' },
-    ]);
-    expect(unsent).toEqual([]);
-    expect(rig.queues.sent).toEqual([{ url: 'payments-queue', body: expect.any(String) }]);
-    expect(JSON.parse(rig.queues.sent[0]?.body ?? '')).toEqual({
-      version: '0',
-      id: expect.any(String),
-      'detail-type': 'OrderPlaced',
-      source: 'orders',
-      account: '123456789012',
-      time: '2026-01-01T11:40:00Z',
-      region: 'eu-west-1',
-      resources: [],
-      detail: event,
-    });
-  });
+  test.each([
+    ['text', { total: 1 }],
+    ['compressed', { note: 'ä😀'.repeat(500) }],
+  ])(
+    'sends missing events, stored as %s, only to the consumer that never received them, as the bus would have',
+    async (_how, data) => {
+      const rig = auditRig();
+      const event = await rig.event(LONG_AGO, {}, { data });
+      await rig.inbox('inventory', event.eventId);
+      const { sent, unsent } = await rig.repair(await rig.run());
+      expect(sent.map(({ eventId, consumer }) => ({ eventId, consumer }))).toEqual([
+        { eventId: event.eventId, consumer: 'payments' },
+      ]);
+      expect(unsent).toEqual([]);
+      expect(rig.queues.sent).toEqual([{ url: 'payments-queue', body: expect.any(String) }]);
+      expect(JSON.parse(rig.queues.sent[0]?.body ?? '')).toEqual({
+        version: '0',
+        id: expect.any(String),
+        'detail-type': 'OrderPlaced',
+        source: 'orders',
+        account: '123456789012',
+        time: '2026-01-01T11:40:00Z',
+        region: 'eu-west-1',
+        resources: [],
+        detail: event,
+      });
+    },
+  );
 
   test('is not missing again while it waits in the queue of a consumer that is down', async () => {
     const rig = auditRig([consumerEntry('payments')]);
@@ -62,6 +68,22 @@ describe('a repair', () => {
         subject: expect.stringMatching(/^payments: 1 missing /),
       },
     ]);
+  });
+
+  test('leaves an event whose row cannot be read, with the reason', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    const { eventId } = await rig.event(LONG_AGO);
+    const report = await rig.run();
+    const key = outboxKeyOf(eventId);
+    await rig.table.updateEach([{ key, set: { encoding: 'zstd' }, when: { status: 'PUBLISHED' } }]);
+    const { sent, unsent } = await rig.repair(report);
+    expect(sent).toEqual([]);
+    expect(unsent).toMatchObject([
+      {
+        why: 'its outbox row cannot be read: its "encoding" is "zstd", and this version reads deflate-raw',
+      },
+    ]);
+    expect(await rig.table.get(key)).not.toHaveProperty('resentAt');
   });
 
   test('leaves events that cannot be sent, with the reason', async () => {

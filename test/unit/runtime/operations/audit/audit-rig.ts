@@ -21,6 +21,7 @@ import {
   type OutboxRow,
   SCHEMA,
 } from '../../../../../lambdas/runtime/store/rows.ts';
+import { storedEnvelope } from '../../../../../lambdas/runtime/store/stored-envelope.ts';
 import { manualClock, memoryTable } from '../../../../../testing/index.ts';
 
 export const MINUTE_MS = 60_000;
@@ -155,7 +156,7 @@ export function auditRig(
       data: {},
       ...envelope,
     };
-    const item: OutboxRow = {
+    const item = {
       ...outboxKeyOf(eventId),
       schema: SCHEMA,
       status: 'PUBLISHED',
@@ -163,11 +164,10 @@ export function auditRig(
       attempts: 0,
       source: 'orders',
       type,
-      envelope: JSON.stringify(written),
       publishedAt: now,
-      ...row,
     };
-    await table.write({ Put: { Item: { ...item } } });
+    const Item = { ...item, ...storedEnvelope(JSON.stringify(written), item), ...row };
+    await table.write({ Put: { Item } });
     return written;
   }
 
