@@ -13,3 +13,4 @@ export {
 export type { SweepReport } from './relay/sweep-pass.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
 export type { OutboxRow, OutboxStatus } from './store/rows.ts';
+export type { EncodedEnvelope, StoredOutboxRow } from './store/stored-envelope.ts';

@@ -13,7 +13,7 @@ export interface EncodedEnvelope {
   /** The envelope as JSON: the EventBridge `detail`, byte for byte. Compressed where `encoding` is there. */
   readonly envelope: string | Uint8Array;
   /** The compression of `envelope`. Absent: it is text. */
-  readonly encoding?: typeof DEFLATE_RAW | undefined;
+  readonly encoding?: 'deflate-raw' | undefined;
 }
 
 /** Refuses bytes that are not UTF-8: DEFLATE has no checksum, and damaged text must not be published. */
