@@ -16,10 +16,24 @@ import { NOW, onlyOne } from './stored-shape-rig.ts';
  */
 const PAGE = 'docs/data-model.md';
 
-const documented = new Map(
+const shown = new Map(
   codeBlocks(readFileSync(PAGE, 'utf8')).flatMap(({ language, heading, code }) =>
-    language === 'json' ? [[heading, JSON.parse(code) as unknown] as const] : [],
+    language === 'json' ? [[heading, JSON.parse(code) as object] as const] : [],
   ),
+);
+
+/** The first examples of outbox rows and effects are whole; the later ones show only what differs from them. */
+const FIRST: Readonly<Record<string, string>> = {
+  'Outbox row': 'Outbox row: PENDING',
+  Effect: 'Effect: IN_PROGRESS',
+};
+
+/** The whole item of each heading. */
+const documented = new Map(
+  [...shown].map(([heading, item]) => {
+    const first = FIRST[heading.split(':')[0] ?? ''];
+    return [heading, first === undefined ? item : { ...shown.get(first), ...item }] as const;
+  }),
 );
 
 /** The record of a request at the example's orders API: Powertools' shape, under our key. */
