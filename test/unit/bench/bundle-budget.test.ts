@@ -23,7 +23,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   bank: 243_000,
   inventory: 380_000,
   notifications: 380_000,
-  'orders-api': 352_000,
+  'orders-api': 353_000,
   'orders-status': 380_000,
   payments: 470_000,
 };
