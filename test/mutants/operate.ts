@@ -34,7 +34,7 @@ export const operateMutants: readonly Mutant[] = [
       to: 'table.get(outboxKeyOf(eventId))',
     },
   ]),
-  ...mutantsOf('store/table-requests.ts', unit('audit-repair'), [
+  ...mutantsOf('store/table-requests.ts', unit('outbox-decisions'), [
     {
       rule: 'to say that an event is sent again makes no row',
       from: "|| 'attribute_exists(PK)'",

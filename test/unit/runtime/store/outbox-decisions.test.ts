@@ -9,7 +9,7 @@ import {
   outboxKeyOf,
 } from '../../../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../../../lambdas/runtime/store/operation-record.ts';
-import { discardDead, requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
+import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
 import { deadKey, unsettledKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
@@ -34,6 +34,19 @@ function sweep(parts: Parts) {
   const relay = createSweepPass({ ...parts, config: relayConfig });
   return runThrough(parts.clock, relay(parts.clock.now() + 60_000));
 }
+
+describe('to mark an event as sent again', () => {
+  test('creates no row for an event whose row has expired', async () => {
+    const parts = rig();
+    const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
+    const key = outboxKeyOf(event?.eventId ?? '');
+    const marked = await markResent(parts, event?.eventId ?? '');
+    expect(marked).toMatchObject({ resentAt: parts.clock.now() });
+    await parts.memory.write({ Delete: { Key: { ...key } } });
+    expect(await markResent(parts, event?.eventId ?? '')).toBeUndefined();
+    expect(parts.memory.item(key)).toBeUndefined();
+  });
+});
 
 describe('to requeue a DEAD event', () => {
   test('makes it PENDING, takes its pointer out and makes its minute unsettled, so that the next sweep publishes it', async () => {
