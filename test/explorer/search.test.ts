@@ -66,6 +66,6 @@ describe('a replay', () => {
   });
 
   it('refuses a way that there is not', () => {
-    expect(() => replay([3]).choose(2, () => '', '')).toThrow('another version');
+    expect(() => replay([3]).choose(2, () => '', '')).toThrow('does not fit this version');
   });
 });
