@@ -30,6 +30,13 @@ describe('the pages', () => {
     );
   });
 
+  test('begin with a README of under 200 lines that shows the demo and the tests in one command each', () => {
+    const readme = readFileSync(`${ROOT}README.md`, 'utf8');
+    expect(readme.split('\n').length - 1).toBeLessThan(200);
+    for (const command of ['npm ci && npm run demo', 'npm ci && npm test'])
+      expect(readme).toContain(`\n\`\`\`sh\n${command}\n\`\`\`\n`);
+  });
+
   test('have code only in languages that are checked', () => {
     const others = blocks.filter(({ language }) => !LANGUAGES.includes(language));
     expect(others.map(({ path, line, language }) => `${path}:${line} ${language}`)).toEqual([]);
