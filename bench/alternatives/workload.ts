@@ -61,8 +61,14 @@ export function consumerNames({ consumers }: Pick<Workload, 'consumers'>): strin
  * @throws RangeError if the size is too small for the order's id
  */
 export function payload(index: number, bytes: number): ShopOrder {
-  return shopOrder(orderId(index), bytes);
+  const key = `${index} ${bytes}`;
+  const made = payloads.get(key) ?? shopOrder(orderId(index), bytes);
+  payloads.set(key, made);
+  return made;
 }
+
+/** The payloads made so far: every system carries the same ones. */
+const payloads = new Map<string, ShopOrder>();
 
 /** Random bytes that are the same in every run. */
 function fixedBytes(seed: number, count: number): Uint8Array {
