@@ -56,7 +56,7 @@ export function elements(value: AttributeValue): AttributeValue[] | undefined {
   return undefined;
 }
 
-/** Makes a set with elements of the same type as `like`; `undefined` if there are none, because DynamoDB has no empty sets. */
+/** Makes a set with elements of the same type as `like`; `undefined` without elements, because DynamoDB has no empty sets. */
 export function setOf(like: AttributeValue, values: readonly AttributeValue[]): AttributeValue | undefined {
   if (values.length === 0) return undefined;
   if (like.SS) return { SS: values.map((value) => value.S ?? '') };

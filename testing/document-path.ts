@@ -7,7 +7,7 @@ export type Path = readonly (string | number)[];
 
 const INVALID_PATH = 'The document path provided in the update expression is invalid for update';
 
-/** The value at a path; `undefined` if there is none. */
+/** The value at a path; `undefined` if the path does not exist. */
 export function valueAt(item: Attributes, path: Path): AttributeValue | undefined {
   let value: AttributeValue | undefined = { M: item };
   for (const step of path) {
@@ -30,7 +30,7 @@ export function setAt(item: Attributes, path: Path, value: AttributeValue): void
 }
 
 /**
- * Removes the value at a path, in place; does nothing if there is none. Later list elements move up.
+ * Removes the value at a path, in place; does nothing if the path does not exist. Later list elements move up.
  *
  * @throws ValidationException if the parent of the value is missing, or is neither a map nor a list
  */

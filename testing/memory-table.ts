@@ -47,7 +47,7 @@ export interface MemoryTableOptions {
 export interface MemoryTable extends Table {
   /** Copies of all items, in the order of their keys. @param tableName - @default the Mailroom table */
   items(tableName?: string): Item[];
-  /** A copy of one item of the Mailroom table; `undefined` if there is none. */
+  /** A copy of one item of the Mailroom table; `undefined` if it does not exist. */
   item(key: Key): Item | undefined;
   /** Every change of the Mailroom table since its creation, as the stream records that a Lambda function receives. */
   stream(): DynamoDBRecord[];

@@ -27,9 +27,9 @@ const READ_FACTOR = { eventual: 0.5, strong: 1, transactional: TRANSACTION_FACTO
 /**
  * The write units of one item: the larger of its sizes before and after, per started KB, at least one ("DynamoDB read and write
  * operations"). A refused conditional write is billed too, by the larger of the existing item and the intended one (same page),
- * or one unit if there is no item and none was to be created.
+ * or one unit if the item does not exist and the write would not create it.
  *
- * @param bytes - sizes of the item before and after; 0 if there is none
+ * @param bytes - sizes of the item before and after; 0 while it does not exist
  * @param transactional - true if a transaction writes or checks it
  */
 export function writeUnits(bytes: { before: number; after: number }, transactional = false): number {

@@ -22,7 +22,7 @@ export interface TableShape {
 /** One table with its indexes and its stream. */
 export interface MeteredTable {
   readonly store: Store;
-  /** @throws ValidationException if there is no such index */
+  /** @throws ValidationException if the index does not exist */
   view(indexName?: string): OrderedView;
   /**
    * Puts, changes or deletes an item.

@@ -19,7 +19,7 @@ export interface OrderedView {
 /** The size of each item, cached because items never change in place. */
 const sizes = new WeakMap<Attributes, number>();
 
-/** The size of a stored item, 0 if there is none. */
+/** The size of a stored item; 0 if it does not exist. */
 export function storedBytes(item: Attributes | undefined): number {
   if (item === undefined) return 0;
   const bytes = sizes.get(item) ?? itemBytes(toItem(item));

@@ -12,7 +12,7 @@ export const PARTITION = { writeUnits: 1_000, readUnits: 3_000 } as const;
  */
 export const NEW_TABLE = { writeUnits: 4_000, readUnits: 12_000 } as const;
 
-/** Per on-demand table; there is no quota over all tables (DynamoDB developer guide, "Quotas"). Adjustable. */
+/** The quota of one on-demand table; AWS sets none for all tables together (DynamoDB developer guide, "Quotas"). Adjustable. */
 export const TABLE = { writeUnits: 40_000, readUnits: 40_000 } as const;
 
 /** The default shards of a Mailroom (lib/mailroom.ts), and the maximum: the shard is one byte of the event id. */

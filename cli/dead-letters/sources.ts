@@ -21,6 +21,6 @@ export function deadLetterSource(directory: Directory, name: string): DeadLetter
   if (found !== undefined) return found;
   throw new MailroomError(
     'NO_SUCH_SOURCE',
-    `There is no dead-letter source "${name}" in ${directory.mailroom.stack}. Sources: ${sources.map((source) => source.name).join(', ')}.`,
+    `"${name}" is not a dead-letter source in ${directory.mailroom.stack}. Sources: ${sources.map((source) => source.name).join(', ')}.`,
   );
 }

@@ -112,7 +112,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
       const names = directory.consumers.map((entry) => entry.name).join(', ') || 'none';
       throw new MailroomError(
         'NO_SUCH_CONSUMER',
-        `There is no consumer "${name}" in ${directory.mailroom.stack}. Consumers: ${names}.`,
+        `Consumer "${name}" does not exist in ${directory.mailroom.stack}. Consumers: ${names}.`,
       );
     },
   };
@@ -156,7 +156,7 @@ function choose(
   if (directories.length === 0) {
     throw new MailroomError(
       'NOTHING_DEPLOYED',
-      `There is no Mailroom in ${where}. Deploy one (cdk deploy, or npm run local for a local one), or look elsewhere ` +
+      `No Mailroom is deployed in ${where}. Deploy one (cdk deploy, or npm run local for a local one), or look elsewhere ` +
         'with --region, --profile or --endpoint.',
     );
   }
@@ -170,7 +170,7 @@ function choose(
     const asked = stack === undefined ? `stage "${stage}"` : `stack "${stack}"`;
     throw new MailroomError(
       'NO_SUCH_STAGE',
-      `There is no Mailroom for ${asked} in ${where}. Stacks with a Mailroom: ${listed}.`,
+      `No Mailroom in ${where} matches ${asked}. Stacks with a Mailroom: ${listed}.`,
     );
   }
   if (others.length > 0) {

@@ -32,7 +32,7 @@ export interface StatusReport {
   readonly ok: boolean;
   readonly outbox: {
     readonly pending: number;
-    /** The age of the oldest PENDING event, milliseconds; 0 if there is none. */
+    /** The age of the oldest PENDING event, milliseconds; 0 if no event is PENDING. */
     readonly oldestPendingMs: number;
     readonly dead: number;
     /** PENDING rows that cannot be read. `pending` and `oldestPendingMs` include them. */

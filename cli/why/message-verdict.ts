@@ -13,7 +13,7 @@ interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | '
   readonly event: TracedEvent;
   /** The event's type and id. */
   readonly name: string;
-  /** The inbox row; empty if there is none or it cannot be read. */
+  /** The inbox row; empty if it does not exist or cannot be read. */
   readonly row: Partial<InboxRow>;
   /** The end of a worker's lease, epoch milliseconds. */
   readonly heldUntil: number;

@@ -10,7 +10,7 @@ export type StoredEnvelope = Partial<
   Pick<Envelope, 'aggregateType' | 'aggregateId' | 'occurredAt' | 'correlationId' | 'causationId' | 'data'>
 >;
 
-/** Reads an outbox row's envelope without its invalid members; `undefined` if there is none. */
+/** Reads an outbox row's envelope without its invalid members; `undefined` if it is not a JSON object. */
 export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
   const envelope = jsonObject(stored);
   if (envelope === undefined) return undefined;

@@ -61,9 +61,9 @@ export interface TracedMessage {
   readonly effects: readonly (EffectRow | UnreadableRow)[];
   /** When its last attempt failed, epoch milliseconds, if known. */
   readonly failedAt: number | undefined;
-  /** The consumer's queue, in which the message may be. Read only if there is no row; absent if the queue does not exist. */
+  /** The consumer's queue, in which the message may be. Read only if the row does not exist; absent if the queue does not exist. */
   readonly queue: QueueDepth | undefined;
-  /** Its dead letter, if found. Searched only if there is no row, or the message was rejected. */
+  /** Its dead letter, if found. Searched only if the row does not exist, or the message was rejected. */
   readonly deadLetter: FoundDeadLetter | undefined;
   /** Some dead letters were not read, and its own may be among them. */
   readonly unseen: boolean;

@@ -35,7 +35,7 @@ export interface StateText {
   readonly state: (typeof STATES)[number];
   /** The sentences for the operator: where it is, what is wrong, which attempt, when the next is, what happens if that fails. */
   readonly text: string;
-  /** The command to run; `null` if there is none. */
+  /** The command to run; `null` if none is needed. */
   readonly next: string | null;
 }
 

@@ -156,7 +156,7 @@ function delayMs(after: number | RetryDelay): number {
 
 /** The condition of a single write failed. */
 export class ConditionFailed extends MailroomError {
-  /** The existing row; absent if there was none. */
+  /** The existing row; absent if none exists. */
   readonly item: Item | undefined;
 
   constructor(item: Item | undefined, options?: ErrorOptions) {

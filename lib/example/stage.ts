@@ -46,7 +46,7 @@ const LOCAL_ENV: Environment = { account: '000000000000', region: 'us-east-1' };
  *
  * @param name - the context value `stage`; absent if not given
  * @param env - the environment of the process
- * @throws `BAD_STAGE` if there is no such stage
+ * @throws `BAD_STAGE` if the stage is unknown
  *
  * @example
  * ```ts

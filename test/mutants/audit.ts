@@ -15,7 +15,7 @@ export const auditMutants: readonly Mutant[] = [
     },
     {
       rule: 'only a published event is expected at its consumers',
-      from: "if (row.status !== 'PUBLISHED') return;",
+      from: "if (row.status !== 'PUBLISHED') return undefined;",
       to: '',
     },
     {

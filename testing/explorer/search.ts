@@ -72,7 +72,7 @@ export async function searchSchedules<T>(
   }
 }
 
-/** The choices of the next schedule: the last branch with an unexplored way takes that way. Empty if there is none. */
+/** The choices of the next schedule: the last branch with an unexplored way takes that way. Empty if every way was explored. */
 function nextTape(
   tape: readonly { readonly chosen: number; readonly options: number }[],
   deviationsMax: number,

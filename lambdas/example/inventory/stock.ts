@@ -21,7 +21,7 @@ export function stockRow(sku: string, available: number): Item {
   return { ...stockKey(sku), schema: STOCK_SCHEMA, available };
 }
 
-/** Returns the available pieces in a stock row; 0 if there is no row. */
+/** Returns the available pieces in a stock row; 0 if the row does not exist. */
 export function availableIn(row: Item | undefined): number {
   return (row as { available: number } | undefined)?.available ?? 0;
 }

@@ -37,7 +37,7 @@ export function isOutageOf(actions: readonly TransactAction[], tableName: string
   return isOutage(error) && !(otherTable && NO_TABLE.test(errorCode(error)));
 }
 
-/** The HTTP status of an SDK error; 0 if there is none. */
+/** The HTTP status of an SDK error; 0 if it has none. */
 function statusOf(error: unknown): number {
   const { $metadata } = (error ?? {}) as { $metadata?: { httpStatusCode?: unknown } };
   return typeof $metadata?.httpStatusCode === 'number' ? $metadata.httpStatusCode : 0;

@@ -28,7 +28,7 @@ export interface DeadLetterWatchDeps {
   readonly clock?: Clock | undefined;
 }
 
-/** The maximum SQS retention, 14 days (SQS quotas): the metric's value if there are no dead letters, milliseconds. */
+/** The maximum SQS retention, 14 days (SQS quotas): the metric's value without dead letters, milliseconds. */
 const DEAD_LETTER_LIFE_MAX_MS = 14 * 86_400_000;
 
 /** The maximum duration of the watch, milliseconds. */

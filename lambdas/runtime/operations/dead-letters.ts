@@ -47,7 +47,7 @@ export function rejectedBy(consumer: ConsumerEntry): ConsumerDeadLetters {
 interface DeadLetterMessage {
   /** The message as received from SQS. */
   readonly received: QueueMessage;
-  /** The event's id, read as a consumer reads it; absent if there is no complete envelope, and for a batch of the stream. */
+  /** The event's id, read as a consumer reads it; absent if the envelope is incomplete, and for a batch of the stream. */
   readonly eventId: string | undefined;
   /** The event's type; absent if the body does not contain it. */
   readonly type: string | undefined;

@@ -43,7 +43,7 @@ export function deliveredEvent(event: Deliverable, { account, region, time, id }
 }
 
 /**
- * Returns the event id in such a body, read as a consumer reads it; `undefined` if there is no complete envelope. Such a message
+ * Returns the event id in such a body, read as a consumer reads it; `undefined` if the envelope is incomplete. Such a message
  * has its own inbox row, whatever id its body contains.
  */
 export function deliveredEventId(body: string): string | undefined {

@@ -46,7 +46,7 @@ interface GroupReport {
   readonly unpublished: readonly Unpublished[];
   /** Not returned to the mapping: the stream moves on, and the sweep counts them. */
   readonly undeclared: readonly StreamRow[];
-  /** The time at which the most recent declared row was recorded, epoch milliseconds; 0 if there is none. */
+  /** The time at which the most recent declared row was recorded, epoch milliseconds; 0 before the first. */
   readonly youngest: number;
 }
 

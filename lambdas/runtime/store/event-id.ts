@@ -13,7 +13,7 @@ const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 
 /**
  * Creates an event id: a UUIDv7 (RFC 9562) whose last byte is the shard. The id alone determines the key of the event's row, and
- * raising the number of shards moves no rows. There is no monotonic counter: two ids of the same millisecond have no order.
+ * raising the number of shards moves no rows. The id has no monotonic counter: two ids of the same millisecond have no order.
  *
  *     01a1fba6-4458-7a41-9c37-3f5d2b8e1103
  *     └── time, ms ─┘ │   │             └└ shard 3

@@ -105,7 +105,7 @@ function withoutInboxRow(error: TransactionCancelled, writes: number): Transacti
   return new TransactionCancelled(error.reasons.slice(error.reasons.length - writes), { cause: error });
 }
 
-/** A handler's result as JSON; `undefined` if there is none, it is not JSON, or it is too long to store. */
+/** A handler's result as JSON; `undefined` if it returned nothing, or the result is not JSON or too long to store. */
 function resultJson(result: unknown): string | undefined {
   try {
     const json = JSON.stringify(result);

@@ -4,7 +4,7 @@ import { isUnreadable, type UnreadableRow } from './stored-rows.ts';
 
 /** The meaning of an inbox row, as the consumer, every command and the audit read it. */
 export type InboxState =
-  /** There is no row: the message has not been claimed. */
+  /** The row does not exist: the message has not been claimed. */
   | { readonly is: 'absent' }
   | { readonly is: 'unreadable'; readonly problem: string }
   | { readonly is: 'processed'; readonly row: InboxRow }

@@ -14,7 +14,7 @@ interface StoredKey {
   readonly SK?: unknown;
 }
 
-/** Returns the event id in the sort key of an outbox row, in whatever partition; `undefined` if there is none. */
+/** Returns the event id in the sort key of an outbox row, in any partition; `undefined` if it contains none. */
 export function eventIdInSortKey(SK: unknown): string | undefined {
   if (typeof SK !== 'string' || !SK.startsWith(EVENT_PREFIX)) return undefined;
   const eventId = SK.slice(EVENT_PREFIX.length);

@@ -69,7 +69,7 @@ export function conditionalUpdate(key: Key, change: RowChange, { condition, valu
 /** The result of a conditional write of a row. */
 export interface Written {
   readonly ok: boolean;
-  /** The row after the write, or the row that refused it. Absent if there is none, and after a successful transaction. */
+  /** The row after the write, or the row that refused it. Absent if the row does not exist, and after a successful transaction. */
   readonly item?: Item | undefined;
 }
 

@@ -59,7 +59,7 @@ export function isKnownEncoding(encoding: unknown): boolean {
  * published, and must not exhaust the reader's memory.
  *
  * @param item - an outbox row as it was read; in the stream images that Lambda delivers, binary is base64 text
- * @returns the `problem`, as the end of a sentence, if there is no readable envelope
+ * @returns the `problem`, as the end of a sentence, if the envelope cannot be read
  */
 export function envelopeJson({
   envelope,
@@ -69,7 +69,7 @@ export function envelopeJson({
     return { problem: `its "encoding" is ${shown(encoding)}, and this version reads ${DEFLATE_RAW}` };
   if (encoding === undefined) {
     if (envelope === undefined) return { problem: 'it has no "envelope"' };
-    return typeof envelope === 'string' ? { json: envelope } : { problem: 'its "envelope" is not a text' };
+    return typeof envelope === 'string' ? { json: envelope } : { problem: 'its "envelope" is not a string' };
   }
   const bytes = typeof envelope === 'string' ? Buffer.from(envelope, 'base64') : envelope;
   if (!(bytes instanceof Uint8Array)) return { problem: `its "envelope" is not ${DEFLATE_RAW}` };
@@ -81,5 +81,5 @@ export function envelopeJson({
 }
 
 function shown(encoding: unknown): string {
-  return typeof encoding === 'string' ? JSON.stringify(encoding.slice(0, 40)) : 'not a text';
+  return typeof encoding === 'string' ? JSON.stringify(encoding.slice(0, 40)) : 'not a string';
 }

@@ -32,7 +32,7 @@ export function isUnreadable(row: Key | undefined): row is UnreadableRow {
   return row !== undefined && 'unreadable' in row;
 }
 
-/** Returns the row if it can be read; `undefined` if there is none or it cannot. */
+/** Returns the row if it can be read; `undefined` if it does not exist or cannot be read. */
 export function readable<R extends Key>(row: R | UnreadableRow | undefined): R | undefined {
   return isUnreadable(row) ? undefined : row;
 }
@@ -132,7 +132,7 @@ const OUTBOX_STATUSES: readonly OutboxStatus[] = ['PENDING', 'PUBLISHED', 'DEAD'
 const EFFECT_STATUSES: readonly EffectStatus[] = ['IN_PROGRESS', 'COMPLETED', 'RELEASED'];
 
 /**
- * Reads an inbox row; `undefined` if there is none. Every row that the inbox itself acts on can be read, so `leaseUntil`, `fence`
+ * Reads an inbox row; `undefined` if it does not exist. Every row that the inbox itself acts on can be read, so `leaseUntil`, `fence`
  * and `attempts` may be missing.
  */
 export function readInboxRow(item: Item | undefined): InboxRow | UnreadableRow | undefined {
@@ -141,7 +141,7 @@ export function readInboxRow(item: Item | undefined): InboxRow | UnreadableRow |
   );
 }
 
-/** Reads an outbox row; `undefined` if there is none. A row under a key that its event's id does not lead to is unreadable. */
+/** Reads an outbox row; `undefined` if it does not exist. A row under a key that its event's id does not lead to is unreadable. */
 export function readOutboxRow(item: Item | undefined): OutboxRow | UnreadableRow | undefined {
   if (item === undefined) return undefined;
   if (eventIdOf(item) === undefined) return { ...keyOf(item), unreadable: 'its key is not that of an event' };

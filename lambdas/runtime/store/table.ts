@@ -143,7 +143,7 @@ export interface EachUpdate {
 /** The result of one {@link EachUpdate}. */
 export type EachResult =
   | { readonly ok: true }
-  /** The condition failed; `item` is the existing row, absent if there was none. */
+  /** The condition failed; `item` is the existing row, absent if none exists. */
   | { readonly ok: false; readonly refused: true; readonly item?: Item | undefined }
   /** It failed for another reason (throttling, a conflict) and can be retried. */
   | { readonly ok: false; readonly refused: false; readonly code: string; readonly message: string };
@@ -168,7 +168,7 @@ export interface Table {
   /** The name of the Mailroom table, the default of every `TableName`. */
   readonly name: string;
 
-  /** Reads one item; `undefined` if there is none. Eventually consistent by default. */
+  /** Reads one item; `undefined` if it does not exist. Eventually consistent by default. */
   get(key: Key, options?: { readonly consistent?: boolean }): Promise<Item | undefined>;
 
   /** Reads one page of a partition. */

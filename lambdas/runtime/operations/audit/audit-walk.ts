@@ -108,15 +108,27 @@ async function readPartition(walk: Walk, pk: string): Promise<boolean> {
   return true;
 }
 
-/** Counts an outbox row. A row that cannot be read, or has an unknown status, is counted as unreadable. */
 async function enter(walk: Walk, item: Item): Promise<void> {
-  const { since, until, gap = NO_GAP, counts, unreadable, doubles, directory } = walk;
+  const event = countEvent(walk, item);
+  if (event === undefined) return;
+  for (const { name } of consumersOf(walk.directory, event)) await enterAt(walk, name, event);
+}
+
+/**
+ * Counts an outbox row. A row that cannot be read, or has an unknown status, is counted as unreadable. It awaits nothing, so that
+ * one envelope at a time is inflated: up to 1 MB each, and many rows are being entered.
+ *
+ * @returns the event if it is published
+ */
+function countEvent(walk: Walk, item: Item): PublishedEvent | undefined {
+  const { since, until, gap = NO_GAP, counts, unreadable, doubles } = walk;
   const row = readOutboxRow(item);
-  if (row === undefined) return;
+  if (row === undefined) return undefined;
   const eventId = eventIdInSortKey(row.SK);
   if (eventId !== undefined) {
     const mintedAt = eventIdTime(eventId);
-    if (mintedAt < since || mintedAt >= until || (mintedAt >= gap.since && mintedAt < gap.until)) return;
+    if (mintedAt < since || mintedAt >= until || (mintedAt >= gap.since && mintedAt < gap.until))
+      return undefined;
   }
   counts.events += 1;
   const envelope = isUnreadable(row) ? undefined : envelopeOf(row);
@@ -124,15 +136,14 @@ async function enter(walk: Walk, item: Item): Promise<void> {
     counts.unreadable += 1;
     const problem = isUnreadable(row) ? row.unreadable : 'its "envelope" is not that of its event';
     unreadable.push({ eventId: row.SK.slice(EVENT_PREFIX.length), consumer: null, problem });
-    return;
+    return undefined;
   }
   counts[COUNT_OF[row.status]] += 1;
   doubles.add(row.source, envelope);
-  if (row.status !== 'PUBLISHED') return;
+  if (row.status !== 'PUBLISHED') return undefined;
   const publishedAt = row.publishedAt ?? eventIdTime(envelope.eventId);
   const sentAt = Math.max(publishedAt, row.resentAt ?? 0);
-  const event = { eventId: envelope.eventId, source: row.source, type: row.type, publishedAt, sentAt };
-  for (const { name } of consumersOf(directory, row)) await enterAt(walk, name, event);
+  return { eventId: envelope.eventId, source: row.source, type: row.type, publishedAt, sentAt };
 }
 
 async function enterAt(

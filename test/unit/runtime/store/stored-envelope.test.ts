@@ -65,20 +65,30 @@ describe('a row whose envelope cannot be read', () => {
   });
 
   test.each([
-    [{ envelope: whole, encoding: 'zstd' }, 'its "encoding" is "zstd", and this version reads deflate-raw'],
-    [{ envelope: whole, encoding: 1 }, 'its "encoding" is not a text, and this version reads deflate-raw'],
-    [{ envelope: whole }, 'its "envelope" is not a text'],
-    [{ encoding: 'deflate-raw' }, 'its "envelope" is not deflate-raw'],
-    [{}, 'it has no "envelope"'],
     [
+      'another encoding',
+      { envelope: whole, encoding: 'zstd' },
+      'its "encoding" is "zstd", and this version reads deflate-raw',
+    ],
+    [
+      'a number as its encoding',
+      { envelope: whole, encoding: 1 },
+      'its "encoding" is not a string, and this version reads deflate-raw',
+    ],
+    ['binary without an encoding', { envelope: whole }, 'its "envelope" is not a string'],
+    ['an encoding alone', { encoding: 'deflate-raw' }, 'its "envelope" is not deflate-raw'],
+    ['nothing', {}, 'it has no "envelope"'],
+    [
+      'bytes that are not UTF-8',
       { envelope: deflateRawSync(Buffer.from([0x22, 0xff, 0x22])), encoding: 'deflate-raw' },
       expect.stringContaining('cannot be inflated'),
     ],
     [
+      'bytes that are not DEFLATE',
       { envelope: Buffer.from('?????'), encoding: 'deflate-raw' },
       expect.stringContaining('cannot be inflated'),
     ],
-  ])('%o is told by its problem', (item, problem) => {
+  ])('has a problem that names %s', (_what, item, problem) => {
     expect(envelopeJson(item as never)).toEqual({ problem });
   });
 });
