@@ -176,11 +176,7 @@ export class MailroomTable extends TableV2 {
 
   /** Lets a function keep the inbox of one consumer, and of no other. It can neither delete nor replace an inbox row. */
   grantInbox(grantee: IGrantable, consumer: string): void {
-    this.grantRows(
-      grantee,
-      ['GetItem', 'Query', 'UpdateItem', 'ConditionCheckItem', 'PartiQLUpdate'],
-      [`${INBOX_PREFIX}${consumer}#*`],
-    );
+    this.grantRows(grantee, ['GetItem', 'UpdateItem'], [`${INBOX_PREFIX}${consumer}#*`]);
     this.grantRows(
       grantee,
       ['PutItem', 'DeleteItem'],

@@ -1,6 +1,5 @@
-import { effectNameOf } from '../../lambdas/runtime/store/keys.ts';
-import type { EffectRow, InboxRow, OutboxRow } from '../../lambdas/runtime/store/rows.ts';
-import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { InboxRow, OutboxRow, StoredEffect } from '../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, many, time } from '../frame/output.ts';
 import { unfinishedText, unreadableText } from '../reading/row-text.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
@@ -105,7 +104,7 @@ function pendingLine({ lastError, leaseUntil }: OutboxRow): OwnLine {
 }
 
 function messageStory(message: TracedMessage): OwnLine[] {
-  const { consumer, row, effects, deadLetter, queue } = message;
+  const { consumer, row, deadLetter, queue } = message;
   if (isUnreadable(row)) return [tell('unreadable', null, `its row ${unreadableText(row.unreadable)}`)];
   const lines: OwnLine[] = [];
   if (row === undefined && deadLetter === undefined && queue !== undefined) {
@@ -114,7 +113,8 @@ function messageStory(message: TracedMessage): OwnLine[] {
   }
   if (row?.claimedAt !== undefined)
     lines.push(tell('claimed', row.claimedAt, `attempt ${row.attempts} of ${consumer.maxAttempts} started`));
-  if (row !== undefined) lines.push(...effects.flatMap(effectStory), ...statusStory(message, row));
+  if (row !== undefined)
+    lines.push(...Object.entries(row.effects ?? {}).flatMap(effectStory), ...statusStory(message, row));
   if (deadLetter !== undefined) {
     const { source, sentAt, expiresAt } = deadLetter;
     const text = `dead letter in ${source}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
@@ -164,10 +164,8 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
   }
 }
 
-function effectStory(effect: EffectRow | UnreadableRow): OwnLine[] {
-  const name = clipped(effectNameOf(effect.SK) ?? effect.SK);
-  if (isUnreadable(effect))
-    return [tell('unreadable', null, `the row of effect ${name} ${unreadableText(effect.unreadable)}`)];
+function effectStory([named, effect]: readonly [string, StoredEffect]): OwnLine[] {
+  const name = clipped(named);
   const started = tell('effect-started', effect.startedAt, `effect ${name} started`);
   switch (effect.status) {
     case 'COMPLETED': {

@@ -13,16 +13,9 @@ import {
 import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import {
-  type EffectRow,
-  failedKey,
-  type InboxRow,
-  inboxKey,
-  type OutboxRow,
-} from '../../lambdas/runtime/store/rows.ts';
+import { failedKey, type InboxRow, inboxKey, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import {
   readable,
-  readEffectRow,
   readFailedHint,
   readInboxRow,
   readOutboxRow,
@@ -58,7 +51,6 @@ export interface TracedMessage {
   readonly consumer: ConsumerEntry;
   /** Absent if the consumer has not claimed it. */
   readonly row: InboxRow | UnreadableRow | undefined;
-  readonly effects: readonly (EffectRow | UnreadableRow)[];
   /** When its last attempt failed, epoch milliseconds, if known. */
   readonly failedAt: number | undefined;
   /** The consumer's queue, in which the message may be. Read only if the row does not exist; absent if the queue does not exist. */
@@ -159,9 +151,7 @@ async function readMessage(
   consumer: ConsumerEntry,
 ): Promise<TracedMessage> {
   const { table, queues, depths } = reading;
-  const { PK } = inboxKey(consumer.name, eventId);
-  const { items } = await readPartition(table, { pk: PK, consistent: true }, 1_000);
-  const row = readInboxRow(items.find(({ SK }) => SK === 'MESSAGE'));
+  const row = readInboxRow(await table.get(inboxKey(consumer.name, eventId), { consistent: true }));
   const status = readable(row)?.status;
   const lost = row === undefined && event?.status === 'PUBLISHED';
   const hint = status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
@@ -170,7 +160,6 @@ async function readMessage(
   return {
     consumer,
     row,
-    effects: items.filter(({ SK }) => String(SK).startsWith('EFFECT#')).map(readEffectRow),
     failedAt: hint && readable(readFailedHint(hint))?.failedAt,
     queue: lost ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
     ...found,

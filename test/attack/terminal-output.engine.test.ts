@@ -1,14 +1,7 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import {
-  deadKey,
-  effectKey,
-  failedKey,
-  inboxKey,
-  operationKey,
-  rejectedKey,
-} from '../../lambdas/runtime/store/rows.ts';
+import { deadKey, failedKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { mailroomAt } from '../local/support/mailroom.ts';
 import { smallMailroom } from '../local/support/small-mailroom.ts';
@@ -86,9 +79,6 @@ async function hostileEvents(): Promise<string[]> {
     hostile('inbox.status'),
   ]) {
     const eventId = await outboxRow(status, { ...all, ...times, status: 'PUBLISHED' });
-    const inbox = { retryAt: at, rejectedAt: at, processedAt: at, discardedAt: at, claimedAt: at };
-    await put({ ...inboxKey('ledger', eventId), ...texts('inbox', ...INBOX), ...inbox, attempts: 2, status });
-    await put({ ...failedKey('ledger', eventId), failedAt: at, expiresAt: 9_999_999_999 });
     const effect = {
       ...texts('effect', 'fence', 'result'),
       run: 1,
@@ -96,7 +86,17 @@ async function hostileEvents(): Promise<string[]> {
       startedAt: at,
       completedAt: at,
     };
-    await put({ ...effectKey('ledger', eventId, hostile('effect.name')), ...effect, status: 'COMPLETED' });
+    const inbox = { retryAt: at, rejectedAt: at, processedAt: at, discardedAt: at, claimedAt: at };
+    const effects = { [hostile('effect.name')]: { ...effect, status: 'COMPLETED' } };
+    await put({
+      ...inboxKey('ledger', eventId),
+      ...texts('inbox', ...INBOX),
+      ...inbox,
+      attempts: 2,
+      status,
+      effects,
+    });
+    await put({ ...failedKey('ledger', eventId), failedAt: at, expiresAt: 9_999_999_999 });
     ids.push(eventId);
   }
   return ids;

@@ -146,7 +146,7 @@ describe.concurrent('a message that was rejected', () => {
     expect(await charges(orderId)).toEqual([]);
     const released = await effect('payments', eventId, 'charge');
     expect(released).toMatchObject({ status: 'RELEASED' });
-    expect(released).not.toHaveProperty('expiresAt');
+    expect(await message('payments', eventId)).not.toHaveProperty('expiresAt');
 
     await redrive('payments', first);
     await settled(orderId);

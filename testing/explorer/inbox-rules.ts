@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
-import { asRow, type EffectRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { asRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from './past-items.ts';
 
 /**
@@ -20,18 +21,10 @@ export function inboxViolation(
       ? 'An inbox row was deleted'
       : undefined;
   }
-  if (key.SK !== 'MESSAGE') {
-    const effect = asRow<EffectRow>(afterItem);
-    const was = beforeItem && asRow<EffectRow>(beforeItem);
-    if (was?.status === 'COMPLETED' && effect.status !== 'COMPLETED')
-      return 'An effect whose result is stored was started again';
-    const finished = was !== undefined && was.fence === effect.fence && was.status !== effect.status;
-    return finished && fenceOwner(effect.fence) !== actorIndex
-      ? 'A worker finished the effect of another worker'
-      : undefined;
-  }
   const after = asRow<InboxRow>(afterItem);
   const before = beforeItem && asRow<InboxRow>(beforeItem);
+  const wrong = before && effectViolation(before, after, actorIndex);
+  if (wrong !== undefined) return wrong;
   if (before !== undefined && isSettled(before) && after.status !== before.status)
     return `A ${before.status.toLowerCase()} message became ${after.status}`;
   if (after.expiresAt !== undefined && !isSettled(after))
@@ -47,6 +40,19 @@ export function inboxViolation(
   return !forced && (before.leaseUntil ?? 0) > now + CLOCK_SKEW_MS
     ? 'A message was taken over while its lease was valid'
     : undefined;
+}
+
+function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number): string | undefined {
+  for (const [name, was] of Object.entries(before.effects ?? {})) {
+    const effect = after.effects?.[name];
+    if (effect === undefined) return `The effect "${name}" was forgotten`;
+    if (was.status === 'COMPLETED' && !isDeepStrictEqual(effect, was))
+      return 'An effect whose result is stored was changed';
+    const finished = was.fence === effect.fence && was.status !== effect.status;
+    if (finished && fenceOwner(effect.fence) !== actorIndex)
+      return 'A worker finished the effect of another worker';
+  }
+  return undefined;
 }
 
 /** Returns true if no later change is allowed. */

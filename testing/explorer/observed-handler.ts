@@ -1,13 +1,7 @@
 import type { Handler, LeasedContext, TransactionalContext } from '../../lambdas/runtime/consume/handler.ts';
 import { isMailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
-import {
-  asRow,
-  type EffectRow,
-  effectKey,
-  type InboxRow,
-  inboxKey,
-} from '../../lambdas/runtime/store/rows.ts';
+import { asRow, type InboxRow, inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';
@@ -71,8 +65,8 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
   return async (name, effect) => {
     let done = false;
     const result = ctx.once(name, async (idempotencyKey, signal) => {
-      const item = memory.item(effectKey(consumer, event.eventId, name));
-      if (item !== undefined && asRow<EffectRow>(item).status === 'COMPLETED')
+      const item = memory.item(inboxKey(consumer, event.eventId));
+      if (item !== undefined && asRow<InboxRow>(item).effects?.[name]?.status === 'COMPLETED')
         violate(`The effect "${name}" is run although its result is stored`);
       const other = log.running.get(idempotencyKey);
       if (other !== undefined && other.actor.invocation() === other.invocation)

@@ -27,8 +27,9 @@ import {
   retryAfterMs,
   untilMs,
 } from './message-outcome.ts';
-import { type Effects, effectsOf, expireEffects } from './once.ts';
+import { type Effects, effectsOf } from './once.ts';
 import { isOutage } from './outage.ts';
+import { reportUnstableEffects } from './unstable-effects.ts';
 
 /** After more claims than this, a message needs attention before its attempts are exhausted. */
 const ATTEMPTS_UNNOTICED = 3;
@@ -181,11 +182,9 @@ async function complete(claimed: ClaimedMessage, result: unknown, wholeRun = tru
   return lost ?? processed(claimed, wholeRun);
 }
 
-/** The work is done. TTL may now delete the rows of its effects; if that cannot be recorded, they stay. */
+/** @param wholeRun - true if the handler ran to its end */
 async function processed(claimed: ClaimedMessage, wholeRun = true): Promise<MessageOutcome> {
-  await expireEffects(claimed.effects, wholeRun).catch((error: unknown) =>
-    logFailure(claimed, 'The effect rows of a processed message could not be set to expire', error),
-  );
+  if (wholeRun) reportUnstableEffects(claimed.effects);
   const outcome = reportProcessed(claimed);
   await removeHint(claimed);
   return outcome;

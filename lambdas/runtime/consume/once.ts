@@ -2,15 +2,11 @@ import { errorCode, isMailroomError, MailroomError, PoisonMessage } from '../err
 import type { Claim } from '../store/inbox.ts';
 import { type EffectCall, finishEffect, startEffect } from '../store/inbox-effect.ts';
 import { backoffMs } from '../store/retry.ts';
-import { asRow, type EffectRow, effectKey, expiresAt, SCHEMA } from '../store/rows.ts';
-import { UPDATE_EACH_MAX } from '../store/table.ts';
-import { pagesOf } from '../store/table-requests.ts';
 import type { ConsumerContext } from './consumer-context.ts';
 import type { JsonOf } from './json-of.ts';
-import { reportUnstableEffects, type StoredEffect } from './unstable-effects.ts';
 
-/** The maximum length of an effect's stored result, in characters of JSON: the rest of its 400 KB item is small. */
-const EFFECT_RESULT_MAX_CHARS = 100_000;
+/** The maximum size of an effect's stored result: it is part of its message's row, and each write of that row pays for it. */
+const EFFECT_RESULT_MAX_BYTES = 4 * 1024;
 
 /** The number of tries to store the result of a completed effect. */
 const STORE_TRIES = 4;
@@ -129,39 +125,6 @@ export async function effectsIdle({ running }: Effects): Promise<void> {
   while (running.size > 0) await Promise.allSettled(running.values());
 }
 
-/**
- * Lets TTL delete the rows of the effects, only after the message is PROCESSED, and reports effects of earlier attempts that this
- * attempt never requested.
- *
- * @param wholeRun - true if the handler ran to its end, and so requested every effect that it needs
- */
-export async function expireEffects({ ctx, claim, asked }: Effects, wholeRun: boolean): Promise<void> {
-  const { eventId } = claim.message;
-  const triedBefore = claim.attempt > 1 || claim.takenOver || claim.lastError !== undefined;
-  const stored = triedBefore ? await storedEffects(ctx, eventId) : undefined;
-  if (stored !== undefined && wholeRun) reportUnstableEffects(ctx.telemetry, eventId, stored, asked);
-  const { consumer, inboxRetentionDays } = ctx.config;
-  const set = { expiresAt: expiresAt(ctx.clock.now(), inboxRetentionDays) };
-  const updates = (stored?.map(({ name }) => name) ?? [...asked]).map((name) => ({
-    key: effectKey(consumer, eventId, name),
-    set,
-    when: { schema: SCHEMA },
-  }));
-  for (let i = 0; i < updates.length; i += UPDATE_EACH_MAX)
-    await ctx.table.updateEach(updates.slice(i, i + UPDATE_EACH_MAX));
-}
-
-/** Reads all effects, including those of earlier attempts that this one may not have reached. */
-async function storedEffects({ config, table }: ConsumerContext, eventId: string): Promise<StoredEffect[]> {
-  const { PK, SK } = effectKey(config.consumer, eventId, '');
-  const effects: StoredEffect[] = [];
-  for await (const { items } of pagesOf(table, { pk: PK, skPrefix: SK, consistent: true })) {
-    for (const row of items.map(asRow<EffectRow>))
-      effects.push({ name: row.SK.slice(SK.length), status: row.status });
-  }
-  return effects;
-}
-
 function jsonOf(name: string, result: unknown): string | undefined {
   let json: string | undefined;
   try {
@@ -169,11 +132,9 @@ function jsonOf(name: string, result: unknown): string | undefined {
   } catch (error) {
     throw notStorable(name, `is not JSON (${errorCode(error)})`); // its message would name keys
   }
-  if (json === undefined || json.length <= EFFECT_RESULT_MAX_CHARS) return json;
-  throw notStorable(
-    name,
-    `has ${json.length} characters of JSON; at most ${EFFECT_RESULT_MAX_CHARS} are stored`,
-  );
+  const bytes = Buffer.byteLength(json ?? '');
+  if (bytes <= EFFECT_RESULT_MAX_BYTES) return json;
+  throw notStorable(name, `has ${bytes} bytes of JSON; at most ${EFFECT_RESULT_MAX_BYTES} are stored`);
 }
 
 function parsed(json: string | undefined): unknown {

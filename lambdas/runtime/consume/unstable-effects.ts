@@ -1,35 +1,29 @@
 import { MailroomError } from '../errors.ts';
-import type { EffectRow } from '../store/rows.ts';
-import type { Telemetry } from '../telemetry.ts';
+import type { Effects } from './once.ts';
 
 /** The code under which effects that changed their names are logged. */
 export const UNSTABLE_EFFECTS = 'UNSTABLE_EFFECTS';
-
-/** An effect of the message, as stored in its row. */
-export type StoredEffect = Pick<EffectRow, 'status'> & { readonly name: string };
 
 /**
  * Reports effects that an earlier attempt completed, or was running when it died, and that the attempt which finished the
  * message never requested. Under the same name it would have received the stored result; under a new name, the effect happens
  * again. An effect that failed and was released did not happen, so it is not reported.
  *
- * @param asked - the names that this attempt passed to `ctx.once`
+ * @param effects - of an attempt whose handler ran to its end, and so requested every effect that it needs
  */
-export function reportUnstableEffects(
-  telemetry: Telemetry,
-  eventId: string,
-  stored: readonly StoredEffect[],
-  asked: ReadonlySet<string>,
-): void {
-  const left = stored.filter(({ name, status }) => status !== 'RELEASED' && !asked.has(name));
+export function reportUnstableEffects({ ctx, claim, asked }: Effects): void {
+  const { telemetry } = ctx;
+  const left = Object.entries(claim.effects).flatMap(([name, { status }]) =>
+    status === 'RELEASED' || asked.has(name) ? [] : [name],
+  );
   if (left.length === 0) return;
   telemetry.count('UnstableEffects', left.length);
   telemetry.log.error('A message was processed without the effects of its earlier attempts', {
-    eventId,
+    eventId: claim.message.eventId,
     error: new MailroomError(
       UNSTABLE_EFFECTS,
       `The attempt that finished the message requested ${quoted([...asked])} and never requested ` +
-        `${quoted(left.map(({ name }) => name))}, which an earlier attempt completed or was running when it died. ` +
+        `${quoted(left)}, which an earlier attempt completed or was running when it died. ` +
         'Under a new name, an effect happens again. Build its name from the action and from event data, such as ' +
         '"ship-" + sku, never by a time, a counter, a random value or ctx.attempt.',
     ),

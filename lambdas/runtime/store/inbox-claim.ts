@@ -3,8 +3,8 @@ import { mintToken } from './event-id.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';
 import { ALONE_FROM, abandoned, claimable, readmissible } from './inbox-conditions.ts';
-import { transactRow, writeRow } from './inbox-writes.ts';
-import type { RowChange, Written } from './row-update.ts';
+import { transactRow, type Written, writeRow } from './inbox-writes.ts';
+import type { RowChange } from './row-update.ts';
 import { asRow, type InboxRow, inboxKey, rejectedKey, SCHEMA } from './rows.ts';
 import type { Item } from './table.ts';
 
@@ -45,14 +45,14 @@ export async function claimMessage(
   const change: RowChange = firstReceive
     ? {
         set: held(wanted),
-        computed: { attempts: ':one' },
-        values: { ':one': 1 },
+        computed: { attempts: ':one', ...EFFECTS },
+        values: { ':one': 1, ...NO_EFFECTS },
         remove: ['retryAt', 'unfinished'],
       }
     : {
         set: held(wanted),
-        computed: { attempts: 'if_not_exists(attempts, :zero) + :one' },
-        values: { ':zero': 0, ':one': 1 },
+        computed: { attempts: 'if_not_exists(attempts, :zero) + :one', ...EFFECTS },
+        values: { ':zero': 0, ':one': 1, ...NO_EFFECTS },
         remove: ['retryAt'],
       };
   const claimed = await writeRow(
@@ -89,6 +89,8 @@ async function takeOver(inbox: InboxContext, wanted: Wanted, row: InboxRow): Pro
       unfinished: firstReceive ? 1 : unfinished + 1,
       ...(row.outOfTime ? {} : cause),
     },
+    computed: EFFECTS,
+    values: NO_EFFECTS,
     remove: ['outOfTime', 'retryAt'],
   };
   const taken = await writeRow(inbox, message.eventId, change, abandoned(inbox, message, row));
@@ -101,14 +103,15 @@ async function readmit(inbox: InboxContext, wanted: Wanted, row: InboxRow): Prom
   const { message } = wanted;
   const change: RowChange = {
     set: held(wanted),
-    computed: { attempts: ':one' },
-    values: { ':one': 1 },
+    computed: { attempts: ':one', ...EFFECTS },
+    values: { ':one': 1, ...NO_EFFECTS },
     remove: ['reason', 'rejectedAt', 'unfinished', 'outOfTime'],
   };
   const readmitted = await transactRow(inbox, message.eventId, change, readmissible(message, row), [
     { Delete: { Key: { ...rejectedKey(inbox.consumer, message.eventId) } } },
   ]);
-  if (isGranted(readmitted, wanted)) return granted(wanted, { attempts: 1, lastError: row.lastError });
+  if (isGranted(readmitted, wanted))
+    return granted(wanted, { attempts: 1, lastError: row.lastError, effects: row.effects });
   return refusalOf(inbox, message, readmitted.item);
 }
 
@@ -125,6 +128,10 @@ export async function isSuspect(inbox: InboxContext, message: Message): Promise<
 const FUNCTION_DIED =
   'The function ended before its handler did: it crashed, ran out of memory, or was stopped at its timeout';
 
+/** Every claim creates the map of effects if it is missing, and otherwise leaves it unchanged. */
+const EFFECTS = { effects: 'if_not_exists(effects, :noEffects)' };
+const NO_EFFECTS = { ':noEffects': {} };
+
 /** The attributes that every claim sets. */
 function held({ message, fence, leaseUntil, endsBy, claimedAt }: Wanted) {
   const type = message.type ?? 'unknown';
@@ -139,11 +146,11 @@ function isGranted({ ok, item }: Written, { fence }: Wanted): boolean {
 function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
   const { message, fence, leaseUntil, endsBy } = wanted;
   const row = asRow<InboxRow>(item);
-  const { unfinished = 0, lastError } = row;
+  const { unfinished = 0, effects = {}, lastError } = row;
   const attempt = attemptsOf(row);
   return {
     status: 'claimed',
-    claim: { message, attempt, fence, leaseUntil, endsBy, takenOver, unfinished, lastError },
+    claim: { message, attempt, fence, leaseUntil, endsBy, takenOver, unfinished, effects, lastError },
   };
 }
 

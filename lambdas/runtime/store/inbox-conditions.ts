@@ -2,7 +2,7 @@ import type { Claim, InboxContext, Message } from './inbox.ts';
 import { forgottenBecause } from './inbox-history.ts';
 import type { RowCondition } from './row-update.ts';
 import type { InboxRow } from './rows.ts';
-import type { Item, Key, TransactAction } from './table.ts';
+import type { Item } from './table.ts';
 
 /**
  * After this many consecutive claims that ended without a result, a message runs alone: another message in its batch may have
@@ -75,19 +75,6 @@ export function mine(claim: Claim): RowCondition {
   return {
     condition: '#status = :heldStatus AND fence = :heldFence',
     values: { ':heldStatus': 'PROCESSING', ':heldFence': claim.fence },
-  };
-}
-
-/** Makes the condition check that this worker still holds the message, for a transaction that depends on it. */
-export function heldBy(claim: Claim, key: Key): TransactAction {
-  const { condition, values } = mine(claim);
-  return {
-    ConditionCheck: {
-      Key: { ...key },
-      ConditionExpression: condition,
-      ExpressionAttributeNames: { '#status': 'status' },
-      ExpressionAttributeValues: values,
-    },
   };
 }
 

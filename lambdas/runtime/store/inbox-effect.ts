@@ -1,10 +1,14 @@
-import { CLOCK_SKEW_MS } from '../clock.ts';
-import { FenceLost, isMailroomError, MailroomError } from '../errors.ts';
+import { CLOCK_SKEW_MS, isTime } from '../clock.ts';
+import { FenceLost, MailroomError, PoisonMessage } from '../errors.ts';
 import type { Claim, InboxContext } from './inbox.ts';
-import { heldBy } from './inbox-conditions.ts';
-import { transactWithRetry } from './retry.ts';
-import { conditionalUpdate, conditionalWrite, type RowChange } from './row-update.ts';
-import { asRow, type EffectRow, effectKey, inboxKey, SCHEMA } from './rows.ts';
+import { isOurs, rowOf } from './inbox-admission.ts';
+import { mine } from './inbox-conditions.ts';
+import { writeRow } from './inbox-writes.ts';
+import type { StoredEffect } from './rows.ts';
+import type { Item } from './table.ts';
+
+/** The most effects of one message. With results of at most 4 KB, they take at most three quarters of its 400 KB row. */
+const EFFECTS_MAX = 64;
 
 /** One call of `ctx.once`, identified by the claim's fence and the number of the call, from 1. */
 export interface EffectCall {
@@ -28,57 +32,68 @@ export class EffectInProgress extends MailroomError {
 }
 
 /**
- * The condition for starting an effect. One of these is true: it has no row; it failed and was released; an earlier call of this
- * claim started it and has ended, because calls of one effect run one after another; or the function that started it has
- * certainly stopped, by every clock. A delayed start must not replace a later call, whose result could then not be stored.
+ * The condition for starting an effect, besides holding the message. One of these is true: it has no entry; it failed and was
+ * released; an earlier call of this claim started it and has ended, because calls of one effect run one after another; or the
+ * function that started it has certainly stopped, by every clock. A delayed start must not replace a later call, whose result
+ * could then not be stored.
  */
 const STARTABLE =
-  'attribute_not_exists(PK) OR #status = :RELEASED OR ' +
-  '(#status = :IN_PROGRESS AND ((fence = :fence AND #run <= :run) OR endsBy < :stopped))';
+  '((attribute_not_exists(effects.#effect) AND size(effects) < :most) OR effects.#effect.#status = :RELEASED OR ' +
+  '(effects.#effect.#status = :IN_PROGRESS AND ' +
+  '((effects.#effect.fence = :heldFence AND effects.#effect.#run <= :run) OR effects.#effect.endsBy < :stopped)))';
+
+/** The condition for finishing an effect: this call started it, and nothing finished it. */
+const FINISHABLE =
+  'effects.#effect.#status = :IN_PROGRESS AND effects.#effect.fence = :fence AND effects.#effect.#run = :run';
 
 /**
- * Sets an effect IN_PROGRESS while this worker holds the message. Rows are never deleted, and none expires before the message is
- * PROCESSED.
+ * Sets an effect IN_PROGRESS in the row of its message, while this worker holds the message. Entries are never removed, and the
+ * row does not expire before the message is PROCESSED.
  *
  *     start              finish                      another worker may start
  *       |---- IN_PROGRESS --|---- ... ----| endsBy ----|
  *       |        run        |             | the function is stopped: CLOCK_SKEW_MS later for every clock
  *
  * @returns the effect if it is completed; `undefined` if it has started
- * @throws {@link EffectInProgress}; `FENCE_LOST` if this worker has lost the message
+ * @throws {@link EffectInProgress}; `FENCE_LOST` if this worker has lost the message; `TOO_MANY_EFFECTS`
  */
-export async function startEffect(inbox: InboxContext, call: EffectCall): Promise<EffectRow | undefined> {
-  const { fence, endsBy, message } = call.claim;
+export async function startEffect(inbox: InboxContext, call: EffectCall): Promise<StoredEffect | undefined> {
+  const { claim, name, run } = call;
   const startedAt = inbox.clock.now();
-  const change: RowChange = {
-    set: { schema: SCHEMA, status: 'IN_PROGRESS', fence, run: call.run, endsBy, startedAt },
-    // A row that outlived its message's expired row must not expire while its effect runs.
-    remove: ['expiresAt'],
-  };
-  const values = { ':RELEASED': 'RELEASED', ':stopped': startedAt - CLOCK_SKEW_MS };
-  try {
-    await transactWithRetry(inbox, [
-      heldBy(call.claim, inboxKey(inbox.consumer, message.eventId)),
-      // An update, although it writes the whole row: the table's own policy allows no puts of inbox rows.
-      { Update: conditionalUpdate(keyOf(inbox, call), change, { condition: STARTABLE, values }) },
-    ]);
-    return undefined;
-  } catch (error) {
-    if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;
-    const [held, started] = error.reasons;
-    if (held?.code === 'ConditionalCheckFailed') throw fenceLost(call, 'was not started');
-    if (started?.code !== 'ConditionalCheckFailed' || started.item === undefined) throw error;
-    const row = asRow<EffectRow>(started.item);
-    if (row.status !== 'COMPLETED') throw new EffectInProgress(call.name, row.endsBy + CLOCK_SKEW_MS);
-    return row;
-  }
+  const { fence, endsBy } = claim;
+  const entry: StoredEffect = { status: 'IN_PROGRESS', fence, run, endsBy, startedAt };
+  const held = mine(claim);
+  const { ok, item } = await writeRow(
+    inbox,
+    claim.message.eventId,
+    { set: {}, computed: { 'effects.#effect': ':entry' }, values: { ':entry': entry } },
+    {
+      condition: `${held.condition} AND ${STARTABLE}`,
+      names: { '#effect': name },
+      values: {
+        ...held.values,
+        ':most': EFFECTS_MAX,
+        ':RELEASED': 'RELEASED',
+        ':IN_PROGRESS': 'IN_PROGRESS',
+        ':run': run,
+        ':stopped': startedAt - CLOCK_SKEW_MS,
+      },
+    },
+  );
+  if (ok) return undefined;
+  if (!isOurs(rowOf(item), fence)) throw fenceLost(call, 'was not started');
+  const stored = effectIn(item, name);
+  if (stored === undefined) throw tooMany(call);
+  if (stored.status === 'COMPLETED') return stored;
+  if (!isTime(stored.endsBy)) throw unreadable(call);
+  throw new EffectInProgress(name, stored.endsBy + CLOCK_SKEW_MS);
 }
 
 /**
  * Sets an effect COMPLETED with its result, or RELEASED after a failure, so that the next attempt runs it again. The condition
  * names the call that started it, because a write that timed out may take effect late, after the handler has tried the effect
  * again under the same claim. It does not depend on the message: the result of a completed effect is stored even after the lease
- * is lost.
+ * is lost. Without the effect's entry nothing is written, so that no write brings back a row that TTL has deleted.
  *
  * @throws `FENCE_LOST` if another call has started the effect
  */
@@ -88,30 +103,57 @@ export async function finishEffect(
   status: 'COMPLETED' | 'RELEASED',
   result?: string,
 ): Promise<void> {
-  const { fence } = call.claim;
-  const completed = status === 'COMPLETED' ? { completedAt: inbox.clock.now(), result } : {};
-  const { ok, item } = await conditionalWrite(
-    inbox.table,
-    keyOf(inbox, call),
-    { set: { status, ...completed } },
-    {
-      condition: '#status = :IN_PROGRESS AND fence = :fence AND #run = :run',
-      values: { ':IN_PROGRESS': 'IN_PROGRESS', ':fence': fence, ':run': call.run },
-    },
-  );
+  const { claim, name, run } = call;
+  const { fence } = claim;
+  const { ok, item } = await writeRow(inbox, claim.message.eventId, finished(inbox, status, result), {
+    condition: FINISHABLE,
+    names: { '#effect': name },
+    values: { ':IN_PROGRESS': 'IN_PROGRESS', ':fence': fence, ':run': run },
+  });
   if (ok) return;
-  const row = item === undefined ? undefined : asRow<EffectRow>(item);
-  const ours = row?.fence === fence && row.run === call.run;
-  if (ours && row.status === status) return; // this call wrote it, but the response was lost
+  const stored = effectIn(item, name);
+  const ours = stored?.fence === fence && stored.run === run;
+  if (ours && stored.status === status) return; // this call wrote it, but the response was lost
   throw fenceLost(call, 'ran, but its result cannot be stored');
 }
 
-function keyOf({ consumer }: InboxContext, { claim, name }: EffectCall) {
-  return effectKey(consumer, claim.message.eventId, name);
+function finished({ clock }: InboxContext, status: 'COMPLETED' | 'RELEASED', result: string | undefined) {
+  const values: Item = {
+    ':finished': status,
+    ...(status === 'COMPLETED' && { ':completedAt': clock.now() }),
+    ...(result !== undefined && { ':result': result }),
+  };
+  const computed = {
+    'effects.#effect.#status': ':finished',
+    ...(status === 'COMPLETED' && { 'effects.#effect.completedAt': ':completedAt' }),
+    ...(result !== undefined && { 'effects.#effect.#result': ':result' }),
+  };
+  return { set: {}, computed, values };
+}
+
+/** Returns the entry of an effect. A name may be that of a property which every object has, such as `constructor`. */
+function effectIn(item: Item | undefined, name: string): StoredEffect | undefined {
+  const effects = rowOf(item)?.effects ?? {};
+  return Object.hasOwn(effects, name) ? effects[name] : undefined;
 }
 
 function fenceLost({ claim, name }: EffectCall, what: string): FenceLost {
   return new FenceLost(
     `Effect "${name}" of message ${claim.message.eventId} ${what}: this worker no longer holds the message`,
+  );
+}
+
+function tooMany({ claim, name }: EffectCall): PoisonMessage {
+  return new PoisonMessage(
+    `Effect "${name}" was not started: message ${claim.message.eventId} has ${EFFECTS_MAX} effects, the most that its row stores. ` +
+      'Combine effects, or let the handler publish an event for each and run them in its consumers.',
+    { code: 'TOO_MANY_EFFECTS' },
+  );
+}
+
+function unreadable({ claim, name }: EffectCall): PoisonMessage {
+  return new PoisonMessage(
+    `Effect "${name}" of message ${claim.message.eventId} cannot be read: its row was not written by Mailroom`,
+    { code: 'EFFECT_UNREADABLE' },
   );
 }

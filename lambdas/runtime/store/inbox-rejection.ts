@@ -3,8 +3,8 @@ import { mintToken } from './event-id.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
-import { rowCause, transactRow } from './inbox-writes.ts';
-import type { RowChange, RowCondition, Written } from './row-update.ts';
+import { rowCause, transactRow, type Written } from './inbox-writes.ts';
+import type { RowChange, RowCondition } from './row-update.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from './rows.ts';
 
 /** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. */

@@ -3,25 +3,32 @@ import { storedCause } from '../redaction.ts';
 import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
-import { transactWithRetry } from './retry.ts';
-import {
-  conditionalUpdate,
-  conditionalWrite,
-  type RowChange,
-  type RowCondition,
-  type Written,
-} from './row-update.ts';
+import { transactWithRetry, writeWithRetry } from './retry.ts';
+import { conditionalUpdate, type RowChange, type RowCondition } from './row-update.ts';
 import { type InboxRow, inboxKey } from './rows.ts';
-import type { TransactAction } from './table.ts';
+import type { Item, TransactAction } from './table.ts';
+
+/** The result of a conditional write of an inbox row. */
+export interface Written {
+  readonly ok: boolean;
+  /** The row after the write, or the row that refused it. Absent if the row does not exist, and after a successful transaction. */
+  readonly item?: Item | undefined;
+}
 
 /** Writes only an inbox row. */
-export function writeRow(
-  { table, consumer }: InboxAccess,
+export async function writeRow(
+  inbox: InboxAccess,
   eventId: string,
   change: RowChange,
   condition: RowCondition,
 ): Promise<Written> {
-  return conditionalWrite(table, inboxKey(consumer, eventId), change, condition);
+  const write = { Update: conditionalUpdate(inboxKey(inbox.consumer, eventId), change, condition) };
+  try {
+    return { ok: true, item: await writeWithRetry(inbox, write) };
+  } catch (error) {
+    if (isMailroomError(error, 'CONDITION_FAILED')) return { ok: false, item: error.item };
+    throw error;
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Redact } from '../redaction.ts';
 import type { RandomBytes } from './event-id.ts';
-import type { InboxHistory } from './rows.ts';
+import type { InboxHistory, StoredEffect } from './rows.ts';
 import type { Table } from './table.ts';
 
 /** Dependencies of one consumer's inbox. */
@@ -65,6 +65,8 @@ export interface Claim {
   readonly takenOver: boolean;
   /** The number of consecutive claims before this one that ended without a result. */
   readonly unfinished: number;
+  /** The side effects of earlier claims, by name, in the state that this claim found. */
+  readonly effects: Readonly<Record<string, StoredEffect>>;
   /** The error of the previous attempt, if there was one. */
   readonly lastError?: string | undefined;
 }

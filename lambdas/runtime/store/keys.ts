@@ -47,8 +47,3 @@ export function outboxMinuteTime(PK: unknown): number | undefined {
 export function unsettledMinuteOf({ PK, SK }: Key): { readonly shard: number; readonly minute: string } {
   return { shard: Number(PK.slice('SWEEP#'.length)), minute: SK };
 }
-
-/** Returns the name of a side effect from the sort key of its row; `undefined` if it is not such a row. */
-export function effectNameOf(SK: unknown): string | undefined {
-  return typeof SK === 'string' && SK.startsWith('EFFECT#') ? SK.slice('EFFECT#'.length) : undefined;
-}

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { errorCode, isMailroomError, type TransactionCancelled } from '../errors.ts';
 import { mintToken, type RandomBytes, systemRandomBytes } from './event-id.ts';
-import type { Table, TransactAction } from './table.ts';
+import type { Item, Table, TransactAction } from './table.ts';
 
 /**
  * Returns the pause before the next try: exponential with full jitter, so that clients that failed together do not return
@@ -68,6 +68,24 @@ export async function transactWithRetry(
       const { tries, baseMs, capMs } = RETRIES[kind];
       if (failures[kind] >= tries) throw (loss ?? { error }).error;
       await clock.sleep(backoffMs(failures[kind], baseMs, capMs, random));
+    }
+  }
+}
+
+/**
+ * Makes one write, and retries it after a conflict with a transaction: such a write was refused and changed nothing.
+ *
+ * @returns the item after an update
+ */
+export async function writeWithRetry(deps: TransactDeps, write: TransactAction): Promise<Item | undefined> {
+  const { table, clock = systemClock, random = systemRandomBytes } = deps;
+  const { tries, baseMs, capMs } = RETRIES.conflict;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await table.write(write);
+    } catch (error) {
+      if (failureOf(error) !== 'conflict' || attempt >= tries) throw error;
+      await clock.sleep(backoffMs(attempt, baseMs, capMs, random));
     }
   }
 }

@@ -1,11 +1,10 @@
-import { isMailroomError } from '../errors.ts';
-import type { Item, Key, Table, Update } from './table.ts';
+import type { Item, Key, Update } from './table.ts';
 
 /** The changes that a transition makes to a row. */
 export interface RowChange {
   /** Attributes with their new values; a value of `undefined` leaves the attribute unchanged. */
   readonly set: Item;
-  /** Attributes whose new value DynamoDB computes, with the expression: `{ attempts: 'attempts - :one' }`. */
+  /** Attributes, or paths in them, whose new value is an expression: `{ attempts: 'attempts - :one' }`. */
   readonly computed?: Readonly<Record<string, string>> | undefined;
   /** The values used in `computed`. */
   readonly values?: Item | undefined;
@@ -19,6 +18,8 @@ export interface RowChange {
 export interface RowCondition {
   readonly condition: string;
   readonly values: Item;
+  /** Names that are data, such as an effect's: `{ '#effect': 'charge' }`. @default each `#name` is the attribute `name` */
+  readonly names?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The attributes whose names DynamoDB reserves. */
@@ -33,7 +34,11 @@ const RESERVED = /^(status|schema|type|result|run)$/;
  * conditionalUpdate(inboxKey(consumer, eventId), { set: { leaseUntil }, remove: ['retryAt'] }, mine(claim));
  * ```
  */
-export function conditionalUpdate(key: Key, change: RowChange, { condition, values }: RowCondition): Update {
+export function conditionalUpdate(
+  key: Key,
+  change: RowChange,
+  { condition, values, names: given = {} }: RowCondition,
+): Update {
   const set = Object.entries(change.set).filter(([, value]) => value !== undefined);
   const added = Object.entries(change.add ?? {});
   const clauses = [
@@ -54,7 +59,7 @@ export function conditionalUpdate(key: Key, change: RowChange, { condition, valu
     UpdateExpression,
     ConditionExpression: condition,
     ...(names.length > 0 && {
-      ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, name.slice(1)])),
+      ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, given[name] ?? name.slice(1)])),
     }),
     ExpressionAttributeValues: {
       ...Object.fromEntries(set.map(([name, value]) => [placeholder(name, value), value])),
@@ -64,28 +69,6 @@ export function conditionalUpdate(key: Key, change: RowChange, { condition, valu
     },
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
   };
-}
-
-/** The result of a conditional write of a row. */
-export interface Written {
-  readonly ok: boolean;
-  /** The row after the write, or the row that refused it. Absent if the row does not exist, and after a successful transaction. */
-  readonly item?: Item | undefined;
-}
-
-/** Writes only one row, with {@link conditionalUpdate}. */
-export async function conditionalWrite(
-  table: Table,
-  key: Key,
-  change: RowChange,
-  condition: RowCondition,
-): Promise<Written> {
-  try {
-    return { ok: true, item: await table.write({ Update: conditionalUpdate(key, change, condition) }) };
-  } catch (error) {
-    if (isMailroomError(error, 'CONDITION_FAILED')) return { ok: false, item: error.item };
-    throw error;
-  }
 }
 
 function clause(verb: string, parts: readonly string[]): string[] {

@@ -24,9 +24,8 @@ export const EXPIRES_AT = 'expiresAt';
 
 /** The prefix of the partition keys of outbox rows. */
 export const OUTBOX_PREFIX = 'OUTBOX#';
-/** The prefix of the partition keys of inbox rows and of their effects. */
+/** The prefix of the partition keys of inbox rows. */
 export const INBOX_PREFIX = 'INBOX#';
-const EFFECT_PREFIX = 'EFFECT#';
 const HISTORY = 'HISTORY';
 
 const DAY_S = 86_400;
@@ -127,6 +126,8 @@ export interface InboxRow extends Key {
   readonly attempts: number;
   /** The number of consecutive claims without a result: the function died, or its time was up. Absent: none. */
   readonly unfinished?: number | undefined;
+  /** The side effects of its handler by name, from the first claim on; at most 64. No transition except their own changes them. */
+  readonly effects?: Readonly<Record<string, StoredEffect>> | undefined;
   /** The claim that holds the message ran out of time. Absent: it has not. */
   readonly outOfTime?: boolean | undefined;
   readonly type?: string | undefined;
@@ -216,9 +217,8 @@ export interface OperationRow extends Key {
 /** The state of a side effect. `RELEASED`: the attempt failed, and the effect may run again. */
 export type EffectStatus = 'IN_PROGRESS' | 'COMPLETED' | 'RELEASED';
 
-/** A side effect of a handler: `INBOX#<consumer>#<eventId>` / `EFFECT#<name>`. */
-export interface EffectRow extends Key {
-  readonly schema: number;
+/** A side effect of a handler, in its message's inbox row. */
+export interface StoredEffect {
   readonly status: EffectStatus;
   /** The fence of the claim that started it. */
   readonly fence: string;
@@ -230,7 +230,6 @@ export interface EffectRow extends Key {
   readonly completedAt?: number | undefined;
   /** The effect's return value, as JSON; absent if it returned nothing. */
   readonly result?: string | undefined;
-  readonly expiresAt?: number | undefined;
 }
 
 /** Makes the key of an event's outbox row. */
@@ -280,11 +279,6 @@ export function failedKey(consumer: string, eventId: string): Key {
 export function operationKey(at: number, token: string): Key {
   const time = new Date(at).toISOString();
   return { PK: `OPERATIONS#${time.slice(0, 7)}`, SK: `${time}#${token}` };
-}
-
-/** Makes the key of a side effect. */
-export function effectKey(consumer: string, eventId: string, name: string): Key {
-  return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: `${EFFECT_PREFIX}${name}` };
 }
 
 /** The shard in two or three decimal digits, as in keys. */

@@ -3,7 +3,6 @@ import { isDeeperThan, JSON_DEPTH_MAX } from '../json-depth.ts';
 import { eventIdOf } from './keys.ts';
 import {
   type DeadPointer,
-  type EffectRow,
   type EffectStatus,
   type FailedHint,
   type InboxRow,
@@ -13,6 +12,7 @@ import {
   type OutboxStatus,
   type RejectedPointer,
   SCHEMA,
+  type StoredEffect,
 } from './rows.ts';
 import { envelopeJson } from './stored-envelope.ts';
 import type { Item, Key } from './table.ts';
@@ -38,10 +38,10 @@ export function readable<R extends Key>(row: R | UnreadableRow | undefined): R |
 }
 
 /** The kinds of stored attributes. */
-type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts';
+type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts' | 'effects';
 
 /** The attributes of a row besides its key, with their kinds; `?` marks those that may be missing. */
-type Shape<R extends Key> = {
+type Shape<R> = {
   readonly [A in Exclude<keyof R, keyof Key | 'schema' | 'status'>]-?: undefined extends R[A]
     ? `${Kind}?`
     : Kind;
@@ -53,6 +53,7 @@ const INBOX: Shape<InboxRow> = {
   endsBy: 'time?',
   attempts: 'number',
   unfinished: 'number?',
+  effects: 'effects?',
   outOfTime: 'flag?',
   type: 'text?',
   claimedAt: 'time?',
@@ -99,14 +100,13 @@ const OUTBOX: Shape<OutboxRow> = {
   expiresAt: 'number?',
 };
 
-const EFFECT: Shape<EffectRow> = {
+const EFFECT: Shape<StoredEffect> = {
   fence: 'text',
   run: 'number',
   endsBy: 'time',
   startedAt: 'time',
   completedAt: 'time?',
   result: 'text?',
-  expiresAt: 'number?',
 };
 
 const DEAD: Shape<DeadPointer> = { deadAt: 'time', type: 'text', lastError: 'text', fingerprint: 'text' };
@@ -153,11 +153,6 @@ export function readOutboxRow(item: Item | undefined): OutboxRow | UnreadableRow
   // The sweep claims a PENDING row on its lease; without one, the row would never be published.
   const defaults = { attempts: 0, ...(item.status === 'PENDING' ? {} : { leaseUntil: 0 }) };
   return read<OutboxRow>(whole, OUTBOX, { statuses: OUTBOX_STATUSES, defaults });
-}
-
-/** Reads an effect of a message. */
-export function readEffectRow(item: Item): EffectRow | UnreadableRow {
-  return read<EffectRow>(item, EFFECT, { statuses: EFFECT_STATUSES });
 }
 
 /** Reads the pointer to a DEAD event. */
@@ -249,4 +244,20 @@ const KINDS: Readonly<Record<Kind, { is(value: unknown): boolean; readonly calle
     is: (value) => value instanceof Set && [...value].every((text) => typeof text === 'string'),
     called: 'a set of strings',
   },
+  effects: {
+    is: (value) => isMap(value) && Object.values(value).every(isEffect),
+    called: 'a map of side effects',
+  },
 };
+
+function isEffect(value: unknown): boolean {
+  return (
+    isMap(value) &&
+    statusProblem(value.status, EFFECT_STATUSES) === undefined &&
+    shapeProblem(value, EFFECT) === undefined
+  );
+}
+
+function isMap(value: unknown): value is Item {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}

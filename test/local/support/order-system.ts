@@ -12,13 +12,12 @@ import { stockKey, stockRow } from '../../../lambdas/example/inventory/stock.ts'
 import { isSettled, type Order, orderKey } from '../../../lambdas/example/orders/order.ts';
 import type { Item, Key } from '../../../lambdas/runtime/index.ts';
 import {
-  type EffectRow,
-  effectKey,
   type InboxRow,
   inboxKey,
   type OutboxRow,
   type RejectedPointer,
   rejectedKey,
+  type StoredEffect,
 } from '../../../lambdas/runtime/store/rows.ts';
 import { callFunctionUrl, type FunctionUrlRequest } from '../../../localstack/function-url.ts';
 import { dynamoClient } from '../../support/aws.ts';
@@ -152,8 +151,8 @@ export async function effect(
   consumer: Consumer,
   eventId: string,
   name: string,
-): Promise<EffectRow | undefined> {
-  return (await get(effectKey(consumer, eventId, name))) as EffectRow | undefined;
+): Promise<StoredEffect | undefined> {
+  return (await message(consumer, eventId))?.effects?.[name];
 }
 
 /** The outbox rows whose envelope holds a text, e.g. an order's id, with their envelopes. */

@@ -7,7 +7,7 @@ import { readStatus } from '../../../cli/status/status-report.ts';
 import { statusText } from '../../../cli/status/status-text.ts';
 import { eventReports, payloadsOf, traceText } from '../../../cli/why/trace-text.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { deadKey, effectKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
+import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
@@ -58,26 +58,6 @@ describe('why, of an inbox row that cannot be read', () => {
     expect(story).toContain('worker unreadable');
     expect(eventReports(trace, true)[0]?.consumers).toEqual({ worker: 'UNREADABLE' });
     expect(unwrapped(traceText(trace, payloadsOf(trace)))).toContain(problem);
-  });
-
-  test('tell of an effect that cannot be read, and of all the others', async () => {
-    const { mailroom, eventId, now } = await published({ status: 'FAILED' });
-    const effect = {
-      schema: 1,
-      status: 'COMPLETED',
-      fence: 'f',
-      run: 1,
-      endsBy: now,
-      startedAt: now,
-      completedAt: now,
-    };
-    await put(mailroom, { ...effectKey('worker', eventId, 'charge'), ...effect });
-    await put(mailroom, { ...effectKey('worker', eventId, 'mail'), ...effect, startedAt: 'just now' });
-    const { story, trace } = await why(mailroom, eventId);
-    expect(story).toEqual(expect.arrayContaining(['worker effect-completed', 'worker unreadable']));
-    expect(unwrapped(traceText(trace))).toContain(
-      'effect mail cannot be read: its "startedAt" is not a time',
-    );
   });
 });
 

@@ -2,9 +2,8 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
-import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
+import { consumer, domainRow, inboxRow, send, storedEffect } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
   test('commits its writes, its events and its message in one transaction', async () => {
@@ -150,9 +149,7 @@ describe('a leased handler', () => {
     await deliver();
     expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
-    expect(parts.memory.item(effectKey(CONSUMER, event.eventId, 'mail'))).toMatchObject({
-      status: 'COMPLETED',
-    });
+    expect(storedEffect(parts, event, 'mail')).toMatchObject({ status: 'COMPLETED' });
   });
 
   test('whose commit is begun by an effect that it did not await is waited for, however slow', async () => {

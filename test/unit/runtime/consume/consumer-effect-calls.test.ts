@@ -1,17 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
 import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
+import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table, Update } from '../../../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { CONSUMER, consumer, inboxRow, type Parts, send } from './consumer-rig.ts';
-
-/** An effect whose function, by its own clock, was or is stopped at `endsBy`. */
-async function leftInProgress(parts: Parts, eventId: string, endsBy: number): Promise<void> {
-  const row = { schema: 1, status: 'IN_PROGRESS', fence: 'dead', run: 1, endsBy, startedAt: 0 };
-  await parts.memory.write({ Put: { Item: { ...effectKey(CONSUMER, eventId, 'charge'), ...row } } });
-}
+import { consumer, inboxRow, leaveEffect, send, storedEffect } from './consumer-rig.ts';
 
 const charges = (charge: () => Promise<unknown>) =>
   leased(ThingHappened, async (_event, ctx) => void (await ctx.once('charge', charge)));
@@ -20,24 +14,21 @@ const timeout = () => Object.assign(new Error('No answer came in time'), { name:
 
 const refuse = async () => Promise.reject(new Error('The provider is busy'));
 
-const chargeRow = (parts: Parts, event: { readonly eventId: string }) =>
-  parts.memory.item(effectKey(CONSUMER, event.eventId, 'charge'));
+/** The status that an update gives an effect. */
+function statusSet({ UpdateExpression = '', ExpressionAttributeValues: values = {} }: Update): unknown {
+  if (!UpdateExpression.includes('effects.#effect')) return undefined;
+  return values[':finished'] ?? (values[':entry'] as StoredEffect).status;
+}
 
 /** A table on which one kind of write times out, and takes effect only when the test says so. */
 function abandoning(status: 'RELEASED' | 'IN_PROGRESS', tries: number) {
   const late: (() => Promise<unknown>)[] = [];
-  const abandons = (update: Update | undefined) =>
-    late.length < tries && update?.UpdateExpression?.includes(`#status = :${status}`);
+  const abandons = (update: Update) => late.length < tries && statusSet(update) === status;
   const wrap = (memory: MemoryTable): Table => ({
     ...memory,
     write: async (write) => {
-      if (!abandons(write.Update)) return memory.write(write);
+      if (write.Update === undefined || !abandons(write.Update)) return memory.write(write);
       late.push(() => memory.write(write));
-      throw timeout();
-    },
-    transact: async (actions, token) => {
-      if (!actions.some(({ Update }) => abandons(Update))) return memory.transact(actions, token);
-      late.push(() => memory.transact(actions, token));
       throw timeout();
     },
   });
@@ -54,7 +45,7 @@ describe('an effect that another worker may still be running', () => {
   ])('%s', async (_what, endedMs, runs) => {
     const parts = rig();
     const event = send(parts);
-    await leftInProgress(parts, event.eventId, parts.clock.now() + endedMs);
+    await leaveEffect(parts, event, { endsBy: parts.clock.now() + endedMs });
     const charge = vi.fn(async () => 'charged');
     await consumer(parts, [charges(charge)]).deliver();
     expect(charge).toHaveBeenCalledTimes(runs);
@@ -64,7 +55,7 @@ describe('an effect that another worker may still be running', () => {
     const parts = rig();
     const event = send(parts);
     const endsBy = parts.clock.now() + 20_000;
-    await leftInProgress(parts, event.eventId, endsBy);
+    await leaveEffect(parts, event, { endsBy });
     const charge = vi.fn(async () => 'charged');
     const { deliver } = consumer(parts, [charges(charge)]);
     await deliver();
@@ -93,13 +84,12 @@ describe('an effect that its handler tries again', () => {
       }),
     ]).deliver();
     expect(charge).toHaveBeenCalledTimes(1);
-    expect(chargeRow(parts, event)).toMatchObject({ status: 'COMPLETED', run: 2 });
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED', run: 2 });
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
   test('is kept when the start of an earlier call is stored late', async () => {
-    // All tries of one start, so that the first call ends without knowing that it will happen.
-    const { wrap, land } = abandoning('IN_PROGRESS', 3);
+    const { wrap, land } = abandoning('IN_PROGRESS', 1);
     const parts = rig({ wrap });
     const event = send(parts);
     const first = vi.fn(refuse);
@@ -115,7 +105,7 @@ describe('an effect that its handler tries again', () => {
     ]).deliver();
     expect(first).not.toHaveBeenCalled();
     expect(charge).toHaveBeenCalledTimes(1);
-    expect(chargeRow(parts, event)).toMatchObject({ status: 'COMPLETED', run: 2 });
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED', run: 2 });
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 });
@@ -130,6 +120,6 @@ test('the result of an effect is stored, though its message belongs to another w
     });
   };
   await consumer(parts, [leased(ThingHappened, handler)]).deliver();
-  expect(chargeRow(parts, event)).toMatchObject({ status: 'COMPLETED', result: '"charged"' });
+  expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED', result: '"charged"' });
   expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', fence: 'another' });
 });

@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { effectKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
+import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
+import { consumer, domainRow, inboxRow, leaveEffect, send, storedEffect } from './consumer-rig.ts';
 
 describe('a side effect', () => {
   test('runs under a stable key, and not again once its result is stored', async () => {
@@ -24,8 +25,8 @@ describe('a side effect', () => {
     await drain();
     expect(keys).toEqual([`worker:${event.eventId}:charge`]);
     expect(results).toEqual(Array(3).fill({ id: 'c1', at: '1970-01-01T00:00:00.000Z' }));
-    const row = parts.memory.item(effectKey(CONSUMER, event.eventId, 'charge'));
-    expect(row).toMatchObject({ status: 'COMPLETED', schema: 1, expiresAt: expect.any(Number) });
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED' });
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', expiresAt: expect.any(Number) });
   });
 
   test('of a name that has succeeded in this run is refused, and one that failed may be tried again', async () => {
@@ -60,9 +61,7 @@ describe('a side effect', () => {
       }),
     ]);
     await deliver();
-    expect(parts.memory.item(effectKey(CONSUMER, event.eventId, 'charge'))).toMatchObject({
-      status: 'RELEASED',
-    });
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'RELEASED' });
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', lastError: 'bank answered 500' });
     await drain();
     expect(keys).toHaveLength(2);
@@ -74,18 +73,7 @@ describe('a side effect', () => {
     const parts = rig();
     const event = send(parts);
     const endsBy = parts.clock.now() + 20_000;
-    await parts.memory.write({
-      Put: {
-        Item: {
-          ...effectKey(CONSUMER, event.eventId, 'charge'),
-          schema: 1,
-          status: 'IN_PROGRESS',
-          fence: 'dead',
-          endsBy,
-          startedAt: 0,
-        },
-      },
-    });
+    await leaveEffect(parts, event, { endsBy });
     const ran = vi.fn(async () => 'ok');
     const codes: string[] = [];
     const { deliver, drain } = consumer(parts, [
@@ -108,44 +96,99 @@ describe('a side effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
-  test('that is left of a message whose own row has expired does not expire while it runs', async () => {
+  test('keeps its result when the message is taken over, failed, rejected and redriven', async () => {
     const parts = rig();
     const event = send(parts);
-    const effect = effectKey(CONSUMER, event.eventId, 'charge');
-    const left = { status: 'RELEASED', fence: 'old', endsBy: 0, startedAt: 0, expiresAt: 1 };
-    await parts.memory.write({ Put: { Item: { ...effect, schema: 1, ...left } } });
-    const during: unknown[] = [];
-    const charge = leased(ThingHappened, async (_event, ctx) => {
-      await ctx.once('charge', async () => during.push(parts.memory.item(effect)));
+    await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' });
+    const taken = { status: 'PROCESSING', leaseUntil: parts.clock.now() - 1, endsBy: parts.clock.now() - 1 };
+    await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), ...taken } as Item } });
+    const seen: unknown[] = [];
+    const charge = vi.fn(async () => 'again');
+    const fails = leased(ThingHappened, async (_event, ctx) => {
+      seen.push(await ctx.once('charge', charge));
+      throw seen.length < 3 ? new Error('later step failed') : new PoisonMessage('no such customer');
     });
-    await consumer(parts, [charge]).deliver();
-    expect(during).toEqual([expect.not.objectContaining({ expiresAt: expect.anything() })]);
-    expect(during).toMatchObject([{ status: 'IN_PROGRESS' }]);
+    await consumer(parts, [fails]).drain();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED' });
+    parts.queue.redrive();
+    const works = leased(
+      ThingHappened,
+      async (_event, ctx) => void seen.push(await ctx.once('charge', charge)),
+    );
+    await consumer(parts, [works]).drain();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(seen).toEqual(Array(4).fill('charged'));
+    expect(charge).not.toHaveBeenCalled();
   });
 
-  test('of a worker that died may expire too, also where the one that took over did not come to it', async () => {
+  test('number 65 of a message is refused before it runs, and the message is rejected', async () => {
     const parts = rig();
     const event = send(parts);
-    const effect = effectKey(CONSUMER, event.eventId, 'charge');
-    const past = { fence: 'dead', endsBy: parts.clock.now() - 1 };
-    await parts.memory.write({
-      Put: { Item: { ...effect, schema: 1, status: 'COMPLETED', ...past, startedAt: 0 } },
+    const ran = vi.fn(async () => 'ok');
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      for (let nth = 1; nth <= 65; nth += 1) await ctx.once(`mail-${nth}`, ran);
     });
-    await parts.memory.write({
-      Put: {
-        Item: {
-          ...inboxKey(CONSUMER, event.eventId),
-          schema: 1,
-          status: 'PROCESSING',
-          ...past,
-          attempts: 1,
-          leaseUntil: past.endsBy,
-        },
-      },
+    await consumer(parts, [handler]).drain();
+    expect(ran).toHaveBeenCalledTimes(64);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'TOO_MANY_EFFECTS' });
+  });
+
+  test('among 64 of a message can still be tried again', async () => {
+    const parts = rig();
+    const event = send(parts);
+    let tries = 0;
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      for (let nth = 1; nth <= 63; nth += 1) await ctx.once(`mail-${nth}`, async () => 'sent');
+      await ctx.once('charge', async () => {
+        tries += 1;
+        if (tries === 1) throw new Error('bank answered 500');
+      });
     });
-    await consumer(parts, [leased(ThingHappened, async () => {})]).deliver();
+    await consumer(parts, [handler]).drain();
+    expect(tries).toBe(2);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 2 });
+  });
+
+  test('may have the name of a property that every object has', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const ran = vi.fn(async () => 'ok');
+    const handler = leased(ThingHappened, async (_event, ctx) => void (await ctx.once('constructor', ran)));
+    await consumer(parts, [handler]).deliver();
+    expect(ran).toHaveBeenCalledTimes(1);
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'PROCESSED',
+      effects: { constructor: { status: 'COMPLETED' } },
+    });
+  });
+
+  test('that meets a transaction on its row is started and finished all the same', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const ran = vi.fn(async () => 'ok');
+    const met = new Set<string>();
+    const write: typeof parts.memory.write = async (wanted) => {
+      const what = wanted.Update?.UpdateExpression ?? '';
+      if (!what.includes('effects.') || met.has(what)) return parts.memory.write(wanted);
+      met.add(what);
+      throw Object.assign(new Error('in progress'), { name: 'TransactionConflictException' });
+    };
+    const handler = leased(ThingHappened, async (_event, ctx) => void (await ctx.once('charge', ran)));
+    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
+    expect(met.size).toBe(2);
+    expect(ran).toHaveBeenCalledTimes(1);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
-    expect(parts.memory.item(effect)).toHaveProperty('expiresAt');
+  });
+
+  test('whose entry was written by hand, without its end, rejects the message', async () => {
+    const parts = rig();
+    const event = send(parts);
+    await leaveEffect(parts, event, { endsBy: 'soon' as never });
+    const ran = vi.fn(async () => 'ok');
+    const handler = leased(ThingHappened, async (_event, ctx) => void (await ctx.once('charge', ran)));
+    await consumer(parts, [handler]).drain();
+    expect(ran).not.toHaveBeenCalled();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'EFFECT_UNREADABLE' });
   });
 
   test('is not begun by a worker that lost its lease', async () => {
@@ -160,12 +203,13 @@ describe('a side effect', () => {
     ]);
     await deliver();
     expect(ran).not.toHaveBeenCalled();
-    expect(parts.memory.item(effectKey(CONSUMER, event.eventId, 'charge'))).toBeUndefined();
+    expect(storedEffect(parts, event)).toBeUndefined();
   });
 
   test.each([
     ['is no JSON', () => ({ n: 1n }), 'EFFECT_RESULT_NOT_STORABLE'],
-    ['is too long', () => 'x'.repeat(200_000), 'EFFECT_RESULT_NOT_STORABLE'],
+    ['is too long', () => 'x'.repeat(4_095), 'EFFECT_RESULT_NOT_STORABLE'],
+    ['has too many bytes', () => 'é'.repeat(2_048), 'EFFECT_RESULT_NOT_STORABLE'],
   ])('whose result %s is not run again and again: the message is rejected', async (_what, result, reason) => {
     const parts = rig();
     const event = send(parts);

@@ -1,10 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
-import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
+import { consumer, domainRow, inboxRow, leaveEffect, send } from './consumer-rig.ts';
 
 /** A table that gets the first write of an attribute twice, as when its answer was lost and the SDK has retried. */
 function sentTwice(table: Table, attribute: string): Table {
@@ -22,6 +21,7 @@ function sentTwice(table: Table, attribute: string): Table {
 describe('when the answer of the table was lost', () => {
   test.each([
     ['a claim', 'claimedAt'],
+    ['the start of an effect', 'effects.#effect'],
     ['the result of an effect', 'completedAt'],
     ['a completion', 'processedAt'],
   ])('%s is recognised', async (_what, attribute) => {
@@ -49,11 +49,7 @@ describe('when the answer of the table was lost', () => {
   test('a release is recognised', async () => {
     const parts = rig();
     const event = send(parts);
-    const endsBy = parts.clock.now() + 20_000;
-    const running = { status: 'IN_PROGRESS', fence: 'other', endsBy, startedAt: 0 };
-    await parts.memory.write({
-      Put: { Item: { ...effectKey(CONSUMER, event.eventId, 'charge'), schema: 1, ...running } },
-    });
+    await leaveEffect(parts, event, { endsBy: parts.clock.now() + 20_000 });
     const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', async () => 1));
     await consumer(parts, [handler], sentTwice(parts.memory, 'retryAt')).deliver();
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });

@@ -2,7 +2,12 @@ import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts'
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
+import {
+  type InboxRow,
+  inboxKey,
+  rejectedKey,
+  type StoredEffect,
+} from '../../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, type QueueHandler } from '../../../../testing/index.ts';
 import { consumerConfig, type rig, runThrough } from '../../../support/runtime-rig.ts';
 
@@ -162,3 +167,28 @@ export const pointer = (parts: Parts, event: Envelope) =>
 export const domainRow = {
   Put: { Item: { PK: 'THING#1', SK: 'THING', schema: 1 }, ConditionExpression: 'attribute_not_exists(PK)' },
 };
+
+/** An effect as it stands in the row of its message. */
+export function storedEffect(parts: Pick<Parts, 'memory'>, { eventId }: Sent, name = 'charge') {
+  const row = parts.memory.item(inboxKey(CONSUMER, eventId)) as InboxRow | undefined;
+  return row?.effects?.[name];
+}
+
+/**
+ * Leaves an effect in the row of its message, which is FAILED without an attempt unless it has a row already.
+ *
+ * @param effect - in progress under the claim of another function, unless it says otherwise
+ */
+export async function leaveEffect(
+  { memory }: Pick<Parts, 'memory'>,
+  { eventId }: Sent,
+  effect: Partial<StoredEffect>,
+  name = 'charge',
+): Promise<void> {
+  const key = inboxKey(CONSUMER, eventId);
+  const row = memory.item(key) ?? { ...key, schema: 1, status: 'FAILED', fence: 'dead', attempts: 0 };
+  const entry = { status: 'IN_PROGRESS', fence: 'dead', run: 1, endsBy: 0, startedAt: 0, ...effect };
+  await memory.write({ Put: { Item: { ...row, effects: { ...(row.effects as object), [name]: entry } } } });
+}
+
+type Sent = Pick<Envelope, 'eventId'>;

@@ -11,7 +11,7 @@ import {
   rig as runtimeRig,
   ThingHappened,
 } from '../../../support/runtime-rig.ts';
-import { CONSUMER, consumer, inboxRow, pointer, send } from './consumer-rig.ts';
+import { CONSUMER, consumer, inboxRow, leaveEffect, pointer, send } from './consumer-rig.ts';
 
 /** A consumer with one message in its queue. */
 function rig(handler: Handler, wrap: (table: Table) => Table = (table) => table, maxAttempts = 5) {
@@ -211,9 +211,7 @@ describe('a message that failed', () => {
     const { deliver, row, shownAgainAt, hint, memory, clock, eventId } = rig(
       leased(ThingHappened, async (_event, ctx) => ctx.once('charge', async () => 'ok')),
     );
-    const effect = { ...inboxKey(CONSUMER, eventId), SK: 'EFFECT#charge', schema: 1, status: 'IN_PROGRESS' };
-    const endsBy = clock.now() + 20_000;
-    await memory.write({ Put: { Item: { ...effect, fence: 'other', endsBy, startedAt: 0 } } });
+    await leaveEffect({ memory }, { eventId }, { endsBy: clock.now() + 20_000 });
     await deliver();
     expect(row()).toMatchObject({ status: 'FAILED', attempts: 0, retryAt: shownAgainAt() });
     expect(hint()).toBeUndefined();

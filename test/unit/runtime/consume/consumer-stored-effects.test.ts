@@ -1,9 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
-import type { Item } from '../../../../lambdas/runtime/store/table.ts';
+import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { CONSUMER, consumer, inboxRow, send } from './consumer-rig.ts';
+import { consumer, inboxRow, leaveEffect, send, storedEffect } from './consumer-rig.ts';
 
 describe('an effect', () => {
   test('does not expire when its message could not be completed', async () => {
@@ -14,9 +13,8 @@ describe('an effect', () => {
       await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), fence: 'other' } } });
     });
     await consumer(parts, [handler]).deliver();
-    const effect = parts.memory.item(effectKey(CONSUMER, event.eventId, 'charge'));
-    expect(effect).toMatchObject({ status: 'COMPLETED' });
-    expect(effect).not.toHaveProperty('expiresAt');
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED' });
+    expect(inboxRow(parts, event)).not.toHaveProperty('expiresAt');
   });
 
   test('is stored even if the table fails for a moment', async () => {
@@ -60,20 +58,39 @@ describe('an effect', () => {
   ])('is not finished when it is %s', async (_what, change) => {
     const parts = rig();
     const event = send(parts);
-    const key = effectKey(CONSUMER, event.eventId, 'charge');
-    let theirs: Item = {};
+    let theirs: Partial<StoredEffect> = {};
     const codes: unknown[] = [];
     const handler = leased(ThingHappened, async (_event, ctx) => {
       const charged = ctx.once('charge', async () => {
-        theirs = { ...parts.memory.item(key), result: '"theirs"', ...change };
-        await parts.memory.write({ Put: { Item: theirs } });
+        theirs = { ...storedEffect(parts, event), result: '"theirs"', ...(change as Partial<StoredEffect>) };
+        await leaveEffect(parts, event, theirs);
         return 'ours';
       });
       await charged.catch((error: { code: string }) => codes.push(error.code));
     });
     await consumer(parts, [handler]).deliver();
-    expect(theirs).toMatchObject({ schema: 1, ...change });
+    expect(theirs).toMatchObject(change);
     expect(codes).toEqual(['FENCE_LOST']);
-    expect(parts.memory.item(key)).toMatchObject(theirs);
+    expect(storedEffect(parts, event)).toEqual(theirs);
+  });
+
+  test('that ends after TTL has deleted the row of its message does not bring the row back', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const codes: unknown[] = [];
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      const charged = ctx.once('charge', async () => {
+        const { PK, SK } = inboxRow(parts, event) ?? fail();
+        await parts.memory.write({ Delete: { Key: { PK, SK } } });
+      });
+      await charged.catch((error: { code: string }) => codes.push(error.code));
+    });
+    await consumer(parts, [handler]).deliver();
+    expect(codes).toEqual(['FENCE_LOST']);
+    expect(inboxRow(parts, event)).toBeUndefined();
   });
 });
+
+function fail(): never {
+  throw new Error('There is no row');
+}

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { AlreadyProcessed, errorCode } from '../../../../lambdas/runtime/errors.ts';
-import { effectKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { CONSUMER, consumer, domainRow, inboxRow, send } from './consumer-rig.ts';
+import { CONSUMER, consumer, domainRow, inboxRow, leaveEffect, send } from './consumer-rig.ts';
 
 describe('a leased handler that does not await', () => {
   test('a commit that is refused fails: its message is not processed without its writes', async () => {
@@ -193,15 +192,7 @@ describe('a failure that is observed late or never', () => {
       }),
     ]);
     const event = send(parts);
-    const running = {
-      status: 'IN_PROGRESS',
-      fence: 'another',
-      endsBy: parts.clock.now() + 60_000,
-      schema: 1,
-    };
-    await parts.memory.write({
-      Put: { Item: { ...effectKey(CONSUMER, event.eventId, 'charge'), ...running } },
-    });
+    await leaveEffect(parts, event, { endsBy: parts.clock.now() + 60_000 });
     await deliver();
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
     expect(parts.telemetry.counted('MessagesFailed')).toBe(0);

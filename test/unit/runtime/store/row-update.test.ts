@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { conditionalUpdate, conditionalWrite } from '../../../../lambdas/runtime/store/row-update.ts';
-import { memoryTable } from '../../../../testing/index.ts';
+import { conditionalUpdate } from '../../../../lambdas/runtime/store/row-update.ts';
 
 const KEY = { PK: 'ROW', SK: 'ROW' };
 const HELD = {
@@ -47,13 +46,17 @@ describe('a conditional update', () => {
     );
   });
 
-  test('returns the row as it stands after the write, and as it refused one', async () => {
-    const table = memoryTable();
-    const row = { ...KEY, schema: 1, status: 'PROCESSING', fence: 'f' };
-    await table.write({ Put: { Item: row } });
-    const write = (attempts: number) =>
-      conditionalWrite(table, KEY, { set: { status: 'FAILED', attempts } }, HELD);
-    await expect(write(1)).resolves.toEqual({ ok: true, item: { ...row, status: 'FAILED', attempts: 1 } });
-    await expect(write(2)).resolves.toEqual({ ok: false, item: { ...row, status: 'FAILED', attempts: 1 } });
+  test('writes an entry of a map whose name is data', () => {
+    const change = { set: {}, computed: { 'effects.#effect': ':entry' }, values: { ':entry': { run: 1 } } };
+    const condition = {
+      condition: 'effects.#effect.#run <= :run',
+      names: { '#effect': 'a.b' },
+      values: { ':run': 1 },
+    };
+    expect(conditionalUpdate(KEY, change, condition)).toMatchObject({
+      UpdateExpression: 'SET effects.#effect = :entry',
+      ExpressionAttributeNames: { '#effect': 'a.b', '#run': 'run' },
+      ExpressionAttributeValues: { ':entry': { run: 1 }, ':run': 1 },
+    });
   });
 });

@@ -2,11 +2,10 @@ import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { mintEventId, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxState, isOverdue } from '../../../../lambdas/runtime/store/inbox-state.ts';
-import { asRow, effectKey, type InboxRow, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { asRow, type InboxRow, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
-  readEffectRow,
   readInboxRow,
   readOutboxRow,
 } from '../../../../lambdas/runtime/store/stored-rows.ts';
@@ -97,17 +96,26 @@ describe('a stored row', () => {
     expect(isUnreadable(undefined)).toBe(false);
   });
 
-  test('of an effect needs to say when it began', () => {
-    const effect = {
-      ...effectKey('payments', eventId, 'charge'),
-      status: 'IN_PROGRESS',
-      fence: 'f',
-      run: 1,
-      endsBy: NOW,
-    };
-    expect(readEffectRow(effect)).toMatchObject({ unreadable: 'it has no "startedAt"' });
+  test.each([
+    ['no map', []],
+    ['a text', 'charge'],
+    ['an entry that is none', { charge: 'COMPLETED' }],
+    ['an unknown status', { charge: { ...effect, status: 'PAUSED' } }],
+    ['no start', { charge: { ...effect, startedAt: undefined } }],
+    ['one good entry and a bad one', { charge: effect, mail: { ...effect, run: '1' } }],
+  ])('is unreadable with effects that are %s', (_what, effects) => {
+    expect(readInboxRow({ ...key, status: 'FAILED', effects })).toMatchObject({
+      unreadable: 'its "effects" is not a map of side effects',
+    });
+  });
+
+  test('has its effects', () => {
+    const effects = { charge: effect, constructor: { ...effect, status: 'RELEASED' } };
+    expect(readInboxRow({ ...key, status: 'FAILED', effects })).toMatchObject({ effects });
   });
 });
+
+const effect = { status: 'IN_PROGRESS', fence: 'f', run: 1, endsBy: NOW, startedAt: NOW };
 
 describe('an inbox row means', () => {
   const stateOf = (row: object | undefined) => inboxState(readInboxRow(row && { ...key, ...row }), NOW);
