@@ -120,8 +120,64 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     tamper: table({
       update: (update) =>
         update.ConditionExpression?.includes('#run = :run')
-          ? withCondition(update, '#status = :IN_PROGRESS AND fence = :fence')
+          ? withCondition(update, 'effects.#effect.#status = :IN_PROGRESS AND effects.#effect.fence = :fence')
           : update,
+    }),
+    found: /The result of the effect "charge" is refused while its worker runs/,
+  },
+  {
+    rule: 'a delayed start does not replace a later call of the same claim',
+    where: 'an effect that is tried again',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 2,
+    tamper: table({ update: conditionWithout(' AND effects.#effect.#run <= :run') }),
+    found: /The result of the effect "charge" is refused while its worker runs/,
+  },
+  {
+    rule: 'an effect starts only under the claim that holds the message',
+    where: 'an effect, delivered twice',
+    budget: { faults: 0, stalls: 1 },
+    deviations: 3,
+    tamper: table({
+      update: (update) =>
+        update.ConditionExpression?.includes(':stopped')
+          ? conditionWithout('#status = :heldStatus AND fence = :heldFence AND ')(update)
+          : update,
+    }),
+    found: /An effect was started by a worker that does not hold the message/,
+  },
+  {
+    rule: 'an effect whose result is stored does not start',
+    where: 'an effect and a commit',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: table({
+      update: (update) =>
+        replacedCondition(
+          update,
+          '= :RELEASED OR',
+          '= :RELEASED OR attribute_exists(effects.#effect.completedAt) OR',
+        ),
+    }),
+    found: /The effect "charge" is run although its result is stored|whose result is stored was changed/,
+  },
+  {
+    rule: 'a claim keeps the effects of earlier claims',
+    where: 'an effect and a commit',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: table({
+      update: (update) => replaced(update, 'if_not_exists(effects, :noEffects)', ':noEffects'),
+    }),
+    found: /The effect "charge" was forgotten/,
+  },
+  {
+    rule: 'a result is stored even by a worker that has lost the message',
+    where: 'an effect, delivered twice',
+    budget: { faults: 0, stalls: 1 },
+    deviations: 2,
+    tamper: table({
+      update: (update) => replacedCondition(update, '#run = :run', '#run = :run AND fence = :fence'),
     }),
     found: /The result of the effect "charge" is refused while its worker runs/,
   },
@@ -248,6 +304,17 @@ function pointersStay(real: Table): Table {
       return real.transact(decides ? [first] : actions, token);
     },
   };
+}
+
+/** An update whose condition has a part replaced, if it has it. */
+function replacedCondition(update: Update, part: string, by: string): Update {
+  const { ConditionExpression: condition = '' } = update;
+  return condition.includes(part) ? withCondition(update, condition.replace(part, by)) : update;
+}
+
+/** An update whose condition lacks a part. */
+function conditionWithout(part: string): (update: Update) => Update {
+  return (update) => replacedCondition(update, part, '');
 }
 
 /** The start of an effect, by a worker that thinks otherwise about when another one has stopped. */

@@ -108,12 +108,6 @@ export const consumeConditionMutants: readonly Mutant[] = [
       from: '#status = :heldStatus AND fence = :heldFence',
       to: '#status = :heldStatus AND (fence = :heldFence OR attribute_exists(PK))',
     },
-    {
-      rule: 'an effect begins only while its message is ours',
-      from: 'ConditionExpression: condition,',
-      to: 'ConditionExpression: condition + " OR attribute_exists(PK)",',
-      killers: unit('consumer-effects'),
-    },
   ]),
   ...mutantsOf('store/inbox-admission.ts', killersOfJudgement, [
     {

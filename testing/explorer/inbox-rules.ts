@@ -43,6 +43,12 @@ export function inboxViolation(
 }
 
 function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number): string | undefined {
+  for (const [name, effect] of Object.entries(after.effects ?? {})) {
+    const was = before.effects?.[name];
+    const startedBefore = was?.fence === effect.fence && was.run === effect.run;
+    if (!startedBefore && (after.status !== 'PROCESSING' || after.fence !== effect.fence))
+      return 'An effect was started by a worker that does not hold the message';
+  }
   for (const [name, was] of Object.entries(before.effects ?? {})) {
     const effect = after.effects?.[name];
     if (effect === undefined) return `The effect "${name}" was forgotten`;

@@ -42,19 +42,17 @@ export async function claimMessage(
   const claimedAt = inbox.clock.now();
   const leaseUntil = Math.min(claimedAt + inbox.leaseMs, endsBy);
   const wanted = { ...options, message, fence: mintToken(inbox.random), leaseUntil, claimedAt };
-  const change: RowChange = firstReceive
-    ? {
-        set: held(wanted),
-        computed: { attempts: ':one', ...EFFECTS },
-        values: { ':one': 1, ...NO_EFFECTS },
+  const change = firstReceive
+    ? claimedRow(wanted, {
+        computed: { attempts: ':one' },
+        values: { ':one': 1 },
         remove: ['retryAt', 'unfinished'],
-      }
-    : {
-        set: held(wanted),
-        computed: { attempts: 'if_not_exists(attempts, :zero) + :one', ...EFFECTS },
-        values: { ':zero': 0, ':one': 1, ...NO_EFFECTS },
+      })
+    : claimedRow(wanted, {
+        computed: { attempts: 'if_not_exists(attempts, :zero) + :one' },
+        values: { ':zero': 0, ':one': 1 },
         remove: ['retryAt'],
-      };
+      });
   const claimed = await writeRow(
     inbox,
     message.eventId,
@@ -82,17 +80,14 @@ async function takeOver(inbox: InboxContext, wanted: Wanted, row: InboxRow): Pro
   const counted = unfinished >= ALONE_FROM ? 1 : 0;
   const died = new MailroomError('FUNCTION_DIED', FUNCTION_DIED);
   const cause = { lastError: died.message, fingerprint: `${inbox.consumer} ${fingerprint(died)}` };
-  const change: RowChange = {
+  const change = claimedRow(wanted, {
     set: {
-      ...held(wanted),
       attempts: firstReceive ? 1 : Math.max(1, attemptsOf(row)) + counted,
       unfinished: firstReceive ? 1 : unfinished + 1,
       ...(row.outOfTime ? {} : cause),
     },
-    computed: EFFECTS,
-    values: NO_EFFECTS,
     remove: ['outOfTime', 'retryAt'],
-  };
+  });
   const taken = await writeRow(inbox, message.eventId, change, abandoned(inbox, message, row));
   if (isGranted(taken, wanted)) return granted(wanted, taken.item, true);
   return refusalOf(inbox, message, taken.item);
@@ -101,12 +96,11 @@ async function takeOver(inbox: InboxContext, wanted: Wanted, row: InboxRow): Pro
 /** REJECTED and redriven -> PROCESSING, with its attempts reset and the pointer removed, in one transaction. */
 async function readmit(inbox: InboxContext, wanted: Wanted, row: InboxRow): Promise<ClaimResult> {
   const { message } = wanted;
-  const change: RowChange = {
-    set: held(wanted),
-    computed: { attempts: ':one', ...EFFECTS },
-    values: { ':one': 1, ...NO_EFFECTS },
+  const change = claimedRow(wanted, {
+    computed: { attempts: ':one' },
+    values: { ':one': 1 },
     remove: ['reason', 'rejectedAt', 'unfinished', 'outOfTime'],
-  };
+  });
   const readmitted = await transactRow(inbox, message.eventId, change, readmissible(message, row), [
     { Delete: { Key: { ...rejectedKey(inbox.consumer, message.eventId) } } },
   ]);
@@ -128,14 +122,17 @@ export async function isSuspect(inbox: InboxContext, message: Message): Promise<
 const FUNCTION_DIED =
   'The function ended before its handler did: it crashed, ran out of memory, or was stopped at its timeout';
 
-/** Every claim creates the map of effects if it is missing, and otherwise leaves it unchanged. */
-const EFFECTS = { effects: 'if_not_exists(effects, :noEffects)' };
-const NO_EFFECTS = { ':noEffects': {} };
-
-/** The attributes that every claim sets. */
-function held({ message, fence, leaseUntil, endsBy, claimedAt }: Wanted) {
+/** The change that every claim makes: it takes the row, and creates the map of effects only if it is missing. */
+function claimedRow(wanted: Wanted, { set, computed, values, remove }: Partial<RowChange>): RowChange {
+  const { message, fence, leaseUntil, endsBy, claimedAt } = wanted;
   const type = message.type ?? 'unknown';
-  return { status: 'PROCESSING', schema: SCHEMA, fence, leaseUntil, endsBy, claimedAt, type };
+  const held = { status: 'PROCESSING', schema: SCHEMA, fence, leaseUntil, endsBy, claimedAt, type };
+  return {
+    set: { ...held, ...set },
+    computed: { ...computed, effects: 'if_not_exists(effects, :noEffects)' },
+    values: { ...values, ':noEffects': {} },
+    remove,
+  };
 }
 
 /** Returns true if this claim was written, either now or by an earlier try whose response was lost. */

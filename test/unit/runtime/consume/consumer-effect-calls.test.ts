@@ -2,10 +2,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
 import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
-import type { Table, Update } from '../../../../lambdas/runtime/store/table.ts';
+import type { Item, Table, Update } from '../../../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { consumer, inboxRow, leaveEffect, send, storedEffect } from './consumer-rig.ts';
+import { consumer, domainRow, inboxRow, leaveEffect, send, storedEffect } from './consumer-rig.ts';
 
 const charges = (charge: () => Promise<unknown>) =>
   leased(ThingHappened, async (_event, ctx) => void (await ctx.once('charge', charge)));
@@ -110,16 +110,36 @@ describe('an effect that its handler tries again', () => {
   });
 });
 
-test('the result of an effect is stored, though its message belongs to another worker by then', async () => {
+test.each([
+  ['belongs to another worker', { status: 'PROCESSING', fence: 'another' }],
+  ['was resolved', { status: 'PROCESSED', fence: 'another' }],
+  ['was rejected', { status: 'REJECTED' }],
+])('the result of an effect is stored, though its message %s by then', async (_what, change) => {
   const parts = rig();
   const event = send(parts);
   const handler = async (_event: unknown, ctx: LeasedContext) => {
     await ctx.once('charge', async () => {
-      await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), fence: 'another' } } });
+      await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), ...change } as Item } });
       return 'charged';
     });
   };
   await consumer(parts, [leased(ThingHappened, handler)]).deliver();
   expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED', result: '"charged"' });
-  expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', fence: 'another' });
+  expect(inboxRow(parts, event)).toMatchObject(change);
+});
+
+test('the result of an effect that its handler did not await is stored after the commit', async () => {
+  const parts = rig();
+  const event = send(parts);
+  const handler = async (_event: unknown, ctx: LeasedContext) => {
+    void ctx.once('charge', async () => {
+      await parts.clock.sleep(2_000);
+      return 'charged';
+    });
+    await parts.clock.sleep(1_000);
+    await ctx.commit({ writes: [domainRow] });
+  };
+  await consumer(parts, [leased(ThingHappened, handler)]).deliver();
+  expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED', result: '"charged"' });
+  expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
 });

@@ -191,19 +191,25 @@ describe('a side effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'EFFECT_UNREADABLE' });
   });
 
-  test('is not begun by a worker that lost its lease', async () => {
+  test.each([
+    ['another worker holds the message', { fence: 'other' }],
+    ['its message was rejected', { status: 'REJECTED' }],
+    ['its message was resolved', { status: 'PROCESSED' }],
+    ['its attempt was recorded as failed', { status: 'FAILED' }],
+  ])('is not begun once %s', async (_what, change) => {
     const parts = rig();
     const event = send(parts);
     const ran = vi.fn();
     const { deliver } = consumer(parts, [
       leased(ThingHappened, async (_event, ctx) => {
-        await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), fence: 'other' } } });
+        await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), ...change } as Item } });
         await ctx.once('charge', ran);
       }),
     ]);
     await deliver();
     expect(ran).not.toHaveBeenCalled();
     expect(storedEffect(parts, event)).toBeUndefined();
+    expect(inboxRow(parts, event)).toMatchObject(change);
   });
 
   test.each([
