@@ -24,6 +24,12 @@ export const consumeClaimMutants: readonly Mutant[] = [
         to: "fence: 'the same'",
       },
       {
+        rule: 'a claim keeps the effects of earlier claims',
+        from: "effects: 'if_not_exists(effects, :noEffects)'",
+        to: "effects: ':noEffects'",
+        killers: unit('consumer-effects'),
+      },
+      {
         rule: 'attempts begin at 1 at the first receive',
         from: "computed: { attempts: ':one' }, values: { ':one': 1 }, remove: ['retryAt', 'unfinished']",
         to: "computed: { attempts: 'if_not_exists(attempts, :one)' }, values: { ':one': 1 }, remove: ['retryAt', 'unfinished']",

@@ -180,6 +180,16 @@ export const writeMutants: readonly Mutant[] = [
       to: 'conflict: { tries: 1,',
     },
     {
+      rule: 'a write that met a transaction is tried again',
+      from: "failureOf(error) !== 'conflict' || attempt >= tries",
+      to: 'true',
+    },
+    {
+      rule: 'a write that was refused is not tried again',
+      from: "failureOf(error) !== 'conflict' || attempt >= tries",
+      to: 'attempt >= tries',
+    },
+    {
       rule: 'a transaction that was throttled is tried again',
       from: 'unread: { tries: 3,',
       to: 'unread: { tries: 1,',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { MailroomError, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
-import { backoffMs, transactWithRetry } from '../../../../lambdas/runtime/store/retry.ts';
+import { backoffMs, transactWithRetry, writeWithRetry } from '../../../../lambdas/runtime/store/retry.ts';
 import type { TransactAction } from '../../../../lambdas/runtime/store/table.ts';
 import { rig, runThrough } from '../../../support/runtime-rig.ts';
 
@@ -139,3 +139,44 @@ test('backoff doubles up to its cap, and never is less than half of it', () => {
   ]);
   expect(backoffMs(1, 1_000, 60_000, () => new Uint8Array([0]))).toBe(500);
 });
+
+/** Makes a write whose first tries meet a transaction, or fail with another error. */
+async function written(failures: readonly Error[]) {
+  const { memory, clock } = rig();
+  let tries = 0;
+  const write: typeof memory.write = async (action) => {
+    tries += 1;
+    const failure = failures[tries - 1];
+    if (failure !== undefined) throw failure;
+    return memory.write(action);
+  };
+  const Update = {
+    Key: { PK: 'a', SK: 'b' },
+    UpdateExpression: 'SET n = :one',
+    ExpressionAttributeValues: { ':one': 1 },
+  };
+  const result = await runThrough(
+    clock,
+    writeWithRetry({ table: { ...memory, write }, clock, random }, { Update }),
+  ).then(
+    (item) => item,
+    (error: Error) => error.name,
+  );
+  return { result, tries };
+}
+
+test('a write that meets a transaction is repeated, up to 6 tries in all, and returns the item', async () => {
+  const conflict = named('TransactionConflictException');
+  expect(await written([conflict, conflict])).toEqual({ result: { PK: 'a', SK: 'b', n: 1 }, tries: 3 });
+  expect(await written(Array(9).fill(conflict))).toEqual({
+    result: 'TransactionConflictException',
+    tries: 6,
+  });
+});
+
+test.each(['ThrottlingException', 'TimeoutError', 'ConditionalCheckFailedException'])(
+  'a write that fails with %s is for the caller to judge, because the SDK has repeated it where it may',
+  async (name) => {
+    expect(await written([named(name)])).toEqual({ result: name, tries: 1 });
+  },
+);
