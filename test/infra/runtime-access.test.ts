@@ -204,14 +204,11 @@ describe("a consumer's calls match the permissions of its role:", () => {
     expect(made.queue.messages()).toEqual([]);
     expect(made.queue.deadLetters()).toEqual([]);
     expect(kinds(made.recorded)).toEqual([
-      'ConditionCheckItem INBOX',
       'DeleteItem FAILED',
       'GetItem INBOX',
-      'PartiQLUpdate INBOX',
       'PutItem FAILED',
       'PutItem OUTBOX',
       'PutItem PAYMENT',
-      'Query INBOX',
       'UpdateItem INBOX',
     ]);
     expect(await forbidden('Payments/PaymentsFunctionRole', made.recorded)).toEqual([]);
