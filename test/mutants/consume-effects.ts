@@ -19,8 +19,18 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
       {
         rule: 'an effect that was released can be run again',
-        from: 'OR effects.#effect.#status = :RELEASED OR',
-        to: 'OR (effects.#effect.#status = :RELEASED AND attribute_not_exists(PK)) OR',
+        from: "'(effects.#effect.#status = :RELEASED AND (",
+        to: "'(effects.#effect.#status = :RELEASED AND attribute_not_exists(PK) AND (",
+      },
+      {
+        rule: 'a start that lands late does not open what its own call released',
+        from: 'OR effects.#effect.#run < :run)',
+        to: 'OR effects.#effect.#run <= :run)',
+      },
+      {
+        rule: 'an entry of an unknown status is not waited for again and again',
+        from: 'mayRun && Number',
+        to: 'Number',
       },
       {
         rule: 'a message has at most 64 effects',
@@ -29,8 +39,8 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
       {
         rule: 'the limit of effects is for new ones only',
-        from: '(attribute_not_exists(effects.#effect) AND size(effects) < :most) OR effects',
-        to: 'size(effects) < :most AND (attribute_not_exists(effects.#effect) OR effects',
+        from: "'((attribute_not_exists(effects.#effect) AND size(effects) < :most) OR ' +",
+        to: "'size(effects) < :most AND (attribute_not_exists(effects.#effect) OR ' +",
       },
       {
         rule: 'an effect that is completed is not run again',
@@ -54,8 +64,8 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message waits for an effect until its function is stopped by every clock',
-        from: 'stored.endsBy + CLOCK_SKEW_MS',
-        to: 'stored.endsBy',
+        from: 'Number(stored?.endsBy) + CLOCK_SKEW_MS',
+        to: 'Number(stored?.endsBy)',
       },
       {
         rule: 'an effect that its handler tries again starts at once',
@@ -79,8 +89,8 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
       {
         rule: 'an effect may have the name of a property that every object has',
-        from: 'Object.hasOwn(effects, name) ? effects[name] : undefined',
-        to: 'effects[name]',
+        from: 'isObject(effects) && Object.hasOwn(effects, name)',
+        to: 'isObject(effects)',
       },
       {
         rule: 'an effect is finished only under the fencing token of its claim',
@@ -117,8 +127,18 @@ export const consumeEffectMutants: readonly Mutant[] = [
   ...mutantsOf('consume/once.ts', unit('consumer-effects', 'consumer-stored-effects'), [
     {
       rule: 'a result that could not be stored is stored again',
-      from: 'attempt >= STORE_TRIES',
-      to: 'attempt >= 1',
+      from: '!isOutage(error) ||',
+      to: 'true ||',
+    },
+    {
+      rule: 'storing a result ends before its function does',
+      from: 'clock.now() + pauseMs > call.claim.endsBy - STORE_MARGIN_MS',
+      to: 'false',
+    },
+    {
+      rule: 'a result that the claim found stored costs no write',
+      from: 'completedBefore(call) ?? ',
+      to: '',
     },
     {
       rule: 'an effect is not begun twice at once',

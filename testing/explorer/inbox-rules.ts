@@ -45,8 +45,9 @@ export function inboxViolation(
 function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number): string | undefined {
   for (const [name, effect] of Object.entries(after.effects ?? {})) {
     const was = before.effects?.[name];
-    const startedBefore = was?.fence === effect.fence && was.run === effect.run;
-    if (!startedBefore && (after.status !== 'PROCESSING' || after.fence !== effect.fence))
+    const running = was?.status === 'IN_PROGRESS' && was.fence === effect.fence && was.run === effect.run;
+    const started = effect.status === 'IN_PROGRESS' && !running;
+    if (started && (after.status !== 'PROCESSING' || after.fence !== effect.fence))
       return 'An effect was started by a worker that does not hold the message';
   }
   for (const [name, was] of Object.entries(before.effects ?? {})) {
@@ -54,7 +55,10 @@ function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number):
     if (effect === undefined) return `The effect "${name}" was forgotten`;
     if (was.status === 'COMPLETED' && !isDeepStrictEqual(effect, was))
       return 'An effect whose result is stored was changed';
-    const finished = was.fence === effect.fence && was.status !== effect.status;
+    const same = was.fence === effect.fence;
+    if (same && was.status === 'RELEASED' && effect.status !== 'RELEASED' && effect.run <= was.run)
+      return 'An effect that its call had released was started again by the same call';
+    const finished = same && was.status !== effect.status;
     if (finished && fenceOwner(effect.fence) !== actorIndex)
       return 'A worker finished the effect of another worker';
   }

@@ -1,15 +1,17 @@
-import { errorCode, isMailroomError, MailroomError, PoisonMessage } from '../errors.ts';
+import { errorCode, MailroomError, PoisonMessage } from '../errors.ts';
 import type { Claim } from '../store/inbox.ts';
-import { type EffectCall, finishEffect, startEffect } from '../store/inbox-effect.ts';
+import { type EffectCall, effectIn, finishEffect, startEffect } from '../store/inbox-effect.ts';
 import { backoffMs } from '../store/retry.ts';
+import type { StoredEffect } from '../store/rows.ts';
 import type { ConsumerContext } from './consumer-context.ts';
 import type { JsonOf } from './json-of.ts';
+import { isOutage } from './outage.ts';
 
 /** The maximum size of an effect's stored result: it is part of its message's row, and each write of that row pays for it. */
 const EFFECT_RESULT_MAX_BYTES = 4 * 1024;
 
-/** The number of tries to store the result of a completed effect. */
-const STORE_TRIES = 4;
+/** Before a function ends, it stops trying to store a result; by then the next attempt could not be started either. */
+const STORE_MARGIN_MS = 1_000;
 
 const EFFECT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
@@ -77,7 +79,7 @@ async function perform(
   call: EffectCall,
   effect: (idempotencyKey: string) => Promise<unknown>,
 ): Promise<unknown> {
-  const completed = await startEffect(ctx.inbox, call);
+  const completed = completedBefore(call) ?? (await startEffect(ctx.inbox, call));
   if (completed !== undefined) return parsed(completed.result);
   const idempotencyKey = `${ctx.config.consumer}:${call.claim.message.eventId}:${call.name}`;
   let json: string | undefined;
@@ -91,7 +93,13 @@ async function perform(
   return parsed(json); // parsed, so that the handler gets the same value on the first run and on a retry
 }
 
-/** The effect has happened, so it is worth several tries to store its result. */
+/** A completed effect never changes, so the claim's own reading of the row is enough: a refused start would cost a write of it. */
+function completedBefore({ claim, name }: EffectCall): Pick<StoredEffect, 'result'> | undefined {
+  const effect = effectIn(claim.effects, name);
+  return effect?.status === 'COMPLETED' ? effect : undefined;
+}
+
+/** The effect has happened, so storing its result is tried for as long as the table may recover before the function ends. */
 async function storeResult(
   { inbox, clock, random }: ConsumerContext,
   call: EffectCall,
@@ -101,8 +109,9 @@ async function storeResult(
     try {
       return await finishEffect(inbox, call, 'COMPLETED', json);
     } catch (error) {
-      if (isMailroomError(error, 'FENCE_LOST') || attempt >= STORE_TRIES) throw error;
-      await clock.sleep(backoffMs(attempt, 50, 1_000, random));
+      const pauseMs = backoffMs(attempt, 50, 1_000, random);
+      if (!isOutage(error) || clock.now() + pauseMs > call.claim.endsBy - STORE_MARGIN_MS) throw error;
+      await clock.sleep(pauseMs);
     }
   }
 }

@@ -1,4 +1,5 @@
 import { MailroomError } from '../errors.ts';
+import { effectIn } from '../store/inbox-effect.ts';
 import type { Effects } from './once.ts';
 
 /** The code under which effects that changed their names are logged. */
@@ -13,9 +14,10 @@ export const UNSTABLE_EFFECTS = 'UNSTABLE_EFFECTS';
  */
 export function reportUnstableEffects({ ctx, claim, asked }: Effects): void {
   const { telemetry } = ctx;
-  const left = Object.entries(claim.effects).flatMap(([name, { status }]) =>
-    status === 'RELEASED' || asked.has(name) ? [] : [name],
-  );
+  const left = Object.keys(claim.effects).filter((name) => {
+    const status = effectIn(claim.effects, name)?.status;
+    return (status === 'COMPLETED' || status === 'IN_PROGRESS') && !asked.has(name);
+  });
   if (left.length === 0) return;
   telemetry.count('UnstableEffects', left.length);
   telemetry.log.error('A message was processed without the effects of its earlier attempts', {

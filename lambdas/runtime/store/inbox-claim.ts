@@ -143,7 +143,8 @@ function isGranted({ ok, item }: Written, { fence }: Wanted): boolean {
 function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
   const { message, fence, leaseUntil, endsBy } = wanted;
   const row = asRow<InboxRow>(item);
-  const { unfinished = 0, effects = {}, lastError } = row;
+  const { unfinished = 0, lastError } = row;
+  const effects = row.effects ?? {}; // also if it was set to null by hand
   const attempt = attemptsOf(row);
   return {
     status: 'claimed',

@@ -1,4 +1,4 @@
-import { CLOCK_SKEW_MS, isTime } from '../clock.ts';
+import { CLOCK_SKEW_MS } from '../clock.ts';
 import { FenceLost, MailroomError, PoisonMessage } from '../errors.ts';
 import type { Claim, InboxContext } from './inbox.ts';
 import { isOurs, rowOf } from './inbox-admission.ts';
@@ -32,13 +32,14 @@ export class EffectInProgress extends MailroomError {
 }
 
 /**
- * The condition for starting an effect, besides holding the message. One of these is true: it has no entry; it failed and was
- * released; an earlier call of this claim started it and has ended, because calls of one effect run one after another; or the
- * function that started it has certainly stopped, by every clock. A delayed start must not replace a later call, whose result
- * could then not be stored.
+ * The condition for starting an effect, besides holding the message. One of these is true: it has no entry; an earlier call
+ * failed and released it; an earlier call of this claim started it and has ended, because calls of one effect run one after
+ * another; or the function that started it has certainly stopped, by every clock. A delayed start must not replace a later call,
+ * whose result could then not be stored, nor reopen what its own call released, for which the next attempt would wait.
  */
 const STARTABLE =
-  '((attribute_not_exists(effects.#effect) AND size(effects) < :most) OR effects.#effect.#status = :RELEASED OR ' +
+  '((attribute_not_exists(effects.#effect) AND size(effects) < :most) OR ' +
+  '(effects.#effect.#status = :RELEASED AND (effects.#effect.fence <> :heldFence OR effects.#effect.#run < :run)) OR ' +
   '(effects.#effect.#status = :IN_PROGRESS AND ' +
   '((effects.#effect.fence = :heldFence AND effects.#effect.#run <= :run) OR effects.#effect.endsBy < :stopped)))';
 
@@ -57,7 +58,10 @@ const FINISHABLE =
  * @returns the effect if it is completed; `undefined` if it has started
  * @throws {@link EffectInProgress}; `FENCE_LOST` if this worker has lost the message; `TOO_MANY_EFFECTS`
  */
-export async function startEffect(inbox: InboxContext, call: EffectCall): Promise<StoredEffect | undefined> {
+export async function startEffect(
+  inbox: InboxContext,
+  call: EffectCall,
+): Promise<Pick<StoredEffect, 'result'> | undefined> {
   const { claim, name, run } = call;
   const startedAt = inbox.clock.now();
   const { fence, endsBy } = claim;
@@ -82,11 +86,13 @@ export async function startEffect(inbox: InboxContext, call: EffectCall): Promis
   );
   if (ok) return undefined;
   if (!isOurs(rowOf(item), fence)) throw fenceLost(call, 'was not started');
-  const stored = effectIn(item, name);
-  if (stored === undefined) throw tooMany(call);
-  if (stored.status === 'COMPLETED') return stored;
-  if (!isTime(stored.endsBy)) throw unreadable(call);
-  throw new EffectInProgress(name, stored.endsBy + CLOCK_SKEW_MS);
+  const effects: unknown = rowOf(item)?.effects;
+  const stored = effectIn(effects, name);
+  if (stored === undefined && isFull(effects)) throw tooMany(call);
+  if (stored?.status === 'COMPLETED') return stored;
+  const until = Number(stored?.endsBy) + CLOCK_SKEW_MS;
+  const mayRun = stored?.status === 'IN_PROGRESS' || stored?.status === 'RELEASED';
+  throw mayRun && Number.isFinite(until) ? new EffectInProgress(name, until) : unreadable(call);
 }
 
 /**
@@ -111,7 +117,7 @@ export async function finishEffect(
     values: { ':IN_PROGRESS': 'IN_PROGRESS', ':fence': fence, ':run': run },
   });
   if (ok) return;
-  const stored = effectIn(item, name);
+  const stored = effectIn(rowOf(item)?.effects, name);
   const ours = stored?.fence === fence && stored.run === run;
   if (ours && stored.status === status) return; // this call wrote it, but the response was lost
   throw fenceLost(call, 'ran, but its result cannot be stored');
@@ -131,10 +137,21 @@ function finished({ clock }: InboxContext, status: 'COMPLETED' | 'RELEASED', res
   return { set: {}, computed, values };
 }
 
-/** Returns the entry of an effect. A name may be that of a property which every object has, such as `constructor`. */
-function effectIn(item: Item | undefined, name: string): StoredEffect | undefined {
-  const effects = rowOf(item)?.effects ?? {};
-  return Object.hasOwn(effects, name) ? effects[name] : undefined;
+/**
+ * Returns the entry of an effect, if there is one; its attributes are unchecked. A name may be that of a property which every object has, such as `constructor`.
+ *
+ * @param effects - the row's attribute, as it was read
+ */
+export function effectIn(effects: unknown, name: string): Partial<StoredEffect> | null | undefined {
+  return isObject(effects) && Object.hasOwn(effects, name) ? effects[name as never] : undefined;
+}
+
+function isFull(effects: unknown): boolean {
+  return isObject(effects) && Object.keys(effects).length >= EFFECTS_MAX;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function fenceLost({ claim, name }: EffectCall, what: string): FenceLost {
@@ -145,15 +162,15 @@ function fenceLost({ claim, name }: EffectCall, what: string): FenceLost {
 
 function tooMany({ claim, name }: EffectCall): PoisonMessage {
   return new PoisonMessage(
-    `Effect "${name}" was not started: message ${claim.message.eventId} has ${EFFECTS_MAX} effects, the most that its row stores. ` +
-      'Combine effects, or let the handler publish an event for each and run them in its consumers.',
+    `Effect "${name}" was not started: message ${claim.message.eventId} has ${EFFECTS_MAX} effects, the most that its row stores, ` +
+      'including those of earlier attempts and versions. Combine effects, or let the handler publish an event for each.',
     { code: 'TOO_MANY_EFFECTS' },
   );
 }
 
 function unreadable({ claim, name }: EffectCall): PoisonMessage {
   return new PoisonMessage(
-    `Effect "${name}" of message ${claim.message.eventId} cannot be read: its row was not written by Mailroom`,
+    `Effect "${name}" of message ${claim.message.eventId} cannot be read: Mailroom did not write its entry`,
     { code: 'EFFECT_UNREADABLE' },
   );
 }

@@ -65,7 +65,7 @@ export interface Claim {
   readonly takenOver: boolean;
   /** The number of consecutive claims before this one that ended without a result. */
   readonly unfinished: number;
-  /** The side effects of earlier claims, by name, in the state that this claim found. */
+  /** The side effects of earlier claims, by name, as this claim read them. */
   readonly effects: Readonly<Record<string, StoredEffect>>;
   /** The error of the previous attempt, if there was one. */
   readonly lastError?: string | undefined;

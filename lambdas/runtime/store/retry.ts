@@ -73,7 +73,7 @@ export async function transactWithRetry(
 }
 
 /**
- * Makes one write, and retries it after a conflict with a transaction: such a write was refused and changed nothing.
+ * Makes one write, and retries it after a conflict with a transaction: a try that conflicted has changed nothing.
  *
  * @returns the item after an update
  */

@@ -88,6 +88,28 @@ describe('an effect that its handler tries again', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
+  test('is not opened again by a late try of the start that it has released', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const starts: Update[] = [];
+    const write: Table['write'] = async (action) => {
+      if (action.Update && statusSet(action.Update) === 'IN_PROGRESS') starts.push(action.Update);
+      return parts.memory.write(action);
+    };
+    await consumer(
+      parts,
+      [
+        leased(ThingHappened, async (_event, ctx) => {
+          await ctx.once('charge', refuse).catch(() => {});
+          for (const Update of starts) await parts.memory.write({ Update }).catch(() => {});
+        }),
+      ],
+      { ...parts.memory, write },
+    ).deliver();
+    expect(starts).toHaveLength(1);
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'RELEASED', run: 1 });
+  });
+
   test('is kept when the start of an earlier call is stored late', async () => {
     const { wrap, land } = abandoning('IN_PROGRESS', 1);
     const parts = rig({ wrap });

@@ -181,16 +181,32 @@ describe('a side effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
-  test('whose entry was written by hand, without its end, rejects the message', async () => {
+  test.each([
+    ['without a time', { endsBy: 'soon' as never }],
+    ['with another status', { status: 'PAUSED' as never }],
+  ])('whose entry was written by hand, %s, rejects the message', async (_what, entry) => {
     const parts = rig();
     const event = send(parts);
-    await leaveEffect(parts, event, { endsBy: 'soon' as never });
+    await leaveEffect(parts, event, entry);
     const ran = vi.fn(async () => 'ok');
     const handler = leased(ThingHappened, async (_event, ctx) => void (await ctx.once('charge', ran)));
     await consumer(parts, [handler]).drain();
     expect(ran).not.toHaveBeenCalled();
     expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'EFFECT_UNREADABLE' });
   });
+
+  test.each([null, 7, {}, { mail: null }])(
+    'that is not requested leaves a message alone whose effects are %j',
+    async (effects) => {
+      const parts = rig();
+      const event = send(parts);
+      await leaveEffect(parts, event, {});
+      await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), effects } as Item } });
+      await consumer(parts, [leased(ThingHappened, async () => {})]).deliver();
+      expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+      expect(parts.telemetry.counted('TableFailures')).toBe(0);
+    },
+  );
 
   test.each([
     ['another worker holds the message', { fence: 'other' }],

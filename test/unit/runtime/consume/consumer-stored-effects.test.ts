@@ -17,20 +17,52 @@ describe('an effect', () => {
     expect(inboxRow(parts, event)).not.toHaveProperty('expiresAt');
   });
 
-  test('is stored even if the table fails for a moment', async () => {
+  test('is stored as long as the table recovers before its function ends', async () => {
     const parts = rig();
     const event = send(parts);
     const charge = vi.fn(async () => 'charged');
-    let tries = 0;
+    const recoversAt = parts.clock.now() + 20_000;
     const write: typeof parts.memory.write = async (wanted) => {
-      if (wanted.Update?.UpdateExpression?.includes('completedAt')) tries += 1;
-      if (tries === 1 || tries === 2) throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
+      const stores = wanted.Update?.UpdateExpression?.includes('completedAt');
+      if (stores && parts.clock.now() < recoversAt)
+        throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
       return parts.memory.write(wanted);
     };
     const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', charge));
     await consumer(parts, [handler], { ...parts.memory, write }).deliver();
     expect(charge).toHaveBeenCalledTimes(1);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+  });
+
+  test('that cannot be stored is given up before its function ends, and counts no attempt', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const write: typeof parts.memory.write = async (wanted) => {
+      if (wanted.Update?.UpdateExpression?.includes('completedAt'))
+        throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
+      return parts.memory.write(wanted);
+    };
+    const startedAt = parts.clock.now();
+    const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', async () => 'charged'));
+    await consumer(parts, [handler], { ...parts.memory, write }).deliver(30_000);
+    expect(parts.clock.now() - startedAt).toBeLessThan(30_000);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'IN_PROGRESS' });
+  });
+
+  test('that the claim finds completed costs no write', async () => {
+    const parts = rig();
+    const event = send(parts);
+    await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' });
+    const written: string[] = [];
+    const write: typeof parts.memory.write = async (wanted) => {
+      written.push(wanted.Update?.UpdateExpression ?? '');
+      return parts.memory.write(wanted);
+    };
+    const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', async () => 'again'));
+    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', result: '"charged"' });
+    expect(written.filter((update) => update.includes('effects.'))).toEqual([]);
   });
 
   test('does not run again once completed, however long ago its function was stopped', async () => {
