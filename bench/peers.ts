@@ -16,6 +16,7 @@ interface PeerCase {
   readonly payloadBytes: number;
   readonly warmUp: number;
   readonly events: number;
+  readonly roundMax: number;
   readonly peer?: Omit<PeerSettings, 'folder'>;
 }
 
@@ -76,8 +77,15 @@ export const peers: Part = {
 
 /** The measured cases, in the order of the table. */
 function peerCases(): PeerCase[] {
-  const mailroom = { system: 'Mailroom', settings: 'defaults', warmUp: 2_000, events: 4_000 };
-  const peer = { system: PEER, settings: 'defaults', peer: DEFAULTS, warmUp: 50, events: 100 };
+  const mailroom = { system: 'Mailroom', settings: 'defaults', warmUp: 1_000, events: 3_000, roundMax: 500 };
+  const peer = {
+    system: PEER,
+    settings: 'defaults',
+    peer: DEFAULTS,
+    warmUp: 50,
+    events: 100,
+    roundMax: 1_000,
+  };
   return [
     ...PAYLOADS.flatMap((payloadBytes) => [
       { ...mailroom, payloadBytes },
@@ -98,7 +106,7 @@ function quickCase(measured: PeerCase): PeerCase {
 
 /** Runs one case in fresh processes: one with the tables and the bus, and one that is measured. */
 async function measure(
-  { payloadBytes, warmUp, events, peer }: PeerCase,
+  { payloadBytes, warmUp, events, roundMax, peer }: PeerCase,
   folder: string,
 ): Promise<PeerFigures> {
   const tables: ServedTables = {
@@ -106,7 +114,13 @@ async function measure(
   };
   const server = await startServer('../peers/tables', tables);
   try {
-    const task: PeerTask = { payloadBytes, warmUp, events, ...(peer && { peer: { ...peer, folder } }) };
+    const task: PeerTask = {
+      payloadBytes,
+      warmUp,
+      events,
+      roundMax,
+      ...(peer && { peer: { ...peer, folder } }),
+    };
     const name = peer === undefined ? '../peers/mailroom' : '../peers/outbox-event-bus';
     return await runChild<PeerFigures>(name, server.endpoint, task);
   } finally {
@@ -146,7 +160,7 @@ function peersTable(figures: readonly PeerFigure[]): FigureTable {
 }
 
 function asJson({ measured, ...figures }: PeerFigure) {
-  const { peer, warmUp: _, ...rest } = measured;
+  const { peer, warmUp: _, roundMax: __, ...rest } = measured;
   const named = { ...rest, ...(peer && { version: PEER_VERSION, ...peer }) };
   const values = Object.entries(figures).map(([name, value]) => [name, round(value, 4)] as const);
   return { ...named, ...Object.fromEntries(values) };

@@ -9,6 +9,8 @@ export interface PeerTask {
   readonly warmUp: number;
   /** The measured events. */
   readonly events: number;
+  /** The most events that are written before they are relayed. */
+  readonly roundMax: number;
   /** The peer's settings; absent for Mailroom. */
   readonly peer?: PeerSettings;
 }
@@ -37,8 +39,8 @@ export interface PeerFigures extends Pick<Usage, 'writeUnits' | 'readUnits' | 'd
 export interface Carrier {
   /** Commits an order and its event in one transaction. */
   write(index: number, payloadBytes: number): Promise<void>;
-  /** Publishes all events that are written, and ends when their rows show it. */
-  relay(): Promise<void>;
+  /** Publishes as many events, all that are written, and ends when their rows show it. */
+  relay(events: number): Promise<void>;
 }
 
 /** The table of the peer's outbox, as its README describes it; the index holds whole rows, because its relay reads them there. */
@@ -70,29 +72,33 @@ export async function control<T>(name: string, input: object): Promise<T> {
  * @throws Error if the bus accepted fewer events than were written, although it refused none
  */
 export async function measureCarrier(carrier: Carrier, task: PeerTask): Promise<PeerFigures> {
-  const { payloadBytes, warmUp, events } = task;
+  const { payloadBytes, warmUp, events, roundMax } = task;
   let written = 0;
-  const round = async (name: string, count: number): Promise<{ ms: number; cpuMs: number }> => {
-    await control('Step', { step: name });
-    const indexes = Array.from({ length: count }, (_, n) => written + n);
-    written += count;
-    await pMap(indexes, (index) => carrier.write(index, payloadBytes), { concurrency: WRITERS });
-    const [before, startedAt] = [process.cpuUsage(), performance.now()];
-    await carrier.relay();
-    const ms = performance.now() - startedAt;
-    const { user, system } = process.cpuUsage(before);
-    return { ms, cpuMs: (user + system) / 1_000 };
+  const carry = async (step: string, count: number): Promise<{ ms: number; cpuMs: number }> => {
+    await control('Step', { step });
+    const spent = { ms: 0, cpuMs: 0 };
+    for (let left = count; left > 0; left -= roundMax) {
+      const indexes = Array.from({ length: Math.min(left, roundMax) }, (_, n) => written + n);
+      written += indexes.length;
+      await pMap(indexes, (index) => carrier.write(index, payloadBytes), { concurrency: WRITERS });
+      const [before, startedAt] = [process.cpuUsage(), performance.now()];
+      await carrier.relay(indexes.length);
+      spent.ms += performance.now() - startedAt;
+      const { user, system } = process.cpuUsage(before);
+      spent.cpuMs += (user + system) / 1_000;
+    }
+    return spent;
   };
   const used = (step: string, count: number) =>
     control<Usage & { published: number }>('Usage', { step, events: count });
 
-  await round('warm-up', warmUp);
+  await carry('warm-up', warmUp);
   await used('warm-up', warmUp);
-  const { ms, cpuMs } = await round('measured', events);
+  const { ms, cpuMs } = await carry('measured', events);
   const { writeUnits, readUnits, dynamodbCalls, busCalls, published } = await used('measured', events);
   if (published < events) throw new Error(`Only ${published} of ${events} events were published`);
   await control('Refuse', { entries: REFUSED });
-  await round('refused', REFUSED);
+  await carry('refused', REFUSED);
   const { published: after } = await used('refused', REFUSED);
   return {
     ...{ writeUnits, readUnits, dynamodbCalls, busCalls },

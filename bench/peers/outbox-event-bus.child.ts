@@ -61,9 +61,10 @@ const peer: Carrier = {
     await buses[0]?.emit({ type: EVENT.type, payload: payload(index, payloadBytes) }, TransactItems);
     await documents.send(create('@aws-sdk/lib-dynamodb', 'TransactWriteCommand', { TransactItems }));
   },
-  relay: async () => {
+  relay: async (rows) => {
+    const settled = control('Settled', { statuses: ['completed', 'failed'], rows });
     for (const bus of buses) bus.start();
-    await control('Settled', { table: PEER_TABLE.name, statuses: ['completed', 'failed'] });
+    await settled;
     await Promise.all(buses.map((bus) => bus.stop()));
   },
 };

@@ -13,7 +13,7 @@ import { usageOf } from '../cost/measure.ts';
  *
  * - `Bench.Step` `{ step }`: the step of the requests that follow
  * - `Bench.Inserts` `{ table }`: the stream's records since the last call
- * - `Bench.Settled` `{ table, statuses }`: answers when every item has one of these statuses
+ * - `Bench.Settled` `{ statuses, rows }`: answers after as many updates that set one of these statuses
  * - `Bench.Refuse` `{ entries }`: the bus refuses the next entries
  * - `Bench.Usage` `{ step, events }`: the usage of one event in a step, and the number of events that the bus accepted since the
  *   last call
@@ -21,9 +21,6 @@ import { usageOf } from '../cost/measure.ts';
 export interface ServedTables {
   readonly tables: readonly TableShape[];
 }
-
-/** The interval at which {@link ServedTables} looks whether all items are settled. */
-const LOOK_MS = 10;
 
 const { tables } = JSON.parse(process.argv[2] ?? '') as ServedTables;
 const aws = createMeteredAws(tables);
@@ -34,6 +31,8 @@ const service = aws.client.requestHandler as unknown as {
   }): Promise<{ response: { statusCode: number; headers: Record<string, string>; body: Uint8Array } }>;
 };
 let step = '';
+/** Called with each update that was applied. */
+let settles: (body: Buffer) => void = () => {};
 
 const controls: Readonly<Record<string, (input: Wire) => Wire | Promise<Wire>>> = {
   'Bench.Step': (input) => {
@@ -41,14 +40,14 @@ const controls: Readonly<Record<string, (input: Wire) => Wire | Promise<Wire>>> 
     return {};
   },
   'Bench.Inserts': ({ table }) => ({ Records: aws.takeInserts(String(table)) }),
-  'Bench.Settled': ({ table, statuses }) =>
+  'Bench.Settled': ({ statuses, rows }) =>
     new Promise((resolve) => {
-      const look = setInterval(() => {
-        const isFinal = ({ status }: Wire) => (statuses as string[]).includes(String(status));
-        if (!aws.items(String(table)).every(isFinal)) return;
-        clearInterval(look);
-        resolve({});
-      }, LOOK_MS);
+      const values = (statuses as string[]).map((status) => `{"S":"${status}"}`);
+      let left = Number(rows);
+      settles = (body) => {
+        if (values.some((value) => body.includes(value))) left -= 1;
+        if (left === 0) resolve({});
+      };
     }),
   'Bench.Refuse': ({ entries }) => {
     aws.failNextEntries(Number(entries));
@@ -70,6 +69,7 @@ const server = createServer(async (request, response) => {
   }
   const served = await aws.during(step, () => service.handle({ headers: request.headers, body }));
   const { statusCode, headers, body: answer } = served.response;
+  if (statusCode === 200 && request.headers['x-amz-target'] === 'DynamoDB_20120810.UpdateItem') settles(body);
   // The time to create the answer is part of the fixed delay.
   const left = Math.max(1, CALL_MS - (performance.now() - arrivedAt));
   setTimeout(

@@ -14,7 +14,7 @@ import { peers } from '../../../bench/peers.ts';
 import { RELAY_CONFIG } from '../../../bench/relay/events.ts';
 import { runChild, startServer } from '../../../bench/relay/processes.ts';
 
-const TASK: PeerTask = { payloadBytes: 200, warmUp: 3, events: 20 };
+const TASK: PeerTask = { payloadBytes: 200, warmUp: 3, events: 20, roundMax: 10 };
 
 const TABLES = { tables: [{ name: RELAY_CONFIG.tableName, keys: ['PK', 'SK'] }] };
 
