@@ -77,7 +77,7 @@ export const peers: Part = {
 
 /** The measured cases, in the order of the table. */
 function peerCases(): PeerCase[] {
-  const mailroom = { system: 'Mailroom', settings: 'defaults', warmUp: 1_000, events: 3_000, roundMax: 500 };
+  const mailroom = { system: 'Mailroom', settings: 'defaults', warmUp: 1_000, events: 2_000, roundMax: 200 };
   const peer = {
     system: PEER,
     settings: 'defaults',
