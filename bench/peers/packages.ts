@@ -83,10 +83,17 @@ async function install(folder: string, packages: string | undefined): Promise<vo
     await promisify(execFile)('npm', [...NPM_ARGUMENTS, ...wanted], { cwd: folder });
   } catch (error) {
     throw new Error(
-      `npm could not install ${wanted.join(' ')}: ${errorMessage(error)}\n` +
-        'If the registry does not have a package, give a folder with .tgz files of the peer by --packages <folder>.',
+      `npm did not install ${PEER_PACKAGES[0]}@${PEER_VERSION}: ${npmError(error)}. If the registry does not have a package, ` +
+        'give a folder with .tgz files of the peer by --packages <folder>.',
     );
   }
+}
+
+/** The first error that `npm` printed with a description, e.g. `404 Not Found - GET …`. */
+function npmError(error: unknown): string {
+  const { stderr = '' } = error as { stderr?: string };
+  const lines = [...stderr.matchAll(/^npm error (?!code )(.+)$/gm)].map(([, line]) => line);
+  return lines[0] ?? errorMessage(error);
 }
 
 async function packedFiles(packages: string): Promise<string[]> {
