@@ -108,5 +108,5 @@ async function expectVersion(folder: string, name: string): Promise<void> {
   const manifest = await readFile(join(folder, 'node_modules', name, 'package.json'), 'utf8');
   const { version } = JSON.parse(manifest) as { version: string };
   if (version !== PEER_VERSION)
-    throw new Error(`${name} ${version} was installed; the figures are to be those of ${PEER_VERSION}`);
+    throw new Error(`${name} ${version} was installed instead of ${PEER_VERSION}.`);
 }
