@@ -1,5 +1,6 @@
 import { appFunctions, bundleFunction, type FunctionBundle } from './bundles/function-bundle.ts';
-import { type ImportTime, importTimes } from './bundles/import-time.ts';
+import { type ImportTime, importRuns, medians } from './bundles/import-time.ts';
+import { measureVariants, variantsTable } from './bundles/variants.ts';
 import type { FigureTable, Part } from './part.ts';
 
 /** The number of fresh processes in which each bundle is imported. */
@@ -24,15 +25,20 @@ export const bundles: Part = {
   run: async ({ say, quick }) => {
     const made = await Promise.all([
       bundleFunction({ name: 'empty', entry: 'bench/bundles/empty.handler.ts' }),
-      bundleFunction(SDK_CLIENTS, { wholeSdk: true }),
+      bundleFunction(SDK_CLIENTS, { external: [] }),
       bundleFunction({ ...SDK_CLIENTS, name: 'sdk-clients-trimmed' }),
       ...appFunctions().map((entry) => bundleFunction(entry)),
     ]);
     const runs = quick ? RUNS_QUICK : RUNS;
     say(`importing ${made.length} bundles, each in ${runs} fresh processes`);
-    const times = await importTimes(made, runs);
-    const figures = made.map((bundle) => ({ bundle, time: times.get(bundle.name) as ImportTime }));
-    return { json: { bundles: figures.map(asJson) }, tables: [tableOf(figures)] };
+    const times = await importRuns(made, runs);
+    const figures = made.map((bundle) => ({ bundle, time: medians(times.get(bundle.name) ?? []) }));
+    say(`importing variants of one bundle, each in ${2 * runs} fresh processes`);
+    const variants = await measureVariants(2 * runs);
+    return {
+      json: { bundles: figures.map(asJson), bundleVariants: variants },
+      tables: [tableOf(figures), variantsTable(variants)],
+    };
   },
 };
 

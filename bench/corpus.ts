@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import lists from './corpus/shop.json' with { type: 'json' };
 
 /** The lists of `corpus/shop.json`: names, streets, cities and products as a European web shop has them. */
 interface ShopLists {
@@ -15,7 +15,7 @@ interface ShopLists {
   readonly warehouse: readonly string[];
 }
 
-const SHOP = JSON.parse(readFileSync(new URL('corpus/shop.json', import.meta.url), 'utf8')) as ShopLists;
+const SHOP = lists as unknown as ShopLists;
 
 /** An order as a web shop announces it. */
 export interface ShopOrder {

@@ -10,6 +10,7 @@ import { drain } from './drain.ts';
 import { latency } from './latency.ts';
 import { memory } from './memory.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
+import { peers } from './peers.ts';
 import { relay } from './relay.ts';
 import { withTables } from './render.ts';
 
@@ -17,10 +18,12 @@ interface BenchOptions {
   readonly json: boolean;
   readonly quick: boolean;
   readonly docs: boolean;
+  readonly install: boolean;
+  readonly packages?: string;
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity];
+const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity, peers];
 
 /** The files that contain the tables. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];
@@ -29,7 +32,8 @@ async function bench(names: readonly string[], options: BenchOptions): Promise<v
   const results: PartResult[] = [];
   for (const part of choose(names)) {
     say(`${part.name}: ${part.title}`);
-    const result = await part.run({ say: (line) => say(`  ${line}`), quick: options.quick });
+    const { quick, install, packages } = options;
+    const result = await part.run({ say: (line) => say(`  ${line}`), quick, install, packages });
     results.push(result);
     for (const figures of result.tables) (options.json ? say : print)(terminalTable(figures));
   }
@@ -89,6 +93,8 @@ const program = new Command('npm run bench --')
   .option('--json', 'print the figures as one JSON document on the last line', false)
   .option('--quick', 'use small sizes, as a smoke test; the figures mean little', false)
   .option('--docs', 'write the tables of this run to docs/ and bench/README.md', false)
+  .option('--install', 'let peers install the packages that it measures, in a temporary folder', false)
+  .option('--packages <folder>', 'with --install: take those packages from .tgz files in this folder')
   .addHelpText('after', () => `\nParts:\n${partList()}`)
   .action(bench);
 

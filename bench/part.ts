@@ -20,6 +20,10 @@ export interface PartSettings {
   readonly say: (line: string) => void;
   /** Uses small sizes, as a smoke test; the figures mean little. */
   readonly quick: boolean;
+  /** Lets a part install what it measures beside Mailroom, in a temporary folder. */
+  readonly install: boolean;
+  /** A folder with `.tgz` files to install instead of packages of the registry. */
+  readonly packages?: string | undefined;
 }
 
 /** A part of the benchmark: `npm run bench -- NAME`. */

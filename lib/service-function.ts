@@ -7,6 +7,7 @@ import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aw
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { acknowledge } from './acknowledgements.ts';
+import { BUNDLE_BANNER } from './bundle-banner.ts';
 import { FunctionRole } from './function-role.ts';
 import { refuse, unless } from './refusal.ts';
 import { sourceMapPaths } from './source-map-paths.ts';
@@ -28,7 +29,8 @@ export interface ServiceFunctionProps {
   /**
    * Bundling options; each one given replaces the one in {@link BUNDLING}. E.g. `{ nodeModules: ['sharp'] }` for a package that
    * cannot be bundled, or `{ externalModules: [] }` for a handler that gets credentials by `fromIni`, `fromHttp`, `fromProcess`,
-   * `fromSSO` or `fromTokenFile`.
+   * `fromSSO` or `fromTokenFile`. A banner or a source map of your own turns off the stack traces of {@link BUNDLING}; the
+   * environment variable `NODE_OPTIONS: '--enable-source-maps'` maps them then, at the price of a longer start.
    *
    * @default one minified ESM file with its own AWS SDK, and its source map
    */
@@ -50,10 +52,6 @@ export interface ServiceFunctionProps {
   readonly tracing?: Tracing;
 }
 
-/** Node.js ESM has no `require`, but bundled CommonJS packages need one. */
-const REQUIRE_BANNER =
-  "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);";
-
 /**
  * Credential providers that the AWS SDK tries when the environment holds no credentials. A function's environment always holds
  * those of its execution role (AWS_ACCESS_KEY_ID and related variables; Lambda developer guide, "Defined runtime environment
@@ -70,9 +68,6 @@ const CREDENTIALS_OUTSIDE_LAMBDA = [
   '@smithy/credential-provider-imds',
 ];
 
-/** Node.js options of every {@link ServiceFunction}: stack traces in the logs refer to source files instead of the bundle. */
-export const NODE_OPTIONS = '--enable-source-maps';
-
 /** The runtime of every {@link ServiceFunction}; esbuild's target is derived from it. */
 export const RUNTIME = Runtime.NODEJS_24_X;
 
@@ -84,7 +79,7 @@ export const BUNDLING = {
   minify: true,
   sourceMap: true,
   sourcesContent: false,
-  banner: REQUIRE_BANNER,
+  banner: BUNDLE_BANNER,
   logLevel: LogLevel.WARNING,
 } satisfies BundlingOptions;
 
@@ -130,7 +125,6 @@ export class ServiceFunction extends NodejsFunction {
         commandHooks: sourceMapPaths(props.bundling?.commandHooks),
       },
       environment: {
-        NODE_OPTIONS,
         POWERTOOLS_SERVICE_NAME: props.service,
         POWERTOOLS_METRICS_NAMESPACE: 'Mailroom',
         ...props.environment,

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { build, type Metafile } from 'esbuild';
+import { type BuildOptions, build, type Metafile } from 'esbuild';
 import { BUNDLING, RUNTIME } from '../../lib/service-function.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -48,11 +48,11 @@ export function appFunctions(): FunctionEntry[] {
 /**
  * Bundles a function exactly as `ServiceFunction` does; a test compares the two.
  *
- * @param options.wholeSdk - includes the whole SDK, as bundles do without Mailroom's settings @default false
+ * @param options - settings of esbuild that replace those of `ServiceFunction`, e.g. `{ external: [] }` for the whole SDK
  */
 export async function bundleFunction(
   { name, entry }: FunctionEntry,
-  options: { readonly wholeSdk?: boolean } = {},
+  options: BuildOptions = {},
 ): Promise<FunctionBundle> {
   const outfile = `${name}.mjs`;
   const { outputFiles, metafile } = await build({
@@ -64,12 +64,13 @@ export async function bundleFunction(
     target: RUNTIME.name.replace('nodejs', 'node').replace('.x', ''),
     format: BUNDLING.format,
     mainFields: [...BUNDLING.mainFields],
-    external: options.wholeSdk ? [] : [...BUNDLING.externalModules],
+    external: [...BUNDLING.externalModules],
     minify: BUNDLING.minify,
     sourcemap: BUNDLING.sourceMap,
     sourcesContent: BUNDLING.sourcesContent,
     banner: { js: BUNDLING.banner },
     logLevel: BUNDLING.logLevel,
+    ...options,
     metafile: true,
     write: false,
   });

@@ -10,7 +10,6 @@ import {
   encodeProducerConfig,
   encodeRelayConfig,
 } from '../../lambdas/runtime/config.ts';
-import { NODE_OPTIONS } from '../../lib/service-function.ts';
 import type { FunctionBundle } from './function-bundle.ts';
 
 /** The time that a fresh process takes to import a bundle. */
@@ -32,7 +31,13 @@ console.log(JSON.stringify({ wallMs, cpuMs: (user + system) / 1_000 }));
 process.exit();
 `;
 
-const producer = { tableName: 'Mailroom', service: 'bench', shards: 8, bornLeaseMs: 30_000 };
+const producer = {
+  tableName: 'Mailroom',
+  service: 'bench',
+  shards: 8,
+  bornLeaseMs: 30_000,
+  publishes: ['OrderPlaced'],
+};
 
 /** Environment variables that the app's functions read while they are imported. */
 export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -61,7 +66,6 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
   ...encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 3_600_000 }),
   BANK_FUNCTION_NAME: 'bank',
   BANK_TABLE: 'Bank',
-  NODE_OPTIONS,
   AWS_REGION: 'us-east-1',
   AWS_ACCESS_KEY_ID: 'bench',
   AWS_SECRET_ACCESS_KEY: 'bench',
@@ -74,22 +78,25 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
  * Imports each bundle in a fresh `node`, one bundle after the other, `runs` times, so that a slow moment of the machine affects
  * all of them equally. They are in a folder without `node_modules`, as in Lambda.
  *
- * @returns the medians, by name
+ * @param environments - environment variables in addition to {@link FUNCTION_ENVIRONMENT}, by the bundle's name
+ * @returns the times of each run, by name
  */
-export async function importTimes(
+export async function importRuns(
   bundles: readonly FunctionBundle[],
   runs: number,
-): Promise<ReadonlyMap<string, ImportTime>> {
+  environments: Readonly<Record<string, NodeJS.ProcessEnv>> = {},
+): Promise<ReadonlyMap<string, readonly ImportTime[]>> {
   return withFiles(bundles, async (folder) => {
     const times = new Map<string, ImportTime[]>(bundles.map(({ name }) => [name, []]));
     // The first round warms the file cache.
     for (let round = 0; round <= runs; round += 1) {
       for (const [name, taken] of times) {
-        const time = await importOnce(join(folder, `${name}.mjs`));
+        const env = { ...FUNCTION_ENVIRONMENT, ...environments[name] };
+        const time = await importOnce(join(folder, `${name}.mjs`), env);
         if (round > 0) taken.push(time);
       }
     }
-    return new Map([...times].map(([name, taken]) => [name, medians(taken)]));
+    return times;
   });
 }
 
@@ -110,19 +117,21 @@ export async function withFiles<T>(
   }
 }
 
-async function importOnce(file: string): Promise<ImportTime> {
+async function importOnce(file: string, env: NodeJS.ProcessEnv): Promise<ImportTime> {
   const args = ['--input-type=module', '--eval', CHILD, pathToFileURL(file).href];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env: FUNCTION_ENVIRONMENT });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
   return JSON.parse(stdout);
 }
 
-function medians(times: readonly ImportTime[]): ImportTime {
+/** The median of each time. */
+export function medians(times: readonly ImportTime[]): ImportTime {
   return {
     wallMs: median(times.map(({ wallMs }) => wallMs)),
     cpuMs: median(times.map(({ cpuMs }) => cpuMs)),
   };
 }
 
-function median(values: readonly number[]): number {
+/** The middle one of the values. */
+export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

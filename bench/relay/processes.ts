@@ -22,8 +22,13 @@ export interface Stub {
 }
 
 /** Starts a stub. */
-export async function startStub(contents: StubContents): Promise<Stub> {
-  const child = await start('stub', [JSON.stringify(contents)], [], {});
+export function startStub(contents: StubContents): Promise<Stub> {
+  return startServer('stub', contents);
+}
+
+/** Starts the server `<name>.child.ts`. @param name - relative to this folder */
+export async function startServer(name: 'stub' | '../peers/tables', contents: object): Promise<Stub> {
+  const child = await start(name, [JSON.stringify(contents)], [], {});
   const { endpoint } = (await message(child)) as Pick<Stub, 'endpoint'>;
   return {
     endpoint,
@@ -35,9 +40,12 @@ export async function startStub(contents: StubContents): Promise<Stub> {
   };
 }
 
-/** Runs `bench/relay/<name>.child.ts` in a fresh process with a function's environment. @returns its answer */
+/** The programs that {@link runChild} starts, relative to this folder. */
+type ChildName = 'carry' | 'footprint' | 'drain' | '../peers/mailroom' | '../peers/outbox-event-bus';
+
+/** Runs `<name>.child.ts` in a fresh process with a function's environment. @returns its answer */
 export async function runChild<T>(
-  name: 'carry' | 'footprint' | 'drain',
+  name: ChildName,
   endpoint: string,
   task: object,
   flags: readonly string[] = [],

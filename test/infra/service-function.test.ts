@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { lambdaEntry, ServiceFunction } from '../../lib/service-function.ts';
+import { lambdaEntry, RUNTIME, ServiceFunction } from '../../lib/service-function.ts';
 import { localFile } from '../../localstack/workspace.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
@@ -52,4 +52,8 @@ describe('the bundle of a function', () => {
     });
     expect(readdirSync(dir).sort()).toEqual(['hello.txt', 'index.mjs']);
   });
+});
+
+test('the runtime has no SnapStart: once it has, measure a function with it', () => {
+  expect(RUNTIME.supportsSnapStart).toBe(false);
 });
