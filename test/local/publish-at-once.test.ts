@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { rename, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
@@ -12,7 +13,7 @@ import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { deployLocal, type Outputs } from '../../localstack/deploy.ts';
 import { type Engine, startEngine } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
-import { LOCAL_REGION } from '../../localstack/workspace.ts';
+import { LOCAL_REGION, localFile } from '../../localstack/workspace.ts';
 import { eventually } from './support/eventually.ts';
 
 let engine: Engine;
@@ -31,7 +32,11 @@ beforeAll(async () => {
   documents = DynamoDBDocumentClient.from(new DynamoDBClient(settings));
 });
 
-afterAll(() => engine?.stop());
+afterAll(async () => {
+  await engine?.stop();
+  if (engine?.logFile) await rename(engine.logFile, localFile('engine-of-publish-at-once.log'));
+  await rm(localFile(`outputs-${engine?.port}.json`), { force: true });
+});
 
 /** Places an order by one of the producers. @returns the id of its event */
 async function placeBy(producer: 'Api' | 'CutOff'): Promise<string> {
