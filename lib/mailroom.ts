@@ -16,6 +16,7 @@ import { MailroomTable } from './mailroom-table.ts';
 import { serviceNameProblems } from './names.ts';
 import { OutboxAudit, type OutboxAuditOptions } from './outbox-audit.ts';
 import { OutboxRelay, type OutboxRelayOptions } from './outbox-relay.ts';
+import { type ProducerProps, turnOf } from './producer-props.ts';
 import { refuse } from './refusal.ts';
 import { archiveProblems } from './retentions.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
@@ -94,37 +95,6 @@ export interface MailroomProps {
    * @default no schedule: run `mailroom audit` by hand
    */
   readonly audit?: OutboxAuditOptions;
-}
-
-/** Options of a producer that publishes at once. */
-export interface PublishAtOnceOptions {
-  /**
-   * The length of the producer's turn, from the creation of an event: its transaction, PutEvents and the mark end in it, and `commit`
-   * returns at its end at the latest. If any of them fails, the stream relay publishes 2 seconds after the turn. 100 ms to 5 seconds.
-   *
-   * @default 1 second
-   */
-  readonly timeout?: Duration;
-}
-
-/** Properties of a producer. */
-export interface ProducerProps {
-  /** The service's name: the `source` of its events. */
-  readonly service: string;
-  /**
-   * The events that the function publishes, as definitions of the catalogue or `{ source, type }`, each owned by the service. The
-   * outbox refuses any other (`NOT_DECLARED`).
-   */
-  readonly publishes: readonly EventRef[];
-  /** Partition keys of the service's own rows, with `*` as a trailing wildcard, e.g. `ORDER#*`. @default none */
-  readonly domainKeys?: readonly string[];
-  /**
-   * Lets the function publish its events right after their transaction; `{}` uses the defaults. Its code must opt in too:
-   * `lambdaOutbox({ publishAtOnce: lambdaPublisher })`. docs/scaling.md says what it saves and costs.
-   *
-   * @default the relay publishes its events
-   */
-  readonly publishAtOnce?: PublishAtOnceOptions;
 }
 
 /**
@@ -327,8 +297,4 @@ export class Mailroom extends Construct {
     refuse(`The consumer ${consumer.node.path}`, taken === undefined ? [] : [problem]);
     this.byName.set(name, consumer);
   }
-}
-
-function turnOf({ timeout = Duration.seconds(1) }: PublishAtOnceOptions): Duration {
-  return timeout;
 }
