@@ -85,7 +85,7 @@ const SWEEP_PAUSE = Duration.seconds(5);
 const SWEEP_TIMEOUT_MAX = Duration.minutes(14);
 
 /**
- * The relay: publishes the events in the outbox. The stream relay follows the table's stream and publishes at once; the sweep
+ * The relay: publishes the events in the outbox. The stream relay publishes new rows as the table's stream reports them; the sweep
  * reads the outbox on a schedule and publishes what the stream relay missed. Either one alone loses nothing.
  *
  * @throws `BAD_SETTINGS` if the timings cannot work together

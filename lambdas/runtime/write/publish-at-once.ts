@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { Bus } from '../bus/event-bus.ts';
+import type { Bus, BusResult } from '../bus/event-bus.ts';
 import type { Clock } from '../clock.ts';
 import type { AtOnceConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
@@ -41,6 +41,9 @@ export interface AtOncePublisherDeps {
   readonly bus: Bus;
 }
 
+/** A commit has at most 100 events, so at most ten calls to the bus. */
+const MARKS_AT_A_TIME = 10;
+
 const nothing = () => {};
 
 const SILENT: Telemetry = {
@@ -79,7 +82,7 @@ export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtO
         clock,
         random,
         telemetry,
-        writes: pLimit(1),
+        writes: pLimit(MARKS_AT_A_TIME),
       };
       const rows = entries.flatMap(({ Put }) => pendingRow({ ...Put.Item }) ?? []);
       if (rows.length === 0) return;
@@ -91,8 +94,7 @@ export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtO
 
 /** Publishes the rows of one call, and marks those that the bus accepted. */
 async function publishBatch(context: MarkContext, bus: Bus, rows: readonly PendingRow[]): Promise<void> {
-  const { clock, telemetry } = context;
-  const leftMs = untilTurnEnds(rows, clock);
+  const leftMs = untilTurnEnds(rows, context.clock);
   if (leftMs <= 0) return; // the transaction took that long: the relay publishes
   try {
     const results = await bus.put(
@@ -103,15 +105,25 @@ async function publishBatch(context: MarkContext, bus: Bus, rows: readonly Pendi
       context,
       rows.filter((_, index) => results[index]?.ok),
     );
-    const refused = results.find(({ ok }) => !ok);
-    if (refused?.ok === false) throw new MailroomError(refused.code, refused.message);
+    const left = rows.filter((_, index) => !results[index]?.ok);
+    if (left.length > 0) report(context, left, errorOf(results.find(({ ok }) => !ok)));
   } catch (error) {
-    telemetry.count('BusFailures');
-    telemetry.log.warn('Events could not be published at once; the relay publishes them', {
-      eventIds: rows.map(({ eventId }) => eventId),
-      error: asMailroomError(error),
-    });
+    report(context, rows, error);
   }
+}
+
+function errorOf(result: BusResult | undefined): MailroomError {
+  return result?.ok === false
+    ? new MailroomError(result.code, result.message)
+    : new MailroomError('NoAnswer', 'PutEvents returned no result for an entry');
+}
+
+function report({ telemetry }: MarkContext, rows: readonly PendingRow[], error: unknown): void {
+  telemetry.count('BusFailures');
+  telemetry.log.warn('Events could not be published at once; the relay publishes them', {
+    eventIds: rows.map(({ eventId }) => eventId),
+    error: asMailroomError(error),
+  });
 }
 
 /** The time left until the first of the rows is no longer its producer's, milliseconds. */

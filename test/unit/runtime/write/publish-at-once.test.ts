@@ -85,7 +85,17 @@ describe('a commit that publishes at once', () => {
       ]),
     );
     expect(telemetry.counted('BusFailures')).toBe(1);
-    expect(telemetry.lines()).toMatchObject([{ level: 'warn' }]);
+    const pending = rows().filter(({ status }) => status === 'PENDING');
+    const eventIds = pending.map(({ SK }) => SK.slice('EVENT#'.length));
+    expect(telemetry.lines()).toMatchObject([{ level: 'warn', extra: { eventIds } }]);
+  });
+
+  test('does not mark an entry without a result, and reports it', async () => {
+    const { outbox, happened, rows, telemetry, bus } = producer();
+    bus.put = async () => [];
+    await outbox.commit({ events: [happened(1)] });
+    expect(rows()).toMatchObject([{ status: 'PENDING' }]);
+    expect(telemetry.lines()).toMatchObject([{ level: 'warn', extra: { error: { code: 'NoAnswer' } } }]);
   });
 
   test('returns although the bus fails, and leaves its rows as they were born', async () => {
