@@ -77,6 +77,7 @@ export { type MetricName, powertoolsTelemetry, type Telemetry } from './telemetr
 export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './write/outbox.ts';
 export type { CausingEvent, OutboxEntry } from './write/outbox-entry.ts';
 export {
+  type AtOnceParts,
   type AtOncePublisher,
   type AtOncePublisherDeps,
   createAtOncePublisher,

@@ -21,11 +21,11 @@ export interface AtOncePublisher {
    *
    * @param entries - of one commit
    */
-  publish(entries: readonly OutboxEntry[], parts: OutboxParts): Promise<void>;
+  publish(entries: readonly OutboxEntry[], parts: AtOnceParts): Promise<void>;
 }
 
 /** The parts of an outbox that its publisher uses. */
-interface OutboxParts {
+export interface AtOnceParts {
   readonly table: Table;
   readonly clock: Clock;
   readonly random: RandomBytes;
