@@ -7,6 +7,8 @@ import { deployLocal } from '../localstack/deploy.ts';
 import { type Engine, startEngine } from '../localstack/engine.ts';
 import { freePort } from '../localstack/free-port.ts';
 import { LOCAL_REGION, localFile } from '../localstack/workspace.ts';
+import { type AtOnceCost, atOnceCosts, atOnceCostTable } from './latency/at-once-cost.ts';
+import { awsLatency, awsLatencyTable } from './latency/aws-latency.ts';
 import { highestCarried, lowestTooHigh, nextRate } from './latency/highest-rate.ts';
 import { createProducers, type Producer } from './latency/producers.ts';
 import { type RateRun, runAtRate } from './latency/rate-run.ts';
@@ -50,6 +52,10 @@ const LENGTHS_QUICK: Lengths = {
   triesMax: 1,
 };
 
+/** The events whose cost is counted: one batch of the relay. */
+const COSTED_EVENTS = 100;
+const COSTED_EVENTS_QUICK = 5;
+
 /** Measures how long events take to reach the bus and the consumer, with Mailroom and with publishing from the handler. */
 export const latency: Part = {
   name: 'latency',
@@ -59,7 +65,16 @@ export const latency: Part = {
     const engine = await startEngine({ port: await freePort(), env: {}, onProgress: settings.say });
     try {
       const figures = await measure(engine, settings);
-      return { json: { latency: figures.map(asJson) }, tables: [tableOf(figures)] };
+      settings.say('the price of publishing at once');
+      const costs = await atOnceCosts(settings.quick ? COSTED_EVENTS_QUICK : COSTED_EVENTS);
+      return {
+        json: {
+          latency: figures.map(asJson),
+          latencyOnAws: awsLatency(),
+          publishAtOnce: costs.map(costAsJson),
+        },
+        tables: [tableOf(figures), awsLatencyTable(), atOnceCostTable(costs)],
+      };
     } finally {
       await stop(engine);
     }
@@ -134,7 +149,7 @@ async function stop(engine: Engine): Promise<void> {
   await rm(localFile(`outputs-${engine.port}.json`), { force: true });
 }
 
-function asJson({ handler, toBus, toProcessed, ordersPerSecond, ...run }: LatencyFigure) {
+function asJson({ handler, toBus, busToProcessed, toProcessed, ordersPerSecond, ...run }: LatencyFigure) {
   return {
     system: run.system,
     asked: run.tooHigh === undefined ? run.asked : 'most',
@@ -146,6 +161,8 @@ function asJson({ handler, toBus, toProcessed, ordersPerSecond, ...run }: Latenc
     handlerP99Ms: handler.p99Ms,
     toBusP50Ms: toBus.p50Ms,
     toBusP99Ms: toBus.p99Ms,
+    busToProcessedP50Ms: busToProcessed.p50Ms,
+    busToProcessedP99Ms: busToProcessed.p99Ms,
     toProcessedP50Ms: toProcessed.p50Ms,
     toProcessedP99Ms: toProcessed.p99Ms,
   };
@@ -155,12 +172,20 @@ function tableOf(figures: readonly LatencyFigure[]): FigureTable {
   return {
     name: 'latency',
     title: 'Latency on the local engine, ms, p50 / p99',
-    head: ['system', 'orders per second', 'orders', 'handler', 'commit to bus', 'commit to PROCESSED'],
-    rows: figures.map(({ handler, toBus, toProcessed, ...run }) => [
+    head: [
+      'system',
+      'orders per second',
+      'orders',
+      'handler',
+      'commit to bus',
+      'bus to PROCESSED',
+      'commit to PROCESSED',
+    ],
+    rows: figures.map(({ handler, toBus, busToProcessed, toProcessed, ...run }) => [
       run.system,
       `${rounded(run.ordersPerSecond)}${remark(run)}`,
       run.orders,
-      ...[handler, toBus, toProcessed].map(({ p50Ms, p99Ms }) => `${p50Ms} / ${p99Ms}`),
+      ...[handler, toBus, busToProcessed, toProcessed].map(({ p50Ms, p99Ms }) => `${p50Ms} / ${p99Ms}`),
     ]),
   };
 }
@@ -173,4 +198,9 @@ function remark({ keptUp, tooHigh }: Pick<LatencyFigure, 'keptUp' | 'tooHigh'>):
 
 function rounded(rate: number): number {
   return Math.round(rate * 10) / 10;
+}
+
+function costAsJson({ payloadBytes, ...usd }: AtOnceCost) {
+  const rounded = Object.entries(usd).map(([way, each]) => [`${way}Usd`, Math.round(each * 100) / 100]);
+  return { payloadBytes, ...Object.fromEntries(rounded) };
 }

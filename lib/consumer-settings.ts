@@ -29,6 +29,7 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
     },
     outageTolerance: props.outageTolerance ?? OUTAGE_TOLERANCE,
     batchSize: props.batchSize ?? BATCH_SIZE_MAX,
+    batchingWindow: props.batchingWindow,
     ...retentions,
     inboxRetention: props.inboxRetention ?? defaultInboxRetention(retentions),
   };

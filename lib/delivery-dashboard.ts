@@ -114,7 +114,7 @@ function flow(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
       title: 'Committed = published; delivered to consumers = processed by them',
       left: [
         relay.committed.with({ label: 'committed' }),
-        named(relay.published, 'published'),
+        relay.publishedByAll.with({ label: 'published' }),
         ...total('delivered', ({ delivered }) => delivered),
         ...total('processed', ({ processed }) => processed),
       ],

@@ -30,6 +30,12 @@ export function relayMetrics(mailroom: Mailroom) {
   const gauge = (name: MetricName, statistic = Stats.MAXIMUM) =>
     own(mailroom, name, dimensionsMap, statistic, period);
   const common = { period: COUNT_PERIOD, statistic: Stats.SUM };
+  // There are many producers, and the metric has a dimension for each.
+  const everywhere = (name: MetricName) =>
+    new MathExpression({
+      expression: `SUM(SEARCH('Namespace="${NAMESPACE}" MetricName="${name}" table="${table.tableName}"', 'Sum', ${COUNT_PERIOD.toSeconds()}))`,
+      period: COUNT_PERIOD,
+    });
   return {
     pending: gauge('PendingEvents'),
     undeclared: gauge('UndeclaredEvents'),
@@ -41,6 +47,8 @@ export function relayMetrics(mailroom: Mailroom) {
     firstExpiry: gauge('FirstDeadLetterExpiry', Stats.MINIMUM),
     watchFailures: counter('WatchFailures'),
     published: counter('EventsPublished'),
+    /** With those of producers that publish at once. */
+    publishedByAll: everywhere('EventsPublished'),
     rescued: counter('EventsRescued'),
     refused: counter('EventsRefused'),
     publishRetries: counter('PublishRetries'),
@@ -52,11 +60,7 @@ export function relayMetrics(mailroom: Mailroom) {
       statistic: Stats.MAXIMUM,
     }),
     streamAge: relay.streamFunction.metric('IteratorAge', { ...common, statistic: Stats.MAXIMUM }),
-    // There are many producers, and the metric has a dimension for each.
-    committed: new MathExpression({
-      expression: `SUM(SEARCH('Namespace="${NAMESPACE}" MetricName="EventsCommitted" table="${table.tableName}"', 'Sum', ${COUNT_PERIOD.toSeconds()}))`,
-      period: COUNT_PERIOD,
-    }),
+    committed: everywhere('EventsCommitted'),
     invocations: {
       stream: relay.streamFunction.metricInvocations(common),
       sweep: relay.sweepFunction.metricInvocations(common),

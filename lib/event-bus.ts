@@ -9,8 +9,10 @@ import {
   PolicyStatement,
 } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import { physicalName } from './physical-name.ts';
+import { PUBLISHER_TAG, tag } from './tags.ts';
 
 /** Properties of a {@link MailroomBus}. */
 export interface MailroomBusProps {
@@ -33,7 +35,7 @@ const NO_SOURCE = '(none)';
  * The event bus. The relay puts events on it, and every consumer has a rule on it.
  *
  * Its policy denies `PutEvents` to every principal of the account, administrators included, except those of
- * {@link MailroomBus.grantPublish} and AWS services (which replay the archive).
+ * {@link MailroomBus.grantPublish} and {@link MailroomBus.grantPublishAtOnce}, and AWS services (which replay the archive).
  *
  * @example
  * ```ts
@@ -43,6 +45,9 @@ const NO_SOURCE = '(none)';
  */
 export class MailroomBus extends EventBus {
   private readonly publishers = new Set<string>();
+  private readonly onlyPublishers: PolicyStatement;
+  /** The name itself, which the policy needs: a bus cannot reference its own name. */
+  private readonly ownName: string;
 
   constructor(scope: Construct, id: string, props: MailroomBusProps = {}) {
     // A bus needs a name, and the CDK's default name is the same in every stage of an account.
@@ -55,7 +60,9 @@ export class MailroomBus extends EventBus {
     this.applyRemovalPolicy(removalPolicy);
     const bus = this.node.defaultChild as CfnEventBus;
     // Part of the bus resource: a separate policy would leave the bus open until it is deployed.
-    bus.policy = this.onlyPublishers(eventBusName);
+    this.ownName = eventBusName;
+    this.onlyPublishers = this.denyOthers();
+    bus.policy = new PolicyDocument({ statements: [this.onlyPublishers] });
     bus.kmsKeyIdentifier = props.encryptionKey?.keyArn;
     if (props.archive === undefined) return;
     // Without a pattern it archives every event; the L2 construct requires one.
@@ -78,6 +85,24 @@ export class MailroomBus extends EventBus {
   grantPublish(grantee: IGrantable, sources: () => readonly string[]): Grant {
     const { principalJson } = grantee.grantPrincipal.policyFragment;
     for (const arn of principalJson.AWS ?? []) this.publishers.add(arn);
+    return this.allow(grantee, sources);
+  }
+
+  /**
+   * Lets a function of any stack put events of these sources on this bus, and on no other. The bus's policy recognizes its role by a
+   * tag, because it cannot name a role of a stack that is deployed after its own.
+   *
+   * @param sources - called at synth
+   */
+  grantPublishAtOnce(producer: LambdaFunction, sources: () => readonly string[]): Grant {
+    if (producer.role) tag(producer.role, { [PUBLISHER_TAG]: this.eventBusName });
+    this.onlyPublishers.addCondition('StringNotEquals', {
+      [`aws:PrincipalTag/${PUBLISHER_TAG}`]: this.ownName,
+    });
+    return this.allow(producer, sources);
+  }
+
+  private allow(grantee: IGrantable, sources: () => readonly string[]): Grant {
     return Grant.addToPrincipal({
       grantee,
       actions: ['events:PutEvents'],
@@ -95,23 +120,19 @@ export class MailroomBus extends EventBus {
     });
   }
 
-  private onlyPublishers(eventBusName: string): PolicyDocument {
-    const resource = { service: 'events', resource: 'event-bus', resourceName: eventBusName };
-    return new PolicyDocument({
-      statements: [
-        new PolicyStatement({
-          sid: 'OnlyPublishersPut',
-          effect: Effect.DENY,
-          principals: [new AnyPrincipal()],
-          actions: ['events:PutEvents'],
-          // A resource cannot reference itself.
-          resources: [Stack.of(this).formatArn({ ...resource, arnFormat: ArnFormat.SLASH_RESOURCE_NAME })],
-          conditions: {
-            ArnNotEquals: { 'aws:PrincipalArn': Lazy.list({ produce: () => [...this.publishers] }) },
-            Bool: { 'aws:PrincipalIsAWSService': 'false' },
-          },
-        }),
-      ],
+  private denyOthers(): PolicyStatement {
+    const resource = { service: 'events', resource: 'event-bus', resourceName: this.ownName };
+    return new PolicyStatement({
+      sid: 'OnlyPublishersPut',
+      effect: Effect.DENY,
+      principals: [new AnyPrincipal()],
+      actions: ['events:PutEvents'],
+      // A resource cannot reference itself.
+      resources: [Stack.of(this).formatArn({ ...resource, arnFormat: ArnFormat.SLASH_RESOURCE_NAME })],
+      conditions: {
+        ArnNotEquals: { 'aws:PrincipalArn': Lazy.list({ produce: () => [...this.publishers] }) },
+        Bool: { 'aws:PrincipalIsAWSService': 'false' },
+      },
     });
   }
 }

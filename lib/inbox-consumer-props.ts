@@ -72,6 +72,13 @@ export interface InboxConsumerProps {
   /** The maximum number of messages per invocation, 1 to 10. @default 10 */
   readonly batchSize?: number;
   /**
+   * The time that Lambda gathers messages before it invokes the function, in whole seconds up to 5 minutes. A window makes batches
+   * of rare events larger, so they cost less, and delays each message by up to its length.
+   *
+   * @default no window
+   */
+  readonly batchingWindow?: Duration;
+  /**
    * The maximum number of concurrent invocations, 2 to 1,000. It limits the cost of a runaway, and the concurrency taken from the
    * account's other functions.
    *

@@ -203,6 +203,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     handler.addEventSource(
       new SqsEventSource(this.queue, {
         batchSize: settings.batchSize,
+        maxBatchingWindow: settings.batchingWindow,
         maxConcurrency: props.maxConcurrency ?? MAX_CONCURRENCY,
         reportBatchItemFailures: true,
       }),

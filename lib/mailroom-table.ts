@@ -137,6 +137,19 @@ export class MailroomTable extends TableV2 {
     this.grantRows(grantee, ['PutItem'], [OUTBOX_KEYS]);
   }
 
+  /**
+   * Lets a function mark the outbox rows that it has published. IAM cannot limit it to rows of its own service; a principal that may
+   * put outbox rows can replace any of them anyway.
+   */
+  grantMark(grantee: IGrantable): void {
+    this.grantRows(grantee, ['PartiQLUpdate'], [OUTBOX_KEYS]);
+  }
+
+  /** Lets the stream relay read whether a producer has marked a row. */
+  grantReadOfMarks(grantee: IGrantable): void {
+    this.grantRows(grantee, ['GetItem'], [OUTBOX_KEYS]);
+  }
+
   /** Lets a function read, write and delete rows under a service's own partition keys, and check them in transactions. */
   grantDomain(grantee: IGrantable, keys: readonly string[]): void {
     refuse(

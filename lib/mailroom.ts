@@ -4,7 +4,7 @@ import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
+import { encodeAtOnceConfig, encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import type { IInboxConsumer } from './consumer.ts';
@@ -16,9 +16,11 @@ import { MailroomTable } from './mailroom-table.ts';
 import { serviceNameProblems } from './names.ts';
 import { OutboxAudit, type OutboxAuditOptions } from './outbox-audit.ts';
 import { OutboxRelay, type OutboxRelayOptions } from './outbox-relay.ts';
+import { type ProducerProps, turnOf } from './producer-props.ts';
 import { refuse } from './refusal.ts';
 import { archiveProblems } from './retentions.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
+import { atOnceProblems } from './timings.ts';
 
 /** Properties of a {@link Mailroom}. */
 export interface MailroomProps {
@@ -93,19 +95,6 @@ export interface MailroomProps {
    * @default no schedule: run `mailroom audit` by hand
    */
   readonly audit?: OutboxAuditOptions;
-}
-
-/** Properties of a producer. */
-export interface ProducerProps {
-  /** The service's name: the `source` of its events. */
-  readonly service: string;
-  /**
-   * The events that the function publishes, as definitions of the catalogue or `{ source, type }`, each owned by the service. The
-   * outbox refuses any other (`NOT_DECLARED`).
-   */
-  readonly publishes: readonly EventRef[];
-  /** Partition keys of the service's own rows, with `*` as a trailing wildcard, e.g. `ORDER#*`. @default none */
-  readonly domainKeys?: readonly string[];
 }
 
 /**
@@ -211,19 +200,33 @@ export class Mailroom extends Construct {
    * of another service
    */
   addProducer(producer: LambdaFunction, props: ProducerProps): void {
-    const { service, publishes } = props;
+    const { service, publishes, publishAtOnce } = props;
     const nothing =
       'publishes is empty. List the events that the function publishes, e.g. [OrderPlaced]. For a function that only ' +
       'writes rows of its service, call mailroom.table.grantDomain instead.';
     refuse(`The producer ${producer.node.path}`, [
       ...serviceNameProblems('service', service),
       ...(publishes.length === 0 ? [nothing] : publishesProblems(service, publishes)),
+      ...(publishAtOnce === undefined ? [] : atOnceProblems(turnOf(publishAtOnce))),
     ]);
     tag(producer, { [SERVICE_TAG]: service });
     for (const [name, value] of Object.entries(this.producerEnvironment(service, publishes))) {
       producer.addEnvironment(name, value);
     }
     this.grantProducer(producer, props.domainKeys);
+    if (publishAtOnce !== undefined) this.letPublishAtOnce(producer, service, turnOf(publishAtOnce));
+  }
+
+  private letPublishAtOnce(producer: LambdaFunction, service: string, turn: Duration): void {
+    const environment = encodeAtOnceConfig({
+      busName: this.bus.eventBusName,
+      timeoutMs: turn.toMilliseconds(),
+      publishedRetentionDays: this.relay.publishedRetention.toDays(),
+    });
+    for (const [name, value] of Object.entries(environment)) producer.addEnvironment(name, value);
+    this.bus.grantPublishAtOnce(producer, () => [service]);
+    this.table.grantMark(producer);
+    this.table.grantReadOfMarks(this.relay.streamFunction);
   }
 
   /**

@@ -36,6 +36,15 @@ export interface OutboxRelayOptions {
   readonly batchSize?: number;
   /** The number of batches of one stream shard processed concurrently, 1 to 10. @default 1 */
   readonly parallelizationFactor?: number;
+  /**
+   * The time that Lambda gathers records before it invokes the stream relay, in whole seconds up to 3. A window makes batches of
+   * rare events larger, so they cost less, and delays each event by up to its length.
+   *
+   * @default no window
+   */
+  readonly batchingWindow?: Duration;
+  /** Memory of both functions in MB; the CPU share is proportional to it. @default 512 */
+  readonly memoryMb?: number;
 }
 
 /** Properties of an {@link OutboxRelay}. */
@@ -76,7 +85,7 @@ const SWEEP_PAUSE = Duration.seconds(5);
 const SWEEP_TIMEOUT_MAX = Duration.minutes(14);
 
 /**
- * The relay: publishes the events in the outbox. The stream relay follows the table's stream and publishes at once; the sweep
+ * The relay: publishes the events in the outbox. The stream relay publishes new rows as the table's stream reports them; the sweep
  * reads the outbox on a schedule and publishes what the stream relay missed. Either one alone loses nothing.
  *
  * @throws `BAD_SETTINGS` if the timings cannot work together
@@ -95,6 +104,8 @@ export class OutboxRelay extends Construct {
   readonly failureQueue: Queue;
   /** The interval at which the youngest minutes are swept. */
   readonly sweepEvery: Duration;
+  /** The retention of a published row. */
+  readonly publishedRetention: Duration;
 
   constructor(scope: Construct, id: string, props: OutboxRelayProps) {
     super(scope, id);
@@ -106,6 +117,7 @@ export class OutboxRelay extends Construct {
       sweepEvery: props.sweepEvery ?? SCHEDULE_MIN,
       maxAttempts: props.maxAttempts ?? 10,
       publishedRetention: props.publishedRetention ?? Duration.days(7),
+      batchingWindow: props.batchingWindow,
     };
     refuse(`The relay ${this.node.path}`, relayProblems(settings));
     const config = {
@@ -140,11 +152,12 @@ export class OutboxRelay extends Construct {
     this.followStream(props);
     this.scheduleSweep(settings.sweepEvery);
     this.sweepEvery = settings.sweepEvery;
+    this.publishedRetention = settings.publishedRetention;
   }
 
   private publisher(
     id: 'Stream' | 'Sweep',
-    { table, bus, sources, removalPolicy, encryptionKey, tracing }: OutboxRelayProps,
+    { table, bus, sources, memoryMb, removalPolicy, encryptionKey, tracing }: OutboxRelayProps,
     environment: Record<string, string>,
     timeout: Duration,
   ): ServiceFunction {
@@ -153,6 +166,7 @@ export class OutboxRelay extends Construct {
       service: SERVICE,
       description: `Mailroom relay, ${id.toLowerCase()} path`,
       timeout,
+      memoryMb,
       environment,
       logRemovalPolicy: removalPolicy,
       encryptionKey,
@@ -195,6 +209,7 @@ export class OutboxRelay extends Construct {
         ],
         batchSize: props.batchSize ?? 100,
         parallelizationFactor: props.parallelizationFactor ?? 1,
+        maxBatchingWindow: props.batchingWindow,
         bisectBatchOnError: true,
         reportBatchItemFailures: true,
         retryAttempts: streamRetries(props.bornLease),

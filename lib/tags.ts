@@ -4,6 +4,9 @@ import type { IConstruct } from 'constructs';
 /** Tag with the Mailroom's path in the app, on every resource that belongs to it. Its queues refuse messages from roles with this tag. */
 export const MAILROOM_TAG = 'mailroom';
 
+/** Tag with the bus's name, on the role of a producer that publishes at once. The bus accepts entries from roles with this tag. */
+export const PUBLISHER_TAG = 'mailroom:publisher';
+
 /** Tag with the service's name, on every resource of a producer or a consumer. */
 export const SERVICE_TAG = 'mailroom:service';
 

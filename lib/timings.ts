@@ -1,5 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { CLOCK_SKEW_MS } from '../lambdas/runtime/clock.ts';
+import { AT_ONCE_TIMEOUT_MAX_MS } from '../lambdas/runtime/config.ts';
 import { FRESH_MS } from '../lambdas/runtime/relay/relay-timings.ts';
 import { receiveProblems } from './receives.ts';
 import { between, say, unless, wholeDays, wholeNumber } from './refusal.ts';
@@ -25,6 +26,12 @@ const VISIBILITY_MAX = Duration.hours(12);
 /** The maximum batch size without a batching window (Lambda, event source mapping of SQS). */
 export const BATCH_SIZE_MAX = 10;
 
+/** The longest batching window of a stream's mapping: with a longer one, records would arrive too old to be published without a claim. */
+const STREAM_WINDOW_MAX = Duration.seconds(3);
+
+/** The longest batching window of a mapping (Lambda API reference, CreateEventSourceMapping). */
+const WINDOW_MAX = Duration.minutes(5);
+
 /** The longest run of a function (Lambda quotas). */
 export const FUNCTION_TIMEOUT_MAX = Duration.minutes(15);
 
@@ -46,6 +53,8 @@ export interface RelaySettings {
   readonly sweepEvery: Duration;
   readonly maxAttempts: number;
   readonly publishedRetention: Duration;
+  /** Absent: no window. */
+  readonly batchingWindow?: Duration | undefined;
 }
 
 /** The settings of a consumer that must be consistent with each other. */
@@ -53,6 +62,8 @@ export interface ConsumerSettings extends Retentions {
   readonly lease: Duration;
   readonly timeout: Duration;
   readonly batchSize: number;
+  /** Absent: no window. */
+  readonly batchingWindow?: Duration | undefined;
 }
 
 /**
@@ -77,6 +88,7 @@ export function relayProblems(settings: RelaySettings): string[] {
     ...between('bornLease', bornLease, Duration.seconds(1), FUNCTION_TIMEOUT_MAX, ''),
     ...between('claimLease', claimLease, Duration.seconds(1), FUNCTION_TIMEOUT_MAX, ''),
     ...wholeDays('publishedRetention', settings.publishedRetention),
+    ...windowProblems(settings.batchingWindow, STREAM_WINDOW_MAX),
     ...unless(
       bornLease.toMilliseconds() > bornMin.toMilliseconds(),
       `bornLease is ${say(bornLease)}, but must be more than ${say(bornMin)}: a record counts as fresh for ` +
@@ -91,6 +103,29 @@ export function relayProblems(settings: RelaySettings): string[] {
         'publish that hangs must be detected in time. Raise claimLease or lower publishTimeout.',
     ),
     ...sweepProblems(sweepEvery),
+  ];
+}
+
+/**
+ * Validates the turn of a producer that publishes at once.
+ *
+ * @returns one sentence per problem
+ */
+export function atOnceProblems(timeout: Duration): string[] {
+  const [min, max] = [Duration.millis(100), Duration.millis(AT_ONCE_TIMEOUT_MAX_MS)];
+  const why =
+    'The transaction, PutEvents and the mark end in it, and the stream relay waits for its end after a failure.';
+  return between('publishAtOnce.timeout', timeout, min, max, why);
+}
+
+function windowProblems(window: Duration | undefined, max: Duration): string[] {
+  if (window === undefined) return [];
+  return [
+    ...between('batchingWindow', window, Duration.seconds(0), max, ''),
+    ...unless(
+      window.toMilliseconds() % 1_000 === 0,
+      `batchingWindow is ${say(window)}, but must be whole seconds: Lambda has no finer windows. Round it.`,
+    ),
   ];
 }
 
@@ -127,13 +162,19 @@ export function consumerProblems(settings: ConsumerSettings): string[] {
       FUNCTION_TIMEOUT_MAX,
       "No handler is started in a function's last 2 seconds, and Lambda stops a function after 15 minutes.",
     ),
+    ...windowProblems(settings.batchingWindow, WINDOW_MAX),
     ...receiveProblems(settings),
     ...visibilityProblems(settings),
     ...retentionProblems(settings),
   ];
 }
 
-function visibilityProblems({ lease, timeout, visibilityTimeout }: ConsumerSettings): string[] {
+function visibilityProblems({
+  lease,
+  timeout,
+  visibilityTimeout,
+  batchingWindow: window = Duration.seconds(0),
+}: ConsumerSettings): string[] {
   return [
     ...between(
       'visibilityTimeout',
@@ -147,6 +188,13 @@ function visibilityProblems({ lease, timeout, visibilityTimeout }: ConsumerSetti
       `visibilityTimeout is ${say(visibilityTimeout)}, but must be at least the function's timeout, ` +
         `${say(timeout)}. Otherwise SQS redelivers messages that the function is still processing, and Lambda refuses the ` +
         'mapping. Raise visibilityTimeout (AWS advises 6 times the timeout) or lower timeout.',
+    ),
+    ...unless(
+      window.toMilliseconds() === 0 ||
+        visibilityTimeout.toMilliseconds() >= timeout.plus(window).toMilliseconds(),
+      `batchingWindow is ${say(window)}, but with the function's timeout, ${say(timeout)}, it must fit into ` +
+        `visibilityTimeout, ${say(visibilityTimeout)}: a message is hidden from the start of its window. Lower batchingWindow or ` +
+        'raise visibilityTimeout.',
     ),
     ...unless(
       lease.toMilliseconds() >= LEASE_MIN.toMilliseconds(),

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 import {
+  createAtOncePublisher,
   createConsumer,
   createOutbox,
   defineEvent,
@@ -65,14 +66,33 @@ export const MAILROOM: Readonly<Record<HandlerStyle, System>> = {
 /** Leased handlers, and payloads that hardly compress: random text. */
 export const UNCOMPRESSED = mailroom('mailroom (leased, random text)', 'leased', randomText);
 
-function mailroom(name: string, style: HandlerStyle, payloadOf: PayloadOf = payload): System {
+/** The publisher of a run's events. */
+type PublishedBy = 'relay' | 'producer' | 'producer, beside a relay that does not know that';
+
+/** Transactional handlers, and a producer that publishes at once. */
+export const AT_ONCE = mailroom('mailroom (transactional, at once)', 'transactional', payload, 'producer');
+
+/** As {@link AT_ONCE}, with a relay that publishes every event again. */
+export const AT_ONCE_AGAIN = mailroom(
+  'mailroom (transactional, published again)',
+  'transactional',
+  payload,
+  'producer, beside a relay that does not know that',
+);
+
+function mailroom(
+  name: string,
+  style: HandlerStyle,
+  payloadOf: PayloadOf = payload,
+  publishedBy: PublishedBy = 'relay',
+): System {
   return {
     name,
     promise: { publishes: 'at least once', effects: 'exactly once' },
     tables: [{ name: TABLE, keys: ['PK', 'SK'] }],
     standing: sweepStanding,
     run: async (aws, workload) => {
-      const flow = createFlow(aws, workload, style, payloadOf);
+      const flow = createFlow(aws, workload, { style, payloadOf, publishedBy });
       const indexes = Array.from({ length: workload.events }, (_, index) => index);
       for (const batch of chunks(indexes, workload.batchSize)) {
         await aws.during('write', () => flow.write(batch));
@@ -161,14 +181,24 @@ async function drain(
   }
 }
 
+/** The differences between the runs. */
+interface FlowOptions {
+  readonly style: HandlerStyle;
+  readonly payloadOf: PayloadOf;
+  readonly publishedBy: PublishedBy;
+}
+
 /** The parts of one run, and the AWS services between them. */
-function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle, payloadOf: PayloadOf) {
+function createFlow(aws: MeteredAws, workload: Workload, { style, payloadOf, publishedBy }: FlowOptions) {
   const { clock } = aws;
   const random = fixedRandom();
   const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
   const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName: RELAY_CONFIG.busName });
   const parts = { table, clock, random, telemetry: silent };
-  const outbox = createOutbox({ ...parts, config: PRODUCER_CONFIG });
+  const { busName, publishedRetentionDays } = RELAY_CONFIG;
+  const atOnce = { busName, publishedRetentionDays, timeoutMs: 1_000 };
+  const publishAtOnce = publishedBy === 'relay' ? undefined : createAtOncePublisher({ config: atOnce, bus });
+  const outbox = createOutbox({ ...parts, config: PRODUCER_CONFIG, publishAtOnce });
   const relayStream = createRelayStream({ ...parts, bus, config: RELAY_CONFIG });
   const consumers = createConsumers(aws, workload, parts, style);
 
@@ -187,6 +217,8 @@ function createFlow(aws: MeteredAws, workload: Workload, style: HandlerStyle, pa
       // The mapping's filter passes new outbox rows only.
       const isEvent = (keys: Record<string, { S?: string }> = {}) => keys.PK?.S?.startsWith(OUTBOX_PREFIX);
       const Records = aws.takeInserts(TABLE).filter(({ dynamodb }) => isEvent(dynamodb?.Keys));
+      if (publishedBy === 'producer, beside a relay that does not know that')
+        for (const { dynamodb } of Records) delete dynamodb?.NewImage?.producerUntil;
       const { batchItemFailures } = await relayStream({ Records });
       if (batchItemFailures.length > 0) throw new Error('The relay returned failed events');
       aws.book('lambda', 'Invoke', 1);

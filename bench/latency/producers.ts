@@ -4,7 +4,13 @@ import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { newOrder, orderRow } from '../../lambdas/example/orders/order.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import { createOutbox, dynamoTable, type Envelope } from '../../lambdas/runtime/index.ts';
+import {
+  createAtOncePublisher,
+  createOutbox,
+  dynamoTable,
+  type Envelope,
+  type Table,
+} from '../../lambdas/runtime/index.ts';
 import { pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
 import { producerConfig } from '../../testing/index.ts';
 
@@ -29,7 +35,7 @@ export interface PlacedOrder {
 
 /** A way to place an order, as a handler would. */
 export interface Producer {
-  readonly system: 'mailroom' | 'direct';
+  readonly system: 'mailroom' | 'mailroom, at once' | 'direct';
   /** @param key - identifies the order */
   place(key: string): Promise<PlacedOrder>;
 }
@@ -44,11 +50,22 @@ export interface ProducersDeps {
 
 const PUBLISH_TIMEOUT_MS = 5_000;
 
-/** With Mailroom: the order and its event in one transaction. Directly: put the order, then publish its event. */
+/** The turn of the producer that publishes at once. */
+const TURN_MS = 1_000;
+
+/**
+ * With Mailroom: the order and its event in one transaction; *at once*, the handler then publishes it. Directly: put the order,
+ * then publish its event.
+ */
 export function createProducers({ dynamo, bridge, tableName, busName }: ProducersDeps): readonly Producer[] {
   const table = dynamoTable({ client: dynamo, tableName });
   const bus = eventBridgeBus({ client: bridge, busName });
-  const outbox = createOutbox({ config: producerConfig({ service: SOURCE, tableName }), table });
+  const config = producerConfig({ service: SOURCE, tableName });
+  const outbox = createOutbox({ config, table });
+  const publishAtOnce = createAtOncePublisher({
+    config: { busName, timeoutMs: TURN_MS, publishedRetentionDays: 7 },
+    bus,
+  });
   return [
     {
       system: 'mailroom',
@@ -58,6 +75,26 @@ export function createProducers({ dynamo, bridge, tableName, busName }: Producer
         const [envelope] = await outbox.commit({ writes: [put], events: [placed] });
         const committedAt = Date.now();
         return { eventId: envelope?.eventId ?? '', beganAt, committedAt, doneAt: committedAt };
+      },
+    },
+    {
+      system: 'mailroom, at once',
+      place: async (key) => {
+        const beganAt = Date.now();
+        const { put, placed } = orderOf(key);
+        let committedAt = beganAt;
+        const timed: Table = {
+          ...table,
+          transact: async (...args) => {
+            await table.transact(...args);
+            committedAt = Date.now();
+          },
+        };
+        const [envelope] = await createOutbox({ config, table: timed, publishAtOnce }).commit({
+          writes: [put],
+          events: [placed],
+        });
+        return { eventId: envelope?.eventId ?? '', beganAt, committedAt, doneAt: Date.now() };
       },
     },
     {

@@ -30,6 +30,8 @@ export interface RateRun {
   readonly handler: Percentiles;
   /** From the commit to the bus. */
   readonly toBus: Percentiles;
+  /** From the bus to PROCESSED. */
+  readonly busToProcessed: Percentiles;
   /** From the commit to PROCESSED. */
   readonly toProcessed: Percentiles;
 }
@@ -89,7 +91,7 @@ export async function runAtRate(
     lostAt,
   });
   const published =
-    system === 'mailroom'
+    system !== 'direct'
       ? await timesOf(deps, eventIds, { key: outboxKeyOf, status: 'PUBLISHED', at: 'publishedAt', lostAt })
       : new Map(all.map(({ eventId, publishedAt }) => [eventId, publishedAt ?? Number.NaN]));
 
@@ -108,6 +110,7 @@ export async function runAtRate(
       backlog <= plan.ordersPerSecond * BACKLOG_MAX_S,
     handler: since(({ beganAt, doneAt }) => doneAt - beganAt),
     toBus: since(({ eventId, committedAt }) => (published.get(eventId) ?? 0) - committedAt),
+    busToProcessed: since(({ eventId }) => (processed.get(eventId) ?? 0) - (published.get(eventId) ?? 0)),
     toProcessed: since(({ eventId, committedAt }) => (processed.get(eventId) ?? 0) - committedAt),
   };
 }

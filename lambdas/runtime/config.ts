@@ -80,6 +80,22 @@ export interface ProducerConfig {
   readonly publishes?: readonly string[] | undefined;
 }
 
+/** Settings of a producer that publishes its events at once. */
+export interface AtOnceConfig {
+  /** The name or ARN of the bus. */
+  readonly busName: string;
+  /**
+   * The length of the producer's turn, from the creation of an event: in it, the transaction, the publish and the mark must end.
+   * Milliseconds, 100 to 5,000.
+   */
+  readonly timeoutMs: number;
+  /** The time after which TTL may delete a published row, days. */
+  readonly publishedRetentionDays: number;
+}
+
+/** The longest turn of a producer, milliseconds: after a producer has crashed, the stream relay waits for the end of its turn. */
+export const AT_ONCE_TIMEOUT_MAX_MS = 5_000;
+
 /** Settings of the relay's two functions. */
 export interface RelayConfig {
   /** The name of the Mailroom table. */
@@ -147,6 +163,12 @@ const producerFields: Fields<ProducerConfig> = {
   publishes: names('MAILROOM_PUBLISHES'),
 };
 
+const atOnceFields: Fields<AtOnceConfig> = {
+  busName: busName('MAILROOM_BUS'),
+  timeoutMs: integer('MAILROOM_AT_ONCE_TIMEOUT_MS', 100, AT_ONCE_TIMEOUT_MAX_MS),
+  publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
+};
+
 const relayFields: Fields<RelayConfig> = {
   tableName: text('MAILROOM_TABLE'),
   busName: busName('MAILROOM_BUS'),
@@ -189,7 +211,10 @@ function textOf(value: unknown): string {
   return Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
-function decode<C extends object>(fields: Fields<C>, env: Environment): C {
+const REMEDY =
+  "pass a producer's function to mailroom.addProducer, create a consumer with InboxConsumer, or set the variable yourself.";
+
+function decode<C extends object>(fields: Fields<C>, env: Environment, remedy = REMEDY): C {
   const entries = entriesOf(fields).flatMap(([name, field]) => {
     const value = env[field.env];
     if (value === undefined && field.optional) return [];
@@ -198,8 +223,7 @@ function decode<C extends object>(fields: Fields<C>, env: Environment): C {
       const found = value === undefined ? 'is not set' : `is "${value}"`;
       throw new MailroomError(
         'BAD_CONFIG',
-        `Environment variable ${field.env} ${found}; expected ${field.expected}. Mailroom's constructs set it; ` +
-          "pass a producer's function to mailroom.addProducer, create a consumer with InboxConsumer, or set the variable yourself.",
+        `Environment variable ${field.env} ${found}; expected ${field.expected}. Mailroom's constructs set it; ${remedy}`,
       );
     }
     return [[name, parsed]];
@@ -228,6 +252,24 @@ export function encodeProducerConfig(config: ProducerConfig): Record<string, str
  */
 export function readProducerConfig(env: Environment): ProducerConfig {
   return decode(producerFields, env);
+}
+
+/** Encodes the additional environment of a function that publishes at once. */
+export function encodeAtOnceConfig(config: AtOnceConfig): Record<string, string> {
+  return encode(atOnceFields, config);
+}
+
+/**
+ * Reads the settings of a producer that publishes at once from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readAtOnceConfig(env: Environment): AtOnceConfig {
+  return decode(
+    atOnceFields,
+    env,
+    "pass publishAtOnce to the producer's mailroom.addProducer call, or set the variable yourself.",
+  );
 }
 
 /** Encodes the environment of the relay's functions. */

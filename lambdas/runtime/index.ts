@@ -1,9 +1,13 @@
+export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
+export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type ClientSettings, clientSettings } from './client-settings.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
+  type AtOnceConfig,
   type ConsumerConfig,
   type Environment,
   type ProducerConfig,
+  readAtOnceConfig,
   readConsumerConfig,
   readProducerConfig,
 } from './config.ts';
@@ -47,6 +51,7 @@ export {
   type ReceivedEvent,
 } from './event.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
+export { lambdaPublisher } from './lambda-publisher.ts';
 export type { Redact } from './redaction.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
@@ -69,11 +74,11 @@ export type {
   Write,
 } from './store/table.ts';
 export { type MetricName, powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './write/outbox.ts';
+export type { CausingEvent, OutboxEntry } from './write/outbox-entry.ts';
 export {
-  type CausingEvent,
-  type Commit,
-  createOutbox,
-  type Outbox,
-  type OutboxDeps,
-  type OutboxEntry,
-} from './write/outbox.ts';
+  type AtOnceParts,
+  type AtOncePublisher,
+  type AtOncePublisherDeps,
+  createAtOncePublisher,
+} from './write/publish-at-once.ts';

@@ -5,9 +5,11 @@ import { readConsumerConfig, readProducerConfig } from './config.ts';
 import { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
+import { MailroomError } from './errors.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
 import { createOutbox, type Outbox } from './write/outbox.ts';
+import type { AtOncePublisher } from './write/publish-at-once.ts';
 
 /** Dependencies that `lambdaConsumer` offers to handlers. */
 export interface LambdaParts {
@@ -20,7 +22,10 @@ export interface LambdaParts {
  * `mailroom.addProducer` puts into the function's environment, and its own SDK client. Outside Lambda, nothing is read before
  * the first commit, so tests can import the file that calls this.
  *
- * @throws `BAD_CONFIG` if a setting is missing: immediately in Lambda, otherwise from `commit` and `entries`
+ * @param options.publishAtOnce - `lambdaPublisher`, if the `mailroom.addProducer` call has `publishAtOnce` @default the relay
+ * publishes every event
+ * @throws `BAD_CONFIG` if a setting is missing, or if only one side has `publishAtOnce`: immediately in Lambda, otherwise from
+ * `commit` and `entries`
  *
  * @example
  * ```ts
@@ -34,10 +39,21 @@ export interface LambdaParts {
  * }
  * ```
  */
-export function lambdaOutbox(): Outbox {
+export function lambdaOutbox(
+  options: { readonly publishAtOnce?: (() => AtOncePublisher) | undefined } = {},
+): Outbox {
   const outbox = madeInLambda(() => {
     const config = readProducerConfig(process.env);
-    return createOutbox({ config, table: tableNamed(config.tableName) });
+    const { MAILROOM_AT_ONCE_TIMEOUT_MS: timeoutMs } = process.env;
+    if (timeoutMs !== undefined && options.publishAtOnce === undefined) {
+      throw new MailroomError(
+        'BAD_CONFIG',
+        `MAILROOM_AT_ONCE_TIMEOUT_MS is "${timeoutMs}", but this outbox does not publish at once. Create it with ` +
+          'lambdaOutbox({ publishAtOnce: lambdaPublisher }), or remove publishAtOnce from the mailroom.addProducer call.',
+      );
+    }
+    const publishAtOnce = options.publishAtOnce?.();
+    return createOutbox({ config, table: tableNamed(config.tableName), publishAtOnce });
   });
   return {
     commit: async (commit) => outbox().commit(commit),

@@ -1,4 +1,5 @@
 import { exploreScenario, type Scenario, type Violation } from '../../testing/explorer/exploration.ts';
+import { AT_ONCE_HOLES } from './at-once-holes.ts';
 import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
@@ -22,6 +23,7 @@ const DEVIATIONS_MAX = 4;
 /** Every rule that is taken away. */
 export const HOLES: readonly PlantedHole[] = [
   ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
+  ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...INBOX_HOLES.map((hole) => planted('inbox', hole, inboxScenarios)),
   ...BATCH_HOLES.map((hole) => planted('inbox', hole, batchScenarios)),
 ];

@@ -1,8 +1,11 @@
 import { asRow, OUTBOX_PREFIX, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from '../../testing/explorer/past-items.ts';
 
-/** Who acts on outbox rows: `stream` actors may use a row's born lease, an `operator` may requeue. */
-export type Role = 'stream' | 'sweep' | 'operator';
+/**
+ * Who acts on outbox rows: `stream` actors may use a row's born lease, a `producer` may publish under it during its turn, an `operator`
+ * may requeue.
+ */
+export type Role = 'producer' | 'stream' | 'sweep' | 'operator';
 
 /** Knows who holds each row's lease, and says what may never happen to a row. */
 export interface OutboxRules {
@@ -77,7 +80,8 @@ export function outboxRules(): OutboxRules {
       if (row.status !== 'PENDING') return undefined;
       const holder = holders.get(row.SK) ?? BORN;
       if (row.leaseUntil < now) return `${actor} publishes ${eventId} after its lease`;
-      return holder === actor || (holder === BORN && role === 'stream')
+      const mayUseBirth = role === (row.producerUntil === undefined ? 'stream' : 'producer');
+      return holder === actor || (holder === BORN && mayUseBirth)
         ? undefined
         : `${actor} publishes under the lease of ${holder === BORN ? 'the stream' : holder}`;
     },

@@ -49,14 +49,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     where: 'a stream that is late',
     budget: { faults: 1, stalls: 0 },
     deviations: 1,
-    tamper: {
-      bus: (bus) => ({
-        put: async (entries, timeoutMs) => {
-          await bus.put(entries, timeoutMs);
-          return entries.map(() => ({ ok: true, id: 'assumed' }));
-        },
-      }),
-    },
+    tamper: { bus: allAccepted },
     found: /is lost: PUBLISHED, but the bus never took it/,
   },
   {
@@ -214,7 +207,18 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
   },
 ];
 
-function markFirst(bus: Bus, real: Parameters<NonNullable<Tamper['bus']>>[1]): Bus {
+/** A bus that reports every entry as accepted. */
+export function allAccepted(bus: Bus): Bus {
+  return {
+    put: async (entries, timeoutMs) => {
+      await bus.put(entries, timeoutMs);
+      return entries.map(() => ({ ok: true, id: 'assumed' }));
+    },
+  };
+}
+
+/** A bus that marks what it is about to publish. */
+export function markFirst(bus: Bus, real: Parameters<NonNullable<Tamper['bus']>>[1]): Bus {
   return {
     put: async (entries, timeoutMs) => {
       const keys = entries.map(({ detail }) =>

@@ -67,6 +67,27 @@ const SETTINGS: readonly Setting[] = [
     ],
   },
   {
+    name: 'publish at once, and the stream',
+    world: { events: [] },
+    actors: [
+      (world, scheduler) => world.produce(scheduler.actor('producer'), { atOnce: true }),
+      (world, scheduler) => world.streamAfterCommit(scheduler.actor('stream'), 2),
+      sweep('sweep'),
+    ],
+  },
+  {
+    name: 'publish at once by a clock that is behind',
+    world: { events: [] },
+    actors: [
+      (world, scheduler) => {
+        const actor = scheduler.actor('producer');
+        actor.skewBy(-SKEW_MS);
+        return world.produce(actor, { atOnce: true });
+      },
+      (world, scheduler) => world.streamAfterCommit(scheduler.actor('stream'), 1),
+    ],
+  },
+  {
     name: 'sweeps at the last age',
     world: { events: [{ ageMs: LAST_AGE_MS }] },
     actors: [sweep('sweep 1'), sweep('sweep 2', SKEW_MS), sweep('sweep 3', -SKEW_MS)],

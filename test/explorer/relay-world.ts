@@ -17,8 +17,11 @@ import {
   SCHEMA,
   SWEEP_STATE_KEY,
 } from '../../lambdas/runtime/store/rows.ts';
+import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
+import type { OutboxEntry } from '../../lambdas/runtime/write/outbox-entry.ts';
+import { type AtOncePublisher, createAtOncePublisher } from '../../lambdas/runtime/write/publish-at-once.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import { digest } from '../../testing/explorer/digest.ts';
 import type { ExploredWorld } from '../../testing/explorer/exploration.ts';
@@ -36,6 +39,9 @@ const FUNCTION_TIMEOUT_MS = 120_000;
 
 /** How often the sweep comes, at most, before the system has to be at rest. */
 const REST_PASSES = 6;
+
+/** The turn of a producer that publishes at once, milliseconds: pauses without a stall do not use it up. */
+const TURN_MS = 2_000;
 
 /** What a producer writes together with its event. */
 const ORDER = { PK: 'ORDER#1', SK: 'ORDER' };
@@ -72,6 +78,8 @@ export interface Tamper {
   readonly records?: (records: readonly DynamoDBRecord[]) => readonly DynamoDBRecord[];
   /** Changes a row that is in the table from the beginning. */
   readonly seeded?: (row: Item) => Item;
+  /** Changes what a producer believes that it has written, before it publishes at once. */
+  readonly written?: (row: StoredOutboxRow) => StoredOutboxRow;
   /** Replaces settings of the relay. */
   readonly config?: Partial<RelayConfig>;
 }
@@ -83,7 +91,9 @@ export interface RelayWorld extends ExploredWorld {
   /** The schedule's rule: one pass of the sweep. */
   sweep(actor: Actor): Promise<void>;
   /** A producer that places one order and its event, and tries once more when it does not know what happened. */
-  produce(actor: Actor): Promise<void>;
+  produce(actor: Actor, how?: { readonly atOnce: boolean }): Promise<void>;
+  /** The stream's mapping, which comes at any time after the commit. */
+  streamAfterCommit(actor: Actor, deliveriesMax: number): Promise<void>;
   /** An operator that requeues the first event. */
   requeue(actor: Actor): Promise<void>;
 }
@@ -152,6 +162,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     const watched = watchedTable(memory, (change) => {
       items = undefined;
       past.changed(change);
+      if (change.key.PK.startsWith(OUTBOX_PREFIX)) committed();
       violate(rules.changed(change, actor.name, role, scheduler.now()));
     });
     const table = scheduledTable(actor, watched, past, shared);
@@ -213,10 +224,39 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     await actor.invoke(FUNCTION_TIMEOUT_MS, () => createSweepPass(parts(actor, 'sweep'))(endsBy));
   }
 
-  async function produce(actor: Actor): Promise<void> {
-    const table = tableOf(actor, 'operator');
+  function tampered(publisher: AtOncePublisher): AtOncePublisher {
+    const { written = (row: StoredOutboxRow) => row } = tamper;
+    return {
+      ...publisher,
+      publish: (entries, parts) =>
+        publisher.publish(
+          entries.map(({ Put }) => ({ Put: { ...Put, Item: written(Put.Item) } }) as OutboxEntry),
+          parts,
+        ),
+    };
+  }
+
+  let committed = () => {};
+  const commits = new Promise<void>((resolve) => {
+    committed = resolve;
+  });
+
+  async function streamAfterCommit(actor: Actor, deliveriesMax: number): Promise<void> {
+    await commits;
+    await actor.step('read the stream', () => {});
+    await stream(actor, deliveriesMax);
+  }
+
+  async function produce(actor: Actor, { atOnce = false } = {}): Promise<void> {
+    const table = tableOf(actor, atOnce ? 'producer' : 'operator');
     const { clock, random } = actor;
-    const outbox = createOutbox({ config: { ...consumerConfig, shards: 1 }, table, clock, random });
+    const publisher = {
+      config: { busName: 'bus', timeoutMs: TURN_MS, publishedRetentionDays: 7 },
+      bus: busOf(actor, 'producer', table),
+    };
+    const publishAtOnce = atOnce ? tampered(createAtOncePublisher(publisher)) : undefined;
+    const config = { ...consumerConfig, shards: 1 };
+    const outbox = createOutbox({ config, table, clock, random, publishAtOnce });
     const commit = () =>
       outbox.commit({
         writes: [{ Put: { Item: ORDER, ConditionExpression: 'attribute_not_exists(PK)' } }],
@@ -260,6 +300,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
 
   return {
     stream,
+    streamAfterCommit,
     sweep,
     produce,
     requeue,

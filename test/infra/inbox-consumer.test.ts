@@ -260,6 +260,13 @@ test('a consumer that receives its own events is warned of, but not one that rec
   ]);
 });
 
+test('a consumer gathers messages for a batching window if configured', () => {
+  const window = (template: Template) =>
+    only(template, 'AWS::Lambda::EventSourceMapping', /^Consumer/).Properties.MaximumBatchingWindowInSeconds;
+  expect(window(consumerTemplate({ batchingWindow: Duration.seconds(5) }))).toBe(5);
+  expect(window(consumerTemplate({}))).toBeUndefined();
+});
+
 describe('the events that a consumer publishes', () => {
   const captured = { source: 'payments', type: 'PaymentCaptured' };
   const rights = (template: Template) =>

@@ -51,6 +51,14 @@ describe('the relay', () => {
     expect(rangeToSweep(input, Date.now())).toBeUndefined();
   });
 
+  test('gathers records for a batching window, and has more memory, if configured', () => {
+    const mapped = relayTemplate({ relay: { batchingWindow: Duration.seconds(2), memoryMb: 1_769 } });
+    const [mapping] = Object.values(resources(mapped, 'AWS::Lambda::EventSourceMapping'));
+    expect(mapping?.Properties.MaximumBatchingWindowInSeconds).toBe(2);
+    const functions = Object.values(resources(mapped, 'AWS::Lambda::Function'));
+    expect(functions.map(({ Properties }) => Properties.MemorySize)).toEqual([1_769, 1_769]);
+  });
+
   test('sweeps less often if configured, for as much longer', () => {
     const slow = relayTemplate({ relay: { sweepEvery: Duration.minutes(5) } });
     const [rule] = Object.values(resources(slow, 'AWS::Events::Rule'));

@@ -47,6 +47,16 @@ describe("a relay's settings", () => {
         'events that the stream relay is still publishing. Raise bornLease or lower publishTimeout.',
     ],
     [
+      'a batching window that makes records late',
+      { batchingWindow: seconds(4) },
+      'batchingWindow is 4 seconds, but must be from 0 seconds to 3 seconds.',
+    ],
+    [
+      'a batching window of part of a second',
+      { batchingWindow: millis(500) },
+      'batchingWindow is 500 millis, but must be whole seconds: Lambda has no finer windows. Round it.',
+    ],
+    [
       'a claim that a publish could outlast',
       { claimLease: seconds(12) },
       'claimLease is 12 seconds, but must be more than 12 seconds, twice the publish timeout plus 2 seconds for clock ' +
@@ -103,6 +113,17 @@ describe("a consumer's settings", () => {
   });
 
   const wrong: [string, Partial<ConsumerSettings>, string][] = [
+    [
+      'a batching window longer than those of Lambda',
+      { batchingWindow: minutes(6), visibilityTimeout: minutes(10) },
+      'batchingWindow is 6 minutes, but must be from 0 seconds to 5 minutes.',
+    ],
+    [
+      'a batching window that leaves too little of the visibility timeout',
+      { batchingWindow: seconds(151) },
+      "batchingWindow is 2 minutes 31 seconds, but with the function's timeout, 30 seconds, it must fit into visibilityTimeout, " +
+        '3 minutes: a message is hidden from the start of its window. Lower batchingWindow or raise visibilityTimeout.',
+    ],
     [
       'a last delay before the first',
       { retry: { attempts: 10, first: minutes(2), longest: minutes(1) } },

@@ -70,6 +70,12 @@ export const relayRowMutants: readonly Mutant[] = [
         to: 'true',
       },
       {
+        rule: 'a producer, which may not remove a pointer, leaves a DEAD event as it is',
+        from: "if (context.path === 'producer') return true;",
+        to: '',
+        killers: unit('publish-at-once'),
+      },
+      {
         rule: 'a DEAD event that could not be marked is reported as unmarked',
         from: 'return isRefused(error);',
         to: 'return true;',

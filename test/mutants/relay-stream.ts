@@ -46,8 +46,8 @@ export const relayStreamMutants: readonly Mutant[] = [
     },
     {
       rule: 'a late record is claimed before it is published',
-      from: 'const { claimed, failed } = await claimEvents( context, rows.filter((row) => !left.includes(row)), );',
-      to: 'const failed: StreamRow[] = []; const claimed = rows.filter((row) => !left.includes(row));',
+      from: 'const { claimed, failed } = await claimEvents( context, unpublished.filter((row) => !left.includes(row)), );',
+      to: 'const failed: StreamRow[] = []; const claimed = unpublished.filter((row) => !left.includes(row));',
     },
     {
       rule: 'a late record whose turn does not come is not claimed',
@@ -56,8 +56,8 @@ export const relayStreamMutants: readonly Mutant[] = [
     },
     {
       rule: 'a late record of a source that the bus does not take is not claimed',
-      from: 'rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime())',
-      to: 'rows.filter(() => !inTime())',
+      from: 'unpublished.filter((row) => breaker.isOpen(row.entry.source) || !inTime())',
+      to: 'unpublished.filter(() => !inTime())',
     },
     {
       rule: 'a record is handed back only while its born lease lasts',
@@ -118,6 +118,45 @@ export const relayStreamMutants: readonly Mutant[] = [
       rule: 'only the birth of a row is published',
       from: "record?.eventName !== 'INSERT' ||",
       to: '',
+    },
+    {
+      rule: 'a fresh record whose producer publishes at once is not published without a claim',
+      from: 'row.producerUntil === undefined &&',
+      to: '',
+      killers: unit('producer-turn'),
+    },
+    {
+      rule: "a record is claimed only after its producer's turn",
+      from: 'await afterProducers(context, rows)',
+      to: 'rows',
+      killers: unit('producer-turn'),
+    },
+  ]),
+  ...mutantsOf('relay/producer-turn.ts', unit('producer-turn'), [
+    {
+      rule: "a producer's turn is over only a clock margin after its end",
+      from: '+ CLOCK_SKEW_MS;',
+      to: ';',
+    },
+    {
+      rule: 'a row that is not there yet, or cannot be read, counts as unpublished',
+      from: "?? 'PENDING')",
+      to: "?? 'PUBLISHED')",
+    },
+    {
+      rule: 'a read that fails stops no other record',
+      from: '.catch(() => undefined)',
+      to: '',
+    },
+    {
+      rule: 'no turn of a producer is waited for longer than the longest one',
+      from: 'Math.min(producerUntil, arrivedAt + AT_ONCE_TIMEOUT_MAX_MS)',
+      to: 'producerUntil',
+    },
+    {
+      rule: 'a row that its producer has published is not claimed',
+      from: "=== 'PENDING')",
+      to: "!== 'PENDING' || true)",
     },
   ]),
 ];

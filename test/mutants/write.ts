@@ -20,11 +20,6 @@ export const writeMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('write/outbox.ts', unit('outbox'), [
     {
-      rule: 'an outbox row is written only where there is none',
-      from: "Item, ConditionExpression: 'attribute_not_exists(PK)'",
-      to: 'Item',
-    },
-    {
       rule: 'events are written in the transaction of the writes that they tell of',
       from: '[...writes, ...made.map(({ entry }) => entry)]',
       to: '[...writes]',
@@ -35,20 +30,27 @@ export const writeMutants: readonly Mutant[] = [
       to: '[...made.map(({ entry }) => entry), ...writes]',
     },
     {
+      rule: 'a commit is checked before it is sent',
+      from: 'checkTransaction(actions, clock.now());',
+      to: '',
+    },
+  ]),
+  ...mutantsOf('write/outbox-entry.ts', unit('outbox'), [
+    {
+      rule: 'an outbox row is written only where there is none',
+      from: "Item, ConditionExpression: 'attribute_not_exists(PK)'",
+      to: 'Item',
+    },
+    {
       rule: 'an event is born under a lease of the stream relay',
-      from: 'leaseUntil: now + config.bornLeaseMs',
-      to: 'leaseUntil: now',
+      from: 'leaseUntil = now + config.bornLeaseMs',
+      to: 'leaseUntil = now',
     },
     {
       rule: 'an event that its function does not declare is refused',
       from: 'checkDeclared(definition, config);',
       to: '',
       killers: ['test/attack/forged-events.test.ts'],
-    },
-    {
-      rule: 'a commit is checked before it is sent',
-      from: 'checkTransaction(actions, clock.now());',
-      to: '',
     },
     {
       rule: 'an event inherits the correlation of the event that caused it',
@@ -82,8 +84,54 @@ export const writeMutants: readonly Mutant[] = [
     },
     {
       rule: 'the trace header counts in the size of an entry',
-      from: '      traceHeader: traceId,\n',
+      from: '    traceHeader: traceId,\n',
       to: '',
+    },
+    {
+      rule: "a producer's turn ends a clock margin before the row's lease",
+      from: 'Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS)',
+      to: 'now + turnMs',
+      killers: unit('publish-at-once'),
+    },
+    {
+      rule: "a row says until when it is its producer's",
+      from: 'turnMs === undefined ? {}',
+      to: 'turnMs !== undefined ? {}',
+      killers: unit('publish-at-once'),
+    },
+  ]),
+  ...mutantsOf('write/publish-at-once.ts', unit('publish-at-once'), [
+    {
+      rule: 'a producer does not publish after its turn',
+      from: 'if (leftMs <= 0) return;',
+      to: '',
+    },
+    {
+      rule: 'a call of a producer to the bus ends with its turn',
+      from: 'rows.map(({ entry }) => entry), leftMs,',
+      to: 'rows.map(({ entry }) => entry), 60_000,',
+    },
+    {
+      rule: 'a commit returns when the turn of its producer ends',
+      from: 'await withDeadline(clock, untilTurnEnds(rows, clock), published, nothing);',
+      to: 'await published;',
+    },
+    {
+      rule: 'a producer marks only what the bus accepted',
+      from: 'rows.filter((_, index) => results[index]?.ok)',
+      to: 'rows',
+    },
+    {
+      rule: 'a failure to publish at once does not fail the commit',
+      from: "telemetry.count('BusFailures');",
+      to: 'throw error;',
+    },
+  ]),
+  ...mutantsOf('write/outbox.ts', unit('publish-at-once'), [
+    {
+      rule: 'events are published at once only after their transaction',
+      from: 'await transactWithRetry({ table, clock, random }, actions);',
+      to: 'await publishAtOnce?.publish(made.map(({ entry }) => entry), { table, clock, random }); await transactWithRetry({ table, clock, random }, actions);',
     },
   ]),
   ...mutantsOf('store/stored-envelope.ts', unit('stored-envelope'), [

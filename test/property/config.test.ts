@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
+  encodeAtOnceConfig,
   encodeConsumerConfig,
   encodeProducerConfig,
   encodeRelayConfig,
+  readAtOnceConfig,
   readConsumerConfig,
   readProducerConfig,
   readRelayConfig,
@@ -35,6 +37,11 @@ const relay = {
   sweepEveryMs: whole(1_000, DAY_MS),
   sources: fc.array(fc.string()),
 };
+const atOnce = {
+  busName: relay.busName,
+  timeoutMs: whole(100, 5_000),
+  publishedRetentionDays: relay.publishedRetentionDays,
+};
 const consumer = {
   ...producer,
   consumer: name,
@@ -54,6 +61,12 @@ const kinds = [
     config: fc.record(producer) as fc.Arbitrary<object>,
     encode: encodeProducerConfig as (config: object) => Env,
     read: readProducerConfig as (env: Env) => object,
+  },
+  {
+    kind: 'producer that publishes at once',
+    config: fc.record(atOnce) as fc.Arbitrary<object>,
+    encode: encodeAtOnceConfig as (config: object) => Env,
+    read: readAtOnceConfig as (env: Env) => object,
   },
   {
     kind: 'relay',

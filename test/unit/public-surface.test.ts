@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../cli/frame/io.ts';
 import {
+  encodeAtOnceConfig,
   encodeAuditConfig,
   encodeConsumerConfig,
   encodeProducerConfig,
@@ -46,6 +47,11 @@ test('names that others rely on are those that were reviewed', async () => {
   const runtime = sources('lambdas/runtime');
   const environments = {
     producer: encodeProducerConfig({ ...consumerConfig, publishes: [] }),
+    'producer that publishes at once, besides': encodeAtOnceConfig({
+      busName: 'bus',
+      timeoutMs: 1_000,
+      publishedRetentionDays: 7,
+    }),
     consumer: encodeConsumerConfig({ ...consumerConfig, publishes: [], inboxSince: 0 }),
     relay: encodeRelayConfig({ ...relayConfig, sources: [] }),
     audit: encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 60_000 }),

@@ -12,6 +12,7 @@ import type { Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
+import { afterProducers } from './producer-turn.ts';
 import {
   CONCURRENCY,
   GROUP_ROWS,
@@ -59,10 +60,10 @@ interface GroupReport {
  *
  * A fresh record is published immediately and then marked. Any other record is claimed first, on the lease in its image; this
  * covers late records and redelivered ones, because a mapping that retries also returns records that succeeded. A refused claim
- * means that another publisher holds the row, and counts as success. Records that the bus did not accept are returned to the
+ * means that another publisher holds the row, and counts as success. So is a record whose producer publishes at once, after its
+ * producer's turn, unless the producer marked it. Records that the bus did not accept are returned to the
  * mapping during their born lease; after that, the sweep publishes them. The handler is also correct if the mapping ignores
  * the records that it returns.
- *
  *
  * Rows are read a few groups at a time, and only the keys of finished rows are kept: a batch of 10,000 records needs about 3 MB
  * in addition to the batch itself (`npm run bench -- memory`).
@@ -115,7 +116,8 @@ async function publishNew(
   undeclared: readonly StreamRow[],
   breaker: BusBreaker,
 ): Promise<GroupReport> {
-  const isFresh = (row: StreamRow) => Math.abs(context.clock.now() - row.recordedAt) < FRESH_MS;
+  const isFresh = (row: StreamRow) =>
+    row.producerUntil === undefined && Math.abs(context.clock.now() - row.recordedAt) < FRESH_MS;
   const fresh = rows.filter(isFresh);
   const late = rows.filter((row) => !fresh.includes(row));
   const outcomes = await publishEvents(context, fresh, breaker, isFresh);
@@ -134,10 +136,11 @@ async function publishLate(
   breaker: BusBreaker,
   inTime: () => boolean,
 ): Promise<Unpublished[]> {
-  const left = rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime());
+  const unpublished = await afterProducers(context, rows);
+  const left = unpublished.filter((row) => breaker.isOpen(row.entry.source) || !inTime());
   const { claimed, failed } = await claimEvents(
     context,
-    rows.filter((row) => !left.includes(row)),
+    unpublished.filter((row) => !left.includes(row)),
   );
   const outcomes = await publishEvents(context, claimed, breaker, inTime);
   const back = rowsThat(outcomes, 'bus', 'access', 'skipped', 'leaseTooShort');

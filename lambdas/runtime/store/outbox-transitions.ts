@@ -17,7 +17,7 @@ import { type DeadPointer, deadKey, expiresAt, SCHEMA } from './rows.ts';
 import { type EachResult, type EachUpdate, type Table, UPDATE_EACH_MAX } from './table.ts';
 import { updateAction } from './table-requests.ts';
 
-/** The relay that publishes an event, as stored in the row. */
+/** The two relays. */
 export type RelayPath = 'stream' | 'sweep';
 
 /** The maximum number of tries of a batch of marks. The sweep publishes rows again that are left PENDING. */
@@ -27,16 +27,23 @@ const MARK_TRIES = 5;
 const RETRY_BASE_MS = 5_000;
 const RETRY_CAP_MS = 900_000;
 
-/** Dependencies of a relay's transitions of outbox rows. */
-export interface OutboxContext {
-  readonly config: RelayConfig;
-  readonly path: RelayPath;
+/** Dependencies of a mark. */
+export interface MarkContext {
+  readonly config: Pick<RelayConfig, 'publishedRetentionDays'>;
+  /** The publisher, as stored in the row. */
+  readonly path: RelayPath | 'producer';
   readonly table: Table;
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
   /** Limits concurrent calls to the table. */
   readonly writes: LimitFunction;
+}
+
+/** Dependencies of a relay's transitions of outbox rows. */
+export interface OutboxContext extends MarkContext {
+  readonly config: RelayConfig;
+  readonly path: RelayPath;
 }
 
 /**
@@ -61,13 +68,13 @@ export async function claimEvents<R extends PendingRow>(
 }
 
 /**
- * Marks published rows: PENDING -> PUBLISHED, under any lease, because the event *was* published. If a mark cannot be written, the
- * sweep publishes the event once more; it is never an error for the caller.
+ * Marks published rows: PENDING -> PUBLISHED, under any lease, because the event *was* published. If a mark cannot be written, a
+ * relay publishes the event once more; it is never an error for the caller.
  *
  * @returns the rows that could not be marked
  */
 export async function markPublished<R extends PendingRow>(
-  context: OutboxContext,
+  context: MarkContext,
   rows: readonly R[],
 ): Promise<R[]> {
   if (rows.length === 0) return [];
@@ -97,7 +104,7 @@ export async function markPublished<R extends PendingRow>(
   if (unmarked.length > 0)
     logFailure(
       context,
-      'Events were published but not marked; the sweep will publish them once more',
+      'Events were published but not marked; a relay will publish them once more',
       unmarked,
     );
   return [...unmarked];
@@ -173,11 +180,13 @@ function held({ leaseUntil }: PendingRow) {
 }
 
 /**
- * DEAD -> PUBLISHED: the row became DEAD although it was being published successfully.
+ * DEAD -> PUBLISHED: the row became DEAD although it was being published successfully. A producer may not remove the pointer: it
+ * leaves the row as it is, and an operator who requeues it publishes a duplicate.
  *
  * @returns true if it is settled: it was marked, or its state was changed by another writer
  */
-async function markDead(context: OutboxContext, row: PendingRow, set: EachUpdate['set']): Promise<boolean> {
+async function markDead(context: MarkContext, row: PendingRow, set: EachUpdate['set']): Promise<boolean> {
+  if (context.path === 'producer') return true;
   try {
     await transactWithRetry(context, leavingDead(row.eventId, { set }));
     return true;
@@ -199,7 +208,7 @@ interface EventUpdate<R> extends Omit<EachUpdate, 'key'> {
  * @param change - called for each row when its batch is sent
  */
 async function updateRows<R extends Pick<PendingRow, 'key'>>(
-  { table, telemetry, writes }: OutboxContext,
+  { table, telemetry, writes }: MarkContext,
   rows: readonly R[],
   change: (row: R) => Pick<EachUpdate, 'set' | 'when'>,
 ): Promise<EventUpdate<R>[]> {
@@ -228,7 +237,7 @@ const NO_RESULT = {
 } as const;
 
 function logFailure(
-  { telemetry }: OutboxContext,
+  { telemetry }: MarkContext,
   message: string,
   rows: readonly PendingRow[],
   error?: unknown,

@@ -12,6 +12,8 @@ export interface PendingRow {
   /** The lease as it was read, on which a claim or a failure update is conditional. */
   readonly leaseUntil: number;
   readonly attempts: number;
+  /** The end of its producer's turn, epoch milliseconds; absent unless its producer publishes at once. */
+  readonly producerUntil?: number | undefined;
   readonly entry: BusEntry;
 }
 
@@ -36,6 +38,7 @@ export function pendingRow(item: Item): PendingRow | undefined {
     eventId,
     leaseUntil: row.leaseUntil,
     attempts: typeof row.attempts === 'number' ? row.attempts : 0,
+    producerUntil: typeof row.producerUntil === 'number' ? row.producerUntil : undefined,
     entry: {
       source: textOf(row.source),
       detailType: textOf(row.type),

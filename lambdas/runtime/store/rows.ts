@@ -46,6 +46,11 @@ export interface OutboxRow extends Key {
   readonly status: OutboxStatus;
   /** The end of the lease under which one publisher holds a PENDING row, epoch milliseconds. */
   readonly leaseUntil: number;
+  /**
+   * The end of its producer's turn to publish it, epoch milliseconds. Until then, and a clock margin, no relay claims it. Absent
+   * unless its producer publishes at once.
+   */
+  readonly producerUntil?: number | undefined;
   /** The number of its own failures so far; failures of the bus are not counted. */
   readonly attempts: number;
   /** The EventBridge `source`. */
@@ -62,7 +67,7 @@ export interface OutboxRow extends Key {
   readonly fingerprint?: string | undefined;
   /** The time of the publish, epoch milliseconds. */
   readonly publishedAt?: number | undefined;
-  /** The relay that published it: `stream` or `sweep`. */
+  /** Its publisher: `producer`, `stream` or `sweep`. */
   readonly publishedBy?: string | undefined;
   /** The time at which it became DEAD, epoch milliseconds. */
   readonly deadAt?: number | undefined;

@@ -26,7 +26,7 @@ export type StoredOutboxRow = Omit<OutboxRow, 'envelope'> & EncodedEnvelope;
 const WRITE_UNIT_BYTES = 1_024;
 
 /** The bytes that the mark adds to a row, at most: `publishedAt`, `publishedBy`, `expiresAt` and the longer status. */
-const MARK_BYTES = 56;
+const MARK_BYTES = 58;
 
 /**
  * The write units of an event: its row is put in a transaction, at two units a started KB, and marked once, at one (DynamoDB

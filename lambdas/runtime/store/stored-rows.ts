@@ -80,6 +80,7 @@ const INBOX: Shape<InboxRow> = {
 
 const OUTBOX: Shape<OutboxRow> = {
   leaseUntil: 'time',
+  producerUntil: 'time?',
   attempts: 'number',
   source: 'text',
   type: 'text',

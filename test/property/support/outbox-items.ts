@@ -61,6 +61,7 @@ const NAMES = [
   'schema',
   'status',
   'leaseUntil',
+  'producerUntil',
   'attempts',
   'source',
   'type',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MAILROOM, UNCOMPRESSED } from '../../../bench/cost/mailroom.ts';
+import { AT_ONCE, MAILROOM, UNCOMPRESSED } from '../../../bench/cost/mailroom.ts';
 import { measure, type Usage } from '../../../bench/cost/measure.ts';
 import { stepsTable } from '../../../bench/cost/tables.ts';
 import { plainRuns } from '../../../bench/cost.ts';
@@ -23,6 +23,9 @@ it('an event costs what was reviewed', async () => {
   for (const system of Object.values(MAILROOM)) {
     const { steps } = await measure(system, { ...BATCH, retries: 1 });
     lines.push(`${system.name}, payload of ${BATCH.payloadBytes} B, fails once`, ...stepLines(steps));
+  }
+  for (const { system, workload, event } of await plainRuns([AT_ONCE], BATCH)) {
+    lines.push(`${system.name}, payload of ${workload.payloadBytes} B`, ...stepLines(event.steps));
   }
   await expect(
     `${lines.join('\n')}\n`,

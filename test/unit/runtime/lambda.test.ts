@@ -1,9 +1,10 @@
 import type { SQSEvent } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { encodeConsumerConfig } from '../../../lambdas/runtime/config.ts';
+import { encodeAtOnceConfig, encodeConsumerConfig } from '../../../lambdas/runtime/config.ts';
 import type { ConsumerHandler } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts';
+import { lambdaPublisher } from '../../../lambdas/runtime/lambda-publisher.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 
@@ -82,5 +83,37 @@ describe('in a function', () => {
     expect(() => lambdaConsumer([nothing, nothing])).toThrow(
       expect.objectContaining({ code: 'BAD_CONSUMER' }),
     );
+  });
+});
+
+describe('publishing at once', () => {
+  const atOnce = encodeAtOnceConfig({ busName: 'bus', timeoutMs: 1_000, publishedRetentionDays: 7 });
+  const events = [ThingHappened.create({ aggregateId: '1', data: { n: 1 } })];
+  const commit = (outbox: ReturnType<typeof lambdaOutbox>) => outbox.commit({ events });
+
+  beforeEach(() => {
+    deploy();
+    for (const name of Object.keys(atOnce)) vi.stubEnv(name, undefined);
+  });
+
+  test('needs its settings, and the error names the first that is missing and the remedy', async () => {
+    await expect(commit(lambdaOutbox({ publishAtOnce: lambdaPublisher }))).rejects.toMatchObject({
+      code: 'BAD_CONFIG',
+      message: expect.stringMatching(/MAILROOM_BUS is not set.*pass publishAtOnce/),
+    });
+  });
+
+  test('is not forgotten in the code: settings without a publisher are refused', async () => {
+    for (const [name, value] of Object.entries(atOnce)) vi.stubEnv(name, value);
+    await expect(commit(lambdaOutbox())).rejects.toMatchObject({
+      code: 'BAD_CONFIG',
+      message: expect.stringContaining('publishAtOnce: lambdaPublisher'),
+    });
+  });
+
+  test('is made with both', () => {
+    for (const [name, value] of Object.entries(atOnce)) vi.stubEnv(name, value);
+    expect(lambdaPublisher()).toMatchObject({ timeoutMs: 1_000 });
+    expect(() => lambdaOutbox({ publishAtOnce: lambdaPublisher })).not.toThrow();
   });
 });

@@ -1,0 +1,23 @@
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { eventBridgeBus } from './bus/eventbridge-bus.ts';
+import { clientSettings } from './client-settings.ts';
+import { readAtOnceConfig } from './config.ts';
+import { type AtOncePublisher, createAtOncePublisher } from './write/publish-at-once.ts';
+
+/**
+ * Creates the publisher of a function whose `mailroom.addProducer` call has `publishAtOnce`: {@link createAtOncePublisher} with the
+ * settings from the environment and its own SDK client. Only functions that import it bundle the EventBridge client.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if a setting is missing or out of range
+ *
+ * @example
+ * ```ts
+ * const outbox = lambdaOutbox({ publishAtOnce: lambdaPublisher });
+ * ```
+ */
+export function lambdaPublisher(): AtOncePublisher {
+  const config = readAtOnceConfig(process.env);
+  // One try per call: the stream relay publishes what failed.
+  const client = new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 });
+  return createAtOncePublisher({ config, bus: eventBridgeBus({ client, busName: config.busName }) });
+}

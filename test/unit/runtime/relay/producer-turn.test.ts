@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest';
+import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
+import { createAtOncePublisher } from '../../../../lambdas/runtime/write/publish-at-once.ts';
+import { memoryBus } from '../../../../testing/index.ts';
+import { consumerConfig, rig } from '../../../support/runtime-rig.ts';
+import { stream } from './relay-stream-rig.ts';
+
+const TURN_MS = 1_000;
+const MARGIN_MS = 2_000;
+
+/** The stream relay beside a producer that publishes at once. */
+function set(options: { readonly producerFails?: boolean; readonly aheadMs?: number } = {}) {
+  const { producerFails = false, aheadMs = 0 } = options;
+  const parts = rig();
+  const { clock, memory } = parts;
+  const producersBus = producerFails
+    ? memoryBus({ failCall: () => ({ error: new Error('down') }) })
+    : parts.bus;
+  const config = { busName: 'bus', timeoutMs: TURN_MS, publishedRetentionDays: 7 };
+  const outbox = createOutbox({
+    config: consumerConfig,
+    table: memory,
+    clock: { ...clock, now: () => clock.now() + aheadMs },
+    publishAtOnce: createAtOncePublisher({ config, bus: producersBus }),
+  });
+  const calls: string[] = [];
+  const table = {
+    ...memory,
+    get: async (...args: Parameters<typeof memory.get>) => {
+      calls.push(args[1]?.consistent ? 'consistent get' : 'get');
+      return memory.get(...args);
+    },
+    updateEach: async (updates: Parameters<typeof memory.updateEach>[0]) => {
+      calls.push(...updates.map(({ set: { status } }) => (status === undefined ? 'claim' : 'mark')));
+      return memory.updateEach(updates);
+    },
+  };
+  return { ...parts, table, outbox, calls };
+}
+
+test('a row that its producer has published costs one eventually consistent read and no write', async () => {
+  const parts = set();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await expect(stream(parts)()).resolves.toEqual({ batchItemFailures: [] });
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(parts.calls).toEqual(['get']);
+  expect(parts.rows()).toMatchObject([{ publishedBy: 'producer' }]);
+});
+
+test('a row that its producer could not publish is claimed and published after its turn', async () => {
+  const parts = set({ producerFails: true });
+  const committedAt = parts.clock.now();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await expect(stream(parts)()).resolves.toEqual({ batchItemFailures: [] });
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(parts.calls.slice(-2)).toEqual(['claim', 'mark']);
+  const [row] = parts.rows();
+  expect(row).toMatchObject({ status: 'PUBLISHED', publishedBy: 'stream', attempts: 0 });
+  expect(row?.publishedAt).toBeGreaterThan(committedAt + TURN_MS + MARGIN_MS);
+  expect(row?.publishedAt).toBeLessThan(committedAt + TURN_MS + MARGIN_MS + 500);
+  expect(parts.calls.length).toBeLessThan(12);
+});
+
+test('a producer that is still publishing is waited for, and nothing is published twice', async () => {
+  const parts = set();
+  const { clock, bus, calls } = parts;
+  const put = bus.put.bind(bus);
+  bus.put = async (...args) => {
+    await clock.sleep(300);
+    return put(...args);
+  };
+  const committing = parts.outbox.commit({ events: [parts.happened(1)] });
+  await clock.advance(0);
+  expect(parts.rows()).toMatchObject([{ status: 'PENDING' }]);
+  await stream(parts)();
+  await committing;
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(calls).not.toContain('claim');
+  expect(parts.rows()).toMatchObject([{ publishedBy: 'producer' }]);
+});
+
+test('other events of the batch are published before the wait', async () => {
+  const parts = set({ producerFails: true });
+  const { clock, happened } = parts;
+  await parts.outbox.commit({ events: [happened(1)] });
+  const plain = createOutbox({ config: consumerConfig, table: parts.memory, clock });
+  const [event] = await plain.commit({ events: [happened(2)] });
+  const startedAt = clock.now();
+  await stream(parts)();
+  const [first] = parts.bus.published();
+  expect(JSON.parse(first?.detail ?? '')).toEqual(event);
+  expect(first?.publishedAt).toBe(startedAt);
+});
+
+test('a record that comes long after its producer’s turn is claimed without a wait', async () => {
+  const parts = set({ producerFails: true });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(20_000);
+  await stream(parts)();
+  expect(parts.calls).toEqual(['get', 'claim', 'mark']);
+});
+
+test('a row that cannot be read counts as unpublished', async () => {
+  const parts = set({ producerFails: true });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const table = { ...parts.table, get: () => Promise.reject(new Error('throttled')) };
+  await stream({ ...parts, table })();
+  expect(parts.publishedIds()).toHaveLength(1);
+});
+
+test('a row that the read does not show yet counts as unpublished, and the claim decides', async () => {
+  const parts = set();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const table = { ...parts.table, get: async () => undefined };
+  await expect(stream({ ...parts, table })()).resolves.toEqual({ batchItemFailures: [] });
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(parts.calls).toEqual(['claim']);
+});
+
+test('a producer whose clock is far ahead holds up the stream for no longer than the longest turn', async () => {
+  const parts = set({ producerFails: true, aheadMs: 3_600_000 });
+  const startedAt = parts.clock.now();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await stream(parts)();
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(parts.clock.now() - startedAt).toBeLessThan(8_000);
+});
