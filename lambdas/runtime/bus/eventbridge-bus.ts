@@ -4,8 +4,6 @@ import {
   type PutEventsResultEntry,
 } from '@aws-sdk/client-eventbridge';
 import { sentOnce } from '../client-settings.ts';
-import { systemClock } from '../clock.ts';
-import { withDeadline } from '../deadline.ts';
 import { MailroomError } from '../errors.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
@@ -45,12 +43,25 @@ export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
       }));
       const command = sentOnce(new PutOnceCommand({ Entries })); // the relay decides about retries
       // Without options, in particular without an abort signal: with options, the SDK does not use its cached middleware.
-      const answer = await withDeadline(systemClock, timeoutMs, client.send(command), () => {
-        throw new MailroomError('PUBLISH_TIMEOUT', `PutEvents did not respond within ${timeoutMs} ms.`);
-      });
+      const answer = await inTime(client.send(command), timeoutMs);
       return entries.map((entry, index) => result(entry, answer.Entries?.[index]));
     },
   };
+}
+
+/** As `withDeadline`, without an abort signal for each call. */
+async function inTime<T>(sent: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new MailroomError('PUBLISH_TIMEOUT', `PutEvents did not respond within ${timeoutMs} ms.`));
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([sent, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function result(entry: BusEntry, answer: PutEventsResultEntry | undefined): BusResult {

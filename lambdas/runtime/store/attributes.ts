@@ -16,8 +16,9 @@ export function attributesOf(item: Item | undefined): AttributeMap {
 
 /** Converts one value. */
 export function attributeOf(value: unknown): AttributeValue {
-  // Nearly every value of a claim or a mark: a shortcut past the checks of other types.
+  // All values of a claim or a mark: a shortcut past the checks of other types.
   if (typeof value === 'string') return { S: value };
+  if (Number.isSafeInteger(value)) return { N: String(value) };
   return convertToAttr(value, WRITE_VALUES);
 }
 
