@@ -32,7 +32,7 @@ export const relay: Part = {
   run: async ({ say, quick }) => {
     const turns = quick
       ? { count: 1, warmUpMs: 100, turnMs: 200 }
-      : { count: 8, warmUpMs: 1_500, turnMs: 600 };
+      : { count: 4, warmUpMs: 1_500, turnMs: 1_500 };
     // The sweep has a fixed time: when the minute of the stub's rows reaches its first age.
     const sweepsAt = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
     const [from, to] = [sweepsAt - 2 * MINUTE_MS, sweepsAt - MINUTE_MS];

@@ -223,15 +223,15 @@ export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('store/dynamo-table.ts', unit('dynamo-table-transactions'), [
     {
       rule: 'a transaction is sent once, whatever retries the client makes',
-      from: 'sentOnce(new TransactWriteCommand(',
-      to: '(new TransactWriteCommand(',
+      from: 'sentOnce(new TransactOnceCommand(',
+      to: '(new TransactOnceCommand(',
     },
   ]),
   ...mutantsOf('bus/eventbridge-bus.ts', unit('eventbridge-bus'), [
     {
       rule: 'a publish is sent once, whatever retries the client makes',
-      from: 'sentOnce(new PutEventsCommand(',
-      to: '(new PutEventsCommand(',
+      from: 'sentOnce(new PutOnceCommand(',
+      to: '(new PutOnceCommand(',
     },
   ]),
   ...mutantsOf('store/stored-rows.ts', unit('stored-rows'), [

@@ -9,7 +9,7 @@ import { claimEvents, releaseEvents } from '../store/outbox-transitions.ts';
 import { type PendingRow, pendingRow } from '../store/pending-row.ts';
 import type { Item } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
-import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
+import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
 import {
@@ -20,6 +20,7 @@ import {
   type RelayHandlerDeps,
   relayContext,
   rowsThat,
+  startPass,
 } from './relay.ts';
 import { FRESH_MS, HAND_BACK_MS } from './relay-timings.ts';
 
@@ -85,7 +86,7 @@ export function createRelayStream(
     pMap(groupsOf(rows, GROUP_ROWS), work, { concurrency: groupsAtOnce });
 
   return async (event) => {
-    const breaker = createBusBreaker();
+    const breaker = startPass(context);
     const reports = await inGroups(readRecords(event, telemetry), (group) => {
       const rows = group.filter(declared.has);
       const undeclared = group.filter((row) => !declared.has(row));

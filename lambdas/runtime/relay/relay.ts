@@ -9,7 +9,7 @@ import type { PendingRow } from '../store/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type Table, UPDATE_EACH_MAX } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
-import type { BusBreaker } from './bus-breaker.ts';
+import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 import { batchEntries } from './entry-batches.ts';
 import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';
 
@@ -28,6 +28,10 @@ export interface RelayContext extends OutboxContext {
   readonly bus: Bus;
   /** Limits concurrent calls to the bus. Separate from `writes`, so that published events are marked while the bus hangs. */
   readonly publishes: LimitFunction;
+  /** The maximum of both limits. */
+  readonly concurrency: number;
+  /** Limits the failed calls that are repeated at a time. */
+  readonly retries: LimitFunction;
 }
 
 /** Dependencies of both of the relay's handlers. */
@@ -53,10 +57,16 @@ export interface RelayHandlerDeps {
 }
 
 /**
- * The concurrent calls of the stream relay: the ten calls for 100 records, the mapping's default batch, go out together. From
- * about eight on, it is limited by its CPU (`npm run bench -- relay`): more calls would gain little and would load a bus in trouble.
+ * The concurrent calls of the stream relay. From about eight on, it is limited by its CPU (`npm run bench -- relay`): more calls
+ * would gain little and would load a bus in trouble.
  */
 export const CONCURRENCY = 16;
+
+/** The concurrent calls of a pass until the bus has accepted one: those that a bus in trouble gets before the breaker opens. */
+const FIRST_CALLS = 8;
+
+/** The number of failed calls that are repeated at a time. Three that fail finally stop their source, and the others end. */
+const RETRIES_AT_ONCE = 4;
 
 /** The number of rows processed together: they are claimed, and published before their lease can end. */
 export const GROUP_ROWS = 100;
@@ -84,8 +94,23 @@ export function relayContext(deps: RelayHandlerDeps, path: RelayPath, concurrenc
   const { clock = systemClock, random = systemRandomBytes, config } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  const limits = { writes: pLimit(concurrency), publishes: pLimit(concurrency) };
-  return { ...deps, clock, random, telemetry, path, ...limits };
+  return {
+    ...deps,
+    clock,
+    random,
+    telemetry,
+    path,
+    concurrency,
+    writes: pLimit(concurrency),
+    publishes: pLimit(concurrency),
+    retries: pLimit(RETRIES_AT_ONCE),
+  };
+}
+
+/** Starts a pass, whose concurrent calls are few until the bus has accepted one. */
+export function startPass({ publishes, concurrency }: RelayContext): BusBreaker {
+  publishes.concurrency = Math.min(FIRST_CALLS, concurrency);
+  return createBusBreaker();
 }
 
 /** Returns the rows with one of these outcomes. */
@@ -131,27 +156,21 @@ export async function publishEvents<R extends PendingRow>(
     .map((outcome) => (unmarked.has(outcome.row) ? { ...outcome, is: 'unmarked' } : outcome));
 }
 
-/** Makes one PutEvents call and retries it while that can help. Failures of the events themselves are recorded. */
+/** Makes one PutEvents call and retries it while that can help. */
 async function publishBatch<R extends PendingRow>(
   context: RelayContext,
   batch: readonly R[],
   breaker: BusBreaker,
   ours: (row: R) => boolean,
 ): Promise<PublishOutcome<R>[]> {
-  const { clock, random, telemetry } = context;
-  let rows = batch.filter((row) => !breaker.isOpen(row.entry.source));
+  const { publishes, concurrency, retries, telemetry } = context;
+  const rows = batch.filter((row) => !breaker.isOpen(row.entry.source));
   const done = batch.filter((row) => !rows.includes(row)).map((row) => outcome(row, 'skipped'));
-  for (let attempt = 1; rows.length > 0; attempt += 1) {
-    const answers = await putEntries(context, rows, ours);
-    for (const { row, is, error } of answers)
-      if (error !== undefined && (is === 'event' || is === 'unknown'))
-        await failEvent(context, row, error, is === 'event');
-    rows = attempt < PUBLISH_TRIES ? rowsThat(answers, 'bus') : [];
-    done.push(...answers.filter(({ row }) => !rows.includes(row)));
-    if (rows.length === 0) break;
-    telemetry.count('PublishRetries');
-    await clock.sleep(backoffMs(attempt, 100, 1_000, random));
-  }
+  const tried = await putOnce(context, rows, ours);
+  const again = tried.filter(({ is }) => is === 'bus');
+  done.push(...tried.filter(({ is }) => is !== 'bus'));
+  if (again.length > 0) done.push(...(await retries(() => retryBatch(context, again, breaker, ours))));
+  if (done.some(({ is }) => is === 'published')) publishes.concurrency = concurrency;
   const failed = done.filter(({ is }) => is === 'bus' || is === 'access');
   breaker.record({
     took: sourcesOf(rowsThat(done, 'published')),
@@ -165,6 +184,47 @@ async function publishBatch<R extends PendingRow>(
     );
   }
   return done;
+}
+
+/** Repeats a call that the bus failed, unless other calls have stopped its sources in the meantime. */
+async function retryBatch<R extends PendingRow>(
+  context: RelayContext,
+  failed: readonly PublishOutcome<R>[],
+  breaker: BusBreaker,
+  ours: (row: R) => boolean,
+): Promise<PublishOutcome<R>[]> {
+  const { clock, random, telemetry } = context;
+  const done: PublishOutcome<R>[] = [];
+  let again = failed;
+  for (let attempt = 1; attempt < PUBLISH_TRIES; attempt += 1) {
+    const stopped = again.filter(({ row }) => breaker.isOpen(row.entry.source));
+    done.push(...stopped);
+    again = again.filter((tried) => !stopped.includes(tried));
+    if (again.length === 0) break;
+    telemetry.count('PublishRetries');
+    await clock.sleep(backoffMs(attempt, 100, 1_000, random));
+    const tried = await putOnce(
+      context,
+      again.map(({ row }) => row),
+      ours,
+    );
+    again = tried.filter(({ is }) => is === 'bus');
+    done.push(...tried.filter(({ is }) => is !== 'bus'));
+  }
+  return [...done, ...again];
+}
+
+/** Makes one try, and records the failures of the events themselves. */
+async function putOnce<R extends PendingRow>(
+  context: RelayContext,
+  rows: readonly R[],
+  ours: (row: R) => boolean,
+): Promise<PublishOutcome<R>[]> {
+  const answers = await putEntries(context, rows, ours);
+  for (const { row, is, error } of answers)
+    if (error !== undefined && (is === 'event' || is === 'unknown'))
+      await failEvent(context, row, error, is === 'event');
+  return answers;
 }
 
 /**
