@@ -1,5 +1,6 @@
 import { isMailroomError } from '../errors.ts';
 import { mintToken, type RandomBytes } from './event-id.ts';
+import { unsettledMinuteOf } from './keys.ts';
 import { asRow, type LeftPending, SCHEMA, type UnsettledPointer, unsettledKey } from './rows.ts';
 import type { Table, Write } from './table.ts';
 import { pagesOf } from './table-requests.ts';
@@ -57,12 +58,9 @@ export async function storeWalk(
   { after, left }: WalkedPart,
   random?: RandomBytes,
 ): Promise<boolean> {
-  const { PK, SK, schema } = pointer;
+  const { shard, minute } = unsettledMinuteOf(pointer);
   const Item = {
-    PK,
-    SK,
-    schema,
-    token: mintToken(random),
+    ...unsettledPointer(shard, minute, random),
     after,
     ...(left.rows > 0 && { left: { ...left } }),
   };
