@@ -33,7 +33,7 @@ export interface SweepPartition {
 const BUS_BACKOFF_SWEEPS = 3;
 const BUS_BACKOFF_MAX_MS = 15 * MINUTE_MS;
 
-/** How a minute of a shard is read. */
+/** Options for reading one minute of a shard. */
 export interface PartitionRead {
   /** Use strongly consistent reads. */
   readonly consistent: boolean;

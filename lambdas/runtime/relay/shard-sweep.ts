@@ -31,7 +31,7 @@ export function sweepContext(deps: RelayHandlerDeps): SweepContext {
   return { ...shared, relays, declared: declaredSources(config, shared.telemetry) };
 }
 
-/** How minutes are swept. */
+/** Options for sweeping minutes. */
 interface MinuteSweep {
   readonly consistent: boolean;
   /** Write a pointer for each minute that is left unsettled or could not be read. */

@@ -5,7 +5,7 @@ import { asRow, type LeftPending, SCHEMA, type UnsettledPointer, unsettledKey } 
 import type { Table, Write } from './table.ts';
 import { pagesOf } from './table-requests.ts';
 
-/** What is left where nothing is left. */
+/** No rows. */
 export const NOTHING_LEFT: LeftPending = { rows: 0, undeclared: 0 };
 
 /** Makes the pointer to a minute of a shard that may still hold PENDING rows, with a new token. */
