@@ -34,6 +34,20 @@ export const relayPublishMutants: readonly Mutant[] = [
       to: 'CLOCK_SKEW_MS',
     },
     {
+      rule: 'few failed calls are repeated at a time',
+      from: 'retries: pLimit(RETRIES_AT_ONCE)',
+      to: 'retries: pLimit(1_000)',
+      killers: unit('relay-calls'),
+    },
+    {
+      rule: 'calls are few until the bus has accepted one',
+      from: 'Math.min(FIRST_CALLS, concurrency)',
+      to: 'concurrency',
+      killers: unit('relay-calls'),
+    },
+  ]),
+  ...mutantsOf('relay/publish-batch.ts', unit('relay-stream-failures', 'relay-stream', 'relay-turns'), [
+    {
       rule: 'right before each call, each row is asked whether it may still be published',
       from: 'const sent = rows.filter(ours);',
       to: 'const sent = rows;',
@@ -103,18 +117,6 @@ export const relayPublishMutants: readonly Mutant[] = [
       rule: 'what was stopped before its call was repeated is reported',
       from: 'done.push(...stopped);',
       to: '',
-      killers: unit('relay-calls'),
-    },
-    {
-      rule: 'few failed calls are repeated at a time',
-      from: 'retries: pLimit(RETRIES_AT_ONCE)',
-      to: 'retries: pLimit(1_000)',
-      killers: unit('relay-calls'),
-    },
-    {
-      rule: 'calls are few until the bus has accepted one',
-      from: 'Math.min(FIRST_CALLS, concurrency)',
-      to: 'concurrency',
       killers: unit('relay-calls'),
     },
     {

@@ -10,7 +10,8 @@ import { pagesOf } from '../store/table-requests.ts';
 import { NOTHING_LEFT, type WalkedPart } from '../store/unsettled-minutes.ts';
 import type { DeclaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
-import { GROUP_ROWS, publishEvents, type RelayContext, rowsThat } from './relay.ts';
+import { rowsThat } from './publish-batch.ts';
+import { GROUP_ROWS, publishEvents, type RelayContext } from './relay.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { goesOn, hasTime, type Tally } from './sweep-tally.ts';
 

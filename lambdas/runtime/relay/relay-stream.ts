@@ -12,6 +12,7 @@ import type { Telemetry } from '../telemetry.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
+import { rowsThat } from './publish-batch.ts';
 import {
   CONCURRENCY,
   GROUP_ROWS,
@@ -19,7 +20,6 @@ import {
   type RelayContext,
   type RelayHandlerDeps,
   relayContext,
-  rowsThat,
   startPass,
 } from './relay.ts';
 import { FRESH_MS, HAND_BACK_MS } from './relay-timings.ts';
