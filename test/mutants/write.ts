@@ -226,12 +226,22 @@ export const writeMutants: readonly Mutant[] = [
       from: 'sentOnce(new TransactOnceCommand(',
       to: '(new TransactOnceCommand(',
     },
+    {
+      rule: "a client that caches its middleware still retries its owner's transactions",
+      from: 'sentOnce(new TransactOnceCommand(',
+      to: 'sentOnce(new TransactWriteItemsCommand(',
+    },
   ]),
   ...mutantsOf('bus/eventbridge-bus.ts', unit('eventbridge-bus'), [
     {
       rule: 'a publish is sent once, whatever retries the client makes',
       from: 'sentOnce(new PutOnceCommand(',
       to: '(new PutOnceCommand(',
+    },
+    {
+      rule: 'a client that caches the middleware of its owner does not retry a publish',
+      from: 'sentOnce(new PutOnceCommand(',
+      to: 'sentOnce(new PutEventsCommand(',
     },
   ]),
   ...mutantsOf('store/stored-rows.ts', unit('stored-rows'), [

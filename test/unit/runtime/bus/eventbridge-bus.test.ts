@@ -1,4 +1,4 @@
-import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { describe, expect, it } from 'vitest';
 import type { BusEntry } from '../../../../lambdas/runtime/bus/event-bus.ts';
 import { eventBridgeBus } from '../../../../lambdas/runtime/bus/eventbridge-bus.ts';
@@ -60,6 +60,16 @@ describe('the bus on EventBridge', () => {
       },
     );
   }
+
+  it("tries once through a client that caches its middleware, and leaves its owner's retries alone", async () => {
+    const broken = { status: 500, body: { __type: 'InternalException' } };
+    const { bus, requests, client } = busAnswering(broken, { maxAttempts: 2, cacheMiddleware: true });
+    await expect(client.send(new PutEventsCommand({ Entries: [] }))).rejects.toThrow();
+    expect(requests).toHaveLength(2);
+    await expect(bus.put([entry], 1_000)).rejects.toThrow();
+    await expect(bus.put([entry], 1_000)).rejects.toThrow();
+    expect(requests).toHaveLength(4);
+  });
 
   it('gives a silent call up', async () => {
     const { bus, requests } = busAnswering({ silent: true });
