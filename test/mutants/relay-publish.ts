@@ -33,6 +33,8 @@ export const relayPublishMutants: readonly Mutant[] = [
       from: 'config.publishTimeoutMs + CLOCK_SKEW_MS',
       to: 'CLOCK_SKEW_MS',
     },
+  ]),
+  ...mutantsOf('relay/relay-context.ts', unit('relay-stream-failures', 'relay-stream', 'relay-turns'), [
     {
       rule: 'few failed calls are repeated at a time',
       from: 'retries: pLimit(RETRIES_AT_ONCE)',

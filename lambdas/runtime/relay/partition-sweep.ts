@@ -11,7 +11,8 @@ import { NOTHING_LEFT, type WalkedPart } from '../store/unsettled-minutes.ts';
 import type { DeclaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
 import { rowsThat } from './publish-batch.ts';
-import { GROUP_ROWS, publishEvents, type RelayContext } from './relay.ts';
+import { GROUP_ROWS, publishEvents } from './relay.ts';
+import type { RelayContext } from './relay-context.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { goesOn, hasTime, type Tally } from './sweep-tally.ts';
 

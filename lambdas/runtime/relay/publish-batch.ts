@@ -5,7 +5,7 @@ import type { PendingRow } from '../store/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';
-import type { RelayContext } from './relay.ts';
+import type { RelayContext } from './relay-context.ts';
 
 /** The maximum number of tries of one PutEvents call that the bus throttled or failed, within the lease. */
 const PUBLISH_TRIES = 3;

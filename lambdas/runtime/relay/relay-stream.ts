@@ -13,15 +13,14 @@ import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
 import { rowsThat } from './publish-batch.ts';
+import { GROUP_ROWS, publishEvents } from './relay.ts';
 import {
   CONCURRENCY,
-  GROUP_ROWS,
-  publishEvents,
   type RelayContext,
   type RelayHandlerDeps,
   relayContext,
   startPass,
-} from './relay.ts';
+} from './relay-context.ts';
 import { FRESH_MS, HAND_BACK_MS } from './relay-timings.ts';
 
 /** If an event id's time and its record's time differ by more than this, a clock is wrong, milliseconds. */

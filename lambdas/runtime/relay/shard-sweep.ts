@@ -10,7 +10,7 @@ import {
 } from '../store/unsettled-minutes.ts';
 import { declaredSources } from './declared-sources.ts';
 import { type SweepContext, type SweepPartition, sweepPartition } from './partition-sweep.ts';
-import { type RelayHandlerDeps, relayContext } from './relay.ts';
+import { type RelayHandlerDeps, relayContext } from './relay-context.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { attemptStep, goesOn, type Tally } from './sweep-tally.ts';
 
