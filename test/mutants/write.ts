@@ -232,6 +232,13 @@ export const writeMutants: readonly Mutant[] = [
       to: 'sentOnce(new TransactWriteItemsCommand(',
     },
   ]),
+  ...mutantsOf('client-settings.ts', unit('eventbridge-bus'), [
+    {
+      rule: 'the connection of a call that EventBridge does not answer is closed',
+      from: '{ ...clientSettings.requestHandler, requestTimeout: publishTimeoutMs }',
+      to: '{}',
+    },
+  ]),
   ...mutantsOf('bus/eventbridge-bus.ts', unit('eventbridge-bus'), [
     {
       rule: 'a publish is sent once, whatever retries the client makes',
