@@ -1,4 +1,4 @@
-import { CONCURRENCY } from '../../lambdas/runtime/relay/relay.ts';
+import { CONCURRENCY } from '../../lambdas/runtime/relay/relay-context.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { System, Workload } from '../alternatives/system.ts';

@@ -1,33 +1,39 @@
-import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
+import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
-import { answer, relayPorts, roundClock } from './ports.ts';
+import { relayPorts, roundClock } from './ports.ts';
 import { streamBatch } from './stream-batch.ts';
 
-/** The task of a fresh process. */
+/** The task of a fresh process. It works for a time whenever its parent says so, and answers with what it did. */
 export interface CarryTask {
   /** `single` is the plain way: one PutEvents call and one update per event. */
   readonly path: 'stream' | 'sweep' | 'single';
   readonly concurrency: number;
   /** The number of records per stream batch. */
   readonly batch: number;
-  readonly warmUpMs: number;
-  readonly measureMs: number;
   /** When a batch was written, or when the stub's rows are due, in epoch milliseconds. */
   readonly now: number;
 }
 
-/** The result. */
+/** The parent's message: work for this time, in whole rounds. */
+export interface CarryTurn {
+  readonly forMs: number;
+}
+
+/** The result of a turn. */
 export interface Carried {
-  readonly eventsPerSecond: number;
-  readonly cpuMsPerEvent: number;
+  readonly events: number;
+  readonly ms: number;
+  readonly cpuMs: number;
 }
 
 const task = JSON.parse(process.argv[2] ?? '') as CarryTask;
-const { dynamodb, eventbridge, deps } = relayPorts();
+const { deps } = relayPorts();
 const clock = roundClock(task.now);
 const handlerDeps = { ...deps, clock, concurrency: task.concurrency };
 
@@ -50,9 +56,11 @@ const rounds: Record<CarryTask['path'], () => Promise<() => Promise<number>>> = 
   },
   single: async () => {
     const { Records } = await streamBatch(task.batch, task.now);
-    const documents = DynamoDBDocumentClient.from(dynamodb);
+    // As a function without Mailroom has them, except for `clientSettings`, which spares them the SDK's logging.
+    const documents = DynamoDBDocumentClient.from(new DynamoDBClient(clientSettings));
+    const eventbridge = new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 });
     return async () => {
-      await pMap(Records, (record) => publishOne(documents, record.dynamodb?.NewImage ?? {}), {
+      await pMap(Records, (record) => publishOne(documents, eventbridge, record.dynamodb?.NewImage ?? {}), {
         concurrency: task.concurrency,
       });
       return task.batch;
@@ -62,6 +70,7 @@ const rounds: Record<CarryTask['path'], () => Promise<() => Promise<number>>> = 
 
 async function publishOne(
   documents: DynamoDBDocumentClient,
+  eventbridge: EventBridgeClient,
   image: Readonly<Record<string, { readonly S?: string }>>,
 ): Promise<void> {
   const { PK, SK, source, type } = image;
@@ -83,7 +92,8 @@ async function publishOne(
   );
 }
 
-async function run(round: () => Promise<number>, forMs: number): Promise<{ events: number; ms: number }> {
+async function turn(round: () => Promise<number>, { forMs }: CarryTurn): Promise<Carried> {
+  const before = process.cpuUsage();
   const startedAt = performance.now();
   let events = 0;
   while (performance.now() - startedAt < forMs) {
@@ -92,19 +102,12 @@ async function run(round: () => Promise<number>, forMs: number): Promise<{ event
     if (published === 0) throw new Error(`A round of the ${task.path} path published nothing`);
     events += published;
   }
-  return { events, ms: performance.now() - startedAt };
+  const { user, system } = process.cpuUsage(before);
+  return { events, ms: performance.now() - startedAt, cpuMs: (user + system) / 1_000 };
 }
 
 const round = await rounds[task.path]();
-await run(round, task.warmUpMs);
-const before = process.cpuUsage();
-const { events, ms } = await run(round, task.measureMs);
-const { user, system } = process.cpuUsage(before);
-const carried: Carried = {
-  eventsPerSecond: Math.round((events / ms) * 1_000),
-  cpuMsPerEvent: Number(((user + system) / 1_000 / events).toFixed(3)),
-};
-answer(carried);
+process.on('message', async (wanted: CarryTurn) => process.send?.(await turn(round, wanted)));
 
 /** The envelope, which may be compressed. */
 function detailOf({

@@ -1,19 +1,17 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
+import { busClientSettings, portClientSettings } from '../../lambdas/runtime/client-settings.ts';
 import { type Clock, systemClock } from '../../lambdas/runtime/clock.ts';
 import { readRelayConfig } from '../../lambdas/runtime/config.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 
-/** The parts of the relay's functions, created as in `lambdas/relay-*\/handler.ts`, and the SDK clients. */
+/** The parts of the relay's functions, created as in `lambdas/relay-*\/handler.ts`. */
 export function relayPorts() {
   const config = readRelayConfig(process.env);
-  const dynamodb = new DynamoDBClient(clientSettings);
-  const eventbridge = new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 });
+  const dynamodb = new DynamoDBClient(portClientSettings);
+  const eventbridge = new EventBridgeClient(busClientSettings(config.publishTimeoutMs));
   return {
-    dynamodb,
-    eventbridge,
     deps: {
       config,
       table: dynamoTable({ client: dynamodb, tableName: config.tableName }),

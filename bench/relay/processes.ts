@@ -40,8 +40,32 @@ export async function startServer(name: 'stub' | '../peers/tables', contents: ob
   };
 }
 
+/** A program with a function's environment, in a process of its own. */
+export interface Child {
+  /** Sends a message, and returns the answer. */
+  ask<T>(message: object): Promise<T>;
+  stop(): Promise<void>;
+}
+
+/** Starts `bench/relay/<name>.child.ts` in a fresh process with a function's environment. */
+export async function startChild(name: string, endpoint: string, task: object): Promise<Child> {
+  const child = await start(name, [JSON.stringify(task)], [], functionEnvironment(endpoint));
+  return {
+    ask: async <T>(wanted: object) => {
+      const answered = message(child);
+      child.send(wanted);
+      return (await answered) as T;
+    },
+    stop: async () => {
+      const ended = once(child, 'exit');
+      child.disconnect();
+      await ended;
+    },
+  };
+}
+
 /** The programs that {@link runChild} starts, relative to this folder. */
-type ChildName = 'carry' | 'footprint' | 'drain' | '../peers/mailroom' | '../peers/outbox-event-bus';
+type ChildName = 'footprint' | 'drain' | '../peers/mailroom' | '../peers/outbox-event-bus';
 
 /** Runs `<name>.child.ts` in a fresh process with a function's environment. @returns its answer */
 export async function runChild<T>(
@@ -50,7 +74,15 @@ export async function runChild<T>(
   task: object,
   flags: readonly string[] = [],
 ): Promise<T> {
-  const child = await start(name, [JSON.stringify(task)], flags, {
+  const child = await start(name, [JSON.stringify(task)], flags, functionEnvironment(endpoint));
+  const ended = once(child, 'exit');
+  const result = await message(child);
+  await ended;
+  return result as T;
+}
+
+function functionEnvironment(endpoint: string): NodeJS.ProcessEnv {
+  return {
     ...encodeRelayConfig(RELAY_CONFIG),
     AWS_ENDPOINT_URL: endpoint,
     AWS_REGION: 'us-east-1',
@@ -59,11 +91,7 @@ export async function runChild<T>(
     AWS_SESSION_TOKEN: SESSION_TOKEN,
     AWS_LAMBDA_FUNCTION_NAME: 'relay',
     POWERTOOLS_SERVICE_NAME: 'mailroom-relay',
-  });
-  const ended = once(child, 'exit');
-  const result = await message(child);
-  await ended;
-  return result as T;
+  };
 }
 
 async function start(
@@ -82,10 +110,13 @@ async function start(
 }
 
 async function message(child: ChildProcess): Promise<unknown> {
-  const ended = once(child, 'exit').then(([code]) => {
+  const heard = new AbortController();
+  const ended = once(child, 'exit', heard).then(([code]) => {
     throw new Error(`A process of the benchmark exited with ${code} without a result`);
   });
-  const [said] = await Promise.race([once(child, 'message'), ended]);
+  ended.catch(() => undefined); // also rejects when it is no longer awaited
+  const [said] = await Promise.race([once(child, 'message', heard), ended]);
+  heard.abort();
   return said;
 }
 

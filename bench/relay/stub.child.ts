@@ -124,6 +124,8 @@ const server = createServer((request, response) => {
     setTimeout(reply, Math.max(1, CALL_MS - (performance.now() - arrivedAt)));
   });
 });
+// Longer than any client's pause: a connection that is closed as a request arrives is a failed call.
+server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', () => {
   const address = server.address();
   if (typeof address === 'object' && address !== null)

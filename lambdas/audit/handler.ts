@@ -4,7 +4,7 @@ import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { eventBridgeRules } from '../runtime/bus/eventbridge-rules.ts';
-import { clientSettings } from '../runtime/client-settings.ts';
+import { clientSettings, portClientSettings } from '../runtime/client-settings.ts';
 import { readAuditConfig } from '../runtime/config.ts';
 import { createAuditHandler } from '../runtime/operations/audit/audit-handler.ts';
 import { cloudWatchQueueAges } from '../runtime/operations/audit/audit-queue-age.ts';
@@ -19,7 +19,7 @@ const ssm = new SSMClient(clientSettings);
 /** The conservation check, on a schedule: nothing else notices an event that was never received. */
 export const handler = createAuditHandler({
   config,
-  table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),
+  table: dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName: config.tableName }),
   queues: sqsQueues(sqs),
   rules: eventBridgeRules(new EventBridgeClient(clientSettings)),
   ages: cloudWatchQueueAges({ cloudwatch: new CloudWatchClient(clientSettings), sqs }),

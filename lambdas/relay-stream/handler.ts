@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { eventBridgeBus } from '../runtime/bus/eventbridge-bus.ts';
-import { clientSettings } from '../runtime/client-settings.ts';
+import { busClientSettings, portClientSettings } from '../runtime/client-settings.ts';
 import { readRelayConfig } from '../runtime/config.ts';
 import { createRelayStream } from '../runtime/relay/relay-stream.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';
@@ -11,10 +11,9 @@ const config = readRelayConfig(process.env);
 /** The stream relay: publishes new outbox rows as they arrive in the table's stream. */
 export const handler = createRelayStream({
   config,
-  table: dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName }),
-  // One try per call: the relay decides whether to retry a publish.
+  table: dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName: config.tableName }),
   bus: eventBridgeBus({
-    client: new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 }),
+    client: new EventBridgeClient(busClientSettings(config.publishTimeoutMs)),
     busName: config.busName,
   }),
 });

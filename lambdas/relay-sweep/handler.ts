@@ -3,7 +3,7 @@ import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { eventBridgeBus } from '../runtime/bus/eventbridge-bus.ts';
-import { clientSettings } from '../runtime/client-settings.ts';
+import { busClientSettings, clientSettings, portClientSettings } from '../runtime/client-settings.ts';
 import { readRelayConfig } from '../runtime/config.ts';
 import { createDeadLetterWatch } from '../runtime/operations/dead-letter-watch.ts';
 import { sqsQueues } from '../runtime/operations/sqs-queues.ts';
@@ -12,16 +12,15 @@ import { createRelaySweep } from '../runtime/relay/relay-sweep.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';
 
 const config = readRelayConfig(process.env);
-const table = dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName });
+const table = dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName: config.tableName });
 const ssm = new SSMClient(clientSettings);
 
 /** The sweep relay: finds and publishes events that the stream relay did not publish. */
 export const handler = createRelaySweep({
   config,
   table,
-  // One try per call: the relay decides whether to retry a publish.
   bus: eventBridgeBus({
-    client: new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 }),
+    client: new EventBridgeClient(busClientSettings(config.publishTimeoutMs)),
     busName: config.busName,
   }),
   watch: createDeadLetterWatch({

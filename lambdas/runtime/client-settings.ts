@@ -49,6 +49,26 @@ export const clientSettings: ClientSettings = {
   useQueueUrlAsEndpoint: false,
 };
 
+/**
+ * Settings for the clients of Mailroom's own functions. The SDK then resolves the middleware of a command once instead of for each
+ * call. Not for your clients: the document client does not accept them, and middleware added after a command's first call would
+ * never run.
+ */
+export const portClientSettings = { ...clientSettings, cacheMiddleware: true };
+
+/**
+ * Settings for the relay's client of EventBridge: one try, because the relay decides whether to retry a publish.
+ *
+ * @param publishTimeoutMs - the time after which the relay stops waiting for a call, which then closes its connection
+ */
+export function busClientSettings(publishTimeoutMs: number) {
+  return {
+    ...portClientSettings,
+    maxAttempts: 1,
+    requestHandler: { ...clientSettings.requestHandler, requestTimeout: publishTimeoutMs },
+  };
+}
+
 /** The part of an SDK command that {@link sentOnce} uses. */
 interface Sendable {
   readonly middlewareStack: {

@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 /**
  * The clock port: Mailroom reads the time and pauses only through this interface, so that tests (and the in-memory parts in
  * `cdk-mailroom/testing`) can control time.
@@ -39,9 +37,19 @@ export const CLOCK_SKEW_MS = 2_000;
  */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  sleep: async (ms, signal) => {
-    await delay(Math.max(0, ms), undefined, { signal }).catch((error: unknown) => {
-      if (!signal?.aborted) throw error;
-    });
-  },
+  // Not the timer of node:timers/promises, which makes an error with a stack for each sleep that is cut short.
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) {
+        resolve();
+        return;
+      }
+      const end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, Math.max(0, ms));
+      signal?.addEventListener('abort', end);
+    }),
 };

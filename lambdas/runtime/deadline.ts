@@ -1,5 +1,8 @@
 import type { Clock } from './clock.ts';
 
+/** The reason of an abort that no one reads: by default, each `abort` makes an error with a stack. */
+const OVER = 'over';
+
 /**
  * Waits for work until a deadline. The work is not cancelled at the deadline: it continues, and its result is ignored.
  *
@@ -25,6 +28,6 @@ export async function withDeadline<T, U>(
   try {
     return await Promise.race([work, deadline]);
   } finally {
-    over.abort();
+    over.abort(OVER);
   }
 }

@@ -3,7 +3,7 @@ export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type RelayConfig, readRelayConfig } from './config.ts';
 export type { DeadLetterWatch } from './operations/dead-letter-watch.ts';
-export type { RelayHandlerDeps } from './relay/relay.ts';
+export type { RelayHandlerDeps } from './relay/relay-context.ts';
 export { createRelayStream } from './relay/relay-stream.ts';
 export {
   createRelaySweep,

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { clientSettings } from './client-settings.ts';
+import { clientSettings, portClientSettings } from './client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './config.ts';
 import { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
@@ -96,7 +96,7 @@ export function lambdaConsumer(
 }
 
 function tableNamed(tableName: string): Table {
-  return dynamoTable({ client: new DynamoDBClient(clientSettings), tableName });
+  return dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName });
 }
 
 /** Calls `make` once: immediately in Lambda, because a function starts with a full CPU, otherwise on first use. */

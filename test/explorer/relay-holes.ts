@@ -118,7 +118,7 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
   },
   {
     rule: 'an unsettled pointer is removed only under the token that was read',
-    where: 'a requeue',
+    where: 'a requeue and a sweep',
     budget: { faults: 0, stalls: 0 },
     deviations: 1,
     tamper: table({
@@ -127,8 +127,32 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     found: /is stuck: PENDING, and no sweep comes to it/,
   },
   {
+    rule: 'what the first part of a walk left PENDING keeps the minute unsettled',
+    where: 'a minute that takes more than one pass',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: table({
+      action: (action) => {
+        const { left: _forgotten, ...Item } = action.Put?.Item ?? {};
+        return action.Put?.Item?.PK === 'SWEEP#00' ? { Put: { ...action.Put, Item } } : action;
+      },
+    }),
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
+    rule: 'a walk keeps its place only under the token that was read',
+    where: 'a requeue in a minute that takes more than one pass',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 2,
+    tamper: table({
+      action: (action) =>
+        action.Put?.Item?.after === undefined ? action : { Put: { Item: action.Put.Item } },
+    }),
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
     rule: 'an unsettled minute is read strongly consistently',
-    where: 'a requeue',
+    where: 'a requeue and a sweep',
     budget: { faults: 1, stalls: 0 },
     deviations: 2,
     tamper: { table: withoutStrongReads },

@@ -13,6 +13,9 @@ const MINUTE_MS = 60_000;
 /** The age of an event whose minute the sweep is just reading for the last time: it ended 1024 minutes ago. */
 const LAST_AGE_MS = 1024 * MINUTE_MS + 50_000;
 
+/** The age of an event whose minute is past its last age. */
+const OLD_MS = LAST_AGE_MS + 10 * MINUTE_MS;
+
 /** The age of an event whose minute comes to its last age in 40 s. */
 const COMING_AGE_MS = 1024 * MINUTE_MS - 10_000;
 
@@ -38,6 +41,9 @@ const sweep =
     actor.skewBy(skewMs);
     return world.sweep(actor);
   };
+
+/** Time passes only where a call is repeated after a pause: the pass stops at that row. */
+const STOPS_AT_A_RETRY = { passMs: 1, entryCodes: ['ThrottlingException'] };
 
 const SETTINGS: readonly Setting[] = [
   {
@@ -130,9 +136,28 @@ const SETTINGS: readonly Setting[] = [
     actors: [stream, sweep('sweep 1'), sweep('sweep 2')],
   },
   {
+    name: 'a minute that takes more than one pass',
+    world: {
+      events: [{ ageMs: OLD_MS, heldForMs: 90_000 }, { ageMs: OLD_MS }, { ageMs: OLD_MS }],
+      unsettled: true,
+      ...STOPS_AT_A_RETRY,
+    },
+    actors: [sweep('sweep 1'), sweep('sweep 2')],
+  },
+  {
+    name: 'a requeue in a minute that takes more than one pass',
+    world: {
+      events: [{ ageMs: OLD_MS, status: 'DEAD' }, { ageMs: OLD_MS }, { ageMs: OLD_MS }],
+      unsettled: true,
+      mayDie: true,
+      ...STOPS_AT_A_RETRY,
+    },
+    actors: [sweep('sweep 1'), (world, scheduler) => world.requeue(scheduler.actor('operator'))],
+  },
+  {
     name: 'a requeue and a sweep',
     world: {
-      events: [{ ageMs: LAST_AGE_MS + 10 * MINUTE_MS, status: 'DEAD' }],
+      events: [{ ageMs: OLD_MS, status: 'DEAD' }],
       unsettled: true,
       mayDie: true,
     },

@@ -6,6 +6,7 @@ import { isMailroomError } from '../../lambdas/runtime/errors.ts';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { END_MARGIN_MS } from '../../lambdas/runtime/relay/sweep-tally.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { requeueDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
 import {
@@ -28,7 +29,7 @@ import type { ExploredWorld } from '../../testing/explorer/exploration.ts';
 import { createPastItems } from '../../testing/explorer/past-items.ts';
 import { scheduledBus, scheduledTable } from '../../testing/explorer/ports.ts';
 import { watchedTable } from '../../testing/explorer/watched-table.ts';
-import { memoryBus, memoryTable, memoryTelemetry } from '../../testing/index.ts';
+import { type MemoryTable, memoryBus, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-rig.ts';
 import { outboxRules, type Role } from './outbox-rules.ts';
 
@@ -55,6 +56,8 @@ interface SeededEvent {
   readonly status?: 'PENDING' | 'DEAD';
   /** @default the rig's service */
   readonly source?: string;
+  /** How long a publisher that died still holds it, milliseconds. @default until its born lease has ended */
+  readonly heldForMs?: number;
 }
 
 /** How the world of a relay is set up. */
@@ -67,6 +70,12 @@ export interface RelayWorldOptions {
   readonly mayDie?: boolean;
   /** Whether the events' minutes are known to be unsettled. @default false */
   readonly unsettled?: boolean;
+  /**
+   * How long a sweep may work, milliseconds; it reads one row a page then, so that it stops at a row once that time has passed.
+   *
+   * @default longer than a pass takes
+   */
+  readonly passMs?: number;
   /** Take the place of the ports, to show what happens without one of the rules. */
   readonly tamper?: Tamper;
 }
@@ -103,6 +112,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   const { tamper = {} } = options;
   const settings: RelayConfig = { ...relayConfig, shards: 1, ...options.config };
   const config: RelayConfig = { ...settings, ...tamper.config };
+  const isPaged = options.passMs !== undefined;
   const isDeclared = (source: string) => settings.sources?.includes(source) ?? true;
   const start = scheduler.now();
   let setUpAt: number | undefined = start - 2 * 1024 * MINUTE_MS;
@@ -146,7 +156,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       }),
     ]);
     if (entry === undefined) throw new Error('No outbox entry was made');
-    const row: Item = { ...entry.Put.Item, status };
+    const leaseUntil = event.heldForMs === undefined ? entry.Put.Item.leaseUntil : start + event.heldForMs;
+    const row: Item = { ...entry.Put.Item, status, leaseUntil };
     const eventId = entry.Put.Item.SK.slice('EVENT#'.length);
     eventIds.push(eventId);
     await memory.write({ Put: { Item: tamper.seeded?.(row) ?? row } });
@@ -165,7 +176,12 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       if (change.key.PK.startsWith(OUTBOX_PREFIX)) committed();
       violate(rules.changed(change, actor.name, role, scheduler.now()));
     });
-    const table = scheduledTable(actor, watched, past, shared);
+    const paged: MemoryTable = {
+      ...watched,
+      query: (query) =>
+        watched.query(isPaged && query.pk.startsWith(OUTBOX_PREFIX) ? { ...query, limit: 1 } : query),
+    };
+    const table = scheduledTable(actor, paged, past, shared);
     return tamper.table?.(table, actor) ?? table;
   }
 
@@ -219,7 +235,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   }
 
   async function sweep(actor: Actor): Promise<void> {
-    const endsBy = actor.clock.now() + FUNCTION_TIMEOUT_MS;
+    const endsBy =
+      actor.clock.now() + (options.passMs ?? FUNCTION_TIMEOUT_MS - END_MARGIN_MS) + END_MARGIN_MS;
     // A pass that throws is an invocation that failed: the next one reads what it did not.
     await actor.invoke(FUNCTION_TIMEOUT_MS, () => createSweepPass(parts(actor, 'sweep'))(endsBy));
   }

@@ -33,6 +33,22 @@ export const relayPublishMutants: readonly Mutant[] = [
       from: 'config.publishTimeoutMs + CLOCK_SKEW_MS',
       to: 'CLOCK_SKEW_MS',
     },
+  ]),
+  ...mutantsOf('relay/relay-context.ts', unit('relay-stream-failures', 'relay-stream', 'relay-turns'), [
+    {
+      rule: 'few failed calls are repeated at a time',
+      from: 'retries: pLimit(RETRIES_AT_ONCE)',
+      to: 'retries: pLimit(1_000)',
+      killers: unit('relay-calls'),
+    },
+    {
+      rule: 'calls are few until the bus has accepted one',
+      from: 'Math.min(FIRST_CALLS, concurrency)',
+      to: 'concurrency',
+      killers: unit('relay-calls'),
+    },
+  ]),
+  ...mutantsOf('relay/publish-batch.ts', unit('relay-stream-failures', 'relay-stream', 'relay-turns'), [
     {
       rule: 'right before each call, each row is asked whether it may still be published',
       from: 'const sent = rows.filter(ours);',
@@ -50,13 +66,13 @@ export const relayPublishMutants: readonly Mutant[] = [
     },
     {
       rule: 'nothing is sent for a source that the bus does not take at the moment',
-      from: 'let rows = batch.filter((row) => !breaker.isOpen(row.entry.source));',
-      to: 'let rows = [...batch];',
+      from: 'const rows = batch.filter((row) => !breaker.isOpen(row.entry.source));',
+      to: 'const rows = [...batch];',
     },
     {
       rule: 'only the entries that failed are sent again',
-      from: "rowsThat(answers, 'bus') : [];",
-      to: 'rows : [];',
+      from: 'retryBatch(context, again, breaker, ours)',
+      to: 'retryBatch(context, tried, breaker, ours)',
     },
     {
       rule: 'a call that failed for the bus is made again',
@@ -65,8 +81,8 @@ export const relayPublishMutants: readonly Mutant[] = [
     },
     {
       rule: 'an entry that is not allowed is not sent again at once',
-      from: "rowsThat(answers, 'bus') : [];",
-      to: "rowsThat(answers, 'bus', 'access') : [];",
+      from: "const again = tried.filter(({ is }) => is === 'bus');",
+      to: "const again = tried.filter(({ is }) => is === 'bus' || is === 'access');",
     },
     {
       rule: 'a call that is not allowed because of one source is made again for each source',
@@ -85,13 +101,31 @@ export const relayPublishMutants: readonly Mutant[] = [
     },
     {
       rule: 'a row that the bus did not take is reported',
-      from: 'done.push(...answers.filter(({ row }) => !rows.includes(row)));',
-      to: "done.push(...answers.filter(({ row, is }) => !rows.includes(row) && is !== 'bus'));",
+      from: 'return [...done, ...again];',
+      to: 'return done;',
     },
     {
       rule: 'a row that may not be published is reported',
-      from: 'done.push(...answers.filter(({ row }) => !rows.includes(row)));',
-      to: "done.push(...answers.filter(({ row, is }) => !rows.includes(row) && is !== 'access'));",
+      from: "done.push(...tried.filter(({ is }) => is !== 'bus')); if (again",
+      to: "done.push(...tried.filter(({ is }) => is !== 'bus' && is !== 'access')); if (again",
+    },
+    {
+      rule: 'a failed call is not repeated once other calls have stopped its source',
+      from: 'const stopped = again.filter(({ row }) => breaker.isOpen(row.entry.source));',
+      to: 'const stopped = again.slice(0, 0);',
+      killers: unit('relay-calls'),
+    },
+    {
+      rule: 'what was stopped before its call was repeated is reported',
+      from: 'done.push(...stopped);',
+      to: '',
+      killers: unit('relay-calls'),
+    },
+    {
+      rule: 'calls are many once the bus has accepted one',
+      from: "if (done.some(({ is }) => is === 'published')) publishes.concurrency = concurrency;",
+      to: '',
+      killers: unit('relay-calls'),
     },
     {
       rule: 'the breaker is told of the sources that the bus did not take',

@@ -114,14 +114,14 @@ export const relaySweepMutants: readonly Mutant[] = [
   ...mutantsOf('relay/partition-sweep.ts', unit('relay-sweep-steps'), [
     {
       rule: 'a minute is not clean before its last page was read',
-      from: 'return whole && left.rows === 0;',
-      to: 'return left.rows === 0;',
+      from: 'return whole ? { clean: left.rows === 0 } : { clean: false, stopped: walked };',
+      to: 'return { clean: left.rows === 0 };',
     },
   ]),
   ...mutantsOf('relay/shard-sweep.ts', unit('unsettled-minutes', 'relay-sweep', 'sweep-state'), [
     {
       rule: 'a minute with something left gets a pointer',
-      from: 'if (clean || !how.pointers) return read;',
+      from: 'return clean || !how.pointers ? read : leave();',
       to: 'return read;',
     },
     {
@@ -137,19 +137,19 @@ export const relaySweepMutants: readonly Mutant[] = [
     },
     {
       rule: 'a minute that is unsettled still gets a fresh token',
-      from: 'else await putPointer(context, partition);',
-      to: '',
+      from: 'if (stopped?.after === undefined || !(await storeWalk(table, pointer, stopped, random))) await putPointer(context, partition);',
+      to: 'if (stopped?.after !== undefined) await storeWalk(table, pointer, stopped, random);',
     },
     {
       rule: 'a pointer goes only when its minute is clean',
-      from: 'if (await sweepPartition(context, partition, true, tally)) await removeUnsettled(context.table, pointer); else await putPointer(context, partition);',
-      to: 'await sweepPartition(context, partition, true, tally); await removeUnsettled(context.table, pointer);',
+      from: 'if (clean) await removeUnsettled(table, pointer);',
+      to: 'if (clean || stopped === undefined) await removeUnsettled(table, pointer);',
       killers: unit('relay-sweep-steps'),
     },
     {
       rule: 'a minute is found clean only by a strongly consistent read',
-      from: 'sweepPartition(context, partition, true, tally)',
-      to: 'sweepPartition(context, partition, false, tally)',
+      from: 'const how = { consistent: true, from: walkedPart(pointer) };',
+      to: 'const how = { consistent: false, from: walkedPart(pointer) };',
     },
     {
       rule: 'a minute for which there was no time makes the pass incomplete',
@@ -162,6 +162,57 @@ export const relaySweepMutants: readonly Mutant[] = [
       from: 'return done && goesOn(tally, clock.now());',
       to: 'return done;',
       killers: unit('relay-sweep-breaker'),
+    },
+  ]),
+  ...mutantsOf('relay/partition-sweep.ts', unit('sweep-walks'), [
+    {
+      rule: 'a minute that takes more than one pass is continued where the pass before it stopped',
+      from: 'const cursor = from.after === undefined ? undefined : { PK: pk, SK: from.after };',
+      to: 'const cursor = undefined;',
+    },
+    {
+      rule: 'what the first part of a walk left PENDING keeps the minute unsettled',
+      from: 'let left = from.left;',
+      to: 'let left = NOTHING_LEFT;',
+    },
+    {
+      rule: 'a page of which not every row had its turn is read again',
+      from: 'if (inTime || found.untried === 0) walked =',
+      to: 'walked =',
+    },
+    {
+      rule: 'a row whose lease ran short had no turn',
+      from: 'tried += group.length - untried.length;',
+      to: 'tried += group.length;',
+    },
+  ]),
+  ...mutantsOf('relay/shard-sweep.ts', unit('sweep-walks'), [
+    {
+      rule: 'a walk keeps its place',
+      from: 'stopped?.after === undefined || !(await storeWalk(table, pointer, stopped, random))',
+      to: 'stopped !== pointer',
+    },
+    {
+      rule: 'a minute with a pointer is left to its walk, which may take more than one pass',
+      from: 'if (index >= 0) return leave();',
+      to: '',
+    },
+    {
+      rule: 'a walk starts anew when its minute comes to an age',
+      from: 'if (index >= 0) return leave();',
+      to: 'if (index >= 0) return true;',
+    },
+  ]),
+  ...mutantsOf('store/unsettled-minutes.ts', unit('sweep-walks'), [
+    {
+      rule: 'a walk keeps its place only under the token that was read',
+      from: 'Put: { Item, ...asRead(pointer) }',
+      to: 'Put: { Item }',
+    },
+    {
+      rule: 'a walk stores what it left PENDING',
+      from: '...(left.rows > 0 && { left: { ...left } }),',
+      to: '',
     },
   ]),
   ...mutantsOf('store/unsettled-minutes.ts', unit('unsettled-minutes'), [

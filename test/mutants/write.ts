@@ -281,15 +281,32 @@ export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('store/dynamo-table.ts', unit('dynamo-table-transactions'), [
     {
       rule: 'a transaction is sent once, whatever retries the client makes',
-      from: 'sentOnce(new TransactWriteCommand(',
-      to: '(new TransactWriteCommand(',
+      from: 'sentOnce(new TransactOnceCommand(',
+      to: '(new TransactOnceCommand(',
+    },
+    {
+      rule: "a client that caches its middleware still retries its owner's transactions",
+      from: 'sentOnce(new TransactOnceCommand(',
+      to: 'sentOnce(new TransactWriteItemsCommand(',
+    },
+  ]),
+  ...mutantsOf('client-settings.ts', unit('eventbridge-bus'), [
+    {
+      rule: 'the connection of a call that EventBridge does not answer is closed',
+      from: '{ ...clientSettings.requestHandler, requestTimeout: publishTimeoutMs }',
+      to: '{}',
     },
   ]),
   ...mutantsOf('bus/eventbridge-bus.ts', unit('eventbridge-bus'), [
     {
       rule: 'a publish is sent once, whatever retries the client makes',
-      from: 'sentOnce(new PutEventsCommand(',
-      to: '(new PutEventsCommand(',
+      from: 'sentOnce(new PutOnceCommand(',
+      to: '(new PutOnceCommand(',
+    },
+    {
+      rule: 'a client that caches the middleware of its owner does not retry a publish',
+      from: 'sentOnce(new PutOnceCommand(',
+      to: 'sentOnce(new PutEventsCommand(',
     },
   ]),
   ...mutantsOf('store/stored-rows.ts', unit('stored-rows'), [

@@ -4,14 +4,18 @@ import {
   type PutEventsResultEntry,
 } from '@aws-sdk/client-eventbridge';
 import { sentOnce } from '../client-settings.ts';
-import { systemClock } from '../clock.ts';
-import { withDeadline } from '../deadline.ts';
 import { MailroomError } from '../errors.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
+/** A class of its own: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */
+class PutOnceCommand extends PutEventsCommand {}
+
 /** Dependencies of {@link eventBridgeBus}. */
 export interface EventBridgeBusDeps {
-  /** Your client. Its retries do not apply to this bus: every call is tried once. */
+  /**
+   * Your client. Its retries do not apply to this bus: every call is tried once. Set its request timeout: a call that this bus
+   * no longer waits for keeps its connection until then.
+   */
   readonly client: EventBridgeClient;
   /** The name or ARN of the bus. */
   readonly busName: string;
@@ -37,16 +41,27 @@ export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
         Detail: entry.detail,
         TraceHeader: entry.traceHeader,
       }));
-      const command = sentOnce(new PutEventsCommand({ Entries })); // the relay decides about retries
-      const hung = new AbortController();
-      const sent = client.send(command, { abortSignal: hung.signal });
-      const answer = await withDeadline(systemClock, timeoutMs, sent, () => {
-        hung.abort();
-        throw new MailroomError('PUBLISH_TIMEOUT', `PutEvents did not respond within ${timeoutMs} ms.`);
-      });
+      const command = sentOnce(new PutOnceCommand({ Entries })); // the relay decides about retries
+      // Without options, in particular without an abort signal: with options, the SDK does not use its cached middleware.
+      const answer = await inTime(client.send(command), timeoutMs);
       return entries.map((entry, index) => result(entry, answer.Entries?.[index]));
     },
   };
+}
+
+/** As `withDeadline`, without an abort signal for each call. */
+async function inTime<T>(sent: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new MailroomError('PUBLISH_TIMEOUT', `PutEvents did not respond within ${timeoutMs} ms.`));
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([sent, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function result(entry: BusEntry, answer: PutEventsResultEntry | undefined): BusResult {

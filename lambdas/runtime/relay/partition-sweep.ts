@@ -4,14 +4,17 @@ import { EVENT_PREFIX } from '../store/keys.ts';
 import { claimEvents, releaseEvents } from '../store/outbox-transitions.ts';
 import { type PendingRow, pendingRow, pendingSince } from '../store/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
-import { outboxPartition } from '../store/rows.ts';
+import { type LeftPending, outboxPartition } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import { pagesOf } from '../store/table-requests.ts';
+import { NOTHING_LEFT, type WalkedPart } from '../store/unsettled-minutes.ts';
 import type { DeclaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
-import { GROUP_ROWS, publishEvents, type RelayContext, rowsThat } from './relay.ts';
+import { rowsThat } from './publish-batch.ts';
+import { GROUP_ROWS, publishEvents } from './relay.ts';
+import type { RelayContext } from './relay-context.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
-import { goesOn, hasTime, type Left, type Tally } from './sweep-tally.ts';
+import { goesOn, hasTime, type Tally } from './sweep-tally.ts';
 
 /** Dependencies shared by all steps of a sweep. */
 export interface SweepContext
@@ -32,47 +35,65 @@ export interface SweepPartition {
 const BUS_BACKOFF_SWEEPS = 3;
 const BUS_BACKOFF_MAX_MS = 15 * MINUTE_MS;
 
-const NOTHING_LEFT: Left = {
-  rows: 0,
-  undeclared: 0,
-  oldest: Number.POSITIVE_INFINITY,
-  leaseUntil: Number.POSITIVE_INFINITY,
-};
+/** Options for reading one minute of a shard. */
+export interface PartitionRead {
+  /** Use strongly consistent reads. */
+  readonly consistent: boolean;
+  /** The part that earlier passes have read. @default none */
+  readonly from?: WalkedPart | undefined;
+}
 
-/**
- * Reads one minute of one shard and publishes the rows that are due.
- *
- * @param consistent - use strongly consistent reads
- * @returns true if the minute is clean: read completely, with no row left PENDING under any lease
- */
+/** The end of reading a minute of a shard. */
+export interface PartitionSweep {
+  /** True if the minute was read completely, with no row left PENDING under any lease. */
+  readonly clean: boolean;
+  /** The part that has been read; absent if the minute was read to its end. */
+  readonly stopped?: WalkedPart | undefined;
+}
+
+/** Reads one minute of one shard, while there is time, and publishes the rows that are due. */
 export async function sweepPartition(
   context: SweepContext,
   { shard, minute }: SweepPartition,
-  consistent: boolean,
+  { consistent, from = { left: NOTHING_LEFT } }: PartitionRead,
   tally: Tally,
-): Promise<boolean> {
+): Promise<PartitionSweep> {
   const pk = outboxPartition(minute, shard);
+  const cursor = from.after === undefined ? undefined : { PK: pk, SK: from.after };
   const query = { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' }, consistent };
-  let left = NOTHING_LEFT;
+  let walked = from;
+  let left = from.left;
   let whole = true;
-  for await (const { items, cursor } of pagesOf(context.table, query)) {
-    left = together(left, await sweepPage(context, shard, pk, items, tally));
-    // Unread pages may hold more rows.
-    whole = cursor === undefined || hasTime(tally, context.clock.now());
+  for await (const page of pagesOf(context.table, query, cursor)) {
+    const found = await sweepPage(context, shard, pk, page.items, tally);
+    left = together(left, found);
+    const inTime = hasTime(tally, context.clock.now());
+    // Rows that had no turn are read again: the walk goes on at the beginning of their page.
+    whole = inTime || (page.cursor === undefined && found.untried === 0);
+    if (inTime || found.untried === 0) walked = { after: page.cursor && String(page.cursor.SK), left };
     if (!whole) break;
   }
   if (left.rows > 0) tally.left.set(pk, left);
   else tally.left.delete(pk);
-  return whole && left.rows === 0;
+  return whole ? { clean: left.rows === 0 } : { clean: false, stopped: walked };
 }
 
-function together(a: Left, b: Left): Left {
+function together(a: LeftPending, b: LeftPending): LeftPending {
   return {
     rows: a.rows + b.rows,
     undeclared: a.undeclared + b.undeclared,
-    oldest: Math.min(a.oldest, b.oldest),
-    leaseUntil: Math.min(a.leaseUntil, b.leaseUntil),
+    ...earliest('oldest', a.oldest, b.oldest),
+    ...earliest('leaseUntil', a.leaseUntil, b.leaseUntil),
   };
+}
+
+/** The earliest of some times as a member; no member if there is none. */
+function earliest<K extends string>(
+  name: K,
+  ...times: readonly (number | undefined)[]
+): { readonly [N in K]?: number } {
+  const earliest = Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY));
+  return (Number.isFinite(earliest) ? { [name]: earliest } : {}) as { readonly [N in K]?: number };
 }
 
 async function sweepPage(
@@ -81,7 +102,7 @@ async function sweepPage(
   pk: string,
   items: readonly Item[],
   tally: Tally,
-): Promise<Left> {
+): Promise<LeftPending & { readonly untried: number }> {
   const { clock, telemetry, declared, relays } = context;
   const read = items.map((item) => ({ item, row: pendingRow(item) }));
   // PENDING, but in a form that this version does not write: it cannot be published, and must not be overlooked.
@@ -98,33 +119,32 @@ async function sweepPage(
   const ours = rows.filter(declared.has);
   const due = ours.filter((row) => row.leaseUntil + CLOCK_SKEW_MS < now);
   const relay = relays[shard % relays.length] as RelayContext;
-  const { settled, served } = await publishDue(relay, due, tally);
+  const { settled, served, tried } = await publishDue(relay, due, tally);
   const waiting = ours.filter(({ eventId }) => !settled.has(eventId));
-  const since = [
-    ...unreadable.map((item) => pendingSince(item) ?? Number.POSITIVE_INFINITY),
-    ...waiting.map(({ eventId }) => eventIdTime(eventId)),
-  ];
+  const since = [...unreadable.map(pendingSince), ...waiting.map(({ eventId }) => eventIdTime(eventId))];
   const unserved = waiting.filter(({ eventId }) => !served.has(eventId));
   return {
     rows: unreadable.length + undeclared.length + waiting.length,
     undeclared: undeclared.length,
-    oldest: Math.min(...since),
-    leaseUntil: Math.min(...unserved.map(({ leaseUntil }) => leaseUntil)),
+    ...earliest('oldest', ...since),
+    ...earliest('leaseUntil', ...unserved.map(({ leaseUntil }) => leaseUntil)),
+    untried: due.length - tried,
   };
 }
 
 /**
  * Claims, publishes and marks rows.
  *
- * @returns the ids of rows that are no longer PENDING, and of rows that had their turn and have a new lease
+ * @returns the ids of rows that are no longer PENDING, and of rows that have a new lease; the number of rows that had their turn
  */
 async function publishDue(
   relay: RelayContext,
   due: readonly PendingRow[],
   tally: Tally,
-): Promise<{ settled: ReadonlySet<string>; served: ReadonlySet<string> }> {
+): Promise<{ settled: ReadonlySet<string>; served: ReadonlySet<string>; tried: number }> {
   const settled = new Set<string>();
   const served = new Set<string>();
+  let tried = 0;
   const { clock } = relay;
   const { breaker } = tally;
   for (const rows of groupsOf(due, GROUP_ROWS)) {
@@ -135,6 +155,8 @@ async function publishDue(
     const outcomes = await publishEvents(relay, claimed, breaker, () => clock.now() < tally.lastPublishAt);
     for (const { eventId } of rowsThat(outcomes, 'published')) settled.add(eventId);
     tally.published += rowsThat(outcomes, 'published', 'unmarked').length;
+    const untried = rowsThat(outcomes, 'skipped', 'leaseTooShort');
+    tried += group.length - untried.length;
     const now = clock.now();
     const backoff = Math.min(BUS_BACKOFF_SWEEPS * relay.config.sweepEveryMs, BUS_BACKOFF_MAX_MS);
     await releaseEvents(relay, [
@@ -146,8 +168,8 @@ async function publishDue(
           leaseUntil: now + backoffMs(1, backoff, backoff, relay.random),
           error,
         })),
-      ...rowsThat(outcomes, 'skipped', 'leaseTooShort').map((row) => ({ row, leaseUntil: now })),
+      ...untried.map((row) => ({ row, leaseUntil: now })),
     ]);
   }
-  return { settled, served };
+  return { settled, served, tried };
 }

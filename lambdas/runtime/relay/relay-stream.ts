@@ -9,19 +9,19 @@ import { claimEvents, releaseEvents } from '../store/outbox-transitions.ts';
 import { type PendingRow, pendingRow } from '../store/pending-row.ts';
 import type { Item } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
-import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
+import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
 import { afterProducers } from './producer-turn.ts';
+import { rowsThat } from './publish-batch.ts';
+import { GROUP_ROWS, publishEvents } from './relay.ts';
 import {
   CONCURRENCY,
-  GROUP_ROWS,
-  publishEvents,
   type RelayContext,
   type RelayHandlerDeps,
   relayContext,
-  rowsThat,
-} from './relay.ts';
+  startPass,
+} from './relay-context.ts';
 import { FRESH_MS, HAND_BACK_MS } from './relay-timings.ts';
 
 /** If an event id's time and its record's time differ by more than this, a clock is wrong, milliseconds. */
@@ -86,7 +86,7 @@ export function createRelayStream(
     pMap(groupsOf(rows, GROUP_ROWS), work, { concurrency: groupsAtOnce });
 
   return async (event) => {
-    const breaker = createBusBreaker();
+    const breaker = startPass(context);
     const reports = await inGroups(readRecords(event, telemetry), (group) => {
       const rows = group.filter(declared.has);
       const undeclared = group.filter((row) => !declared.has(row));

@@ -1,6 +1,6 @@
 import type { DeadLetterWatch } from '../operations/dead-letter-watch.ts';
 import type { SweepContext } from './partition-sweep.ts';
-import type { RelayHandlerDeps } from './relay.ts';
+import type { RelayHandlerDeps } from './relay-context.ts';
 import { sweepContext, sweepMinutes } from './shard-sweep.ts';
 import { MINUTE_MS, youngestMinutes } from './sweep-minutes.ts';
 import { type SweepReport, sweepPass } from './sweep-pass.ts';

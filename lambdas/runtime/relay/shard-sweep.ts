@@ -1,10 +1,16 @@
 import pMap from 'p-map';
 import { unsettledMinuteOf } from '../store/keys.ts';
 import type { UnsettledPointer } from '../store/rows.ts';
-import { listUnsettled, removeUnsettled, unsettledPointer } from '../store/unsettled-minutes.ts';
+import {
+  listUnsettled,
+  removeUnsettled,
+  storeWalk,
+  unsettledPointer,
+  walkedPart,
+} from '../store/unsettled-minutes.ts';
 import { declaredSources } from './declared-sources.ts';
 import { type SweepContext, type SweepPartition, sweepPartition } from './partition-sweep.ts';
-import { type RelayHandlerDeps, relayContext } from './relay.ts';
+import { type RelayHandlerDeps, relayContext } from './relay-context.ts';
 import { MINUTE_MS } from './sweep-minutes.ts';
 import { attemptStep, goesOn, type Tally } from './sweep-tally.ts';
 
@@ -25,30 +31,48 @@ export function sweepContext(deps: RelayHandlerDeps): SweepContext {
   return { ...shared, relays, declared: declaredSources(config, shared.telemetry) };
 }
 
+/** Options for sweeping minutes. */
+interface MinuteSweep {
+  readonly consistent: boolean;
+  /** Write a pointer for each minute that is left unsettled or could not be read. */
+  readonly pointers: boolean;
+  /** The pointers that this pass will sweep afterwards, by shard. @default none */
+  readonly known?: UnsettledPointer[][] | undefined;
+}
+
 /**
  * Sweeps minutes in all shards: several shards in parallel, each in order. A minute that fails does not hold up the later ones.
  *
+ * A minute with a known pointer is not read here: where it takes more than one pass, no pass would come to what follows it. Its
+ * pointer is put again instead, so that its walk starts anew and reads the commits up to now.
+ *
  * @param minutes - in the format of the keys, in reading order
- * @param how.pointers - write a pointer for each minute that is left unsettled or could not be read
  * @returns true if each minute, in every shard, was read completely or has a pointer: only then may the state move past them
  */
 export function sweepMinutes(
   context: SweepContext,
   shards: number,
   minutes: readonly string[],
-  how: { readonly consistent: boolean; readonly pointers: boolean },
+  how: MinuteSweep,
   tally: Tally,
 ): Promise<boolean> {
   const { telemetry } = context;
   const work = shardsOf(shards).map((shard) => minutes.map((minute) => ({ shard, minute })));
   return eachShard(context, work, tally, async (partition) => {
     const at = `${partition.minute} of shard ${partition.shard}`;
+    const known = how.known?.[partition.shard] ?? [];
+    const index = known.findIndex(({ SK }) => SK === partition.minute);
+    const leave = () =>
+      attemptStep(telemetry, tally, `leave ${at} unsettled`, async () => {
+        const pointer = await putPointer(context, partition);
+        if (index >= 0) known[index] = pointer;
+      });
+    if (index >= 0) return leave();
     let clean = false;
     const read = await attemptStep(telemetry, tally, `sweep ${at}`, async () => {
-      clean = await sweepPartition(context, partition, how.consistent, tally);
+      ({ clean } = await sweepPartition(context, partition, how, tally));
     });
-    if (clean || !how.pointers) return read;
-    return attemptStep(telemetry, tally, `leave ${at} unsettled`, () => putPointer(context, partition));
+    return clean || !how.pointers ? read : leave();
   });
 }
 
@@ -73,8 +97,9 @@ export function readPointers(
 }
 
 /**
- * Sweeps the minutes that have a pointer, with strongly consistent reads, after reading the pointer's token. A pointer is removed
- * only if its minute is clean, and only under that token. Returns true if all of this succeeded.
+ * Sweeps the minutes that have a pointer, with strongly consistent reads, after reading the pointer's token. A minute that the
+ * pass cannot finish is continued by the next one. A pointer is removed only if its minute is clean, and only under that token.
+ * Returns true if all of this succeeded.
  */
 export function sweepUnsettled(
   context: SweepContext,
@@ -83,10 +108,13 @@ export function sweepUnsettled(
 ): Promise<boolean> {
   return eachShard(context, pointers, tally, (pointer) =>
     attemptStep(context.telemetry, tally, `sweep ${pointer.SK} of ${pointer.PK} again`, async () => {
+      const { table, random } = context;
       const partition = unsettledMinuteOf(pointer);
-      if (await sweepPartition(context, partition, true, tally))
-        await removeUnsettled(context.table, pointer);
-      else await putPointer(context, partition);
+      const how = { consistent: true, from: walkedPart(pointer) };
+      const { clean, stopped } = await sweepPartition(context, partition, how, tally);
+      if (clean) await removeUnsettled(table, pointer);
+      else if (stopped?.after === undefined || !(await storeWalk(table, pointer, stopped, random)))
+        await putPointer(context, partition);
     }),
   );
 }
@@ -115,8 +143,13 @@ async function eachShard<T>(
   return done && goesOn(tally, clock.now());
 }
 
-async function putPointer({ table, random }: SweepContext, { shard, minute }: SweepPartition): Promise<void> {
-  await table.write({ Put: { Item: { ...unsettledPointer(shard, minute, random) } } });
+async function putPointer(
+  { table, random }: SweepContext,
+  { shard, minute }: SweepPartition,
+): Promise<UnsettledPointer> {
+  const pointer = unsettledPointer(shard, minute, random);
+  await table.write({ Put: { Item: { ...pointer } } });
+  return pointer;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { deadKey } from '../store/rows.ts';
+import { deadKey, type UnsettledPointer } from '../store/rows.ts';
 import { pagesOf } from '../store/table-requests.ts';
 import type { SweepContext } from './partition-sweep.ts';
 import { readPointers, sweepMinutes, sweepUnsettled } from './shard-sweep.ts';
@@ -46,16 +46,17 @@ export async function sweepPass(
   const start = await startSweep(context, startedAt);
   const { shards } = start;
 
-  // Pointers that this pass writes are for the next one.
+  // Pointers to other minutes that this pass writes are for the next one.
   const pointers = await readPointers(context, shards, tally);
   tally.endsBy = startedAt + (endsBy - startedAt) * RANGE_SHARE;
-  const swept = await sweepAges(context, start, startedAt, tally);
+  const swept = await sweepAges(context, start, startedAt, pointers, tally);
   tally.endsBy = endsBy;
   const settled = await sweepUnsettled(context, pointers, tally);
 
   const dead = await countDead(context, shards, tally);
   const left = [...tally.left.values()];
-  const since = (times: readonly number[]) => Math.max(0, clock.now() - Math.min(...times));
+  const since = (times: readonly (number | undefined)[]) =>
+    Math.max(0, clock.now() - Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
   const report: SweepReport = {
     published: tally.published,
     pending: left.reduce((sum, { rows }) => sum + rows, 0),
@@ -85,13 +86,14 @@ async function sweepAges(
   context: SweepContext,
   start: SweepStart,
   startedAt: number,
+  known: UnsettledPointer[][],
   tally: Tally,
 ): Promise<boolean> {
   let whole = true;
   let moves = true;
   for (let from = start.since; from < startedAt; ) {
     const to = Math.min(startedAt, from + STEP_MS);
-    const how = { consistent: false, pointers: true };
+    const how = { consistent: false, pointers: true, known };
     const settled = await sweepMinutes(context, start.shards, minutesToSweep(from, to), how, tally);
     whole &&= settled;
     moves =

@@ -1,17 +1,6 @@
+import type { LeftPending } from '../store/rows.ts';
 import type { Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
-
-/** The rows that a pass left in one partition. */
-export interface Left {
-  /** The number of rows left PENDING. */
-  readonly rows: number;
-  /** Those with an undeclared source: they have their own alarm and would only hide the age of the others. */
-  readonly undeclared: number;
-  /** The time at which the oldest of the others was created, epoch milliseconds. */
-  readonly oldest: number;
-  /** The earliest end of the leases under which this pass leaves the rows, epoch milliseconds. */
-  readonly leaseUntil: number;
-}
 
 /** The running counts of one pass. */
 export interface Tally {
@@ -19,7 +8,7 @@ export interface Tally {
   /** The number of steps that failed, and that the next pass repeats. */
   failures: number;
   /** Rows left, by partition: a partition that is read twice counts once. */
-  readonly left: Map<string, Left>;
+  readonly left: Map<string, LeftPending>;
   readonly breaker: BusBreaker;
   /** The time by which the work must end, epoch milliseconds. */
   endsBy: number;

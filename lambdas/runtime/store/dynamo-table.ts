@@ -1,28 +1,24 @@
 import {
-  type AttributeValue,
   BatchExecuteStatementCommand,
   type BatchStatementResponse,
+  DeleteItemCommand,
   DescribeTableCommand,
   type DynamoDBClient,
-} from '@aws-sdk/client-dynamodb';
-import {
-  DeleteCommand,
-  DynamoDBDocumentClient,
-  GetCommand,
-  PutCommand,
+  GetItemCommand,
+  PutItemCommand,
   QueryCommand,
-  TransactWriteCommand,
-  UpdateCommand,
-} from '@aws-sdk/lib-dynamodb';
-import { convertToAttr, unmarshall } from '@aws-sdk/util-dynamodb';
+  type TransactWriteItem,
+  TransactWriteItemsCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
 import { sentOnce } from '../client-settings.ts';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../errors.ts';
-import { READ_NUMBERS } from './item-numbers.ts';
+import { type AttributeMap, attributeOf, attributesOf, itemOf } from './attributes.ts';
 import type { EachResult, EachUpdate, Item, Key, Query, Table } from './table.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
-/** The document client's options for writing values. */
-const WRITE_VALUES = { removeUndefinedValues: true };
+/** A class of its own: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */
+class TransactOnceCommand extends TransactWriteItemsCommand {}
 
 /** Dependencies of {@link dynamoTable}. */
 export interface DynamoTableDeps {
@@ -44,39 +40,42 @@ export interface DynamoTableDeps {
  * ```
  */
 export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
-  const documents = DynamoDBDocumentClient.from(client, {
-    marshallOptions: { ...WRITE_VALUES },
-    unmarshallOptions: { ...READ_NUMBERS }, // a copy, because the document client modifies it
-  });
   const get: Table['get'] = async (key, { consistent = false } = {}) => {
-    const command = new GetCommand({ TableName: tableName, Key: { ...key }, ConsistentRead: consistent });
-    return (await documents.send(command)).Item;
+    const command = new GetItemCommand({
+      TableName: tableName,
+      Key: attributesOf({ ...key }),
+      ConsistentRead: consistent,
+    });
+    const { Item } = await client.send(command);
+    return Item && itemOf(Item);
   };
   return {
     name: tableName,
     get,
     query: async (query) => {
-      const answer = await documents.send(new QueryCommand({ TableName: tableName, ...queryInput(query) }));
-      const items = answer.Items ?? [];
-      return answer.LastEvaluatedKey ? { items, cursor: answer.LastEvaluatedKey } : { items };
+      const { Items = [], LastEvaluatedKey } = await client.send(
+        new QueryCommand({ TableName: tableName, ...queryInput(query) }),
+      );
+      const items = Items.map(itemOf);
+      return LastEvaluatedKey ? { items, cursor: itemOf(LastEvaluatedKey) } : { items };
     },
     write: async (write) => {
       const action = checkedAction(write);
-      return sendWrite(documents, tableName, action).catch(throwRefused);
+      return sendWrite(client, requestOf(tableName, action)).catch(throwRefused);
     },
     transact: async (actions, token) => {
-      const TransactItems = checkedActions(actions).map(({ kind, request }) => ({
-        [kind]: { ...request, TableName: request.TableName ?? tableName },
-      }));
+      const TransactItems = checkedActions(actions).map((action) => {
+        const { kind, request } = requestOf(tableName, action);
+        return { [kind]: request };
+      });
       // A refused SDK retry would not prove that the try before it wrote nothing.
-      const command = sentOnce(new TransactWriteCommand({ TransactItems, ClientRequestToken: token }));
-      await documents.send(command).catch(throwRefused);
+      const command = sentOnce(new TransactOnceCommand({ TransactItems, ClientRequestToken: token }));
+      await client.send(command).catch(throwRefused);
     },
     updateEach: async (updates) => {
       assertEachUpdates(updates);
       if (updates.length === 0) return [];
       const Statements = updates.map((update) => statement(tableName, update));
-      // The relay's most frequent call: the document client would search the whole request and response for values.
       const { Responses = [] } = await client.send(new BatchExecuteStatementCommand({ Statements }));
       return Promise.all(updates.map(({ key }, index) => eachResult(get, key, Responses[index])));
     },
@@ -92,26 +91,43 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
   };
 }
 
-async function sendWrite(
-  documents: DynamoDBDocumentClient,
-  tableName: string,
-  { kind, request }: Action,
-): Promise<Item | undefined> {
-  const input = {
-    ...request,
+/** The requests of DynamoDB's own client. */
+type Requests = { readonly [K in Action['kind']]: NonNullable<TransactWriteItem[K]> };
+
+/** One request of DynamoDB's own client. */
+type Request = {
+  readonly [K in Action['kind']]: { readonly kind: K; readonly request: Requests[K] };
+}[Action['kind']];
+
+function requestOf(tableName: string, { kind, request }: Action): Request {
+  const { ExpressionAttributeValues: values } = request;
+  return {
+    kind,
+    request: {
+      ...request,
+      ...('Item' in request && { Item: attributesOf(request.Item) }),
+      ...('Key' in request && { Key: attributesOf(request.Key) }),
+      ...(values && { ExpressionAttributeValues: attributesOf(values) }),
+      TableName: request.TableName ?? tableName,
+    },
+  } as Request;
+}
+
+async function sendWrite(client: DynamoDBClient, { kind, request }: Request): Promise<Item | undefined> {
+  const returned = {
     ReturnValuesOnConditionCheckFailure: request.ReturnValuesOnConditionCheckFailure ?? 'ALL_OLD',
-    TableName: request.TableName ?? tableName,
   };
   switch (kind) {
     case 'Put':
-      await documents.send(new PutCommand({ ...input, Item: request.Item }));
+      await client.send(new PutItemCommand({ ...request, ...returned }));
       return undefined;
     case 'Update': {
-      const command = new UpdateCommand({ ...input, Key: request.Key, ReturnValues: 'ALL_NEW' });
-      return (await documents.send(command)).Attributes;
+      const command = new UpdateItemCommand({ ...request, ...returned, ReturnValues: 'ALL_NEW' });
+      const { Attributes } = await client.send(command);
+      return Attributes && itemOf(Attributes);
     }
     case 'Delete':
-      await documents.send(new DeleteCommand({ ...input, Key: request.Key }));
+      await client.send(new DeleteItemCommand({ ...request, ...returned }));
       return undefined;
     case 'ConditionCheck':
       throw new MailroomError('BAD_WRITE', 'A ConditionCheck writes nothing; it belongs in a transaction.');
@@ -135,7 +151,7 @@ async function eachResult(
   const { Code = 'UNKNOWN', Message = '', Item } = response.Error;
   if (Code !== 'ConditionalCheckFailed') return { ok: false, refused: false, code: Code, message: Message };
   // Not every result of a refused statement includes the row, although the request asks for it; read it then.
-  const item = Item ? unmarshall(Item, READ_NUMBERS) : await get(key, { consistent: true });
+  const item = Item ? itemOf(Item) : await get(key, { consistent: true });
   return { ok: false, refused: true, ...(item && { item }) };
 }
 
@@ -158,10 +174,10 @@ function queryInput({ pk, skPrefix, where, consistent, limit, cursor }: Query) {
     KeyConditionExpression: key,
     FilterExpression: filters.length > 0 ? filters.join(' AND ') : undefined,
     ExpressionAttributeNames: names,
-    ExpressionAttributeValues: values,
+    ExpressionAttributeValues: attributesOf(values),
     ConsistentRead: consistent ?? false,
     Limit: limit,
-    ExclusiveStartKey: cursor,
+    ExclusiveStartKey: cursor && attributesOf(cursor),
   };
 }
 
@@ -175,20 +191,18 @@ function statement(tableName: string, { key, set, remove = [], when }: EachUpdat
   const conditions = Object.keys(when).map((name) => ` AND "${name}"=?`);
   return {
     Statement: `UPDATE "${tableName}"${sets.join('')}${removes.join('')} WHERE "PK"=? AND "SK"=?${conditions.join('')}`,
-    Parameters: [...Object.values(set), key.PK, key.SK, ...Object.values(when)].map((value) =>
-      convertToAttr(value, WRITE_VALUES),
-    ),
+    Parameters: [...Object.values(set), key.PK, key.SK, ...Object.values(when)].map(attributeOf),
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
   };
 }
 
-/** The two refusals in DynamoDB's model; the document client does not unmarshall their items. */
+/** The two refusals in DynamoDB's model. */
 interface ServiceRefusal {
-  readonly Item?: Record<string, AttributeValue>;
+  readonly Item?: AttributeMap;
   readonly CancellationReasons?: readonly {
     readonly Code?: string;
     readonly Message?: string;
-    readonly Item?: Record<string, AttributeValue>;
+    readonly Item?: AttributeMap;
   }[];
 }
 
@@ -197,12 +211,12 @@ function throwRefused(error: unknown): never {
   const { Item, CancellationReasons = [] } = (error ?? {}) as ServiceRefusal;
   switch (errorCode(error)) {
     case 'ConditionalCheckFailedException':
-      throw new ConditionFailed(Item && unmarshall(Item, READ_NUMBERS), { cause: error });
+      throw new ConditionFailed(Item && itemOf(Item), { cause: error });
     case 'TransactionCanceledException': {
       const reasons = CancellationReasons.map(({ Code = 'None', Message, Item }) => ({
         code: Code,
         ...(Message && { message: Message }),
-        ...(Item && { item: unmarshall(Item, READ_NUMBERS) }),
+        ...(Item && { item: itemOf(Item) }),
       }));
       throw new TransactionCancelled(reasons, { cause: error });
     }

@@ -103,6 +103,22 @@ export interface UnsettledPointer extends Key {
   readonly schema: number;
   /** New on each put; the pointer is removed only under the token that was read before the minute was found clean. */
   readonly token: string;
+  /** The sort key up to which a walk of several passes has read the minute. Absent: the next pass starts at its beginning. */
+  readonly after?: string | undefined;
+  /** The rows that this walk has left PENDING up to there. Absent: none. */
+  readonly left?: LeftPending | undefined;
+}
+
+/** Rows that the sweep left PENDING in one minute of one shard. */
+export interface LeftPending {
+  /** The number of rows left PENDING. */
+  readonly rows: number;
+  /** Those with an undeclared source: they have their own alarm and would only hide the age of the others. */
+  readonly undeclared: number;
+  /** The time at which the oldest of the others was created, epoch milliseconds. Absent: there are no others. */
+  readonly oldest?: number | undefined;
+  /** The earliest end of the leases under which this pass leaves the rows, epoch milliseconds. Absent: it served all of them. */
+  readonly leaseUntil?: number | undefined;
 }
 
 /** The progress of the sweep: `SWEEP` / `STATE`. */

@@ -3,6 +3,8 @@ import type { EachUpdate, Item, Page, Query, Table, Update } from './table.ts';
 /**
  * Reads a partition page by page.
  *
+ * @param from - the cursor at which to start @default the beginning
+ *
  * @example
  * ```ts
  * for await (const { items } of pagesOf(table, { pk: 'ORDER#7' })) print(items);
@@ -11,8 +13,9 @@ import type { EachUpdate, Item, Page, Query, Table, Update } from './table.ts';
 export async function* pagesOf(
   table: Pick<Table, 'query'>,
   query: Omit<Query, 'cursor'>,
+  from?: Item,
 ): AsyncGenerator<Page> {
-  let cursor: Item | undefined;
+  let cursor = from;
   do {
     const page = await table.query({ ...query, cursor });
     yield page;

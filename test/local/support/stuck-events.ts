@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 import { required } from '../../../demo/readings.ts';
 import { MailroomError } from '../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/event.ts';
-import { relayContext } from '../../../lambdas/runtime/relay/relay.ts';
+import { relayContext } from '../../../lambdas/runtime/relay/relay-context.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { failEvent } from '../../../lambdas/runtime/store/outbox-transitions.ts';

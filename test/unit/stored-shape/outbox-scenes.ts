@@ -1,9 +1,11 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
+import { eventIdShard } from '../../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
+import { listUnsettled, storeWalk } from '../../../lambdas/runtime/store/unsettled-minutes.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
-import { EVENT_ID, shapeRig } from './stored-shape-rig.ts';
+import { EVENT_ID, NOW, shapeRig } from './stored-shape-rig.ts';
 
 const REFUSED = { code: 'InvalidArgument', message: 'Parameter Detail is not valid' };
 const note = { by: 'arn:aws:sts::111122223333:assumed-role/on-call/ada', reason: 'sent by hand' };
@@ -64,6 +66,15 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
     return rig.item('OUTBOX#');
   },
   'Unsettled pointer': async () => (await requeued()).item('SWEEP#'),
+  'Unsettled pointer: half read': async () => {
+    const rig = await requeued();
+    const [pointer] = await listUnsettled(rig.table, eventIdShard(EVENT_ID));
+    if (pointer === undefined) throw new Error('There is no pointer');
+    const after = `EVENT#${EVENT_ID}`;
+    const left = { rows: 1, undeclared: 0, oldest: NOW, leaseUntil: NOW + 30_000 };
+    await storeWalk(rig.table, pointer, { after, left }, rig.random);
+    return rig.item('SWEEP#');
+  },
   'Sweep state': async () => (await dead()).item('SWEEP', 'STATE'),
   Operation: async () => {
     const rig = shapeRig();

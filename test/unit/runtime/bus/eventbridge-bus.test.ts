@@ -1,7 +1,11 @@
-import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { describe, expect, it } from 'vitest';
 import type { BusEntry } from '../../../../lambdas/runtime/bus/event-bus.ts';
 import { eventBridgeBus } from '../../../../lambdas/runtime/bus/eventbridge-bus.ts';
+import { busClientSettings } from '../../../../lambdas/runtime/client-settings.ts';
 import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../../../support/stub-client.ts';
 
 function busAnswering(answer: StubAnswer, configuration = {}) {
@@ -61,6 +65,16 @@ describe('the bus on EventBridge', () => {
     );
   }
 
+  it("tries once through a client that caches its middleware, and leaves its owner's retries alone", async () => {
+    const broken = { status: 500, body: { __type: 'InternalException' } };
+    const { bus, requests, client } = busAnswering(broken, { maxAttempts: 2, cacheMiddleware: true });
+    await expect(client.send(new PutEventsCommand({ Entries: [] }))).rejects.toThrow();
+    expect(requests).toHaveLength(2);
+    await expect(bus.put([entry], 1_000)).rejects.toThrow();
+    await expect(bus.put([entry], 1_000)).rejects.toThrow();
+    expect(requests).toHaveLength(4);
+  });
+
   it('gives a silent call up', async () => {
     const { bus, requests } = busAnswering({ silent: true });
     await expect(bus.put([entry], 20)).rejects.toMatchObject({
@@ -77,5 +91,24 @@ describe('the bus on EventBridge', () => {
     );
     await expect(bus.put([entry], 20)).rejects.toMatchObject({ code: 'PUBLISH_TIMEOUT' });
     expect(requests).toHaveLength(0);
+  });
+
+  it("closes the connection of a silent call, by the client's own timeout", async () => {
+    const server = createServer(() => {});
+    const closed = new Promise<void>((resolve) => {
+      server.on('connection', (socket) => socket.on('close', () => resolve()));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = new EventBridgeClient({
+      ...busClientSettings(50),
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+      endpoint: `http://127.0.0.1:${port}`,
+    });
+    await expect(eventBridgeBus({ client, busName: 'orders' }).put([entry], 50)).rejects.toThrow();
+    await closed;
+    server.close();
   });
 });

@@ -44,6 +44,7 @@ const CLIENTS = [
   ['five tries', { maxAttempts: 5 }],
   ['adaptive retries', { maxAttempts: 5, retryMode: 'adaptive' }],
   ['a retry strategy that tries everything', { retryStrategy: TRIES_EVERYTHING }],
+  ['cached middleware', { retryStrategy: TRIES_EVERYTHING, cacheMiddleware: true }],
 ] as const;
 
 function transacting(settings: object, answers: readonly StubAnswer[]) {
@@ -94,16 +95,19 @@ describe.each(CLIENTS)('a transaction through a client with %s', (_settings, set
 });
 
 describe('a client passed to the table', () => {
-  it("retries its owner's own transactions as before", async () => {
-    const { client, once, requests } = transacting({ retryStrategy: TRIES_EVERYTHING }, [
-      THROTTLE,
-      SERVER_ERROR,
-    ]);
-    await expect(once()).rejects.toMatchObject({ name: 'ThrottlingException' });
-    const Put = { TableName: 'Orders', Item: { PK: { S: 'P' } } };
-    await client.send(new TransactWriteItemsCommand({ TransactItems: [{ Put }] }));
-    expect(requests).toHaveLength(3);
-  });
+  it.each([false, true])(
+    "retries its owner's own transactions as before (cached middleware: %s)",
+    async (cacheMiddleware) => {
+      const { client, once, requests } = transacting({ retryStrategy: TRIES_EVERYTHING, cacheMiddleware }, [
+        THROTTLE,
+        SERVER_ERROR,
+      ]);
+      await expect(once()).rejects.toMatchObject({ name: 'ThrottlingException' });
+      const Put = { TableName: 'Orders', Item: { PK: { S: 'P' } } };
+      await client.send(new TransactWriteItemsCommand({ TransactItems: [{ Put }] }));
+      expect(requests).toHaveLength(3);
+    },
+  );
 
   it('retries idempotent requests, such as a read', async () => {
     const handler = stubHandler((request) =>

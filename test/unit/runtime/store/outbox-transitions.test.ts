@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { MailroomError } from '../../../../lambdas/runtime/errors.ts';
-import { relayContext } from '../../../../lambdas/runtime/relay/relay.ts';
+import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import { discardDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
 import {
   claimEvents,

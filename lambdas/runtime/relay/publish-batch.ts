@@ -1,0 +1,160 @@
+import type { BusResult } from '../bus/event-bus.ts';
+import { asMailroomError, MailroomError } from '../errors.ts';
+import { failEvent } from '../store/outbox-transitions.ts';
+import type { PendingRow } from '../store/pending-row.ts';
+import { backoffMs } from '../store/retry.ts';
+import type { BusBreaker } from './bus-breaker.ts';
+import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';
+import type { RelayContext } from './relay-context.ts';
+
+/** The maximum number of tries of one PutEvents call that the bus throttled or failed, within the lease. */
+const PUBLISH_TRIES = 3;
+
+/**
+ * The outcome of one row:
+ *
+ * - `published`: published and marked; `unmarked`: published, but still PENDING in the table.
+ * - `bus` or `access`: not published, and no attempt was counted. `event` or `unknown`: its failure is recorded in the row.
+ * - `skipped`: not tried, because the breaker is open.
+ * - `leaseTooShort`: not tried, because its current lease does not allow a publish.
+ */
+export interface PublishOutcome<R extends PendingRow> {
+  readonly row: R;
+  readonly is: 'published' | 'unmarked' | 'skipped' | 'leaseTooShort' | PublishFault;
+  /** The reason why it was not published, if the bus gave one. */
+  readonly error?: MailroomError | undefined;
+}
+
+/** Returns the rows with one of these outcomes. */
+export function rowsThat<R extends PendingRow>(
+  outcomes: readonly PublishOutcome<R>[],
+  ...wanted: readonly PublishOutcome<R>['is'][]
+): R[] {
+  return outcomes.filter((outcome) => wanted.includes(outcome.is)).map(({ row }) => row);
+}
+
+/** Makes one PutEvents call and retries it while that can help. */
+export async function publishBatch<R extends PendingRow>(
+  context: RelayContext,
+  batch: readonly R[],
+  breaker: BusBreaker,
+  ours: (row: R) => boolean,
+): Promise<PublishOutcome<R>[]> {
+  const { publishes, concurrency, retries, telemetry } = context;
+  const rows = batch.filter((row) => !breaker.isOpen(row.entry.source));
+  const done = batch.filter((row) => !rows.includes(row)).map((row) => outcome(row, 'skipped'));
+  const tried = await putOnce(context, rows, ours);
+  const again = tried.filter(({ is }) => is === 'bus');
+  done.push(...tried.filter(({ is }) => is !== 'bus'));
+  if (again.length > 0) done.push(...(await retries(() => retryBatch(context, again, breaker, ours))));
+  if (done.some(({ is }) => is === 'published')) publishes.concurrency = concurrency;
+  const failed = done.filter(({ is }) => is === 'bus' || is === 'access');
+  breaker.record({
+    took: sourcesOf(rowsThat(done, 'published')),
+    failed: sourcesOf(failed.map(({ row }) => row)),
+  });
+  if (failed[0] !== undefined) {
+    telemetry.count('BusFailures');
+    telemetry.log.error(
+      'The bus, or the permission to publish to it, failed; nothing is lost, no attempt is counted',
+      { entries: failed.length, error: failed[0].error },
+    );
+  }
+  return done;
+}
+
+/** Repeats a call that the bus failed, unless other calls have stopped its sources in the meantime. */
+async function retryBatch<R extends PendingRow>(
+  context: RelayContext,
+  failed: readonly PublishOutcome<R>[],
+  breaker: BusBreaker,
+  ours: (row: R) => boolean,
+): Promise<PublishOutcome<R>[]> {
+  const { clock, random, telemetry } = context;
+  const done: PublishOutcome<R>[] = [];
+  let again = failed;
+  for (let attempt = 1; attempt < PUBLISH_TRIES; attempt += 1) {
+    const stopped = again.filter(({ row }) => breaker.isOpen(row.entry.source));
+    done.push(...stopped);
+    again = again.filter((tried) => !stopped.includes(tried));
+    if (again.length === 0) break;
+    telemetry.count('PublishRetries');
+    await clock.sleep(backoffMs(attempt, 100, 1_000, random));
+    const tried = await putOnce(
+      context,
+      again.map(({ row }) => row),
+      ours,
+    );
+    again = tried.filter(({ is }) => is === 'bus');
+    done.push(...tried.filter(({ is }) => is !== 'bus'));
+  }
+  return [...done, ...again];
+}
+
+/** Makes one try, and records the failures of the events themselves. */
+async function putOnce<R extends PendingRow>(
+  context: RelayContext,
+  rows: readonly R[],
+  ours: (row: R) => boolean,
+): Promise<PublishOutcome<R>[]> {
+  const answers = await putEntries(context, rows, ours);
+  for (const { row, is, error } of answers)
+    if (error !== undefined && (is === 'event' || is === 'unknown'))
+      await failEvent(context, row, error, is === 'event');
+  return answers;
+}
+
+/**
+ * Calls PutEvents for the rows that may still be published, and reads the result of every entry. One invalid entry, or one source
+ * without permission, can fail a whole call. Before any row is judged, the call is therefore repeated: per entry in the first
+ * case, per source in the second, one call after the other.
+ */
+async function putEntries<R extends PendingRow>(
+  context: RelayContext,
+  rows: readonly R[],
+  ours: (row: R) => boolean,
+): Promise<PublishOutcome<R>[]> {
+  const sent = rows.filter(ours);
+  const answers = rows.filter((row) => !sent.includes(row)).map((row) => outcome(row, 'leaseTooShort'));
+  if (sent.length === 0) return answers;
+  try {
+    const entries = sent.map(({ entry }) => entry);
+    const results = await context.bus.put(entries, context.config.publishTimeoutMs);
+    return [...answers, ...sent.map((row, i) => outcomeOfEntry(row, results[i]))];
+  } catch (thrown) {
+    const fault = faultOfCall(thrown);
+    const parts = partsOf(sent, fault);
+    if (parts.length === 1)
+      return [...answers, ...sent.map((row) => outcome(row, fault, asMailroomError(thrown)))];
+    for (const part of parts) answers.push(...(await putEntries(context, part, ours)));
+    return answers;
+  }
+}
+
+/** Splits a failed call, so that the failure affects only the rows that caused it. */
+function partsOf<R extends PendingRow>(rows: readonly R[], fault: PublishFault): readonly (readonly R[])[] {
+  if (fault === 'event') return rows.map((row) => [row]);
+  if (fault !== 'access') return [rows];
+  return [...sourcesOf(rows)].map((source) => rows.filter((row) => row.entry.source === source));
+}
+
+function outcomeOfEntry<R extends PendingRow>(row: R, result: BusResult | undefined): PublishOutcome<R> {
+  if (result?.ok) return outcome(row, 'published');
+  const { code, message } = result ?? {
+    code: 'NoAnswer',
+    message: 'PutEvents returned no result for this entry',
+  };
+  return outcome(row, faultOfEntry(code), new MailroomError(code, message));
+}
+
+function outcome<R extends PendingRow>(
+  row: R,
+  is: PublishOutcome<R>['is'],
+  error?: MailroomError,
+): PublishOutcome<R> {
+  return { row, is, error };
+}
+
+function sourcesOf(rows: readonly PendingRow[]): ReadonlySet<string> {
+  return new Set(rows.map((row) => row.entry.source));
+}
