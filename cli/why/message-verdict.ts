@@ -1,3 +1,4 @@
+import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
@@ -37,7 +38,7 @@ export function ofMessage(
   const heldUntil = state.is === 'leased' ? state.until : 0;
   const facts = { ...message, event, name, row: row ?? {}, heldUntil, context };
   const { state: named, text, next } = WORDS[found];
-  return { ...subject, state: named, text: text(facts), next: next?.(facts) ?? null };
+  return { ...subject, state: named, text: text(facts) + doubtText(facts), next: next?.(facts) ?? null };
 }
 
 /** The state, text and command of a case. */
@@ -189,6 +190,22 @@ function expiryText({ deadLetter, context }: MessageFacts): string {
 
 function redriveCommand({ deadLetter }: MessageFacts): ShellText {
   return shell`dlq redrive ${deadLetter?.source ?? ''} ${deadLetter?.id ?? ''}`;
+}
+
+/** Names the effects that may have happened although no result is stored: the function that ran them has stopped. */
+function doubtText({ event, consumer, row, context }: MessageFacts): string {
+  if (row.status === 'PROCESSED' || row.status === 'DISCARDED') return '';
+  const inDoubt = Object.entries(row.effects ?? {}).filter(
+    ([, { status, endsBy }]) => status === 'IN_PROGRESS' && endsBy + CLOCK_SKEW_MS < context.now,
+  );
+  return inDoubt
+    .map(
+      ([name, { startedAt }]) =>
+        ` Effect ${clipped(name)} started at ${time(startedAt)} and stored no result, so it may have happened: before you settle ` +
+        `this by hand, ask its provider about the idempotency key ${consumer.name}:${event.eventId}:${clipped(name)}. ` +
+        'An attempt repeats it under that key.',
+    )
+    .join('');
 }
 
 function attemptOf({ row, consumer }: MessageFacts): string {

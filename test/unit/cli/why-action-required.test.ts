@@ -207,3 +207,33 @@ describe('why, of an event that requires action', () => {
     expect(verdict.text).toContain('1 more in this chain requires action');
   });
 });
+
+describe('why, of a message whose effect may have happened', () => {
+  const charge = { status: 'IN_PROGRESS', fence: 'f', run: 1, startedAt: 0 };
+
+  async function whyWith(status: string, effect: object, endsInMs: number) {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const now = mailroom.clock.now();
+    const row = { schema: 1, status, fence: 'f', attempts: 1, leaseUntil: now - 60_000 };
+    const effects = { charge: { ...charge, endsBy: now + endsInMs, startedAt: now - 90_000, ...effect } };
+    await mailroom.memory.write({ Put: { Item: { ...inboxKey('worker', eventId), ...row, effects } } });
+    return { eventId, text: (await why(mailroom, eventId)).verdict.text };
+  }
+
+  test.each(['PROCESSING', 'FAILED'])('it names the effect and its idempotency key: %s', async (status) => {
+    const { eventId, text } = await whyWith(status, {}, -30_000);
+    expect(text).toMatch(/Effect charge started at .* and stored no result, so it may have happened/);
+    expect(text).toContain(`idempotency key worker:${eventId}:charge`);
+  });
+
+  test.each([
+    ['is stored', 'FAILED', { status: 'COMPLETED', completedAt: 1 }, -30_000],
+    ['failed and was released', 'FAILED', { status: 'RELEASED' }, -30_000],
+    ['may still be running', 'FAILED', {}, 60_000],
+    ['belongs to a processed message', 'PROCESSED', {}, -30_000],
+  ])('it says nothing of an effect that %s', async (_what, status, effect, endsInMs) => {
+    expect((await whyWith(status, effect, endsInMs)).text).not.toContain('may have happened');
+  });
+});
