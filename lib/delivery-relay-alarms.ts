@@ -133,7 +133,7 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'BusFailures',
       anchor: 'the-bus-fails',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)}, EventBridge has refused or failed calls of the relay.`,
+      what: `For ${say(thresholds.troubleFor)}, EventBridge has refused or failed calls of the relay, or of producers that publish at once.`,
       run: 'status',
       metric: metrics.busFailures,
       threshold: 0,

@@ -5,8 +5,10 @@ import {
   Effect,
   Grant,
   type IGrantable,
+  type IRole,
   PolicyDocument,
   PolicyStatement,
+  Role,
 } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
@@ -30,6 +32,9 @@ export interface MailroomBusProps {
 
 /** Not a valid service name. IAM would drop an empty list, and the condition with it. */
 const NO_SOURCE = '(none)';
+
+/** The bus on which a role publishes at once: it has one tag. */
+const BUS_OF = new WeakMap<IRole, MailroomBus>();
 
 /**
  * The event bus. The relay puts events on it, and every consumer has a rule on it.
@@ -88,6 +93,20 @@ export class MailroomBus extends EventBus {
     return this.allow(grantee, sources);
   }
 
+  /** Returns the reasons why the bus could not recognize the function's role by its tag, one sentence each. */
+  publisherProblems({ role }: LambdaFunction): string[] {
+    if (role === undefined || !Role.isRole(role)) {
+      return [
+        'publishAtOnce needs a role that this app creates, because the bus recognizes it by a tag. Let the function create its role, or ' +
+          'leave publishing to the relay.',
+      ];
+    }
+    const other = BUS_OF.get(role);
+    return other === undefined || other === this
+      ? []
+      : [`publishAtOnce is already used for ${other.node.path}: a role can publish at once on one bus only.`];
+  }
+
   /**
    * Lets a function of any stack put events of these sources on this bus, and on no other. The bus's policy recognizes its role by a
    * tag, because it cannot name a role of a stack that is deployed after its own.
@@ -95,7 +114,10 @@ export class MailroomBus extends EventBus {
    * @param sources - called at synth
    */
   grantPublishAtOnce(producer: LambdaFunction, sources: () => readonly string[]): Grant {
-    if (producer.role) tag(producer.role, { [PUBLISHER_TAG]: this.eventBusName });
+    if (producer.role) {
+      BUS_OF.set(producer.role, this);
+      tag(producer.role, { [PUBLISHER_TAG]: this.eventBusName });
+    }
     this.onlyPublishers.addCondition('StringNotEquals', {
       [`aws:PrincipalTag/${PUBLISHER_TAG}`]: this.ownName,
     });

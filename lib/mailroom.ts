@@ -207,7 +207,8 @@ export class Mailroom extends Construct {
     refuse(`The producer ${producer.node.path}`, [
       ...serviceNameProblems('service', service),
       ...(publishes.length === 0 ? [nothing] : publishesProblems(service, publishes)),
-      ...(publishAtOnce === undefined ? [] : atOnceProblems(turnOf(publishAtOnce))),
+      ...(publishAtOnce === undefined ? [] : atOnceProblems(turnOf(publishAtOnce), this.relay.turnMax)),
+      ...(publishAtOnce === undefined ? [] : this.bus.publisherProblems(producer)),
     ]);
     tag(producer, { [SERVICE_TAG]: service });
     for (const [name, value] of Object.entries(this.producerEnvironment(service, publishes))) {

@@ -18,7 +18,7 @@ import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { scheduleRuns } from './scheduled-run.ts';
 import { lambdaEntry, ServiceFunction } from './service-function.ts';
-import { FUNCTION_TIMEOUT_MAX, type RelaySettings, relayProblems, SCHEDULE_MIN } from './timings.ts';
+import { FUNCTION_TIMEOUT_MAX, type RelaySettings, relayProblems, SCHEDULE_MIN, turnMax } from './timings.ts';
 
 /** Options of a relay. */
 export interface OutboxRelayOptions {
@@ -106,6 +106,8 @@ export class OutboxRelay extends Construct {
   readonly sweepEvery: Duration;
   /** The retention of a published row. */
   readonly publishedRetention: Duration;
+  /** The longest turn of a producer that publishes at once: after it, the stream relay still has to claim and publish. */
+  readonly turnMax: Duration;
 
   constructor(scope: Construct, id: string, props: OutboxRelayProps) {
     super(scope, id);
@@ -153,6 +155,7 @@ export class OutboxRelay extends Construct {
     this.scheduleSweep(settings.sweepEvery);
     this.sweepEvery = settings.sweepEvery;
     this.publishedRetention = settings.publishedRetention;
+    this.turnMax = turnMax(settings);
   }
 
   private publisher(

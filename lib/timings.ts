@@ -106,16 +106,27 @@ export function relayProblems(settings: RelaySettings): string[] {
   ];
 }
 
+/** The longest turn of a producer after which the stream relay can still claim and publish within one claim lease. */
+export function turnMax({
+  claimLease,
+  publishTimeout,
+}: Pick<RelaySettings, 'claimLease' | 'publishTimeout'>): Duration {
+  // The wait ends a clock margin after the turn, and another is left before the lease ends; a record's time is truncated to 1 s.
+  const others = plus(publishTimeout, PUBLISH_MARGIN, PUBLISH_MARGIN, Duration.seconds(1)).toMilliseconds();
+  return Duration.millis(Math.min(AT_ONCE_TIMEOUT_MAX_MS, Math.max(0, claimLease.toMilliseconds() - others)));
+}
+
 /**
  * Validates the turn of a producer that publishes at once.
  *
+ * @param max - from {@link turnMax}
  * @returns one sentence per problem
  */
-export function atOnceProblems(timeout: Duration): string[] {
-  const [min, max] = [Duration.millis(100), Duration.millis(AT_ONCE_TIMEOUT_MAX_MS)];
+export function atOnceProblems(timeout: Duration, max: Duration): string[] {
   const why =
-    'The transaction, PutEvents and the mark end in it, and the stream relay waits for its end after a failure.';
-  return between('publishAtOnce.timeout', timeout, min, max, why);
+    'The transaction, PutEvents and the mark end in it. After a failure, the stream relay waits for its end, and must then claim ' +
+    'and publish within its claimLease.';
+  return between('publishAtOnce.timeout', timeout, Duration.millis(100), max, why);
 }
 
 function windowProblems(window: Duration | undefined, max: Duration): string[] {

@@ -5,7 +5,6 @@ import { readConsumerConfig, readProducerConfig } from './config.ts';
 import { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
-import { MailroomError } from './errors.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
 import { createOutbox, type Outbox } from './write/outbox.ts';
@@ -22,10 +21,9 @@ export interface LambdaParts {
  * `mailroom.addProducer` puts into the function's environment, and its own SDK client. Outside Lambda, nothing is read before
  * the first commit, so tests can import the file that calls this.
  *
- * @param options.publishAtOnce - `lambdaPublisher`, if the `mailroom.addProducer` call has `publishAtOnce` @default the relay
- * publishes every event
- * @throws `BAD_CONFIG` if a setting is missing, or if only one side has `publishAtOnce`: immediately in Lambda, otherwise from
- * `commit` and `entries`
+ * @param options.publishAtOnce - `lambdaPublisher`, if the `mailroom.addProducer` call has `publishAtOnce` @default the relay publishes
+ * every event. If only one side has it, as during a deployment, a warning is logged and the relay publishes
+ * @throws `BAD_CONFIG` if a setting is missing: immediately in Lambda, otherwise from `commit` and `entries`
  *
  * @example
  * ```ts
@@ -40,16 +38,15 @@ export interface LambdaParts {
  * ```
  */
 export function lambdaOutbox(
-  options: { readonly publishAtOnce?: (() => AtOncePublisher) | undefined } = {},
+  options: { readonly publishAtOnce?: (() => AtOncePublisher | undefined) | undefined } = {},
 ): Outbox {
   const outbox = madeInLambda(() => {
     const config = readProducerConfig(process.env);
     const { MAILROOM_AT_ONCE_TIMEOUT_MS: timeoutMs } = process.env;
     if (timeoutMs !== undefined && options.publishAtOnce === undefined) {
-      throw new MailroomError(
-        'BAD_CONFIG',
-        `MAILROOM_AT_ONCE_TIMEOUT_MS is "${timeoutMs}", but this outbox does not publish at once. Create it with ` +
-          'lambdaOutbox({ publishAtOnce: lambdaPublisher }), or remove publishAtOnce from the mailroom.addProducer call.',
+      console.warn(
+        'lambdaOutbox: the mailroom.addProducer call has publishAtOnce, but this outbox leaves publishing to the relay. ' +
+          'Create it with lambdaOutbox({ publishAtOnce: lambdaPublisher }).',
       );
     }
     const publishAtOnce = options.publishAtOnce?.();

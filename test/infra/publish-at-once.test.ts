@@ -1,5 +1,7 @@
 import { type App, Duration, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
+import { Role } from 'aws-cdk-lib/aws-iam';
+import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, test } from 'vitest';
 import { OrderPlaced, PaymentCaptured } from '../../lambdas/example/events.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
@@ -132,5 +134,55 @@ describe('without one', () => {
 
   test('a producer gets no settings for it', () => {
     expect(environmentOf(setUp().app)).not.toHaveProperty('MAILROOM_AT_ONCE_TIMEOUT_MS');
+  });
+});
+
+describe('publishing at once is refused at synth', () => {
+  function adding(change: (app: App, mailroom: Mailroom) => void) {
+    const { app, mailroom } = setUp();
+    return () => change(app, mailroom);
+  }
+  const props = { service: 'orders', publishes: [OrderPlaced], publishAtOnce: {} };
+
+  test('for a function with an imported role, which the bus could not recognize', () => {
+    expect(
+      adding((app, mailroom) => {
+        const stack = new Stack(app, 'Imported');
+        const role = Role.fromRoleArn(stack, 'Role', 'arn:aws:iam::111122223333:role/api');
+        const api = new LambdaFunction(stack, 'Api', {
+          runtime: Runtime.NODEJS_22_X,
+          handler: 'index.handler',
+          code: Code.fromInline('exports.handler = () => {}'),
+          role,
+        });
+        mailroom.addProducer(api, props);
+      }),
+    ).toThrow(/publishAtOnce needs a role that this app creates/);
+  });
+
+  test('on a second bus: a role has one tag', () => {
+    const stack = new Stack(testApp(), 'Both');
+    const api = new ServiceFunction(stack, 'Api', {
+      entry: lambdaEntry('example/orders/api.handler'),
+      service: 'orders',
+    });
+    new Mailroom(stack, 'First').addProducer(api, props);
+    const second = new Mailroom(stack, 'Second');
+    expect(() => second.addProducer(api, props)).toThrow(/already used for/);
+  });
+
+  test('with a turn after which the relay could not publish within its claim lease', () => {
+    const relay = { claimLease: Duration.millis(12_500) };
+    expect(
+      adding((app) => {
+        const stack = new Stack(app, 'Short');
+        const api = new ServiceFunction(stack, 'Api', {
+          entry: lambdaEntry('example/orders/api.handler'),
+          service: 'orders',
+        });
+        const publishAtOnce = { timeout: Duration.seconds(3) };
+        new Mailroom(stack, 'Mailroom', { relay }).addProducer(api, { ...props, publishAtOnce });
+      }),
+    ).toThrow(/publishAtOnce.timeout.*claimLease/s);
   });
 });

@@ -46,8 +46,8 @@ export const relayStreamMutants: readonly Mutant[] = [
     },
     {
       rule: 'a late record is claimed before it is published',
-      from: 'const { claimed, failed } = await claimEvents( context, unpublished.filter((row) => !left.includes(row)), );',
-      to: 'const failed: StreamRow[] = []; const claimed = unpublished.filter((row) => !left.includes(row));',
+      from: 'const { claimed, failed } = await claimEvents( context, rows.filter((row) => !left.includes(row)), );',
+      to: 'const failed: StreamRow[] = []; const claimed = rows.filter((row) => !left.includes(row));',
     },
     {
       rule: 'a late record whose turn does not come is not claimed',
@@ -56,8 +56,8 @@ export const relayStreamMutants: readonly Mutant[] = [
     },
     {
       rule: 'a late record of a source that the bus does not take is not claimed',
-      from: 'unpublished.filter((row) => breaker.isOpen(row.entry.source) || !inTime())',
-      to: 'unpublished.filter(() => !inTime())',
+      from: 'rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime())',
+      to: 'rows.filter(() => !inTime())',
     },
     {
       rule: 'a record is handed back only while its born lease lasts',
@@ -127,8 +127,8 @@ export const relayStreamMutants: readonly Mutant[] = [
     },
     {
       rule: "a record is claimed only after its producer's turn",
-      from: 'await afterProducers(context, rows)',
-      to: 'rows',
+      from: 'afterProducers(context, ofProducers).then(',
+      to: 'Promise.resolve(ofProducers).then(',
       killers: unit('producer-turn'),
     },
   ]),
@@ -145,13 +145,18 @@ export const relayStreamMutants: readonly Mutant[] = [
     },
     {
       rule: 'a read that fails stops no other record',
-      from: '.catch(() => undefined)',
-      to: '',
+      from: 'failure = { error }; return undefined;',
+      to: 'throw error;',
     },
     {
       rule: 'no turn of a producer is waited for longer than the longest one',
-      from: 'Math.min(producerUntil, arrivedAt + AT_ONCE_TIMEOUT_MAX_MS)',
+      from: 'Math.min(producerUntil, recordedAt + RECORDED_WITHIN_MS + AT_ONCE_TIMEOUT_MAX_MS)',
       to: 'producerUntil',
+    },
+    {
+      rule: 'a read that hangs ends with the turn',
+      from: 'withDeadline(clock, turnEndsAt(row) - clock.now(), got, () => undefined)',
+      to: 'got',
     },
     {
       rule: 'a row that its producer has published is not claimed',

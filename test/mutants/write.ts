@@ -103,18 +103,28 @@ export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('write/publish-at-once.ts', unit('publish-at-once'), [
     {
       rule: 'a producer does not publish after its turn',
-      from: 'if (leftMs <= 0) return;',
+      from: 'if (untilTurnEnds(rows, context.clock) <= 0) return;',
       to: '',
     },
     {
       rule: 'a call of a producer to the bus ends with its turn',
-      from: 'rows.map(({ entry }) => entry), leftMs,',
+      from: 'rows.map(({ entry }) => entry), untilTurnEnds(rows, clock),',
       to: 'rows.map(({ entry }) => entry), 60_000,',
     },
     {
       rule: 'a commit returns when the turn of its producer ends',
-      from: 'await withDeadline(clock, untilTurnEnds(rows, clock), published, nothing);',
+      from: 'await withDeadline(clock, untilTurnEnds(rows, clock), published.catch(nothing), nothing);',
       to: 'await published;',
+    },
+    {
+      rule: 'a producer tries once more on a connection that was closed while idle',
+      from: '!CLOSED.test(errorCode(error))',
+      to: 'true',
+    },
+    {
+      rule: 'a producer does not repeat a call that failed otherwise',
+      from: '!CLOSED.test(errorCode(error)) ||',
+      to: '',
     },
     {
       rule: 'a producer marks only what the bus accepted',

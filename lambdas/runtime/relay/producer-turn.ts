@@ -1,31 +1,36 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
 import { AT_ONCE_TIMEOUT_MAX_MS } from '../config.ts';
+import { withDeadline } from '../deadline.ts';
+import { asMailroomError } from '../errors.ts';
 import type { OutboxContext } from '../store/outbox-transitions.ts';
 import type { PendingRow } from '../store/pending-row.ts';
 
 /** The pause before the first further look at a row; each pause is twice as long as the one before it, milliseconds. */
 const LOOK_AGAIN_MS = 50;
 
+/** A record's time is truncated to the second. */
+const RECORDED_WITHIN_MS = 1_000;
+
+/** A row whose producer may be publishing it, with the time at which DynamoDB wrote it, epoch milliseconds. */
+type RecordedRow = PendingRow & { readonly recordedAt: number };
+
 /**
- * Waits until no producer publishes any of the rows: it was marked, or its producer's turn has ended by every clock. A row without
- * `producerUntil` is not waited for.
+ * Waits until no producer publishes any of the rows: it was marked, or its producer's turn has ended by every clock. Whatever
+ * `producerUntil` says, a turn ends {@link AT_ONCE_TIMEOUT_MAX_MS} after the row was written: no row may hold up the stream.
  *
  * It reads instead of claiming: a claim would succeed while the producer is about to publish, and both would. The reads are
- * eventually consistent, because PUBLISHED is final, and a row that only looks PENDING is refused to the claim that follows.
+ * eventually consistent, because PUBLISHED is final, and a row that only looks PENDING is refused to the claim that follows. A
+ * read that fails, or does not end in the turn, counts as PENDING too.
  *
  * @returns the rows to claim: those that were not marked
  */
-export async function afterProducers<R extends PendingRow>(
+export async function afterProducers<R extends RecordedRow>(
   context: OutboxContext,
   rows: readonly R[],
 ): Promise<R[]> {
-  const { clock } = context;
-  const arrivedAt = clock.now();
-  // A producer whose clock is far ahead must not hold up the stream: no turn is longer than the longest one.
-  const turnEndsAt = ({ producerUntil = 0 }: R) =>
-    Math.min(producerUntil, arrivedAt + AT_ONCE_TIMEOUT_MAX_MS) + CLOCK_SKEW_MS;
-  const unpublished = rows.filter(({ producerUntil }) => producerUntil === undefined);
-  let waiting = rows.filter(({ producerUntil }) => producerUntil !== undefined);
+  const { clock, telemetry } = context;
+  const unpublished: R[] = [];
+  let waiting = rows;
   for (let pauseMs = LOOK_AGAIN_MS; waiting.length > 0; pauseMs *= 2) {
     const pending = await stillPending(context, waiting);
     const now = clock.now();
@@ -34,14 +39,42 @@ export async function afterProducers<R extends PendingRow>(
     const longestMs = Math.max(...waiting.map(turnEndsAt)) + 1 - now;
     if (waiting.length > 0) await clock.sleep(Math.min(pauseMs, longestMs));
   }
+  if (unpublished.length > 0) {
+    telemetry.count('BusFailures', unpublished.length);
+    telemetry.log.warn('Producers that publish at once did not publish; the relay does', {
+      events: unpublished.length,
+      eventId: unpublished[0]?.eventId,
+    });
+  }
   return unpublished;
 }
 
+/** When no producer can be publishing the row any more, by any clock, epoch milliseconds. */
+function turnEndsAt({ producerUntil = 0, recordedAt }: RecordedRow): number {
+  return Math.min(producerUntil, recordedAt + RECORDED_WITHIN_MS + AT_ONCE_TIMEOUT_MAX_MS) + CLOCK_SKEW_MS;
+}
+
 /** Leaves out the rows that are known not to be PENDING. A row that cannot be read, or is not there yet, counts as PENDING. */
-async function stillPending<R extends PendingRow>(
-  { table, writes }: OutboxContext,
+async function stillPending<R extends RecordedRow>(
+  { table, writes, clock, telemetry }: OutboxContext,
   rows: readonly R[],
 ): Promise<R[]> {
-  const items = await Promise.all(rows.map(({ key }) => writes(() => table.get(key).catch(() => undefined))));
+  let failure: { readonly error: unknown } | undefined;
+  const read = async (row: R) => {
+    const got = table.get(row.key).catch((error: unknown) => {
+      failure = { error };
+      return undefined;
+    });
+    return withDeadline(clock, turnEndsAt(row) - clock.now(), got, () => undefined);
+  };
+  const items = await Promise.all(rows.map((row) => writes(() => read(row))));
+  if (failure !== undefined) {
+    telemetry.log.warn(
+      'Rows of producers that publish at once could not be read; they count as unpublished',
+      {
+        error: asMailroomError(failure.error),
+      },
+    );
+  }
   return rows.filter((_, index) => (items[index]?.status ?? 'PENDING') === 'PENDING');
 }

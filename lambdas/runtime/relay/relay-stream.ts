@@ -136,11 +136,26 @@ async function publishLate(
   breaker: BusBreaker,
   inTime: () => boolean,
 ): Promise<Unpublished[]> {
-  const unpublished = await afterProducers(context, rows);
-  const left = unpublished.filter((row) => breaker.isOpen(row.entry.source) || !inTime());
+  const ofProducers = rows.filter(({ producerUntil }) => producerUntil !== undefined);
+  const own = rows.filter(({ producerUntil }) => producerUntil === undefined);
+  const unpublished = await Promise.all([
+    publishClaimed(context, own, breaker, inTime),
+    afterProducers(context, ofProducers).then((left) => publishClaimed(context, left, breaker, inTime)),
+  ]);
+  return unpublished.flat();
+}
+
+async function publishClaimed(
+  context: RelayContext,
+  rows: readonly StreamRow[],
+  breaker: BusBreaker,
+  inTime: () => boolean,
+): Promise<Unpublished[]> {
+  if (rows.length === 0) return [];
+  const left = rows.filter((row) => breaker.isOpen(row.entry.source) || !inTime());
   const { claimed, failed } = await claimEvents(
     context,
-    unpublished.filter((row) => !left.includes(row)),
+    rows.filter((row) => !left.includes(row)),
   );
   const outcomes = await publishEvents(context, claimed, breaker, inTime);
   const back = rowsThat(outcomes, 'bus', 'access', 'skipped', 'leaseTooShort');

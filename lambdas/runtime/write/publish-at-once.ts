@@ -3,7 +3,7 @@ import type { Bus, BusResult } from '../bus/event-bus.ts';
 import type { Clock } from '../clock.ts';
 import type { AtOnceConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
-import { asMailroomError, MailroomError } from '../errors.ts';
+import { asMailroomError, errorCode, MailroomError } from '../errors.ts';
 import { batchEntries } from '../relay/entry-batches.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import { type MarkContext, markPublished } from '../store/outbox-transitions.ts';
@@ -87,20 +87,16 @@ export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtO
       const rows = entries.flatMap(({ Put }) => pendingRow({ ...Put.Item }) ?? []);
       if (rows.length === 0) return;
       const published = Promise.all(batchEntries(rows).map((batch) => publishBatch(context, bus, batch)));
-      await withDeadline(clock, untilTurnEnds(rows, clock), published, nothing);
+      await withDeadline(clock, untilTurnEnds(rows, clock), published.catch(nothing), nothing);
     },
   };
 }
 
 /** Publishes the rows of one call, and marks those that the bus accepted. */
 async function publishBatch(context: MarkContext, bus: Bus, rows: readonly PendingRow[]): Promise<void> {
-  const leftMs = untilTurnEnds(rows, context.clock);
-  if (leftMs <= 0) return; // the transaction took that long: the relay publishes
+  if (untilTurnEnds(rows, context.clock) <= 0) return; // the transaction took that long: the relay publishes
   try {
-    const results = await bus.put(
-      rows.map(({ entry }) => entry),
-      leftMs,
-    );
+    const results = await putOnOpenConnection(context, bus, rows);
     await markPublished(
       context,
       rows.filter((_, index) => results[index]?.ok),
@@ -109,6 +105,27 @@ async function publishBatch(context: MarkContext, bus: Bus, rows: readonly Pendi
     if (left.length > 0) report(context, left, errorOf(results.find(({ ok }) => !ok)));
   } catch (error) {
     report(context, rows, error);
+  }
+}
+
+/** An idle connection that was closed, as after a pause between invocations, fails at once: then another try is made. */
+const CLOSED = /^(ECONNRESET|EPIPE)$/;
+
+async function putOnOpenConnection(
+  { clock }: MarkContext,
+  bus: Bus,
+  rows: readonly PendingRow[],
+): Promise<readonly BusResult[]> {
+  const put = () =>
+    bus.put(
+      rows.map(({ entry }) => entry),
+      untilTurnEnds(rows, clock),
+    );
+  try {
+    return await put();
+  } catch (error) {
+    if (!CLOSED.test(errorCode(error)) || untilTurnEnds(rows, clock) <= 0) throw error;
+    return put();
   }
 }
 

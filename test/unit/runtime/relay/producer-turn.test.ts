@@ -123,5 +123,54 @@ test('a producer whose clock is far ahead holds up the stream for no longer than
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await stream(parts)();
   expect(parts.publishedIds()).toHaveLength(1);
-  expect(parts.clock.now() - startedAt).toBeLessThan(8_000);
+  expect(parts.clock.now() - startedAt).toBeLessThan(8_500);
+});
+
+test('a hostile row, whose turn never ends, holds up no record that is older than the longest turn', async () => {
+  const parts = set({ producerFails: true, aheadMs: 3_600_000 });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(10_000);
+  const startedAt = parts.clock.now();
+  await stream(parts)();
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(parts.clock.now() - startedAt).toBeLessThan(100);
+});
+
+test('late records of other events do not wait for a producer', async () => {
+  const parts = set({ producerFails: true });
+  const { clock, happened } = parts;
+  const plain = createOutbox({ config: consumerConfig, table: parts.memory, clock });
+  const [event] = await plain.commit({ events: [happened(2)] });
+  await clock.advance(6_000);
+  await parts.outbox.commit({ events: [happened(1)] });
+  const startedAt = clock.now();
+  await stream(parts)();
+  const [first] = parts.bus.published();
+  expect(JSON.parse(first?.detail ?? '')).toEqual(event);
+  expect(first?.publishedAt).toBe(startedAt);
+  expect(parts.publishedIds()).toHaveLength(2);
+});
+
+test('reads that hang end with the turn, and are reported', async () => {
+  const parts = set({ producerFails: true });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const startedAt = parts.clock.now();
+  const table = { ...parts.table, get: () => new Promise<undefined>(() => {}) };
+  await stream({ ...parts, table })();
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(parts.clock.now() - startedAt).toBeLessThan(TURN_MS + MARGIN_MS + 500);
+});
+
+test('an event that its producer did not publish counts as a failure of the bus, and a failed read is logged', async () => {
+  const parts = set({ producerFails: true });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const table = { ...parts.table, get: () => Promise.reject(new Error('denied')) };
+  await stream({ ...parts, table })();
+  expect(parts.telemetry.counted('BusFailures')).toBe(1);
+  expect(parts.telemetry.lines().map(({ message }) => message)).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining('could not be read'),
+      expect.stringContaining('did not publish'),
+    ]),
+  );
 });

@@ -60,6 +60,22 @@ describe('a commit that publishes at once', () => {
     expect(rows().every(({ status }) => status === 'PUBLISHED')).toBe(true);
   });
 
+  test.each([
+    ['ECONNRESET', 2, 'PUBLISHED'],
+    ['EPIPE', 2, 'PUBLISHED'],
+    ['ETIMEDOUT', 1, 'PENDING'],
+  ])('tries once more on a connection that was closed while idle: %s', async (code, calls, status) => {
+    let made = 0;
+    const failCall = () => {
+      made += 1;
+      return made === 1 ? { error: Object.assign(new Error(code), { code, name: code }) } : undefined;
+    };
+    const { outbox, happened, rows } = producer({ bus: { failCall } });
+    await outbox.commit({ events: [happened(1)] });
+    expect(made).toBe(calls);
+    expect(rows()).toMatchObject([{ status, attempts: 0 }]);
+  });
+
   test('publishes nothing if its transaction is cancelled', async () => {
     const { outbox, happened, bus } = producer();
     const Item = { PK: 'ORDER#1', SK: 'ORDER' };
