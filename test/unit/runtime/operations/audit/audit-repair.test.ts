@@ -44,7 +44,7 @@ describe('a repair', () => {
     rig.ages.set('payments-queue', rig.clock.now());
     await rig.clock.advance(10 * MINUTE_MS);
     const again = await rig.run();
-    expect(again.consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect(again.consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
     // Purged with all others, it is missing after all.
     rig.queues.holds.clear();
     const purged = await rig.run();
