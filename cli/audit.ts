@@ -27,6 +27,7 @@ interface AuditOptions {
 /** The default of `--grace`. */
 const GRACE_MS = 300_000;
 
+/** The default of `--reason`. */
 const NO_REASON = 'not given';
 
 /** `mailroom audit`. */
@@ -98,12 +99,12 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
   return auditFindings(result.report).length === 0 ? EXIT.ok : EXIT.attention;
 }
 
-/** A printed command that waits until the audit is conclusive covers at least this much more. */
+/** The least that the range grows for a command that is worth running only once inconclusive events can be judged. */
 const CONCLUSIVE_WAIT_MS = 3_600_000;
 
 /**
- * The command that plans or applies a repair. Its range is 10 minutes longer, so that it still covers the same events when it is
- * run, and longer still if that is worth running only later.
+ * The command that plans or applies a repair of the same events. Its range is longer by 10 minutes, the time until it is typed,
+ * and if events are inconclusive, by the time until they can be judged.
  */
 function againCommand(
   { since, grace, earlier, reason }: AuditOptions,
