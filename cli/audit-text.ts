@@ -57,7 +57,7 @@ export function auditText({ report, repair }: AuditResult, commands: AuditComman
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** The findings that require action; empty if every event is accounted for. */
+/** The findings that require action; empty if nothing is missing, inconclusive or wrong. */
 export function auditFindings(report: AuditReport): string[] {
   const { missing, inconclusive, doubled, drift, unreadableRows, incomplete, repaired } = report;
   const left = missing.length - repaired;
@@ -76,10 +76,14 @@ export function auditFindings(report: AuditReport): string[] {
 function verdict(report: AuditReport): string {
   const findings = auditFindings(report);
   if (findings.length > 0) return paint.bold(paint.red(findings.join(', ')));
-  const { repaired } = report;
-  return paint.bold(
-    paint.green(repaired > 0 ? `${repaired} missing, now sent` : 'every event is accounted for'),
-  );
+  return paint.bold(paint.green(allClear(report)));
+}
+
+/** The verdict without findings. An event within the grace period is no finding, but not accounted for either. */
+function allClear({ repaired, consumers }: AuditReport): string {
+  const recent = Object.values(consumers).reduce((sum, { waiting }) => sum + waiting, 0);
+  if (repaired > 0) return `${repaired} missing, now sent`;
+  return recent > 0 ? `nothing is missing; ${recent} too recent to judge` : 'every event is accounted for';
 }
 
 function consumersText({ consumers }: AuditReport): string {

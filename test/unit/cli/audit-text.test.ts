@@ -26,6 +26,16 @@ test('an audit that cannot tell says so, how certain it is, and what to run when
   expect(text).toContain(`To audit again once that is certain: ${commands.repair}`);
 });
 
+test('an event within the grace period is neither a finding nor accounted for', async () => {
+  const rig = auditRig([consumerEntry('payments')]);
+  await rig.event(MINUTE_MS);
+  const report = await rig.run();
+  expect(auditFindings(report)).toEqual([]);
+  const text = auditText({ report }, commands);
+  expect(text).toContain('nothing is missing; 1 too recent to judge');
+  expect(text).not.toContain('accounted for');
+});
+
 test('it claims no loss while the queue can hold them all, and names the time that makes it certain', async () => {
   const { rig } = await lost(5);
   rig.ages.set('payments-queue', rig.clock.now() - 30 * MINUTE_MS);
