@@ -1,49 +1,71 @@
 import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
+import type { InconclusiveEvents } from '../lambdas/runtime/operations/audit/audit-ledger.ts';
+import { type AuditRepair, repairJson, repairText } from './audit-repair.ts';
+import { headedList } from './frame/listing.ts';
 import { clipped, detailedTable, many, time } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
+import { placeText } from './frame/place.ts';
 import { prose } from './frame/prose.ts';
 
-/** The most entries of a list in text; `--json` has them all. */
-const SHOWN_MAX = 20;
+/** The result of the command: an audit and, with `--repair`, its repair. */
+export interface AuditResult {
+  readonly report: AuditReport;
+  readonly repair?: AuditRepair | undefined;
+}
 
-/**
- * An audit as text: the verdict, the counts of each consumer, then each finding with its remedy.
- *
- * @param repairCommand - the command that sends the missing events
- */
-export function auditText(report: AuditReport, repairCommand: string): string {
+/** Commands to paste. */
+interface AuditCommands {
+  /** Audits again and prints what a repair would send. */
+  readonly repair: string;
+  /** Sends the missing events. */
+  readonly apply: string;
+}
+
+/** The document of `--json`. */
+export function auditJson({ report, repair }: AuditResult) {
+  return { ...report, repair: repair === undefined ? null : repairJson(repair) };
+}
+
+/** An audit as text: the verdict, the counts of each consumer, then each finding with its remedy, and the repair. */
+export function auditText({ report, repair }: AuditResult, commands: AuditCommands): string {
   const { since, until, events, published, pending, dead, discarded, unreadable } = report;
   const parts = [
+    repair === undefined ? '' : prose(placeText(repair.place)),
     prose(`${verdict(report)}  ${time(since)} to ${time(until)}`),
     prose(
       `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
     ),
     consumersText(report),
-    missingText(report, repairCommand),
+    missingText(report, repair === undefined ? commands.repair : undefined),
+    inconclusiveText(report, commands.repair),
     unprovenText(report),
-    list(
+    headedList(
       'Doubled: equal events written from one cause:',
       report.doubled.map(
         ({ type, aggregateId, causationId, eventIds }) =>
           `${clipped(type)} of ${clipped(aggregateId)}, caused by ${clipped(causationId)}: ${eventIds.join(', ')}`,
       ),
     ),
-    list(
+    headedList(
       'Deployed resources that differ from their declaration; to fix them: npx cdk deploy <stack> --revert-drift',
       report.drift.map(({ consumer, text }) => `${consumer}: ${text}`),
     ),
     unreadableText(report),
-    list('Not read, so the audit is incomplete:', report.incomplete),
+    headedList('Not read, so the audit is incomplete:', report.incomplete),
+    repair === undefined ? '' : repairText(repair, report, commands.apply),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** The findings that require action; empty if every event is accounted for. */
+/** The findings that require action; empty if nothing is missing, inconclusive or wrong. */
 export function auditFindings(report: AuditReport): string[] {
-  const { missing, doubled, drift, unreadableRows, incomplete, repaired } = report;
+  const { missing, inconclusive, doubled, drift, unreadableRows, incomplete, repaired } = report;
   const left = missing.length - repaired;
+  const doubtful = inconclusive.reduce((sum, { events }) => sum + events, 0);
+  const lost = inconclusive.reduce((sum, { missingAtLeast }) => sum + missingAtLeast, 0);
   return [
     ...(left > 0 ? [`${left} missing`] : []),
+    ...(doubtful > 0 ? [`${doubtful} inconclusive${lost > 0 ? ` (at least ${lost} missing)` : ''}`] : []),
     ...(doubled.length > 0 ? [`${doubled.length} doubled`] : []),
     ...(drift.length > 0 ? [`${drift.length} drifted`] : []),
     ...(unreadableRows.length > 0 ? [`${unreadableRows.length} unreadable`] : []),
@@ -54,17 +76,21 @@ export function auditFindings(report: AuditReport): string[] {
 function verdict(report: AuditReport): string {
   const findings = auditFindings(report);
   if (findings.length > 0) return paint.bold(paint.red(findings.join(', ')));
-  const { repaired } = report;
-  return paint.bold(
-    paint.green(repaired > 0 ? `${repaired} missing, now sent` : 'every event is accounted for'),
-  );
+  return paint.bold(paint.green(allClear(report)));
+}
+
+/** The verdict without findings. An event within the grace period is no finding, but not accounted for either. */
+function allClear({ repaired, consumers }: AuditReport): string {
+  const recent = Object.values(consumers).reduce((sum, { waiting }) => sum + waiting, 0);
+  if (repaired > 0) return `${repaired} missing, now sent`;
+  return recent > 0 ? `nothing is missing; ${recent} too recent to judge` : 'every event is accounted for';
 }
 
 function consumersText({ consumers }: AuditReport): string {
   const rows = Object.entries(consumers).map(([name, counts]) => {
     const others = OTHER_COUNTS.filter(([count]) => counts[count] > 0).map(([count, words]) => {
       const text = `${counts[count]} ${words}`;
-      return count === 'unreadable' ? paint.red(text) : text;
+      return count === 'unreadable' || count === 'inconclusive' ? paint.red(text) : text;
     });
     const missing = counts.missing > 0 ? paint.red(String(counts.missing)) : counts.missing;
     const details = others.length === 0 ? [] : [others.join(', ')];
@@ -83,23 +109,39 @@ const OTHER_COUNTS = [
   ['unreadable', 'unreadable'],
   ['deadLetters', 'dead-lettered'],
   ['waiting', 'waiting'],
+  ['inconclusive', 'inconclusive'],
   ['unproven', 'unproven'],
 ] as const;
 
-function missingText({ missing, repaired }: AuditReport, repairCommand: string): string {
-  if (missing.length === 0) return '';
-  const shown = list(
+function missingText({ missing }: AuditReport, repairCommand: string | undefined): string {
+  const shown = headedList(
     'Missing: published but never received:',
     missing.map(
       ({ eventId, consumer, type, publishedAt }) =>
         `${eventId} ${clipped(type)}, by ${consumer}, published ${time(publishedAt)}`,
     ),
   );
-  const todo =
-    repaired > 0
-      ? `${repaired} sent, each to the one consumer that had not received it. Audit again in a few minutes.`
-      : `To send each to that consumer only:\n  ${paint.dim(repairCommand)}`;
-  return `${shown}\n${todo}`;
+  if (shown === '' || repairCommand === undefined) return shown;
+  return `${shown}\nTo see what would be sent to which consumer:\n  ${paint.dim(repairCommand)}`;
+}
+
+function inconclusiveText({ inconclusive }: AuditReport, repairCommand: string): string {
+  const shown = headedList(
+    'Inconclusive: not received in time, so lost unless the queue of the consumer holds them:',
+    inconclusive.map(doubtText),
+  );
+  if (shown === '') return '';
+  return `${shown}\nTo audit again once that is certain:\n  ${paint.dim(repairCommand)}`;
+}
+
+function doubtText({ consumer, events, queued, missingAtLeast, conclusiveAt }: InconclusiveEvents): string {
+  const lost = missingAtLeast > 0 ? `, so at least ${missingAtLeast} are missing` : '';
+  const orAge =
+    conclusiveAt === null ? '' : `; from ${time(conclusiveAt)} on, also if its oldest message is younger`;
+  return (
+    `${consumer}: ${many(events, 'event')}; its queue has about ${many(queued, 'message')}${lost}. ` +
+    `Certain once the queue is empty${orAge}.`
+  );
 }
 
 function unprovenText({ consumers }: AuditReport): string {
@@ -113,7 +155,7 @@ function unprovenText({ consumers }: AuditReport): string {
 
 function unreadableText({ unreadableRows }: AuditReport): string {
   if (unreadableRows.length === 0) return '';
-  const shown = list(
+  const shown = headedList(
     'Rows that cannot be read:',
     unreadableRows.map(
       ({ eventId, consumer, problem }) =>
@@ -123,11 +165,4 @@ function unreadableText({ unreadableRows }: AuditReport): string {
   const todo =
     'Run the audit with the deployed version of cdk-mailroom. If that cannot read the rows either, they were changed by hand.';
   return `${shown}\n${prose(todo)}`;
-}
-
-function list(head: string, lines: readonly string[]): string {
-  if (lines.length === 0) return '';
-  const more = lines.length > SHOWN_MAX ? [`and ${lines.length - SHOWN_MAX} more: --json lists all`] : [];
-  const shown = [...lines.slice(0, SHOWN_MAX), ...more].map((line) => prose(`  ${line}`, 4));
-  return [prose(head), ...shown].join('\n');
 }

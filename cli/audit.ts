@@ -2,9 +2,9 @@ import { Command, Option } from 'commander';
 import { eventBridgeRules } from '../lambdas/runtime/bus/eventbridge-rules.ts';
 import { type AuditReport, createAudit } from '../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../lambdas/runtime/operations/audit/audit-queue-age.ts';
-import { repairMissing } from '../lambdas/runtime/operations/audit/audit-repair.ts';
 import { readEntryVersions } from '../lambdas/runtime/operations/ssm-directory.ts';
-import { auditFindings, auditText } from './audit-text.ts';
+import { repair } from './audit-repair.ts';
+import { auditFindings, auditJson, auditText } from './audit-text.ts';
 import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { BEHIND_MAX_MS } from './frame/aws-clock.ts';
 import { withSession } from './frame/command.ts';
@@ -20,15 +20,22 @@ interface AuditOptions {
   readonly grace: number;
   readonly earlier?: boolean;
   readonly repair?: boolean;
+  readonly apply?: boolean;
   readonly reason: string;
 }
+
+/** The default of `--grace`. */
+const GRACE_MS = 300_000;
+
+/** The default of `--reason`. */
+const NO_REASON = 'not given';
 
 /** `mailroom audit`. */
 export function auditCommand(io: Io): Command {
   return new Command('audit')
     .description(
-      'Checks that every published event is accounted for at every consumer that must receive it. Exits with 1 if an event is missing ' +
-        'or anything else requires action.',
+      'Checks that every published event is accounted for at every consumer that must receive it. Exits with 1 if an event is missing, ' +
+        'if it cannot tell, or if anything else requires action. Changes nothing without --apply.',
     )
     .addOption(
       new Option('--since <duration>', 'how far back to read')
@@ -38,17 +45,19 @@ export function auditCommand(io: Io): Command {
     .addOption(
       new Option('--grace <duration>', 'an event published less than this ago may still be on its way')
         .argParser(durationArgument)
-        .default(300_000, '5m'),
+        .default(GRACE_MS, '5m'),
     )
     .option('--earlier', 'also expect events from before the current declaration of a consumer')
-    .option('--repair', 'send each missing event to the one consumer that never received it')
-    .option('--reason <text>', 'why; stored with the repair', reasonArgument, 'not given')
+    .option('--repair', 'show which missing events would be sent, each to the one consumer that missed it')
+    .addOption(new Option('--apply', 'send them').implies({ repair: true }))
+    .option('--reason <text>', 'why; stored with the change', reasonArgument, NO_REASON)
     .addHelpText(
       'after',
       `
 Examples:
   $ mailroom audit --since 6h
-  $ mailroom audit --since 6h --repair --reason "the rule had drifted"`,
+  $ mailroom audit --since 6h --repair
+  $ mailroom audit --since 6h --repair --apply --reason "the rule had drifted"`,
     )
     .action(withSession(io, audit));
 }
@@ -73,27 +82,46 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
     onProgress: ({ minute, events }) =>
       output.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
   });
-  const report =
-    options.repair === true && !signal.aborted ? await repaired(session, found, options.reason) : found;
-  output.result(report, report, (seen) => auditText(seen, session.commandLine(repairCommand(options))));
+  const repaired =
+    options.repair === true && !signal.aborted
+      ? await repair(session, found, { apply: options.apply === true, reason: options.reason })
+      : undefined;
+  const sent = repaired?.applied === true ? repaired.events.length : 0;
+  const result = { report: { ...found, repaired: sent }, repair: repaired };
+  const line = (command: ShellText) => session.commandLine(command);
+  output.result(auditJson(result), result, (seen) =>
+    auditText(seen, {
+      repair: line(againCommand(options, found, false)),
+      apply: line(againCommand(options, found, true)),
+    }),
+  );
   if (signal.aborted) return EXIT.stopped;
-  return auditFindings(report).length === 0 ? EXIT.ok : EXIT.attention;
+  return auditFindings(result.report).length === 0 ? EXIT.ok : EXIT.attention;
 }
 
-/** The command that repairs. Its range is 10 minutes longer, so that it still covers the same events when it is run. */
-function repairCommand({ since, earlier }: AuditOptions): ShellText {
-  const minutes = Math.ceil(since / 60_000) + 10;
-  const all = earlier === true ? ['--earlier', '--repair'] : ['--repair'];
-  return shell`audit --since ${`${minutes}m`} ${all} --reason "why"`;
-}
+/** The least that the range grows for a command that is worth running only once inconclusive events can be judged. */
+const CONCLUSIVE_WAIT_MS = 3_600_000;
 
-async function repaired(session: Session, report: AuditReport, reason: string): Promise<AuditReport> {
-  if (report.missing.length === 0) return report;
-  const { sent, unsent } = await repairMissing(session, report.missing, {
-    by: await session.operator(),
-    reason,
-  });
-  for (const { eventId, consumer, why } of unsent)
-    session.output.say(`${eventId} was not sent to ${consumer}: ${why}.`);
-  return { ...report, repaired: sent.length };
+/**
+ * The command that plans or applies a repair of the same events. Its range is longer by 10 minutes, the time until it is typed,
+ * and if events are inconclusive, by the time until they can be judged.
+ */
+function againCommand(
+  { since, grace, earlier, reason }: AuditOptions,
+  { until, inconclusive }: AuditReport,
+  apply: boolean,
+): ShellText {
+  const certainAt = inconclusive.map(({ conclusiveAt }) =>
+    Math.max((conclusiveAt ?? 0) - until, CONCLUSIVE_WAIT_MS),
+  );
+  const waitMs = apply ? 0 : Math.max(0, ...certainAt);
+  const range = ['--since', `${Math.ceil((since + waitMs) / 60_000) + 10}m`];
+  return shell`audit ${[
+    ...range,
+    ...(grace === GRACE_MS ? [] : ['--grace', `${grace / 1_000}s`]),
+    ...(earlier === true ? ['--earlier'] : []),
+    '--repair',
+    ...(apply ? ['--apply'] : []),
+    ...(reason === NO_REASON ? [] : ['--reason', reason]),
+  ]}`;
 }

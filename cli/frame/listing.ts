@@ -79,3 +79,15 @@ export function causesText(causes: readonly Cause[], now: number): string {
     })),
   );
 }
+
+/** The most entries of a {@link headedList} in text; `--json` has them all. */
+const ENTRIES_MAX = 20;
+
+/** A heading and an indented line for each entry; empty without entries. */
+export function headedList(head: string, entries: readonly string[]): string {
+  if (entries.length === 0) return '';
+  const more =
+    entries.length > ENTRIES_MAX ? [`and ${entries.length - ENTRIES_MAX} more: --json lists all`] : [];
+  const lines = [...entries.slice(0, ENTRIES_MAX), ...more].map((entry) => prose(`  ${entry}`, 4));
+  return [prose(head), ...lines].join('\n');
+}

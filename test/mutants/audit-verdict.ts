@@ -15,7 +15,7 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'an event may be among the dead letters that could not be looked at',
-      from: '!dead.complete ||',
+      from: '|| !dead.complete',
       to: '',
     },
     {
@@ -25,29 +25,48 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'an event younger than the oldest message may be in the queue',
-      from: 'event.sentAt + CLOCK_MARGIN_MS >= oldestAt ||',
+      from: '|| sentAt + CLOCK_MARGIN_MS >= oldestAt',
       to: '',
     },
     {
       rule: 'a message may bear a time a clock margin before its publish',
-      from: 'event.sentAt + CLOCK_MARGIN_MS >= oldestAt',
-      to: 'event.sentAt >= oldestAt',
+      from: 'sentAt + CLOCK_MARGIN_MS >= oldestAt',
+      to: 'sentAt >= oldestAt',
     },
     {
       rule: 'a message that has a row is gone only when the queue is empty',
-      from: '(event.row !== undefined && !empty)',
-      to: 'false',
-      equivalent: 'The verdict on a message that has a row asks once more whether the queue is empty.',
+      from: 'return row !== undefined || oldestAt',
+      to: 'return oldestAt',
+    },
+    {
+      rule: 'an event that may be in the queue is not missing',
+      from: "if (!mayBeQueued(received)) return ledger.judge(consumer.name, event, 'missing');",
+      to: "return ledger.judge(consumer.name, event, 'missing');",
+    },
+    {
+      rule: 'no age proves that a message is gone that was received before',
+      from: 'oldestAt !== undefined && doubtful.every(({ row }) => row === undefined)',
+      to: 'oldestAt !== undefined',
+    },
+    {
+      rule: 'events beyond the messages of the queue are missing',
+      from: 'Math.max(0, events - queued)',
+      to: '0',
+    },
+    {
+      rule: 'the audit is conclusive when the last inconclusive event can be',
+      from: 'Math.max(latest, sentAt)',
+      to: 'latest || sentAt',
     },
     {
       rule: 'how full the queue is is looked at before the dead letters are',
-      from: 'const wasEmpty = await isEmpty(queues, consumer.queue); const dead = await deadLettersOf(queues, consumer);',
-      to: 'const dead = await deadLettersOf(queues, consumer); const wasEmpty = await isEmpty(queues, consumer.queue);',
+      from: 'const before = await heldBy(queues, consumer.queue); const dead = await deadLettersOf(queues, consumer);',
+      to: 'const dead = await deadLettersOf(queues, consumer); const before = await heldBy(queues, consumer.queue);',
     },
     {
       rule: 'how full the queue is is looked at once more after the dead letters were',
-      from: 'wasEmpty && (await isEmpty(queues, consumer.queue))',
-      to: 'wasEmpty',
+      from: 'Math.max(before, await heldBy(queues, consumer.queue))',
+      to: 'before',
     },
     {
       rule: 'an event is missing only by a strongly consistent read',
@@ -56,13 +75,13 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'a row that came since says where its event is',
-      from: 'return gone ?',
-      to: 'return true ?',
+      from: 'if (row !== undefined && (isUnreadable(row) || !isOverdue(row, lookedAt - deps.graceMs))) return',
+      to: 'if (false) return',
     },
     {
       rule: 'a message that was claimed since is not missing',
-      from: 'empty && !isUnreadable(row) && isOverdue(row, lookedAt - deps.graceMs)',
-      to: 'empty && !isUnreadable(row)',
+      from: '(isUnreadable(row) || !isOverdue(row, lookedAt - deps.graceMs))',
+      to: 'isUnreadable(row)',
     },
     {
       rule: 'an event whose inbox row may have expired is unproven',
@@ -96,8 +115,8 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'messages that somebody has received are in the queue',
-      from: 'return waiting + inFlight === 0;',
-      to: 'return waiting === 0;',
+      from: 'return waiting + inFlight;',
+      to: 'return waiting;',
     },
     {
       rule: 'an event that there was no time to judge is not missing',

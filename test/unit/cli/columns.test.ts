@@ -86,9 +86,32 @@ test('an audit with every finding fits 80 columns', async () => {
   const all = { ...counts };
   for (const name of Object.keys(all) as (keyof typeof all)[]) Object.assign(all, { [name]: 12_345 });
   const full = { ...report, consumers: { ...report.consumers, 'a-consumer-with-a-long-name': all } };
-  const text = auditText({ ...full, incomplete: ['x '.repeat(100)] }, commandLine('audit --repair'));
-  expect(text).toContain('12345 unproven');
-  expect(tooWide(text)).toEqual([]);
+  const doubt = {
+    consumer: 'a-consumer-with-a-long-name',
+    events: 12_345,
+    queued: 1_234,
+    missingAtLeast: 11_111,
+  };
+  const inconclusive = [
+    { ...doubt, conclusiveAt: null },
+    { ...doubt, conclusiveAt: report.until },
+  ];
+  const found = { ...full, inconclusive, incomplete: ['x '.repeat(100)] };
+  const commands = { repair: commandLine('audit --repair'), apply: commandLine('audit --apply') };
+  const place = {
+    stack: 'a-stack-with-a-long-name-in-production',
+    account: '111122223333',
+    region: 'eu-central-1',
+  };
+  const unsent = found.missing.map((event) => ({
+    ...event,
+    why: 'its outbox row has expired, and its payload with it',
+  }));
+  for (const repair of [undefined, { applied: false, place, events: found.missing, unsent }]) {
+    const text = auditText({ report: found, repair }, commands);
+    expect(unwrapped(text)).toContain('12345 unproven');
+    expect(tooWide(text)).toEqual([]);
+  }
 });
 
 test('a plan with every verdict, and a redrive that stopped, fit 80 columns', () => {

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { auditJson } from '../../../cli/audit-text.ts';
 import { byCause } from '../../../cli/frame/listing.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { readTrace } from '../../../cli/why/trace-reader.ts';
 import { eventReports } from '../../../cli/why/trace-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import { planRepair } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
@@ -62,7 +64,13 @@ test('audit prints the members in docs/cli.md', async () => {
   for (let twice = 0; twice < 2; twice += 1) await rig.event(20 * MINUTE_MS, {}, { causationId: 'cause' });
   const { eventId } = await rig.event(20 * MINUTE_MS);
   await rig.inbox('payments', eventId, 'PARKED' as never);
+  await rig.event(10 * MINUTE_MS);
+  rig.queues.holds.set('payments-queue', 1);
+  rig.ages.set('payments-queue', rig.clock.now() - 15 * MINUTE_MS);
   rig.rules.clear();
   const report = await rig.run();
-  expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));
+  const { toSend } = await planRepair(rig.deps, report.missing);
+  const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
+  const printed = auditJson({ report, repair: { applied: true, place, events: toSend, unsent: [] } });
+  expect(members(JSON.parse(JSON.stringify(printed)))).toEqual(members(expected));
 });

@@ -23,7 +23,7 @@ const YOUNGEST_MS = 5 * 60_000;
 const SINCE_MAX_MS = 86_400_000;
 
 /** The lists of an audit's report. */
-type AuditList = 'missing' | 'doubled' | 'unreadableRows' | 'drift' | 'incomplete';
+type AuditList = 'missing' | 'inconclusive' | 'doubled' | 'unreadableRows' | 'drift' | 'incomplete';
 
 /** The response of an invocation: an {@link AuditReport} with counts instead of lists. The log contains the entries. */
 export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in AuditList]: number };
@@ -33,7 +33,8 @@ const LOGGED_MAX = 50;
 
 /**
  * Creates the handler of the scheduled audit: it emits the numbers of missing events, doubled events and unreadable rows, including
- * zero, and logs the ids of those that it finds. It changes nothing; `mailroom audit --repair` does.
+ * zero, and logs the ids of those that it finds. Events that are in a queue or lost count as neither missing nor accounted for: the
+ * log has their number. It changes nothing; `mailroom audit --repair --apply` does.
  *
  * @throws (the handler) the audit's errors: an audit that does not add up, or could not read, has no result
  *
@@ -50,7 +51,7 @@ export function createAuditHandler(
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-audit', tableName: config.tableName });
 
   function tell(report: AuditReport): AuditSummary {
-    const { missing, doubled, unreadableRows, drift, incomplete, ...counts } = report;
+    const { missing, inconclusive, doubled, unreadableRows, drift, incomplete, ...counts } = report;
     telemetry.gauge('EventsMissing', missing.length);
     telemetry.gauge(
       'EventsDoubled',
@@ -60,13 +61,17 @@ export function createAuditHandler(
     const summary = {
       ...counts,
       missing: missing.length,
+      inconclusive: inconclusive.reduce((sum, { events }) => sum + events, 0),
       doubled: doubled.length,
       unreadableRows: unreadableRows.length,
       drift: drift.length,
       incomplete: incomplete.length,
     };
     telemetry.log.info('Audited', summary);
-    warn('Consumers never received these events: mailroom audit --repair sends them', { missing });
+    warn('Consumers never received these events: mailroom audit --repair --apply sends them', { missing });
+    warn('Inconclusive: these events are lost, unless the queue of their consumer holds them', {
+      inconclusive,
+    });
     warn('These events were written more than once for one cause', { doubled });
     warn('These rows cannot be read, so the state of their events is unknown', { unreadableRows });
     warn('The deployment differs from the declaration: see "To deploy a stack again" in docs/operating.md', {

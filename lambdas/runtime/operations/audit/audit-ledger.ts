@@ -20,8 +20,10 @@ export interface ConsumerLedger {
   readonly unreadable: number;
   /** A dead letter in its dead-letter or undelivered queue, and no inbox row or an overdue one. */
   readonly deadLetters: number;
-  /** No inbox row, and it may still be in delivery, or be delivered again. */
+  /** No inbox row, and it may still be in delivery, or be one of the dead letters that could not be read. */
   readonly waiting: number;
+  /** It should have been received by now, but its message may be in the queue: see {@link InconclusiveEvents}. */
+  readonly inconclusive: number;
   /** No inbox row, and no proof that there should be one. */
   readonly unproven: number;
   /** It was never received, or no message is left of one that has to be retried. */
@@ -35,6 +37,22 @@ export interface MissingEvent {
   readonly type: string;
   /** Epoch milliseconds. */
   readonly publishedAt: number;
+}
+
+/** The events of a consumer that are in its queue or lost; which of the two cannot be known yet. */
+export interface InconclusiveEvents {
+  readonly consumer: string;
+  /** The number of these events. */
+  readonly events: number;
+  /** The messages in the consumer's queue, by SQS's approximate count. */
+  readonly queued: number;
+  /** The number of these events that the queue cannot hold, because it has too few messages. As certain as `queued`. */
+  readonly missingAtLeast: number;
+  /**
+   * From this time on, epoch milliseconds, each event that is older than the oldest message is proven missing; `null` if only an
+   * empty queue proves it, because the age of the oldest message is unknown, or an event was already received.
+   */
+  readonly conclusiveAt: number | null;
 }
 
 /** An event with an unreadable row, in the outbox or at a consumer. Its state is unknown. */
@@ -150,6 +168,7 @@ function blank(): Counts {
     unreadable: 0,
     deadLetters: 0,
     waiting: 0,
+    inconclusive: 0,
     unproven: 0,
     missing: 0,
   };

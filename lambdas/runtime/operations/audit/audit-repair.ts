@@ -2,7 +2,9 @@ import pMap from 'p-map';
 import { outboxKeyOf } from '../../store/event-id.ts';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
 import { markResent } from '../../store/outbox-decisions.ts';
+import type { OutboxRow } from '../../store/rows.ts';
 import { isUnreadable, readOutboxRow } from '../../store/stored-rows.ts';
+import type { Table } from '../../store/table.ts';
 import { depthOf } from '../dead-letters.ts';
 import { deliveredEvent } from '../delivered-event.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
@@ -15,16 +17,42 @@ export interface RepairDeps extends OperationDeps {
   readonly queues: Pick<Queues, 'depth' | 'send'>;
 }
 
+/** A missing event that cannot be sent, and the reason. */
+export type UnsentEvent = MissingEvent & { readonly why: string };
+
+/** The plan of a repair. */
+export interface RepairPlan {
+  readonly toSend: readonly MissingEvent[];
+  readonly unsent: readonly UnsentEvent[];
+}
+
 /** The results of a repair. */
 export interface Repair {
   /** The events that were sent to their consumers. */
   readonly sent: readonly MissingEvent[];
-  /** The events that were not sent, with the reasons. */
-  readonly unsent: readonly (MissingEvent & { readonly why: string })[];
+  readonly unsent: readonly UnsentEvent[];
 }
 
 /** The maximum number of concurrent sends. */
 const SENDS_AT_ONCE = 8;
+
+/**
+ * Checks which missing events a repair could send. It changes nothing.
+ *
+ * @example
+ * ```ts
+ * const { toSend, unsent } = await planRepair({ table, directory, queues }, report.missing);
+ * ```
+ */
+export async function planRepair(
+  deps: Pick<RepairDeps, 'table' | 'directory' | 'queues'>,
+  missing: readonly MissingEvent[],
+): Promise<RepairPlan> {
+  const plans = await Promise.all(
+    deps.directory.consumers.map((consumer) => planConsumer(deps, consumer, missing)),
+  );
+  return { toSend: plans.flatMap(({ toSend }) => toSend), unsent: plans.flatMap(({ unsent }) => unsent) };
+}
 
 /**
  * Sends each missing event to the queue of only the consumer that never received it, in the form in which the bus would have
@@ -43,36 +71,51 @@ export async function repairMissing(
   note: Note,
 ): Promise<Repair> {
   const sent: MissingEvent[] = [];
-  const unsent: (MissingEvent & { why: string })[] = [];
+  const unsent: UnsentEvent[] = [];
   for (const consumer of deps.directory.consumers) {
-    const events = missing.filter((event) => event.consumer === consumer.name);
-    const [first] = events;
+    const plan = await planConsumer(deps, consumer, missing);
+    unsent.push(...plan.unsent);
+    const [first] = plan.toSend;
     if (first === undefined) continue;
-    const depth = await depthOf(deps.queues, consumer.queue);
-    if (depth === undefined) {
-      unsent.push(
-        ...events.map((event) => ({
-          ...event,
-          why: 'its queue does not exist: see "To deploy a stack again" in docs/operating.md',
-        })),
-      );
-      continue;
-    }
-    const span = `${first.eventId} to ${events.at(-1)?.eventId}`;
-    const subject = `${consumer.name}: ${events.length} missing events, ${span}`;
+    const span = `${first.eventId} to ${plan.toSend.at(-1)?.eventId}`;
+    const subject = `${consumer.name}: ${plan.toSend.length} missing events, ${span}`;
     await recordOperation(deps, { ...note, command: 'audit --repair', subject });
-    const [, , , region = '', account = ''] = depth.arn.split(':');
+    const [, , , region = '', account = ''] = plan.queueArn.split(':');
     await pMap(
-      events,
+      plan.toSend,
       async (event) => {
-        const problem = await sendAgain(deps, consumer, event, { region, account });
-        if (problem === undefined) sent.push(event);
-        else unsent.push({ ...event, why: problem });
+        const why = await sendAgain(deps, consumer, event, { region, account });
+        if (why === undefined) sent.push(event);
+        else unsent.push({ ...event, why });
       },
       { concurrency: SENDS_AT_ONCE },
     );
   }
   return { sent, unsent };
+}
+
+/** The events of one consumer, in the order of the audit. */
+async function planConsumer(
+  { table, queues }: Pick<RepairDeps, 'table' | 'queues'>,
+  consumer: ConsumerEntry,
+  missing: readonly MissingEvent[],
+): Promise<RepairPlan & { readonly queueArn: string }> {
+  const events = missing.filter((event) => event.consumer === consumer.name);
+  const depth = events.length === 0 ? undefined : await depthOf(queues, consumer.queue);
+  if (depth === undefined) {
+    const why = 'its queue does not exist: see "To deploy a stack again" in docs/operating.md';
+    return { queueArn: '', toSend: [], unsent: events.map((event) => ({ ...event, why })) };
+  }
+  const judged = await pMap(
+    events,
+    async (event) => ({ event, why: (await readSendable(table, event.eventId)).why }),
+    { concurrency: SENDS_AT_ONCE },
+  );
+  return {
+    queueArn: depth.arn,
+    toSend: judged.flatMap(({ event, why }) => (why === undefined ? [event] : [])),
+    unsent: judged.flatMap(({ event, why }) => (why === undefined ? [] : [{ ...event, why }])),
+  };
 }
 
 async function sendAgain(
@@ -81,10 +124,23 @@ async function sendAgain(
   { eventId, publishedAt }: MissingEvent,
   place: { readonly region: string; readonly account: string },
 ): Promise<string | undefined> {
-  const row = readOutboxRow(await deps.table.get(outboxKeyOf(eventId), { consistent: true }));
-  if (isUnreadable(row)) return `its outbox row cannot be read: ${row.unreadable}`;
-  if (row === undefined || (await markResent(deps, eventId)) === undefined)
-    return 'its outbox row has expired, and its payload with it';
+  const { row, why } = await readSendable(deps.table, eventId);
+  if (row === undefined) return why;
+  if ((await markResent(deps, eventId)) === undefined) return EXPIRED;
   await deps.queues.send(consumer.queue, deliveredEvent(row, { ...place, time: publishedAt }));
   return undefined;
+}
+
+const EXPIRED = 'its outbox row has expired, and its payload with it';
+
+/** Reads an event's outbox row, or why it cannot be sent. */
+async function readSendable(
+  table: Pick<Table, 'get'>,
+  eventId: string,
+): Promise<
+  { readonly row: OutboxRow; readonly why?: undefined } | { readonly row?: undefined; readonly why: string }
+> {
+  const row = readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true }));
+  if (row === undefined) return { why: EXPIRED };
+  return isUnreadable(row) ? { why: `its outbox row cannot be read: ${row.unreadable}` } : { row };
 }

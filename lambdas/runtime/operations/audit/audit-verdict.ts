@@ -10,7 +10,7 @@ import { depthOf, peekDeadLetters, rejectedBy, undeliveredTo } from '../dead-let
 import type { ConsumerEntry } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import { declarationOf, type EntryVersions } from './audit-declaration.ts';
-import type { Ledger, PublishedEvent } from './audit-ledger.ts';
+import type { InconclusiveEvents, Ledger, PublishedEvent } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
 
 /** The maximum number of dead letters read from one queue, and the time for which they are hidden from other readers, seconds. */
@@ -36,6 +36,14 @@ interface Judging {
   readonly goesOn: () => boolean;
 }
 
+/** The result of judging a consumer's events, beside the ledger's counts. */
+export interface Judgement {
+  /** Empty if each event was judged, otherwise one entry. */
+  readonly inconclusive: readonly InconclusiveEvents[];
+  /** The parts that could not be checked, as sentences. */
+  readonly incomplete: readonly string[];
+}
+
 /**
  * Judges the published events of a consumer for which the walk found no inbox row, or a row that waits for its message.
  *
@@ -43,23 +51,25 @@ interface Judging {
  * row, strongly consistent. A message that is received in between has a row by then; one that is moved to the dead-letter queue
  * was in the queue at the first check; one that is redriven is in it at the second.
  *
- * @returns the parts that could not be checked
+ * Of the inconclusive events, the queue holds at most as many as the larger of its two depths, except at a moment when messages are
+ * both moved and redriven.
  */
 export async function judgeUndecided(
   deps: Judging,
   consumer: ConsumerEntry,
   ledger: Ledger,
-): Promise<string[]> {
+): Promise<Judgement> {
   const { table, queues, clock, goesOn } = deps;
   const open = ledger.open(consumer.name);
-  if (open.length === 0) return [];
+  if (open.length === 0) return { inconclusive: [], incomplete: [] };
   const lookedAt = clock.now();
-  const wasEmpty = await isEmpty(queues, consumer.queue);
+  const before = await heldBy(queues, consumer.queue);
   const dead = await deadLettersOf(queues, consumer);
-  const empty = wasEmpty && (await isEmpty(queues, consumer.queue));
-  const oldestAt = empty ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
+  const queued = Math.max(before, await heldBy(queues, consumer.queue));
+  const oldestAt = queued === 0 ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
   const history = await table.get(inboxHistoryKey(consumer.name), { consistent: true });
   const declaration = await declarationOf(consumer, open, deps.earlier ? undefined : deps.versions);
+  const doubtful: PublishedEvent[] = [];
   let unjudged = 0;
 
   /** Returns true if TTL may have deleted the inbox row: then its absence proves nothing. */
@@ -69,7 +79,14 @@ export async function judgeUndecided(
     return mintedAt + shortestRetentionDays(kept, mintedAt, consumer.inboxRetentionDays) * DAY_MS <= lookedAt;
   }
 
-  /** The message may still be redelivered: count it by its row. */
+  /** Returns true if the event's message may be in the queue. */
+  function mayBeQueued({ sentAt, row }: PublishedEvent): boolean {
+    if (queued === 0) return false;
+    // SQS's age excludes messages that were received often, so only an empty queue proves that the message is gone.
+    return row !== undefined || oldestAt === undefined || sentAt + CLOCK_MARGIN_MS >= oldestAt;
+  }
+
+  /** The message may still be on its way: count it by its row. */
   function leave(event: PublishedEvent): void {
     if (event.row === undefined) ledger.judge(consumer.name, event, 'waiting');
     else ledger.row(consumer.name, event.eventId, event.row);
@@ -77,40 +94,59 @@ export async function judgeUndecided(
 
   async function judge(event: PublishedEvent): Promise<void> {
     if (dead.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'deadLetters');
-    const onItsWay =
-      event.sentAt + deps.graceMs > lookedAt ||
-      !dead.complete ||
-      oldestAt === undefined ||
-      event.sentAt + CLOCK_MARGIN_MS >= oldestAt ||
-      // SQS's age excludes messages that were received often, so only an empty queue proves that the message is gone.
-      (event.row !== undefined && !empty);
-    if (onItsWay) return leave(event);
+    if (event.sentAt + deps.graceMs > lookedAt || !dead.complete) return leave(event);
     if (!goesOn()) {
       unjudged += 1;
       return leave(event);
     }
     const row = readInboxRow(await table.get(inboxKey(consumer.name, event.eventId), { consistent: true }));
-    if (row !== undefined) {
-      const gone = empty && !isUnreadable(row) && isOverdue(row, lookedAt - deps.graceMs);
-      return gone
-        ? ledger.judge(consumer.name, event, 'missing')
-        : ledger.row(consumer.name, event.eventId, row);
-    }
-    const proven = !isExpired(event) && (deps.earlier || declaration.covers(event));
-    ledger.judge(consumer.name, event, proven ? 'missing' : 'unproven');
+    if (row !== undefined && (isUnreadable(row) || !isOverdue(row, lookedAt - deps.graceMs)))
+      return ledger.row(consumer.name, event.eventId, row);
+    const isExpected =
+      row !== undefined || (!isExpired(event) && (deps.earlier || declaration.covers(event)));
+    if (!isExpected) return ledger.judge(consumer.name, event, 'unproven');
+    const received = { ...event, row: row ?? event.row };
+    if (!mayBeQueued(received)) return ledger.judge(consumer.name, event, 'missing');
+    ledger.judge(consumer.name, event, 'inconclusive');
+    doubtful.push(received);
   }
 
   await pMap(open, judge, { concurrency: AT_ONCE });
+  const incomplete = [...declaration.unread, ...unchecked(consumer.name, dead, unjudged)];
+  if (doubtful.length === 0) return { inconclusive: [], incomplete };
+  const byAge = oldestAt !== undefined && doubtful.every(({ row }) => row === undefined);
+  const blindMs = byAge ? await deps.ages?.atLeastMs(consumer.queue) : undefined;
+  return { inconclusive: [summaryOf(consumer.name, doubtful, queued, blindMs)], incomplete };
+}
+
+function unchecked(consumer: string, dead: ConsumersDead, unjudged: number): string[] {
   return [
-    ...declaration.unread,
     ...(dead.complete
       ? []
       : [
-          `Some dead letters of ${consumer.name} were received by another reader, or are beyond the first ${PEEK.limit}: an event that could ` +
+          `Some dead letters of ${consumer} were received by another reader, or are beyond the first ${PEEK.limit}: an event that could ` +
             'be among them counts as waiting.',
         ]),
-    ...(unjudged === 0 ? [] : [`There was not enough time to judge ${unjudged} events of ${consumer.name}.`]),
+    ...(unjudged === 0 ? [] : [`There was not enough time to judge ${unjudged} events of ${consumer}.`]),
   ];
+}
+
+function summaryOf(
+  consumer: string,
+  doubtful: readonly PublishedEvent[],
+  queued: number,
+  blindMs = Number.POSITIVE_INFINITY,
+): InconclusiveEvents {
+  const events = doubtful.length;
+  const lastSentAt = doubtful.reduce((latest, { sentAt }) => Math.max(latest, sentAt), 0);
+  const conclusiveAt = lastSentAt + CLOCK_MARGIN_MS + blindMs;
+  return {
+    consumer,
+    events,
+    queued,
+    missingAtLeast: Math.max(0, events - queued),
+    conclusiveAt: Number.isFinite(conclusiveAt) ? conclusiveAt : null,
+  };
 }
 
 /** The events with dead letters in a consumer's two dead-letter queues. */
@@ -131,8 +167,8 @@ async function deadLettersOf(queues: Judging['queues'], consumer: ConsumerEntry)
   return { eventIds, complete };
 }
 
-/** Returns true if a queue is empty or does not exist. */
-async function isEmpty(queues: Judging['queues'], url: string): Promise<boolean> {
+/** Returns the number of messages in a queue, including hidden ones; 0 if it does not exist. */
+async function heldBy(queues: Judging['queues'], url: string): Promise<number> {
   const { waiting, inFlight } = (await depthOf(queues, url)) ?? { waiting: 0, inFlight: 0 };
-  return waiting + inFlight === 0;
+  return waiting + inFlight;
 }

@@ -10,6 +10,7 @@ import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
 import {
   type ConsumerLedger,
   createLedger,
+  type InconclusiveEvents,
   type MissingEvent,
   type UnreadableFinding,
 } from './audit-ledger.ts';
@@ -24,7 +25,7 @@ export interface AuditDeps {
   readonly directory: Directory;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly rules: DeployedRules;
-  /** Without it, an event counts as waiting as long as its queue is not empty. @default none */
+  /** Without it, an event without a row is inconclusive as long as its consumer's queue is not empty. @default none */
   readonly ages?: QueueAges | undefined;
   /**
    * Dates each subscription of a consumer. Without it, or if it fails, any change of a consumer's entry makes all earlier events
@@ -68,6 +69,8 @@ export interface AuditReport {
   readonly unreadableRows: readonly UnreadableFinding[];
   /** The published events that a consumer never received, with that consumer. */
   readonly missing: readonly MissingEvent[];
+  /** By consumer, the number of events that are in its queue or lost. Not empty: the audit proves nothing about them. */
+  readonly inconclusive: readonly InconclusiveEvents[];
   /** Events that were written twice for one cause. */
   readonly doubled: readonly DoubledEvent[];
   /** The deployed rules and queues that differ from the declaration. */
@@ -97,13 +100,14 @@ const WALK_SHARE = 0.7;
 
 /**
  * Creates the audit: for each consumer, *published = processed + in flight + failed + rejected + discarded + unreadable +
- * dead letters + waiting + unproven + missing*. It counts rows and dead letters, never CloudWatch's sums, so it finds losses
+ * dead letters + waiting + inconclusive + unproven + missing*. It counts rows and dead letters, never CloudWatch's sums, so it finds losses
  * anywhere between the bus and the inbox: a missing bus, a drifted rule, a purged queue.
  *
  * A published event without an inbox row counts as *deadLetters* if one of its dead letters is in the consumer's dead-letter or
  * undelivered queue; as *waiting* while it may still be in delivery; as *unproven* if it need not have a row (see `earlier`, and
- * the retention of the inbox); otherwise as *missing*, confirmed by a strongly consistent read. An event is also *missing* if its
- * row requires a retry but no message is left: no dead letter, and nothing in the queue.
+ * the retention of the inbox); otherwise, confirmed by a strongly consistent read, as *missing*, or as *inconclusive* if the
+ * consumer's queue is not empty and may hold it. So does an event whose row requires an overdue retry: it is *missing* if no
+ * message is left, neither a dead letter nor one in the queue.
  *
  * Each event costs its share of an outbox query (0.04 to 0.13 read units for 0.3 to 1 KB) and half a read unit for each of its
  * consumers; an event without an inbox row costs one more unit.
@@ -127,6 +131,7 @@ export function createAudit(deps: AuditDeps): Audit {
       const goesOn = (by: number) => () => signal?.aborted !== true && clock.now() < by;
 
       const incomplete: string[] = [];
+      const inconclusive: InconclusiveEvents[] = [];
       const drift = await findDrift(deps, directory);
       const ledger = createLedger(directory);
       const doubles = createDoubles();
@@ -140,7 +145,9 @@ export function createAudit(deps: AuditDeps): Audit {
         );
       for (const consumer of directory.consumers) {
         const judging = { ...deps, clock, graceMs, earlier: range.earlier ?? false, goesOn: goesOn(endsBy) };
-        incomplete.push(...(await judgeUndecided(judging, consumer, ledger)));
+        const judgement = await judgeUndecided(judging, consumer, ledger);
+        incomplete.push(...judgement.incomplete);
+        inconclusive.push(...judgement.inconclusive);
       }
       return {
         since,
@@ -149,6 +156,7 @@ export function createAudit(deps: AuditDeps): Audit {
         consumers: ledger.close(),
         unreadableRows: [...unreadable, ...ledger.unreadable()],
         missing: ledger.missing(),
+        inconclusive,
         doubled: doubles.found(),
         drift,
         incomplete,

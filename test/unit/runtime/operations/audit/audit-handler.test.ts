@@ -28,7 +28,7 @@ test('a scheduled audit emits how many are missing and doubled, and names them',
   expect(telemetry.counted('EventsMissing')).toBe(3);
   expect(telemetry.counted('EventsDoubled')).toBe(2);
   expect(warnings().map(({ message }) => message)).toEqual([
-    'Consumers never received these events: mailroom audit --repair sends them',
+    'Consumers never received these events: mailroom audit --repair --apply sends them',
     'These events were written more than once for one cause',
   ]);
   for (const eventId of eventIds) expect(JSON.stringify(warnings())).toContain(eventId);
@@ -114,6 +114,22 @@ test('it emits how many rows cannot be read, names them, and still finds what is
   const named = JSON.stringify(warnings());
   expect(named).toContain(eventId);
   expect(named).toContain(newer.eventId);
+});
+
+test('it does not alarm for events that a queue may hold, and does not call them accounted for', async () => {
+  const { rig, telemetry, run, warnings } = scheduled();
+  for (let i = 0; i < 3; i += 1) await rig.event(20 * MINUTE_MS);
+  rig.queues.holds.set('payments-queue', 2);
+  const summary = await run();
+  expect(telemetry.counted('EventsMissing')).toBe(0);
+  expect(summary).toMatchObject({
+    missing: 0,
+    inconclusive: 3,
+    consumers: { payments: { inconclusive: 3 } },
+  });
+  expect(warnings()).toMatchObject([
+    { extra: { inconclusive: [{ consumer: 'payments', events: 3, queued: 2, missingAtLeast: 1 }] } },
+  ]);
 });
 
 test('it names 50 of a long list, and how many there are', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { planRepair } from '../../../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import { outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 
@@ -44,7 +45,7 @@ describe('a repair', () => {
     rig.ages.set('payments-queue', rig.clock.now());
     await rig.clock.advance(10 * MINUTE_MS);
     const again = await rig.run();
-    expect(again.consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect(again.consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
     // Purged with all others, it is missing after all.
     rig.queues.holds.clear();
     const purged = await rig.run();
@@ -68,6 +69,21 @@ describe('a repair', () => {
         subject: expect.stringMatching(/^payments: 1 missing /),
       },
     ]);
+  });
+
+  test('is planned without a change: what can be sent, and what cannot and why', async () => {
+    const rig = auditRig();
+    const event = await rig.event(LONG_AGO);
+    rig.queues.gone.add('inventory-queue');
+    const before = await rig.table.get(outboxKeyOf(event.eventId));
+    const { toSend, unsent } = await planRepair(rig.deps, (await rig.run()).missing);
+    expect(toSend).toMatchObject([{ eventId: event.eventId, consumer: 'payments' }]);
+    expect(unsent).toMatchObject([
+      { eventId: event.eventId, consumer: 'inventory', why: expect.stringContaining('does not exist') },
+    ]);
+    expect(rig.queues.sent).toEqual([]);
+    expect(await rig.table.get(outboxKeyOf(event.eventId))).toEqual(before);
+    expect((await rig.table.query({ pk: 'OPERATIONS#2026-01' })).items).toEqual([]);
   });
 
   test('leaves an event whose row cannot be read, with the reason', async () => {

@@ -43,12 +43,21 @@ describe('an event whose row waits for a message that is overdue', () => {
     },
   );
 
-  test.each(overdue)('is %s while the queue holds anything, however young that is', async (standing, row) => {
-    const { run, queues, ages, clock } = await begun(row);
-    queues.holds.set('payments-queue', 1);
-    ages.set('payments-queue', clock.now());
-    expect((await run()).consumers.payments).toMatchObject({ [standing]: 1, missing: 0 });
-  });
+  test.each(overdue)(
+    'is inconclusive while the queue holds anything, however young that is (%s)',
+    async (_, row) => {
+      const { run, queues, ages, atLeastMs, clock } = await begun(row);
+      queues.holds.set('payments-queue', 1);
+      ages.set('payments-queue', clock.now());
+      atLeastMs.set('payments-queue', MINUTE_MS);
+      const report = await run();
+      expect(report.consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
+      // SQS's age leaves it out, so no time makes it certain.
+      expect(report.inconclusive).toEqual([
+        { consumer: 'payments', events: 1, queued: 1, missingAtLeast: 0, conclusiveAt: null },
+      ]);
+    },
+  );
 
   test.each(overdue)('is %s until it is overdue for as long as the grace', async (standing, row) => {
     const { run } = await begun(row);
@@ -116,11 +125,11 @@ describe('an event without an inbox row', () => {
     });
   });
 
-  test('is waiting while the queue holds anything that could be it', async () => {
+  test('is inconclusive while the queue holds anything that could be it', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(LONG_AGO);
     rig.queues.holds.set('payments-queue', 1);
-    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
   });
 
   test('is missing when all that the queue holds is younger', async () => {
@@ -130,7 +139,7 @@ describe('an event without an inbox row', () => {
     rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO + 2 * MINUTE_MS);
     expect((await rig.run()).consumers.payments).toMatchObject({ missing: 1 });
     rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO);
-    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
   });
 
   test('is waiting if another receiver holds dead letters that could be it, and is reported as such', async () => {
@@ -143,25 +152,25 @@ describe('an event without an inbox row', () => {
     expect(report.incomplete).toEqual([expect.stringContaining('Some dead letters of payments')]);
   });
 
-  test('is waiting when it may be the oldest message of the queue, allowing for clock differences', async () => {
+  test('is inconclusive when it may be the oldest message of the queue, allowing for clock differences', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(LONG_AGO);
     rig.queues.holds.set('payments-queue', 1);
     rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO + 30_000);
-    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
     rig.ages.set('payments-queue', rig.clock.now() - LONG_AGO + 90_000);
-    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 0, missing: 1 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 0, missing: 1 });
   });
 
-  test('is waiting while a message of the queue is in flight', async () => {
+  test('is inconclusive while a message of the queue is in flight', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(LONG_AGO);
     const { depth } = rig.queues;
     rig.queues.depth = async (url) => ({ ...(await depth(url)), inFlight: url === 'payments-queue' ? 1 : 0 });
-    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
   });
 
-  test('is waiting when it became a dead letter after the dead letters were read', async () => {
+  test('is inconclusive when it became a dead letter after the dead letters were read', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     const event = await rig.event(LONG_AGO);
     rig.queues.holds.set('payments-queue', 1);
@@ -170,7 +179,7 @@ describe('an event without an inbox row', () => {
       rig.queues.holds.clear();
       rig.letter('payments-dead', event);
     };
-    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
   });
 
   test('has the state of a row that was written meanwhile', async () => {
@@ -197,7 +206,7 @@ describe('an event without an inbox row', () => {
     expect((await rig.run()).consumers.payments).toMatchObject({ processed: 1, missing: 0 });
   });
 
-  test('is waiting when it was redriven in between', async () => {
+  test('is inconclusive when it was redriven in between', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     rig.letter('payments-dead', await rig.event(LONG_AGO));
     rig.queues.onDepth = async (url) => {
@@ -205,7 +214,58 @@ describe('an event without an inbox row', () => {
       rig.queues.deadLetters.clear();
       rig.queues.holds.set('payments-queue', 1);
     };
-    expect((await rig.run()).consumers.payments).toMatchObject({ waiting: 1, missing: 0 });
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 1, missing: 0 });
+  });
+
+  test('is inconclusive, not accounted for, when its queue was purged and holds new messages since', async () => {
+    const rig = auditRig();
+    for (let i = 0; i < 5; i += 1) await rig.event(LONG_AGO);
+    const fresh = await rig.event(MINUTE_MS);
+    for (const name of ['payments', 'inventory']) rig.queues.holds.set(`${name}-queue`, 3);
+    await rig.inbox('inventory', fresh.eventId);
+    rig.queues.holds.delete('inventory-queue');
+    const report = await rig.run();
+    expect(report.consumers).toMatchObject({
+      payments: { waiting: 1, inconclusive: 5, missing: 0 },
+      inventory: { processed: 1, inconclusive: 0, missing: 5 },
+    });
+    // Three messages cannot be five events.
+    expect(report.inconclusive).toEqual([
+      { consumer: 'payments', events: 5, queued: 3, missingAtLeast: 2, conclusiveAt: null },
+    ]);
+    rig.queues.holds.clear();
+    const after = await rig.run();
+    expect(after).toMatchObject({ inconclusive: [] });
+    expect(after.consumers.payments).toMatchObject({ missing: 5 });
+  });
+
+  test('is inconclusive until all that the queue may hold is younger: the report names the time', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO + MINUTE_MS);
+    await rig.event(LONG_AGO);
+    rig.queues.holds.set('payments-queue', 9);
+    const blindMs = 30 * MINUTE_MS;
+    rig.ages.set('payments-queue', rig.clock.now() - blindMs);
+    rig.atLeastMs.set('payments-queue', blindMs);
+    const [doubt] = (await rig.run()).inconclusive;
+    expect(doubt).toMatchObject({ events: 2, missingAtLeast: 0 });
+    const waitMs = (doubt?.conclusiveAt ?? 0) - rig.clock.now();
+    expect(waitMs).toBe(11 * MINUTE_MS);
+    await rig.clock.advance(waitMs);
+    rig.ages.set('payments-queue', rig.clock.now() - blindMs);
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 1, missing: 1 });
+    await rig.clock.advance(1);
+    rig.ages.set('payments-queue', rig.clock.now() - blindMs);
+    expect((await rig.run()).consumers.payments).toMatchObject({ inconclusive: 0, missing: 2 });
+  });
+
+  test('is unproven, not inconclusive, if nothing proves that it needs a row, whatever the queue holds', async () => {
+    const rig = auditRig([consumerEntry('payments', { changedAt: Date.UTC(2026, 0, 1, 11, 55) })]);
+    await rig.event(LONG_AGO);
+    rig.queues.holds.set('payments-queue', 1);
+    const report = await rig.run();
+    expect(report.consumers.payments).toMatchObject({ unproven: 1, inconclusive: 0 });
+    expect(report.inconclusive).toEqual([]);
   });
 
   test('is unproven when the consumer was declared otherwise at the time', async () => {

@@ -1,0 +1,83 @@
+import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
+import type { MissingEvent } from '../lambdas/runtime/operations/audit/audit-ledger.ts';
+import {
+  planRepair,
+  repairMissing,
+  type UnsentEvent,
+} from '../lambdas/runtime/operations/audit/audit-repair.ts';
+import { headedList } from './frame/listing.ts';
+import { many } from './frame/output.ts';
+import { type Place, placeOf } from './frame/place.ts';
+import { prose } from './frame/prose.ts';
+import type { Session } from './frame/session.ts';
+
+/** A repair, planned or applied. */
+export interface AuditRepair {
+  readonly applied: boolean;
+  readonly place: Place;
+  /** The events that would be sent, or were sent, each to the one consumer that missed it. */
+  readonly events: readonly MissingEvent[];
+  readonly unsent: readonly UnsentEvent[];
+}
+
+/** Plans the repair of an audit's missing events; with `apply`, sends them. */
+export async function repair(
+  session: Session,
+  { missing }: AuditReport,
+  { apply, reason }: { readonly apply: boolean; readonly reason: string },
+): Promise<AuditRepair> {
+  const place = await placeOf(session);
+  if (!apply) {
+    const { toSend, unsent } = await planRepair(session, missing);
+    return { applied: false, place, events: toSend, unsent };
+  }
+  const { sent, unsent } = await repairMissing(session, missing, { by: await session.operator(), reason });
+  return { applied: true, place, events: sent, unsent };
+}
+
+/** The member `repair` of the document of `--json`. */
+export function repairJson({ applied, place, events, unsent }: AuditRepair) {
+  const outcome = applied ? 'sent' : 'send';
+  return {
+    applied,
+    ...place,
+    events: [
+      ...events.map(({ eventId, consumer }) => ({ eventId, consumer, outcome, why: null })),
+      ...unsent.map(({ eventId, consumer, why }) => ({ eventId, consumer, outcome: 'unsent', why })),
+    ],
+  };
+}
+
+/**
+ * A repair as text: what is sent to which consumer, and what is not, and why.
+ *
+ * @param applyCommand - the command that applies the plan
+ */
+export function repairText(
+  { applied, events, unsent }: AuditRepair,
+  { inconclusive }: AuditReport,
+  applyCommand: string,
+): string {
+  const consumers = [...new Set(events.map(({ consumer }) => consumer))].map(
+    (consumer) =>
+      `${many(events.filter((event) => event.consumer === consumer).length, 'event')} to ${consumer}`,
+  );
+  const verb = applied ? 'Sent' : 'Would send';
+  return [
+    prose(events.length === 0 ? 'There is nothing to send.' : `${verb} ${consumers.join(', ')}.`),
+    headedList('Not sent:', [
+      ...unsent.map(({ eventId, consumer, why }) => `${eventId} to ${consumer}: ${why}`),
+      ...inconclusive.map(
+        ({ consumer, events }) =>
+          `${many(events, 'inconclusive event')} to ${consumer}: its queue may hold them`,
+      ),
+    ]),
+    ...(events.length === 0
+      ? []
+      : applied
+        ? ['Audit again in a few minutes.']
+        : [`Nothing was changed. To send them:\n  ${applyCommand}`]),
+  ]
+    .filter((part) => part !== '')
+    .join('\n');
+}

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { auditFindings, auditText } from '../../../cli/audit-text.ts';
+import { unwrapped } from '../../support/captured-io.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
+
+const commands = { repair: 'npx mailroom audit --repair', apply: 'npx mailroom audit --repair --apply' };
+const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
+
+/** An audit of five events that one consumer never received, and whose queue holds messages. */
+async function lost(queued: number) {
+  const rig = auditRig([consumerEntry('payments')]);
+  for (let i = 0; i < 5; i += 1) await rig.event(20 * MINUTE_MS);
+  rig.queues.holds.set('payments-queue', queued);
+  return { rig, report: await rig.run() };
+}
+
+test('an audit that cannot tell says so, how certain it is, and what to run when', async () => {
+  const { report } = await lost(3);
+  const text = unwrapped(auditText({ report }, commands));
+  expect(auditFindings(report)).toEqual(['5 inconclusive (at least 2 missing)']);
+  expect(text).toMatch(/^5 inconclusive \(at least 2 missing\) {1,2}2026/);
+  expect(text).not.toContain('accounted for');
+  expect(text).toContain(
+    'payments: 5 events; its queue has about 3 messages, so at least 2 are missing. Certain once the queue is empty.',
+  );
+  expect(text).toContain(`To audit again once that is certain: ${commands.repair}`);
+});
+
+test('an event within the grace period is neither a finding nor accounted for', async () => {
+  const rig = auditRig([consumerEntry('payments')]);
+  await rig.event(MINUTE_MS);
+  const report = await rig.run();
+  expect(auditFindings(report)).toEqual([]);
+  const text = auditText({ report }, commands);
+  expect(text).toContain('nothing is missing; 1 too recent to judge');
+  expect(text).not.toContain('accounted for');
+});
+
+test('it claims no loss while the queue can hold them all, and names the time that makes it certain', async () => {
+  const { rig } = await lost(5);
+  rig.ages.set('payments-queue', rig.clock.now() - 30 * MINUTE_MS);
+  rig.atLeastMs.set('payments-queue', 30 * MINUTE_MS);
+  const report = await rig.run();
+  const text = unwrapped(auditText({ report }, commands));
+  expect(auditFindings(report)).toEqual(['5 inconclusive']);
+  expect(text).toContain(
+    'its queue has about 5 messages. Certain once the queue is empty; from 2026-01-01 12:11:00Z on, also if its oldest message is younger.',
+  );
+});
+
+test('the plan of a repair begins with stack, account and region, and says what it sends, what not, and why', async () => {
+  const { report } = await lost(0);
+  const [first, ...events] = report.missing;
+  if (first === undefined) throw new Error('Nothing is missing');
+  const unsent = [{ ...first, why: 'its outbox row has expired, and its payload with it' }];
+  const inconclusive = (await lost(3)).report.inconclusive;
+  const result = { report: { ...report, inconclusive }, repair: { applied: false, place, events, unsent } };
+  const plan = unwrapped(auditText(result, commands));
+  expect(plan).toMatch(
+    /^Stack mailroom-dev, account 111122223333, region eu-west-1 5 missing, 5 inconclusive/,
+  );
+  expect(plan).toContain('Would send 4 events to payments. Not sent: ');
+  expect(plan).toContain(`${first.eventId} to payments: its outbox row has expired, and its payload with it`);
+  expect(plan).toContain('5 inconclusive events to payments: its queue may hold them');
+  expect(plan).toMatch(new RegExp(`Nothing was changed\\. To send them: ${commands.apply}$`));
+});
+
+test('a repair that sent all says so; one that left something does not', async () => {
+  const { report } = await lost(0);
+  const repair = { applied: true, place, events: report.missing, unsent: [] };
+  const all = { report: { ...report, repaired: 5 }, repair };
+  expect(auditFindings(all.report)).toEqual([]);
+  expect(unwrapped(auditText(all, commands))).toContain(
+    'Sent 5 events to payments. Audit again in a few minutes.',
+  );
+  expect(auditFindings({ ...report, repaired: 4 })).toEqual(['1 missing']);
+});
