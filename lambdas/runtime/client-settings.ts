@@ -65,7 +65,11 @@ export function busClientSettings(publishTimeoutMs: number) {
   return {
     ...portClientSettings,
     maxAttempts: 1,
-    requestHandler: { ...clientSettings.requestHandler, requestTimeout: publishTimeoutMs },
+    requestHandler: {
+      ...clientSettings.requestHandler,
+      requestTimeout: publishTimeoutMs, // until the headers of the answer
+      socketTimeout: publishTimeoutMs, // between its parts: otherwise, answers that stall would use up the connections
+    },
   };
 }
 

@@ -194,13 +194,19 @@ export const relaySweepMutants: readonly Mutant[] = [
     },
     {
       rule: 'a minute with a pointer is left to its walk, which may take more than one pass',
-      from: 'if (index >= 0) return leave();',
+      from: 'if (known[index]?.after !== undefined) return leave();',
       to: '',
     },
     {
       rule: 'a walk starts anew when its minute comes to an age',
-      from: 'if (index >= 0) return leave();',
-      to: 'if (index >= 0) return true;',
+      from: 'if (known[index]?.after !== undefined) return leave();',
+      to: 'if (known[index]?.after !== undefined) return true;',
+    },
+    {
+      rule: 'a minute whose pointer has no place is read at its age',
+      from: 'if (known[index]?.after !== undefined) return leave();',
+      to: 'if (index >= 0) return leave();',
+      killers: unit('sweep-pointers'),
     },
   ]),
   ...mutantsOf('store/unsettled-minutes.ts', unit('sweep-walks'), [

@@ -303,8 +303,8 @@ export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('client-settings.ts', unit('eventbridge-bus'), [
     {
       rule: 'the connection of a call that EventBridge does not answer is closed',
-      from: '{ ...clientSettings.requestHandler, requestTimeout: publishTimeoutMs }',
-      to: '{}',
+      from: 'maxAttempts: 1, requestHandler: {',
+      to: 'maxAttempts: 1, requestHandler: {}, unused: {',
     },
   ]),
   ...mutantsOf('bus/eventbridge-bus.ts', unit('eventbridge-bus'), [

@@ -43,7 +43,7 @@ interface MinuteSweep {
 /**
  * Sweeps minutes in all shards: several shards in parallel, each in order. A minute that fails does not hold up the later ones.
  *
- * A minute with a known pointer is not read here: where it takes more than one pass, no pass would come to what follows it. Its
+ * A minute whose walk has a place takes more than one pass, and is not read here: no pass would come to what follows it. Its
  * pointer is put again instead, so that its walk starts anew and reads the commits up to now.
  *
  * @param minutes - in the format of the keys, in reading order
@@ -67,7 +67,7 @@ export function sweepMinutes(
         const pointer = await putPointer(context, partition);
         if (index >= 0) known[index] = pointer;
       });
-    if (index >= 0) return leave();
+    if (known[index]?.after !== undefined) return leave();
     let clean = false;
     const read = await attemptStep(telemetry, tally, `sweep ${at}`, async () => {
       ({ clean } = await sweepPartition(context, partition, how, tally));
