@@ -13,10 +13,12 @@ import { capturedIo, unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { broken, commit, poison, why } from './support/why-rig.ts';
+import { wired } from './support/wiring-in-memory.ts';
 
 const EVENT_ID = '01a1fe32-7358-7e75-8b69-4ee374467501';
 
 const commandLine = (command: string) => `npx mailroom ${command} --stage production --region eu-central-1`;
+const lines = { commandLine, awsLine: (command: string) => `aws ${command} --region eu-central-1` };
 
 /** The lines that are too wide, except commands to paste and single words, which are never broken. */
 function tooWide(text: string): string[] {
@@ -67,8 +69,15 @@ test.each([
   await mailroom.clock.advance(waitMs);
   const { verdict, trace } = await why(mailroom, eventId);
   const { table: rows, queues, clock } = mailroom;
-  const status = await readStatus({ directory, region: 'eu-west-1', table: rows, queues, now: clock.now() });
-  for (const text of [verdictText(verdict), traceText(trace), statusText(status, commandLine)]) {
+  const status = await readStatus({
+    directory,
+    region: 'eu-west-1',
+    table: rows,
+    queues,
+    wiring: wired,
+    now: clock.now(),
+  });
+  for (const text of [verdictText(verdict), traceText(trace), statusText(status, lines)]) {
     expect(text).not.toBe('');
     expect(tooWide(text)).toEqual([]);
   }
