@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import { withSession } from './frame/command.ts';
-import { EXIT, type Io } from './frame/io.ts';
+import { EXIT, type Io, type TerminalSize } from './frame/io.ts';
+import { fitted } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { awsWiring } from './status/aws-wiring.ts';
 import { readStatus, type StatusReport } from './status/status-report.ts';
@@ -29,7 +30,7 @@ export function statusCommand(io: Io): Command {
           if (io.outIsTerminal && !session.output.json) io.out(CLEAR);
           for (; ; report = await read()) {
             if (io.outIsTerminal && !session.output.json) io.out(REDRAW);
-            show(session, report);
+            show(session, report, io.outSize());
             const goesOn = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
             if (!goesOn) break;
           }
@@ -63,6 +64,10 @@ function reader(session: Session): () => Promise<StatusReport> {
     });
 }
 
-function show(session: Session, report: StatusReport): void {
-  session.output.result(report, report, (seen) => statusText(seen, session));
+/** @param size - of the terminal that the text must fit @default the text is printed whole */
+function show(session: Session, report: StatusReport, size?: TerminalSize): void {
+  session.output.result(report, report, (seen) => {
+    const text = statusText(seen, session);
+    return size === undefined ? text : fitted(text, size);
+  });
 }

@@ -37,6 +37,8 @@ export interface ConsumerReading {
   readonly depth: QueueDepth | undefined;
   /** Its failed and unfinished messages. */
   readonly failed: readonly WaitingMessage[];
+  /** A problem of its wiring was found, which explains unclaimed messages. */
+  readonly isCut: boolean;
 }
 
 /** Dependencies of {@link createLooks}. */
@@ -112,8 +114,8 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
     return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: deps.now - since };
   }
 
-  async function unclaimed({ consumer, depth }: ConsumerReading): Promise<Look | undefined> {
-    if (depth === undefined || depth.waiting === 0) return undefined;
+  async function unclaimed({ consumer, depth, isCut }: ConsumerReading): Promise<Look | undefined> {
+    if (depth === undefined || depth.waiting === 0 || isCut) return undefined;
     const look = depth.inFlight === 0 ? 'stalled' : 'behind';
     const until = deps.now - (look === 'stalled' ? STALLED_MS : BEHIND_MS);
     const { events } = await sample(consumer, minutesOf(deps.now - SAMPLED_MS, until));

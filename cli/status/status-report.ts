@@ -1,27 +1,14 @@
 import { deadLetterQueues, depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
-import {
-  MINUTE_MS,
-  minutesToSweep,
-  SWEEP_AGE_MAX_MS,
-  youngestMinutes,
-} from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { pendingSince } from '../../lambdas/runtime/store/pending-row.ts';
-import { outboxPartition, unsettledKey } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { readRejected, readWaiting } from '../reading/message-reader.ts';
-import {
-  eachOf,
-  partitionsOf,
-  readPartition,
-  readSweepState,
-  type SweepReading,
-} from '../reading/rows-reader.ts';
+import { eachOf, readSweepState } from '../reading/rows-reader.ts';
 import { createLooks, type Look } from './consumer-looks.ts';
+import { oldestMs, readPending, waitingSince } from './pending-events.ts';
 import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
 import type { WiringReport } from './wiring.ts';
 
@@ -87,9 +74,6 @@ export interface StatusDeps {
   readonly now: number;
 }
 
-/** The most outbox partitions that are read: reached only if the sweep has been stopped for days. */
-const PARTITIONS_MAX = 20_000;
-
 /** The most pointers of one kind that are counted. */
 const POINTERS_MAX = 10_000;
 
@@ -115,9 +99,8 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   ]);
   const look = createLooks({ directory, table, shards: sweep.shards, now });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
-    // Its problem explains why nothing is processed.
-    if (wiring.problems.some(({ part }) => part === consumer.name)) return Promise.resolve(undefined);
-    return look({ consumer, depth: depths.get(consumer.queue), failed: waiting.items });
+    const isCut = wiring.problems.some(({ part }) => part === consumer.name);
+    return look({ consumer, depth: depths.get(consumer.queue), failed: waiting.items, isCut });
   });
   const sources = await eachOf(deadLetterQueues(directory), (source) => {
     const own = consumers.find(({ consumer }) => source.url === consumer.deadLetterQueue);
@@ -212,48 +195,4 @@ function consumerStatus(
     unreadable: unreadableWaiting + unreadablePointers,
     deadLetters: held(depths.get(consumer.deadLetterQueue)),
   };
-}
-
-/**
- * Reads the PENDING events: those in minutes that the sweep has not read yet, or that it left unsettled. Every other minute
- * had none when the sweep read it last.
- */
-async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: SweepReading, createdAt: number) {
-  const unsettled = await eachOf(shards, async (shard) => {
-    const { PK } = unsettledKey(shard, '');
-    const { items } = await readPartition(table, { pk: PK }, POINTERS_MAX);
-    return items.map(({ SK }) => outboxPartition(String(SK), shard));
-  });
-  const since = sweptSince(sweptTo, createdAt, now);
-  // Years of minutes would not fit into memory.
-  const from = Math.max(since, now - PARTITIONS_MAX * MINUTE_MS);
-  const minutes = [...youngestMinutes(now), ...minutesToSweep(from, now)];
-  const all = new Set([...unsettled.flat(), ...minutes.flatMap((minute) => partitionsOf(minute, shards))]);
-  const partitions = [...all].slice(0, PARTITIONS_MAX);
-  const found = await eachOf(partitions, (pk) =>
-    readPartition(table, { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' } }, POINTERS_MAX),
-  );
-  return {
-    items: found.flatMap((page) => page.items),
-    more: from > since || all.size > partitions.length || found.some((page) => page.more),
-  };
-}
-
-/** The start of the range that the sweep reads next, by the sweep's own rules. */
-function sweptSince(sweptTo: number | undefined, createdAt: number, now: number): number {
-  if (sweptTo === undefined) return createdAt;
-  return sweptTo > now + MINUTE_MS ? now - SWEEP_AGE_MAX_MS : sweptTo;
-}
-
-/** The age of the oldest event, including those whose row cannot be read. */
-function oldestMs(rows: readonly Item[], now: number, since: (row: Item) => number | undefined): number {
-  const times = rows.flatMap((row) => since(row) ?? []);
-  return times.reduce((age, time) => Math.max(age, now - time), 0);
-}
-
-/** The time since which a row has been PENDING: a requeued event waits from then on. */
-function waitingSince(row: Item): number | undefined {
-  const since = pendingSince(row);
-  const { requeuedAt } = readable(readOutboxRow(row)) ?? {};
-  return since === undefined ? undefined : Math.max(since, requeuedAt ?? 0);
 }
