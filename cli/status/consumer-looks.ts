@@ -27,7 +27,7 @@ export interface Look {
   readonly look: 'failing' | 'stalled' | 'behind';
   /** The messages that fail, or that wait in its queue. */
   readonly messages: number;
-  /** Since when, milliseconds: no event committed (`failing`) or published (otherwise) in this time was processed or claimed. */
+  /** The age of the oldest sampled event that shows it, milliseconds: since its commit (`failing`) or its publish (otherwise). */
   readonly forMs: number;
 }
 
@@ -70,11 +70,11 @@ const BEHIND_MS = 15 * MINUTE_MS;
 /** The age of the oldest events in the sample of a queue. */
 const SAMPLED_MS = 20 * MINUTE_MS;
 
-/** The minutes read at each end of the range in which messages fail. */
+/** The minutes read at once, and at each end of the range in which messages fail. */
 const MINUTES_MAX = 3;
 
-/** The events read of each shard of a minute. */
-const EVENTS_MAX = 50;
+/** The events read of each shard of a minute: enough to find one success, or to see that messages are unclaimed. */
+const EVENTS_MAX = { failing: 50, unclaimed: 5 };
 
 /** The inbox rows read at each end of a sample. */
 const ROWS_MAX = 25;
@@ -85,8 +85,10 @@ const ROWS_MAX = 25;
  */
 export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promise<Look | undefined> {
   const known = new Map<string, Promise<PartialList<PublishedEvent>>>();
-  const sample = async (consumer: ConsumerEntry, minutes: readonly string[]) => {
-    const pages = await eachOf(minutes, (minute) => once(known, minute, () => publishedIn(deps, minute)));
+  const sample = async (consumer: ConsumerEntry, minutes: readonly string[], max: number) => {
+    const pages = await eachOf(minutes, (minute) =>
+      once(known, `${minute} ${max}`, () => publishedIn(deps, minute, max)),
+    );
     const events = pages
       .flatMap(({ items }) => items)
       .filter((event) => consumersOf(deps.directory, event).some(({ name }) => name === consumer.name))
@@ -104,7 +106,11 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
       .sort((a, b) => b - a);
     const since = births[FAILING_MIN - 1];
     if (since === undefined) return undefined;
-    const { events, more } = await sample(consumer, ends(minutesOf(since, deps.now), MINUTES_MAX));
+    const { events, more } = await sample(
+      consumer,
+      ends(minutesOf(since, deps.now), MINUTES_MAX),
+      EVENTS_MAX.failing,
+    );
     // Of a busy minute only the beginning is read, so there an earlier success of the minute counts, too.
     const from = more ? Math.floor(since / MINUTE_MS) * MINUTE_MS : since;
     const recent = events.filter(({ eventId }) => eventIdTime(eventId) >= from);
@@ -118,11 +124,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
     if (depth === undefined || depth.waiting === 0 || isCut) return undefined;
     const look = depth.inFlight === 0 ? 'stalled' : 'behind';
     const until = deps.now - (look === 'stalled' ? STALLED_MS : BEHIND_MS);
-    const { events } = await sample(consumer, minutesOf(deps.now - SAMPLED_MS, until));
-    const due = events.filter(
-      // Its earlier declaration may not have included older events.
-      ({ publishedAt }) => publishedAt <= until && publishedAt >= (consumer.changedAt ?? 0),
-    );
+    const due = await newestDue(consumer, until);
     const read = await eachOf(ends(due, ROWS_MAX), (event) => stateOf(consumer, event));
     const first = read.findIndex(({ state }) => state.is === 'absent');
     const oldest = read[first];
@@ -134,6 +136,21 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
     return { consumer: consumer.name, look, messages: depth.waiting, forMs };
   }
 
+  /** The newest events that a consumer must receive and that were published before a time: of the first minutes that have any. */
+  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly PublishedEvent[]> {
+    const minutes = minutesOf(deps.now - SAMPLED_MS, until);
+    for (let read = 0; read < minutes.length; read += MINUTES_MAX) {
+      const step = minutes.slice(read, read + MINUTES_MAX);
+      const { events } = await sample(consumer, step, EVENTS_MAX.unclaimed);
+      const due = events.filter(
+        // Its earlier declaration may not have included older events.
+        ({ publishedAt }) => publishedAt <= until && publishedAt >= (consumer.changedAt ?? 0),
+      );
+      if (due.length > 0) return due;
+    }
+    return [];
+  }
+
   return async (reading) => (await failing(reading)) ?? unclaimed(reading);
 }
 
@@ -141,9 +158,10 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
 async function publishedIn(
   { table, shards }: LookDeps,
   minute: string,
+  max: number,
 ): Promise<PartialList<PublishedEvent>> {
   const pages = await eachOf(partitionsOf(minute, shards), (pk) =>
-    readPartition(table, { pk, skPrefix: EVENT_PREFIX, limit: EVENTS_MAX }, EVENTS_MAX),
+    readPartition(table, { pk, skPrefix: EVENT_PREFIX, limit: max }, max),
   );
   const items = pages.flatMap((page) =>
     page.items.flatMap((item) => {

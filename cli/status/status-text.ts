@@ -20,11 +20,14 @@ export function statusText(report: StatusReport, lines: CommandLines): string {
   }));
   const head = `${paint.bold(verdictOf(problems.length, looks.length, unchecked.length))}  ${stack}, ${region}, ${time(at)}`;
   const bullets = [
-    ...problems.flatMap((finding) => bullet(finding, paint.red)),
+    // Problems with one repair stand together above it.
+    ...problems.flatMap(({ what, next }, index) =>
+      bullet({ what, ...(problems[index + 1]?.next === next ? {} : { next }) }, paint.red),
+    ),
     ...[...looks, ...unchecked].flatMap((finding) => bullet(finding, paint.yellow)),
   ];
   const tables = [outboxText(report), consumersText(report), sourcesText(report)];
-  return [[head, ...bullets].join('\n'), ...tables].join('\n\n');
+  return [[prose(head), ...bullets].join('\n'), ...tables].join('\n\n');
 }
 
 /** Completes commands with the options of the run: see `Session`. */

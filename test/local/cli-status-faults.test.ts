@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { DisableRuleCommand } from '@aws-sdk/client-eventbridge';
+import { DisableRuleCommand, EnableRuleCommand } from '@aws-sdk/client-eventbridge';
 import {
+  DeleteFunctionConcurrencyCommand,
   LambdaClient,
   ListEventSourceMappingsCommand,
   PutFunctionConcurrencyCommand,
   UpdateEventSourceMappingCommand,
 } from '@aws-sdk/client-lambda';
 import { SSMClient } from '@aws-sdk/client-ssm';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { z } from 'zod/mini';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { required } from '../../demo/readings.ts';
@@ -38,7 +39,7 @@ async function problems(...where: string[]): Promise<{ part: string; problem: st
   return json().wiring.problems;
 }
 
-/** Lines of the text that are commands of the AWS CLI, with those of its other findings left out. */
+/** The printed commands of the AWS CLI. */
 function awsLines(out: string): string[] {
   return out.split('\n').filter((line) => line.startsWith('    aws '));
 }
@@ -52,6 +53,9 @@ describe('the status of the order system', () => {
       new ListEventSourceMappingsCommand({ FunctionName }),
     );
     const UUID = mapping?.UUID ?? '';
+    onTestFinished(async () => {
+      await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled: true }));
+    });
     await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled: false }));
     return UUID;
   }
@@ -87,7 +91,11 @@ describe('the status of the order system', () => {
     const { mailroom: entry } = await deployed();
     const { sweepRule: Name = '', streamFunction } = entry;
     await disableMapping(streamFunction);
-    await eventBridgeClient(endpoint).send(new DisableRuleCommand({ Name }));
+    const bridge = eventBridgeClient(endpoint);
+    onTestFinished(async () => {
+      await bridge.send(new EnableRuleCommand({ Name }));
+    });
+    await bridge.send(new DisableRuleCommand({ Name }));
 
     const found = await problems();
     expect(found.map(({ part, problem }) => [part, problem])).toEqual([
@@ -106,6 +114,9 @@ describe('the status of the order system', () => {
     const name = 'notifications';
     const FunctionName = consumers.find((consumer) => consumer.name === name)?.function ?? '';
     const none = { FunctionName, ReservedConcurrentExecutions: 0 };
+    onTestFinished(async () => {
+      await lambda.send(new DeleteFunctionConcurrencyCommand({ FunctionName }));
+    });
     await lambda.send(new PutFunctionConcurrencyCommand(none));
     expect(await problems()).toMatchObject([{ part: name, problem: 'concurrency-zero' }]);
     const { out } = await mailroom('status');

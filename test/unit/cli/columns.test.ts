@@ -13,7 +13,7 @@ import { capturedIo, unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { broken, commit, poison, why } from './support/why-rig.ts';
-import { wired } from './support/wiring-in-memory.ts';
+import { wired, wiringInMemory, wiringOf } from './support/wiring-in-memory.ts';
 
 const EVENT_ID = '01a1fe32-7358-7e75-8b69-4ee374467501';
 
@@ -25,7 +25,7 @@ function tooWide(text: string): string[] {
   return text
     .split('\n')
     .filter((line) => columnsOf(line) > COLUMNS)
-    .filter((line) => line.trim().includes(' ') && !/^\s*(npx mailroom|aws) /.test(unwrapped(line)));
+    .filter((line) => line.trim().includes(' ') && !/^\s*(npx (mailroom|cdk)|aws) /.test(unwrapped(line)));
 }
 
 async function helpOf(words: readonly string[]): Promise<string> {
@@ -79,6 +79,41 @@ test.each([
   });
   for (const text of [verdictText(verdict), traceText(trace), statusText(status, lines)]) {
     expect(text).not.toBe('');
+    expect(tooWide(text)).toEqual([]);
+  }
+});
+
+test('a status with problems of the wiring, looks and unchecked parts fits 80 columns', async () => {
+  const mailroom = mailroomInMemory([broken]);
+  const { table: rows, queues, clock } = mailroom;
+  const deny = () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
+  const texts: string[] = [];
+  for (const plant of [
+    (deployed: ReturnType<typeof wiringInMemory>) => deployed.buses.clear(),
+    (deployed: ReturnType<typeof wiringInMemory>) => deployed.rules.clear(),
+    (deployed: ReturnType<typeof wiringInMemory>) => deployed.mappings.clear(),
+    (deployed: ReturnType<typeof wiringInMemory>) => deployed.reserved.clear(),
+  ]) {
+    const deployed = wiringInMemory();
+    plant(deployed);
+    const report = await readStatus({
+      directory,
+      region: 'eu-west-1',
+      table: rows,
+      queues,
+      wiring: wiringOf({ ...deployed.wiring, stream: deny }),
+      now: clock.now(),
+    });
+    const looks = (['failing', 'stalled', 'behind'] as const).map((look) => ({
+      consumer: 'a-consumer-with-a-long-name',
+      look,
+      messages: 12_345,
+      forMs: 7_500_000,
+    }));
+    texts.push(statusText({ ...report, looks }, lines));
+  }
+  for (const text of texts) {
+    expect(text).toContain('not checked');
     expect(tooWide(text)).toEqual([]);
   }
 });
