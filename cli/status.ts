@@ -7,7 +7,8 @@ import type { Session } from './frame/session.ts';
 import { awsWiring } from './status/aws-wiring.ts';
 import { readStatus, type StatusReport } from './status/status-report.ts';
 import { statusText } from './status/status-text.ts';
-import { readWiring, type WiringReport } from './status/wiring.ts';
+import type { WiringReport } from './status/wiring.ts';
+import { readWiring } from './status/wiring-report.ts';
 
 /** The interval of `--watch`. */
 const WATCH_EVERY_MS = 2_000;

@@ -51,7 +51,7 @@ export interface LookDeps {
 }
 
 /** A published event. */
-interface PublishedEvent {
+interface SampledEvent {
   readonly eventId: string;
   readonly source: string;
   readonly type: string;
@@ -84,7 +84,7 @@ const ROWS_MAX = 25;
  * one, and failed messages cannot tell whether others succeed. It reads nothing unless messages wait or many fail.
  */
 export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promise<Look | undefined> {
-  const known = new Map<string, Promise<PartialList<PublishedEvent>>>();
+  const known = new Map<string, Promise<PartialList<SampledEvent>>>();
   const sample = async (consumer: ConsumerEntry, minutes: readonly string[], max: number) => {
     const pages = await eachOf(minutes, (minute) =>
       once(known, `${minute} ${max}`, () => publishedIn(deps, minute, max)),
@@ -95,7 +95,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
       .sort((a, b) => a.publishedAt - b.publishedAt);
     return { events, more: pages.some(({ more }) => more) };
   };
-  const stateOf = async (consumer: ConsumerEntry, event: PublishedEvent) => ({
+  const stateOf = async (consumer: ConsumerEntry, event: SampledEvent) => ({
     event,
     state: inboxState(await readInbox(deps.table, consumer.name, event.eventId), deps.now),
   });
@@ -137,7 +137,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
   }
 
   /** The newest events that a consumer must receive and that were published before a time: of the first minutes that have any. */
-  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly PublishedEvent[]> {
+  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly SampledEvent[]> {
     const minutes = minutesOf(deps.now - SAMPLED_MS, until);
     for (let read = 0; read < minutes.length; read += MINUTES_MAX) {
       const step = minutes.slice(read, read + MINUTES_MAX);
@@ -159,7 +159,7 @@ async function publishedIn(
   { table, shards }: LookDeps,
   minute: string,
   max: number,
-): Promise<PartialList<PublishedEvent>> {
+): Promise<PartialList<SampledEvent>> {
   const pages = await eachOf(partitionsOf(minute, shards), (pk) =>
     readPartition(table, { pk, skPrefix: EVENT_PREFIX, limit: max }, max),
   );

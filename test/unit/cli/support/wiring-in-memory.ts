@@ -1,4 +1,5 @@
-import { type Mapping, readWiring, type Wiring } from '../../../../cli/status/wiring.ts';
+import type { Mapping, Wiring } from '../../../../cli/status/wiring.ts';
+import { readWiring } from '../../../../cli/status/wiring-report.ts';
 import { encodeRulePattern } from '../../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { DeployedRule } from '../../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { Directory } from '../../../../lambdas/runtime/operations/directory.ts';
