@@ -15,6 +15,10 @@ process.exitCode = await runMailroom(process.argv.slice(2), {
   env: process.env,
   outIsTerminal: process.stdout.isTTY === true,
   errIsTerminal: process.stderr.isTTY === true,
+  outSize: () =>
+    process.stdout.isTTY === true
+      ? { rows: process.stdout.rows, columns: process.stdout.columns }
+      : undefined,
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   signal: stop.signal,

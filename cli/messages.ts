@@ -166,14 +166,21 @@ function listed(
   };
 }
 
-function messagesText(messages: readonly ListedMessage[], now: number): string {
+/** `2 of 5`; `-` before the first attempt. */
+function attemptCell({ attempt, maxAttempts }: ListedMessage): string {
+  if (attempt === 0) return '-';
+  return attempt !== null && attempt > maxAttempts ? String(attempt) : `${attempt ?? '?'} of ${maxAttempts}`;
+}
+
+/** The table of {@link messagesOf}. */
+export function messagesText(messages: readonly ListedMessage[], now: number): string {
   if (messages.length === 0) return 'No such messages.';
   return detailedTable(
     ['event', 'attempt', 'when', 'next'],
     messages.map((message) => ({
       cells: [
         clipped(message.eventId),
-        `${message.attempt ?? '?'} of ${message.maxAttempts}`,
+        attemptCell(message),
         when(message.at, now),
         message.status === 'REJECTED' ? 'never' : when(message.nextAt, now),
       ],

@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import { withSession } from './frame/command.ts';
-import { EXIT, type Io } from './frame/io.ts';
+import { EXIT, type Io, type TerminalSize } from './frame/io.ts';
+import { fitted } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
+import { awsWiring } from './status/aws-wiring.ts';
 import { readStatus, type StatusReport } from './status/status-report.ts';
 import { statusText } from './status/status-text.ts';
+import type { WiringReport } from './status/wiring.ts';
+import { readWiring } from './status/wiring-report.ts';
 
 /** The interval of `--watch`. */
 const WATCH_EVERY_MS = 2_000;
@@ -20,13 +24,14 @@ export function statusCommand(io: Io): Command {
     .option('--watch', 'refresh every 2 seconds until Ctrl-C')
     .action(
       withSession(io, async (session, options: { readonly watch?: boolean }) => {
-        let report = await read(session);
+        const read = reader(session);
+        let report = await read();
         if (options.watch !== true) show(session, report);
         else {
           if (io.outIsTerminal && !session.output.json) io.out(CLEAR);
-          for (; ; report = await read(session)) {
+          for (; ; report = await read()) {
             if (io.outIsTerminal && !session.output.json) io.out(REDRAW);
-            show(session, report);
+            show(session, report, io.outSize());
             const goesOn = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
             if (!goesOn) break;
           }
@@ -36,10 +41,34 @@ export function statusCommand(io: Io): Command {
     );
 }
 
-function read({ directory, region, table, queues, clock }: Session): Promise<StatusReport> {
-  return readStatus({ directory, region, table, queues, now: clock.now() });
+/** Reads the wiring at most this often while watching: Lambda allows an account few of these reads. */
+const WIRING_EVERY_MS = 30_000;
+
+/** Returns a function that reads the status, and the wiring only if the last reading is old. */
+function reader(session: Session): () => Promise<StatusReport> {
+  const { directory, region, table, queues, clock } = session;
+  const wiring = awsWiring({ ...session, lambda: session.lambdaReads, tableName: table.name });
+  let known: { readonly at: number; readonly report: Promise<WiringReport> } | undefined;
+  return () =>
+    readStatus({
+      directory,
+      region,
+      table,
+      queues,
+      wiring: (queueArn) => {
+        const now = clock.now();
+        if (known === undefined || now - known.at > WIRING_EVERY_MS)
+          known = { at: now, report: readWiring({ directory, wiring, queueArn }) };
+        return known.report;
+      },
+      now: clock.now(),
+    });
 }
 
-function show(session: Session, report: StatusReport): void {
-  session.output.result(report, report, (seen) => statusText(seen, session.commandLine));
+/** @param size - of the terminal that the text must fit @default the text is printed whole */
+function show(session: Session, report: StatusReport, size?: TerminalSize): void {
+  session.output.result(report, report, (seen) => {
+    const text = statusText(seen, session);
+    return size === undefined ? text : fitted(text, size);
+  });
 }

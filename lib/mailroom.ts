@@ -186,6 +186,7 @@ export class Mailroom extends Construct {
       shards: this.shards,
       streamFunction: this.relay.streamFunction.functionName,
       sweepFunction: this.relay.sweepFunction.functionName,
+      sweepRule: this.relay.sweepRule.ruleName,
       failureQueue: this.relay.failureQueue.queueUrl,
       sources: Lazy.list({ produce: () => this.declared.sources }),
     };

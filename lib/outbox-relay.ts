@@ -1,4 +1,5 @@
 import { ArnFormat, Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import type { Rule } from 'aws-cdk-lib/aws-events';
 import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { FilterCriteria, FilterRule, StartingPosition, type Tracing } from 'aws-cdk-lib/aws-lambda';
@@ -100,6 +101,8 @@ export class OutboxRelay extends Construct {
   readonly streamFunction: ServiceFunction;
   /** The sweep: publishes rows that are due and still unpublished. */
   readonly sweepFunction: ServiceFunction;
+  /** Runs the sweep on a schedule. */
+  readonly sweepRule: Rule;
   /** Receives a dead letter for each batch that the mapping stopped retrying; the sweep publishes the batch's events. */
   readonly failureQueue: Queue;
   /** The interval at which the youngest minutes are swept. */
@@ -152,7 +155,7 @@ export class OutboxRelay extends Construct {
     this.grantWatch(props.table);
     if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.sweepFunction, this);
     this.followStream(props);
-    this.scheduleSweep(settings.sweepEvery);
+    this.sweepRule = this.scheduleSweep(settings.sweepEvery);
     this.sweepEvery = settings.sweepEvery;
     this.publishedRetention = settings.publishedRetention;
     this.turnMax = turnMax(settings);
@@ -226,8 +229,8 @@ export class OutboxRelay extends Construct {
    * Two concurrent sweeps are safe, because every publish holds a claim; so no concurrency is reserved (a new account has none to
    * spare).
    */
-  private scheduleSweep(sweepEvery: Duration): void {
-    scheduleRuns(this, this.sweepFunction, {
+  private scheduleSweep(sweepEvery: Duration): Rule {
+    return scheduleRuns(this, this.sweepFunction, {
       description: 'Runs the sweep of the Mailroom outbox.',
       every: schedulePeriod(sweepEvery),
       maxEventAge: SCHEDULE_MIN,

@@ -18,7 +18,7 @@ interface ScheduledRun {
 }
 
 /** Runs a function on a schedule. A failed run is not retried: the next one does its work. */
-export function scheduleRuns(scope: Construct, scheduled: ServiceFunction, run: ScheduledRun): void {
+export function scheduleRuns(scope: Construct, scheduled: ServiceFunction, run: ScheduledRun): Rule {
   const noRepeat = { retryAttempts: 0, maxEventAge: run.maxEventAge };
   scheduled.configureAsyncInvoke(noRepeat);
   const rule = new Rule(scope, 'Schedule', {
@@ -30,4 +30,5 @@ export function scheduleRuns(scope: Construct, scheduled: ServiceFunction, run: 
     'A failed run is not retried: the next one does its work, and an alarm fires if none succeeds.';
   acknowledge(scheduled, { LambdaAsyncFailureDestination: reason });
   acknowledge(rule, { EventBusDLQ: reason });
+  return rule;
 }

@@ -18,6 +18,12 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** The size of a terminal, characters. */
+export interface TerminalSize {
+  readonly rows: number;
+  readonly columns: number;
+}
+
 /** The environment and streams of a run: the process's own, or a test's. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -25,6 +31,8 @@ export interface Io {
   readonly outIsTerminal: boolean;
   /** True if `err` is a terminal: progress is shown only there. */
   readonly errIsTerminal: boolean;
+  /** The size of the terminal of `out`; `undefined` if it is not a terminal. Read anew after each resize. */
+  outSize(): TerminalSize | undefined;
   out(text: string): void;
   err(text: string): void;
   /** Aborted when the user asks it to stop, e.g. `status --watch`. */

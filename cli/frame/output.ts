@@ -1,7 +1,7 @@
 import Table from 'cli-table3';
 import { isTime } from '../../lambdas/runtime/clock.ts';
 import { escaped, jsonLine, shown } from './escaped.ts';
-import type { Io } from './io.ts';
+import type { Io, TerminalSize } from './io.ts';
 import { paint, plain } from './paint.ts';
 import { COLUMNS, columnsOf, prose } from './prose.ts';
 
@@ -133,6 +133,21 @@ export function time(ms: number): string {
 /** A stored text, cut to 300 characters. */
 export function clipped(text: string): string {
   return text.length > 300 ? `${text.slice(0, 299)}…` : text;
+}
+
+/** A text cut to a terminal, so that its first line, the verdict, stays in view. The last line counts the missing ones. */
+export function fitted(text: string, { rows, columns }: TerminalSize): string {
+  const lines = text.split('\n');
+  const below = lines.map((_, index) =>
+    lines
+      .slice(0, index + 1)
+      .reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / columns)), 0),
+  );
+  // The cursor takes the last row.
+  if ((below.at(-1) ?? 0) < rows) return text;
+  const kept = below.filter((height) => height < rows - 1);
+  const shownLines = lines.slice(0, Math.max(1, kept.length));
+  return [...shownLines, paint.dim(`${lines.length - shownLines.length} more lines`)].join('\n');
 }
 
 /** A count and its noun, e.g. `1 message`, `2 messages`. */

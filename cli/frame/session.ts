@@ -32,9 +32,13 @@ export interface Session {
   readonly directory: Directory;
   readonly table: Table;
   readonly queues: Queues;
+  readonly dynamo: DynamoDBClient;
   readonly sqs: SQSClient;
   readonly ssm: SSMClient;
+  /** Invokes functions, once each. */
   readonly lambda: LambdaClient;
+  /** Reads functions and their mappings, which Lambda throttles: it retries. */
+  readonly lambdaReads: LambdaClient;
   readonly events: EventBridgeClient;
   readonly cloudwatch: CloudWatchClient;
   /** The caller's ARN, which is stored with a change. Requested once. */
@@ -73,6 +77,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
   if (!output.json) reportClock(output, clock);
   // The host of a queue's URL would override the chosen endpoint (AWS_ENDPOINT_URL, FIPS).
   const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
+  const dynamo = listenTo(new DynamoDBClient(settings), clock);
   let operator: Promise<string> | undefined;
   return {
     output,
@@ -81,14 +86,13 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     clockIsTrusted: clock.isKnown(),
     region,
     directory,
-    table: dynamoTable({
-      client: listenTo(new DynamoDBClient(settings), clock),
-      tableName: directory.mailroom.table,
-    }),
+    table: dynamoTable({ client: dynamo, tableName: directory.mailroom.table }),
     queues: sqsQueues(sqs),
+    dynamo,
     sqs,
     ssm,
     lambda: new LambdaClient({ ...settings, maxAttempts: 1, requestHandler: INVOKE_LIMITS }),
+    lambdaReads: new LambdaClient(settings),
     events: new EventBridgeClient(settings),
     cloudwatch: new CloudWatchClient(settings),
     operator: () => {

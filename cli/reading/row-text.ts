@@ -10,6 +10,15 @@ export function unfinishedText({
   return `${ended}${inARow}`;
 }
 
+/**
+ * Describes the attempt of a message: `attempt 2 of 5`. A message can be rejected before its first attempt; a number above the
+ * maximum, which was lowered since or counts a redelivery, stands alone.
+ */
+export function attemptText(attempt: number, maxAttempts: number): string {
+  if (attempt === 0) return 'before its first attempt';
+  return attempt > maxAttempts ? `attempt ${attempt}` : `attempt ${attempt} of ${maxAttempts}`;
+}
+
 /** Describes an unreadable row. @param problem - the reason, as in {@link InboxState} */
 export function unreadableText(problem: string): string {
   return `cannot be read: ${problem}`;

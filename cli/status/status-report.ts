@@ -1,39 +1,36 @@
 import { deadLetterQueues, depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
-import {
-  MINUTE_MS,
-  minutesToSweep,
-  SWEEP_AGE_MAX_MS,
-  youngestMinutes,
-} from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { pendingSince } from '../../lambdas/runtime/store/pending-row.ts';
-import { outboxPartition, unsettledKey } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { readRejected, readWaiting } from '../reading/message-reader.ts';
-import {
-  eachOf,
-  partitionsOf,
-  readPartition,
-  readSweepState,
-  type SweepReading,
-} from '../reading/rows-reader.ts';
+import { eachOf, readSweepState } from '../reading/rows-reader.ts';
+import { createLooks, type Look } from './consumer-looks.ts';
+import { oldestMs, readPending, waitingSince } from './pending-events.ts';
 import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
+import type { WiringReport } from './wiring.ts';
 
 /** The document of `mailroom status --json`. Times are epoch milliseconds; absent values are `null`. */
 export interface StatusReport {
   readonly stack: string;
   readonly region: string;
   readonly at: number;
-  /** No action is required. */
+  /** Everything was checked, and no action is required: `state` is `ok`. */
   readonly ok: boolean;
+  /** `broken`: action is required. `look`: a consumer may be in trouble, or something could not be checked. */
+  readonly state: 'ok' | 'look' | 'broken';
+  /** The points at which events do not pass, and the checks that were not made. */
+  readonly wiring: WiringReport;
+  /** Consumers that may be in trouble. */
+  readonly looks: readonly Look[];
   readonly outbox: {
     readonly pending: number;
-    /** The age of the oldest PENDING event, milliseconds; 0 if no event is PENDING. */
+    /** The longest time for which an event has been PENDING, milliseconds: since its commit or its last requeue; 0 if none is. */
     readonly oldestPendingMs: number;
+    /** The time since the commit of the oldest PENDING event, milliseconds: the range to sweep; 0 if no event is PENDING. */
+    readonly oldestCommittedMs: number;
     readonly dead: number;
     /** PENDING rows that cannot be read. `pending` and `oldestPendingMs` include them. */
     readonly unreadable: number;
@@ -72,11 +69,10 @@ export interface StatusDeps {
   readonly region: string;
   readonly table: Table;
   readonly queues: Queues;
+  /** Reads the wiring with the ARNs of the queues. See `readWiring`. */
+  readonly wiring: (queueArn: (url: string) => string | undefined) => Promise<WiringReport>;
   readonly now: number;
 }
-
-/** The most outbox partitions that are read: reached only if the sweep has been stopped for days. */
-const PARTITIONS_MAX = 20_000;
 
 /** The most pointers of one kind that are counted. */
 const POINTERS_MAX = 10_000;
@@ -90,27 +86,37 @@ export const STUCK_MS = 5 * 60_000;
 /** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   const { directory, region, table, queues, now } = deps;
+  const reading = readDepths(queues, directory);
   const sweep = await readSweepState(directory, table);
   // The time of creation matters only before the first complete pass.
   const createdAt = sweep.sweptTo ?? (await table.createdAt());
-  const [pending, dead, consumers, depths] = await Promise.all([
+  const [pending, dead, consumers, depths, wiring] = await Promise.all([
     readPending(deps, sweep, createdAt),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
     eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
-    readDepths(queues, directory),
+    reading,
+    reading.then((depths) => deps.wiring((url) => depths.get(url)?.arn)),
   ]);
+  const look = createLooks({ directory, table, shards: sweep.shards, now });
+  const looks = await eachOf(consumers, ({ consumer, waiting }) => {
+    const isCut = wiring.problems.some(({ part }) => part === consumer.name);
+    return look({ consumer, depth: depths.get(consumer.queue), failed: waiting.items, isCut });
+  });
   const sources = await eachOf(deadLetterQueues(directory), (source) => {
     const own = consumers.find(({ consumer }) => source.url === consumer.deadLetterQueue);
     const pointers = own?.rejected.items.flatMap((pointer) => readable(pointer) ?? []) ?? [];
     return readSourceStatus({ queues, now }, source, depths.get(source.url), pointers);
   });
   const report = {
+    wiring,
+    looks: looks.flatMap((found) => found ?? []),
     stack: directory.mailroom.stack,
     region,
     at: now,
     outbox: {
       pending: pending.items.length,
-      oldestPendingMs: oldestMs(pending.items, now),
+      oldestPendingMs: oldestMs(pending.items, now, waitingSince),
+      oldestCommittedMs: oldestMs(pending.items, now, pendingSince),
       dead: dead.items.length,
       unreadable: pending.items.filter((item) => isUnreadable(readOutboxRow(item))).length,
       sweptAgoMs: sweep.sweptTo === undefined ? null : Math.max(0, now - sweep.sweptTo),
@@ -130,12 +136,22 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
       ]),
     ],
   };
-  return { ...report, ok: isWell(report) };
+  const state = stateOf(report);
+  return { ...report, state, ok: state === 'ok' };
 }
 
-/** No action is required: nothing is dead, stuck or gone, and the sweep runs. A failed message is retried without help. */
-function isWell({ outbox, consumers, deadLetterSources, gone }: Omit<StatusReport, 'ok'>): boolean {
+function stateOf(report: Facts): StatusReport['state'] {
+  if (!isWell(report)) return 'broken';
+  // What was not checked is not known to be well.
+  return report.looks.length + report.wiring.notChecked.length > 0 ? 'look' : 'ok';
+}
+
+type Facts = Omit<StatusReport, 'ok' | 'state'>;
+
+/** Nothing is dead, stuck or gone, events pass all parts, and the sweep runs. A failed message is retried without help. */
+function isWell({ wiring, outbox, consumers, deadLetterSources, gone }: Facts): boolean {
   return (
+    wiring.problems.length === 0 &&
     outbox.oldestPendingMs <= STUCK_MS &&
     outbox.unsweptMs <= STUCK_MS &&
     outbox.unreadable === 0 &&
@@ -179,41 +195,4 @@ function consumerStatus(
     unreadable: unreadableWaiting + unreadablePointers,
     deadLetters: held(depths.get(consumer.deadLetterQueue)),
   };
-}
-
-/**
- * Reads the PENDING events: those in minutes that the sweep has not read yet, or that it left unsettled. Every other minute
- * had none when the sweep read it last.
- */
-async function readPending({ table, now }: StatusDeps, { shards, sweptTo }: SweepReading, createdAt: number) {
-  const unsettled = await eachOf(shards, async (shard) => {
-    const { PK } = unsettledKey(shard, '');
-    const { items } = await readPartition(table, { pk: PK }, POINTERS_MAX);
-    return items.map(({ SK }) => outboxPartition(String(SK), shard));
-  });
-  const since = sweptSince(sweptTo, createdAt, now);
-  // Years of minutes would not fit into memory.
-  const from = Math.max(since, now - PARTITIONS_MAX * MINUTE_MS);
-  const minutes = [...youngestMinutes(now), ...minutesToSweep(from, now)];
-  const all = new Set([...unsettled.flat(), ...minutes.flatMap((minute) => partitionsOf(minute, shards))]);
-  const partitions = [...all].slice(0, PARTITIONS_MAX);
-  const found = await eachOf(partitions, (pk) =>
-    readPartition(table, { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' } }, POINTERS_MAX),
-  );
-  return {
-    items: found.flatMap((page) => page.items),
-    more: from > since || all.size > partitions.length || found.some((page) => page.more),
-  };
-}
-
-/** The start of the range that the sweep reads next, by the sweep's own rules. */
-function sweptSince(sweptTo: number | undefined, createdAt: number, now: number): number {
-  if (sweptTo === undefined) return createdAt;
-  return sweptTo > now + MINUTE_MS ? now - SWEEP_AGE_MAX_MS : sweptTo;
-}
-
-/** The age of the oldest event, including those whose row cannot be read. */
-function oldestMs(rows: readonly Item[], now: number): number {
-  const times = rows.flatMap((row) => pendingSince(row) ?? []);
-  return times.reduce((age, time) => Math.max(age, now - time), 0);
 }

@@ -2,21 +2,82 @@ import { duration, many, table, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
+import type { Look } from './consumer-looks.ts';
 import { STUCK_MS, type StatusReport } from './status-report.ts';
 
 /** The status as text: the problems with the command to run first for each, then the tables. */
-export function statusText(report: StatusReport, commandLine: (command: ShellText) => string): string {
+export function statusText(report: StatusReport, lines: CommandLines): string {
   const { stack, region, at } = report;
-  const findings = [...outboxFindings(report), ...deadLetterFindings(report), ...consumerFindings(report)];
-  const verdict =
-    findings.length === 0 ? paint.green('all is well') : paint.red(many(findings.length, 'problem'));
-  const lines = findings.flatMap(({ what, command }) => [
-    prose(`  ${paint.red('•')} ${what}`, 4),
-    `    ${paint.dim(commandLine(command))}`,
-  ]);
-  const head = `${paint.bold(verdict)}  ${stack}, ${region}, ${time(at)}`;
+  const problems = [
+    ...wiringFindings(report, lines),
+    ...[...outboxFindings(report), ...deadLetterFindings(report), ...consumerFindings(report)].map(
+      ({ what, command }) => ({ what, next: lines.commandLine(command) }),
+    ),
+  ];
+  const looks = lookFindings(report).map(({ what, command }) => ({ what, next: lines.commandLine(command) }));
+  const unchecked = report.wiring.notChecked.map(({ needs, parts }) => ({
+    what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}`,
+  }));
+  const head = `${paint.bold(verdictOf(problems.length, looks.length, unchecked.length))}  ${stack}, ${region}, ${time(at)}`;
+  const bullets = [
+    // Problems with one repair stand together above it.
+    ...problems.flatMap(({ what, next }, index) =>
+      bullet({ what, ...(problems[index + 1]?.next === next ? {} : { next }) }, paint.red),
+    ),
+    ...[...looks, ...unchecked].flatMap((finding) => bullet(finding, paint.yellow)),
+  ];
   const tables = [outboxText(report), consumersText(report), sourcesText(report)];
-  return [[head, ...lines].join('\n'), ...tables].join('\n\n');
+  return [[prose(head), ...bullets].join('\n'), ...tables].join('\n\n');
+}
+
+/** Completes commands with the options of the run: see `Session`. */
+export interface CommandLines {
+  readonly commandLine: (command: ShellText) => string;
+  readonly awsLine: (command: ShellText) => string;
+}
+
+function verdictOf(problems: number, looks: number, unchecked: number): string {
+  const found = [
+    ...(problems > 0 ? [paint.red(many(problems, 'problem'))] : []),
+    ...(looks > 0 ? [paint.yellow(`${looks} to look at`)] : []),
+    ...(unchecked > 0 ? [paint.yellow('not everything was checked')] : []),
+  ];
+  return found.length === 0 ? paint.green('all is well') : found.join(', ');
+}
+
+function bullet(
+  { what, next }: { readonly what: string; readonly next?: string },
+  colour: (text: string) => string,
+): string[] {
+  return [prose(`  ${colour('•')} ${what}`, 4), ...(next === undefined ? [] : [`    ${paint.dim(next)}`])];
+}
+
+function wiringFindings({ wiring }: StatusReport, { awsLine }: CommandLines) {
+  return wiring.problems.map(({ text, fix: [program = '', ...words] }) => {
+    const command = shell`${words}`;
+    return { what: text, next: program === 'aws' ? awsLine(command) : `${program} ${command}` };
+  });
+}
+
+const LOOKS: Readonly<Record<Look['look'], (look: Look) => Finding>> = {
+  failing: ({ consumer, messages, forMs }) => ({
+    what: `${consumer} fails at every message: ${messages} failed, and it processed none of the events of the last ${duration(forMs)}`,
+    command: shell`messages list --failed --by cause --consumer ${consumer}`,
+  }),
+  stalled: ({ consumer, messages, forMs }) => ({
+    what:
+      `${consumer} claims no messages: ${many(messages, 'message')} in its queue, none in flight, and events published ${duration(forMs)} ago ` +
+      'are unclaimed. Does its function start?',
+    command: shell`audit --since ${hours(forMs)}`,
+  }),
+  behind: ({ consumer, messages, forMs }) => ({
+    what: `${consumer} is behind: ${many(messages, 'message')} in its queue, and events published ${duration(forMs)} ago are unclaimed`,
+    command: shell`status --watch`,
+  }),
+};
+
+function lookFindings({ looks }: StatusReport): Finding[] {
+  return looks.map((look) => LOOKS[look.look](look));
 }
 
 /** A problem, and the command to run first. */
@@ -25,15 +86,16 @@ interface Finding {
   readonly command: ShellText;
 }
 
-function outboxFindings({ outbox }: StatusReport): Finding[] {
+function outboxFindings({ outbox, wiring }: StatusReport): Finding[] {
   const findings: Finding[] = [];
+  const isSweepExplained = wiring.problems.some(({ part }) => part === 'sweep');
   if (outbox.oldestPendingMs > STUCK_MS) {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     findings.push({
       what: `${many(outbox.pending, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}; last sweep: ${swept}`,
-      command: shell`sweep --since ${hours(outbox.oldestPendingMs)}`,
+      command: shell`sweep --since ${hours(outbox.oldestCommittedMs)}`,
     });
-  } else if (outbox.unsweptMs > STUCK_MS) {
+  } else if (outbox.unsweptMs > STUCK_MS && !isSweepExplained) {
     findings.push({
       what: `${unsweptText(outbox)}: events that the stream relay misses wait, and nothing watches the dead letters`,
       command: shell`sweep --since 1h`,

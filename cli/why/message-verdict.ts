@@ -4,7 +4,7 @@ import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, many, time } from '../frame/output.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
-import { unfinishedText } from '../reading/row-text.ts';
+import { attemptText, unfinishedText } from '../reading/row-text.ts';
 import { type MessageCase, messageCase, publishedAtOf } from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
@@ -209,7 +209,7 @@ function doubtText({ event, consumer, row, context }: MessageFacts): string {
 }
 
 function attemptOf({ row, consumer }: MessageFacts): string {
-  return `attempt ${row.attempts ?? 0} of ${consumer.maxAttempts}`;
+  return attemptText(row.attempts ?? 0, consumer.maxAttempts);
 }
 
 function errorOf({ lastError }: Partial<InboxRow>): string {

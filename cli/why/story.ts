@@ -1,7 +1,7 @@
 import type { InboxRow, OutboxRow, StoredEffect } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, many, time } from '../frame/output.ts';
-import { unfinishedText, unreadableText } from '../reading/row-text.ts';
+import { attemptText, unfinishedText, unreadableText } from '../reading/row-text.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
 /** Something that happened to an event, or is scheduled. */
@@ -112,7 +112,7 @@ function messageStory(message: TracedMessage): OwnLine[] {
     lines.push(tell('not-arrived', null, `not claimed; its queue has ${held}`));
   }
   if (row?.claimedAt !== undefined)
-    lines.push(tell('claimed', row.claimedAt, `attempt ${row.attempts} of ${consumer.maxAttempts} started`));
+    lines.push(tell('claimed', row.claimedAt, `${attemptText(row.attempts, consumer.maxAttempts)} started`));
   if (row !== undefined)
     lines.push(...Object.entries(row.effects ?? {}).flatMap(effectStory), ...statusStory(message, row));
   if (deadLetter !== undefined) {
@@ -125,7 +125,7 @@ function messageStory(message: TracedMessage): OwnLine[] {
 
 function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnLine[] {
   const error = errorText(row);
-  const attempt = (nth: number) => `attempt ${nth} of ${consumer.maxAttempts}`;
+  const attempt = (nth: number) => attemptText(nth, consumer.maxAttempts);
   switch (row.status) {
     case 'FAILED': {
       const next = row.attempts + 1;

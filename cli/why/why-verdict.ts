@@ -15,6 +15,9 @@ import {
   worstFirst,
 } from './verdict.ts';
 
+/** The default time for which a new event is reserved for the stream relay, which usually needs a second. */
+const STREAM_MS = 30_000;
+
 /** The verdict on a chain of events: the worst of all events and messages. */
 export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
   const all = events.flatMap((event) => {
@@ -77,8 +80,10 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     return { state: 'stuck', text, next: commandLine(shell`sweep --since ${hours(now - bornAt(event))}`) };
   }
   if (row.lastError === undefined) {
-    const text = `${name} was committed ${duration(age)} ago and is being published.`;
-    return { state: 'publishing', text, next: null };
+    const waits = `${name} was ${row.requeuedAt === undefined ? 'committed' : 'requeued'} ${duration(age)} ago and is not published yet.`;
+    if (age <= STREAM_MS) return { state: 'publishing', text: waits, next: null };
+    const text = `${waits} The stream relay has not published it; the next sweep should, within two minutes. \`status\` checks both.`;
+    return { state: 'publishing', text, next: commandLine(shell`status`) };
   }
   const text =
     `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. ${again}, then at growing intervals; when its ` +

@@ -21,6 +21,7 @@ import { unwrapped } from '../support/captured-io.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts';
+import { wired } from '../unit/cli/support/wiring-in-memory.ts';
 
 /** Far more levels than a stack has room for. */
 const DEEP = 50_000;
@@ -196,7 +197,7 @@ describe('a PENDING row that cannot be read', () => {
     await runThrough(clock, sweep(clock.now() + 60_000));
     expect(telemetry.durations('OldestPendingAge').at(-1)).toBeGreaterThanOrEqual(HOUR_MS);
     const now = clock.now();
-    const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now });
+    const report = await readStatus({ directory, region: 'eu-west-1', table, queues, wiring: wired, now });
     expect(report.outbox).toMatchObject({ pending: 1, unreadable: 1 });
     expect(report.outbox.oldestPendingMs).toBeGreaterThanOrEqual(now - writtenAt);
     expect(report.ok).toBe(false);

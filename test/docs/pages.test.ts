@@ -137,6 +137,7 @@ async function complaintAbout(argv: readonly string[]): Promise<string | undefin
       said += text;
     },
     outIsTerminal: false,
+    outSize: () => undefined,
     errIsTerminal: false,
     signal: new AbortController().signal,
     exitCode: 0,

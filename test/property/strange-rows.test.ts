@@ -19,6 +19,7 @@ import { readInboxRow, readOutboxRow } from '../../lambdas/runtime/store/stored-
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts';
+import { wired } from '../unit/cli/support/wiring-in-memory.ts';
 import { anyText } from './support/arbitraries.ts';
 import { type Attributes, asItem, attributeName, storable } from './support/outbox-items.ts';
 import { runs } from './support/runs.ts';
@@ -182,8 +183,10 @@ it('status, lists and searches never fail', async () => {
       const { mailroom, eventId } = await stored(contents);
       const { table, queues, clock } = mailroom;
       const now = clock.now();
-      const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now });
-      expect(statusText(report, (command) => command)).not.toBe('');
+      const report = await readStatus({ directory, region: 'eu-west-1', table, queues, wiring: wired, now });
+      expect(
+        statusText(report, { commandLine: (command) => command, awsLine: (command) => command }),
+      ).not.toBe('');
       const messages = await messagesOf({ table, queues, clock }, worker, { limit: 10 });
       for (const { at } of messages.items) expect(at === null || isTime(at)).toBe(true);
       await receiveDeadLetters({ directory, table, queues }, deadLetterSource(directory, 'dead'), {

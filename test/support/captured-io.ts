@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { EXIT, type Io } from '../../cli/frame/io.ts';
+import { EXIT, type Io, type TerminalSize } from '../../cli/frame/io.ts';
 
 /** What a run of the command wrote to its two streams. */
 export interface Written {
@@ -22,18 +22,22 @@ export function capturedIo({
   env = {},
   signal = new AbortController().signal,
   onOut = () => {},
+  size,
 }: {
   readonly isTerminal?: boolean;
   readonly env?: Io['env'];
   readonly signal?: AbortSignal;
   /** Called with everything that was written to stdout so far. */
   readonly onOut?: (out: string) => void;
+  /** The size of the terminal. */
+  readonly size?: TerminalSize;
 } = {}): { readonly io: Io; readonly written: Written } {
   const written = { out: '', err: '' };
   const io: Io = {
     env,
     outIsTerminal: isTerminal,
     errIsTerminal: isTerminal,
+    outSize: () => size,
     out: (text) => {
       written.out += text;
       onOut(written.out);

@@ -162,7 +162,10 @@ export function attemptsSpent(attempts: number, error: unknown): MailroomError {
     errorCode(error) === 'UNKNOWN'
       ? errorMessage(error, Number.POSITIVE_INFINITY)
       : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
-  return poison('ATTEMPTS_SPENT', `Rejected after ${attempts} attempts. ${last}`);
+  return poison(
+    'ATTEMPTS_SPENT',
+    `Rejected after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. ${last}`,
+  );
 }
 
 function madeRoom(): MailroomError {

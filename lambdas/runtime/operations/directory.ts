@@ -24,6 +24,8 @@ export interface MailroomEntry {
   /** Function names. */
   readonly streamFunction: string;
   readonly sweepFunction: string;
+  /** The name of the rule that runs the sweep, on the default bus. Absent in entries of versions up to 0.1. */
+  readonly sweepRule?: string | undefined;
   /** The URL of the queue that receives the records that the stream mapping discarded. */
   readonly failureQueue: string;
   /** The sources that the relay publishes. */

@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
   CreateEventBusCommand,
+  DeleteEventBusCommand,
+  DeleteRuleCommand,
   DisableRuleCommand,
   EnableRuleCommand,
   EventBridgeClient,
   PutRuleCommand,
   PutTargetsCommand,
+  RemoveTargetsCommand,
 } from '@aws-sdk/client-eventbridge';
 import {
   CreateQueueCommand,
@@ -154,6 +157,15 @@ export async function smallMailroom(
     /** Takes it out of the directory, so that nobody finds it any more. */
     remove: async (): Promise<void> => {
       for (const Name of entered) await ssm.send(new DeleteParameterCommand({ Name }));
+    },
+    /** Deletes the bus and its rules. */
+    deleteBus: async (): Promise<void> => {
+      for (const name of names) {
+        const rule = { EventBusName: busName, Rule: `${name}-rule` };
+        await bridge.send(new RemoveTargetsCommand({ ...rule, Ids: ['queue'] }));
+        await bridge.send(new DeleteRuleCommand({ EventBusName: busName, Name: rule.Rule }));
+      }
+      await bridge.send(new DeleteEventBusCommand({ Name: busName }));
     },
     /** Writes the row of an event that was published a while ago, and that nobody received. */
     publishedAgo: async (agoMs: number, type: string): Promise<void> => {

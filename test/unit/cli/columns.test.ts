@@ -13,17 +13,19 @@ import { capturedIo, unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { broken, commit, poison, why } from './support/why-rig.ts';
+import { wired, wiringInMemory, wiringOf } from './support/wiring-in-memory.ts';
 
 const EVENT_ID = '01a1fe32-7358-7e75-8b69-4ee374467501';
 
 const commandLine = (command: string) => `npx mailroom ${command} --stage production --region eu-central-1`;
+const lines = { commandLine, awsLine: (command: string) => `aws ${command} --region eu-central-1` };
 
 /** The lines that are too wide, except commands to paste and single words, which are never broken. */
 function tooWide(text: string): string[] {
   return text
     .split('\n')
     .filter((line) => columnsOf(line) > COLUMNS)
-    .filter((line) => line.trim().includes(' ') && !/^\s*(npx mailroom|aws) /.test(unwrapped(line)));
+    .filter((line) => line.trim().includes(' ') && !/^\s*(npx (mailroom|cdk)|aws) /.test(unwrapped(line)));
 }
 
 async function helpOf(words: readonly string[]): Promise<string> {
@@ -67,9 +69,51 @@ test.each([
   await mailroom.clock.advance(waitMs);
   const { verdict, trace } = await why(mailroom, eventId);
   const { table: rows, queues, clock } = mailroom;
-  const status = await readStatus({ directory, region: 'eu-west-1', table: rows, queues, now: clock.now() });
-  for (const text of [verdictText(verdict), traceText(trace), statusText(status, commandLine)]) {
+  const status = await readStatus({
+    directory,
+    region: 'eu-west-1',
+    table: rows,
+    queues,
+    wiring: wired,
+    now: clock.now(),
+  });
+  for (const text of [verdictText(verdict), traceText(trace), statusText(status, lines)]) {
     expect(text).not.toBe('');
+    expect(tooWide(text)).toEqual([]);
+  }
+});
+
+test('a status with problems of the wiring, looks and unchecked parts fits 80 columns', async () => {
+  const mailroom = mailroomInMemory([broken]);
+  const { table: rows, queues, clock } = mailroom;
+  const deny = () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
+  const texts: string[] = [];
+  for (const plant of [
+    (deployed: ReturnType<typeof wiringInMemory>) => deployed.buses.clear(),
+    (deployed: ReturnType<typeof wiringInMemory>) => deployed.rules.clear(),
+    (deployed: ReturnType<typeof wiringInMemory>) => deployed.mappings.clear(),
+    (deployed: ReturnType<typeof wiringInMemory>) => deployed.reserved.clear(),
+  ]) {
+    const deployed = wiringInMemory();
+    plant(deployed);
+    const report = await readStatus({
+      directory,
+      region: 'eu-west-1',
+      table: rows,
+      queues,
+      wiring: wiringOf({ ...deployed.wiring, stream: deny }),
+      now: clock.now(),
+    });
+    const looks = (['failing', 'stalled', 'behind'] as const).map((look) => ({
+      consumer: 'a-consumer-with-a-long-name',
+      look,
+      messages: 12_345,
+      forMs: 7_500_000,
+    }));
+    texts.push(statusText({ ...report, looks }, lines));
+  }
+  for (const text of texts) {
+    expect(text).toContain('not checked');
     expect(tooWide(text)).toEqual([]);
   }
 });

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { auditJson } from '../../../cli/audit-text.ts';
 import { byCause } from '../../../cli/frame/listing.ts';
+import type { Look } from '../../../cli/status/consumer-looks.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { readTrace } from '../../../cli/why/trace-reader.ts';
 import { eventReports } from '../../../cli/why/trace-text.ts';
@@ -40,8 +41,19 @@ async function processedMailroom() {
 test('status prints the members in docs/cli.md', async () => {
   const { table, queues, clock } = await processedMailroom();
   const [expected] = await documented('status');
-  const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now: clock.now() });
-  expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));
+  const report = await readStatus({
+    directory,
+    region: 'eu-west-1',
+    table,
+    queues,
+    wiring: async () => ({
+      problems: [{ part: 'payments', problem: 'no-bus', text: '', fix: [''] }],
+      notChecked: [{ needs: [''], parts: [''] }],
+    }),
+    now: clock.now(),
+  });
+  const looks: readonly Look[] = [{ consumer: 'payments', look: 'failing', messages: 1, forMs: 1 }];
+  expect(members(JSON.parse(JSON.stringify({ ...report, looks })))).toEqual(members(expected));
 });
 
 test('why prints the members of events in docs/cli.md', async () => {

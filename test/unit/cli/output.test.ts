@@ -2,9 +2,27 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { countArgument, durationArgument, reasonArgument } from '../../../cli/frame/arguments.ts';
 import { byCause } from '../../../cli/frame/listing.ts';
-import { clipped, createOutput, duration, table } from '../../../cli/frame/output.ts';
+import { clipped, createOutput, duration, fitted, table } from '../../../cli/frame/output.ts';
 import { paint } from '../../../cli/frame/paint.ts';
 import { capturedIo } from '../../support/captured-io.ts';
+
+describe('a text on a short terminal', () => {
+  const text = ['the verdict', 'x'.repeat(25), ...Array.from({ length: 8 }, (_, n) => `line ${n}`)].join(
+    '\n',
+  );
+  const inRows = (rows: number) => stripVTControlCharacters(fitted(text, { rows, columns: 10 })).split('\n');
+
+  test('is whole if it fits, with a row for the cursor', () => {
+    // The verdict takes 2 rows of 10 columns, the long line 3, each other line 1.
+    expect(inRows(14)).toEqual(text.split('\n'));
+    expect(inRows(13)).toHaveLength(9);
+  });
+
+  test('keeps its first line in view, and counts the lines that are missing', () => {
+    expect(inRows(7)).toEqual(['the verdict', 'x'.repeat(25), '8 more lines']);
+    expect(inRows(2)).toEqual(['the verdict', '9 more lines']);
+  });
+});
 
 describe('the output', () => {
   test.each([

@@ -8,6 +8,7 @@ function reported(error: unknown) {
   const exit = reportError(error, true, {
     env: {},
     outIsTerminal: false,
+    outSize: () => undefined,
     errIsTerminal: false,
     out: () => {},
     err: (text) => {

@@ -8,16 +8,20 @@ import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/st
 import { unwrapped } from '../../support/captured-io.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
+import { wired } from './support/wiring-in-memory.ts';
 
 type Mailroom = ReturnType<typeof mailroomInMemory>;
 
 const fine = leased(ThingHappened, async () => {});
 
 function status({ table, queues, clock }: Mailroom) {
-  return readStatus({ directory, region: 'eu-west-1', table, queues, now: clock.now() });
+  return readStatus({ directory, region: 'eu-west-1', table, queues, wiring: wired, now: clock.now() });
 }
 
-const commandLine = (command: string) => `mailroom ${command}`;
+const lines = {
+  commandLine: (command: string) => `mailroom ${command}`,
+  awsLine: (command: string) => `aws ${command}`,
+};
 
 describe('the status', () => {
   test('is well when everything was processed', async () => {
@@ -41,7 +45,7 @@ describe('the status', () => {
       ['rule:worker', 0],
       ['consumer:worker', 0],
     ]);
-    expect(statusText(report, commandLine)).toMatch(/all is well.*mailroom-dev, eu-west-1/);
+    expect(statusText(report, lines)).toMatch(/all is well.*mailroom-dev, eu-west-1/);
   });
 
   test('counts PENDING rows in minutes that no sweep has read, with the age of the oldest', async () => {
@@ -54,20 +58,21 @@ describe('the status', () => {
     expect(report.outbox).toEqual({
       pending: 3,
       oldestPendingMs: 20 * 60_000,
+      oldestCommittedMs: 20 * 60_000,
       dead: 0,
       sweptAgoMs: null,
       unsweptMs: 20 * 60_000,
       unreadable: 0,
     });
     expect(report.ok).toBe(false);
-    expect(statusText(report, commandLine)).toContain('mailroom sweep --since 1h');
+    expect(statusText(report, lines)).toContain('mailroom sweep --since 1h');
   });
 
   test('names a sweep that still reaches the oldest event when it is typed a few minutes later', async () => {
     const mailroom = mailroomInMemory([fine]);
     await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
     await mailroom.clock.advance(59 * 60_000);
-    expect(statusText(await status(mailroom), commandLine)).toContain('mailroom sweep --since 2h');
+    expect(statusText(await status(mailroom), lines)).toContain('mailroom sweep --since 2h');
   });
 
   test('requires action when the sweep has stopped running, even if nothing waits', async () => {
@@ -78,7 +83,7 @@ describe('the status', () => {
     const report = await status(mailroom);
     expect(report.outbox.pending).toBe(0);
     expect(report.ok).toBe(false);
-    expect(unwrapped(statusText(report, commandLine))).toMatch(
+    expect(unwrapped(statusText(report, lines))).toMatch(
       /1 problem.*its last complete pass 5 min.*mailroom sweep --since 1h/,
     );
   });
@@ -90,7 +95,7 @@ describe('the status', () => {
     await mailroom.clock.advance(1);
     const report = await status(mailroom);
     expect(report).toMatchObject({ outbox: { sweptAgoMs: null, unsweptMs: 300_001 }, ok: false });
-    const text = statusText(report, commandLine);
+    const text = statusText(report, lines);
     expect(unwrapped(text)).toMatch(/1 problem.*the sweep has never completed a pass.*created 5 min ago/);
     expect(text).toContain('mailroom sweep --since 1h');
     expect(text).not.toContain('all is well');
@@ -118,7 +123,7 @@ describe('the status', () => {
     const report = await status({ ...mailroom, queues });
     expect(report).toMatchObject({ gone: [worker.undeliveredQueue], ok: false });
     expect(report.consumers.worker).toMatchObject({ queued: 1 });
-    expect(unwrapped(statusText(report, commandLine))).toContain(
+    expect(unwrapped(statusText(report, lines))).toContain(
       `the queue ${worker.undeliveredQueue} does not exist`,
     );
   });
@@ -152,7 +157,7 @@ describe('the status', () => {
       firstExpiryAt: null,
     });
     expect(report.ok).toBe(false);
-    expect(statusText(report, commandLine)).toContain('mailroom dlq list dead --by cause');
+    expect(statusText(report, lines)).toContain('mailroom dlq list dead --by cause');
   });
 
   test('counts a failed message as long as its row says FAILED, whatever the hint says; nobody is needed for it', async () => {
@@ -198,7 +203,7 @@ describe('the status', () => {
       firstExpiryAt: sentAt + RETENTION_MS,
     });
     expect(report.ok).toBe(false);
-    const text = statusText(report, commandLine);
+    const text = statusText(report, lines);
     expect(text).toContain('1 dead letter in consumer:worker');
     expect(text).toContain('mailroom dlq list consumer:worker');
   });
@@ -219,7 +224,7 @@ describe('the status', () => {
 
     const report = await status({ ...mailroom, queues: gone });
     expect(report.ok).toBe(false);
-    expect(statusText(report, commandLine)).toContain('messages list --rejected --consumer worker');
+    expect(statusText(report, lines)).toContain('messages list --rejected --consumer worker');
   });
 
   test('is read also where the sweep state is of another century, and the count of what waits is a lower bound', async () => {
@@ -239,6 +244,6 @@ describe('the status', () => {
     }
     const report = await status(mailroom);
     expect(report.atLeast).toEqual(['consumers.worker.failed']);
-    expect(statusText(report, commandLine)).toMatch(/worker.*0\+/);
+    expect(statusText(report, lines)).toMatch(/worker.*0\+/);
   });
 });

@@ -12,6 +12,7 @@ import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom, why } from './support/why-rig.ts';
+import { wired } from './support/wiring-in-memory.ts';
 
 const NEWER = 'its "schema" is 2, and this version reads up to 1';
 
@@ -191,13 +192,23 @@ test('the status requires action if rows cannot be read, and names the place to 
   const waiting = await commit(mailroom);
   await put(mailroom, { ...mailroom.memory.item(outboxKeyOf(waiting)), leaseUntil: 'soon' });
   const { table, queues, clock } = mailroom;
-  const report = await readStatus({ directory, region: 'eu-west-1', table, queues, now: clock.now() });
+  const report = await readStatus({
+    directory,
+    region: 'eu-west-1',
+    table,
+    queues,
+    wiring: wired,
+    now: clock.now(),
+  });
   expect(report).toMatchObject({
     outbox: { pending: 1, unreadable: 1, oldestPendingMs: 0 },
     consumers: { worker: { failed: 0, rejected: 0, unreadable: 2 } },
     ok: false,
   });
-  const text = statusText(report, (command) => `mailroom ${command}`);
+  const text = statusText(report, {
+    commandLine: (command) => `mailroom ${command}`,
+    awsLine: (command) => `aws ${command}`,
+  });
   expect(text).toContain('1 PENDING row in the outbox cannot be read');
   expect(text).toContain('2 rows of worker cannot be read');
   expect(text).toContain('mailroom messages list --consumer worker');

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { messagesOf, messagesText } from '../../../cli/messages.ts';
 import { eventReports, traceText } from '../../../cli/why/trace-text.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
@@ -80,6 +82,38 @@ describe('why, of what operators did', () => {
     const { verdict, trace } = await why(mailroom, eventId);
     expect(verdict.state).toBe('processed');
     expect(unwrapped(traceText(trace))).toContain('set PROCESSED without running, by ada: charged by phone');
+  });
+
+  test('it waits for a relay: nothing claims that one is at work on it, and after the stream relay’s time the status is next', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.clock.advance(30_000);
+    const early = await why(mailroom, eventId);
+    expect(early.verdict).toMatchObject({ state: 'publishing', next: null });
+    await mailroom.clock.advance(1_000);
+    const { verdict, needed } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({ state: 'publishing', next: 'mailroom status' });
+    expect(verdict.text).toContain('was committed 31 s ago and is not published yet.');
+    expect(needed).toBe(false);
+  });
+
+  test.each([
+    [0, 'before its first attempt'],
+    [1, 'attempt 1 of 3'],
+    [3, 'attempt 3 of 3'],
+    [4, 'attempt 4'],
+  ])('a rejected message after %i attempts of 3', async (attempts, expected) => {
+    const mailroom = mailroomInMemory([poison]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    const row = mailroom.memory.item(inboxKey(worker.name, eventId));
+    await mailroom.memory.write({ Put: { Item: { ...row, attempts } } });
+    const { verdict } = await why(mailroom, eventId);
+    expect(verdict.text).toContain(`, ${expected}, POISON_MESSAGE`);
+    const { items } = await messagesOf(mailroom, worker, { limit: 10 });
+    const shown = messagesText(items, mailroom.clock.now());
+    expect(shown).not.toMatch(/\b(0 of 3|4 of 3)\b/);
   });
 
   test('an event that was requeued is being published, whatever its age; one that was discarded is left alone', async () => {

@@ -66,7 +66,7 @@ async function driftOf({ queues, rules }: DriftDeps, bus: string, consumer: Cons
 }
 
 /** Returns only the rule's name: CloudFormation's reference to a rule is `bus|rule`. */
-function ruleName({ rule }: ConsumerEntry): string {
+export function ruleName({ rule }: ConsumerEntry): string {
   return rule.slice(rule.lastIndexOf('|') + 1);
 }
 

@@ -34,6 +34,7 @@ export const directory: Directory = {
     shards: relayConfig.shards,
     streamFunction: 'stream-function',
     sweepFunction: 'sweep-function',
+    sweepRule: 'sweep-rule',
     failureQueue: 'failures',
   },
   consumers: [worker],

@@ -47,6 +47,19 @@ describe('a leased handler', () => {
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });
 
+  test.each([
+    [1, 'Rejected after 1 attempt. Error: never'],
+    [2, 'Rejected after 2 attempts. Error: never'],
+  ])('that throws is rejected with the number of its attempts: %i', async (maxAttempts, lastError) => {
+    const parts = rig();
+    const fail = leased(ThingHappened, async () => {
+      throw new Error('never');
+    });
+    const event = send(parts);
+    await consumer(parts, [fail], parts.table, { maxAttempts }).drain();
+    expect(inboxRow(parts, event)?.lastError).toBe(lastError);
+  });
+
   test('that throws AlreadyProcessed is processed; a downstream 409 or 422 is a failure like others', async () => {
     const parts = rig();
     const one = send(parts, { data: { n: 1 } });

@@ -1,0 +1,180 @@
+import {
+  type ConsumerEntry,
+  consumersOf,
+  type Directory,
+} from '../../lambdas/runtime/operations/directory.ts';
+import type { QueueDepth } from '../../lambdas/runtime/operations/queues.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
+import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/keys.ts';
+import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { readInbox, type WaitingMessage } from '../reading/message-reader.ts';
+import {
+  eachOf,
+  minutesOf,
+  once,
+  type PartialList,
+  partitionsOf,
+  readPartition,
+} from '../reading/rows-reader.ts';
+
+/** A consumer that may be in trouble although none of its messages is rejected. */
+export interface Look {
+  readonly consumer: string;
+  /** `failing`: no message succeeds; `stalled`: no message is claimed; `behind`: messages wait for longer than the alarm allows. */
+  readonly look: 'failing' | 'stalled' | 'behind';
+  /** The messages that fail, or that wait in its queue. */
+  readonly messages: number;
+  /** The age of the oldest sampled event that shows it, milliseconds: since its commit (`failing`) or its publish (otherwise). */
+  readonly forMs: number;
+}
+
+/** The readings of a consumer that {@link createLooks} judges. */
+export interface ConsumerReading {
+  readonly consumer: ConsumerEntry;
+  readonly depth: QueueDepth | undefined;
+  /** Its failed and unfinished messages. */
+  readonly failed: readonly WaitingMessage[];
+  /** A problem of its wiring was found, which explains unclaimed messages. */
+  readonly isCut: boolean;
+}
+
+/** Dependencies of {@link createLooks}. */
+export interface LookDeps {
+  readonly directory: Directory;
+  readonly table: Table;
+  /** Every shard that was ever used. */
+  readonly shards: readonly number[];
+  readonly now: number;
+}
+
+/** A published event. */
+interface SampledEvent {
+  readonly eventId: string;
+  readonly source: string;
+  readonly type: string;
+  readonly publishedAt: number;
+}
+
+/** The number of failed messages beside which none has succeeded: fewer may be chance in a consumer with little to do. */
+const FAILING_MIN = 5;
+
+/** Lambda receives an available message within seconds, and SQS's counts lag by a minute. */
+const STALLED_MS = 2 * MINUTE_MS;
+
+/** The threshold of the alarm for a stalled consumer. */
+const BEHIND_MS = 15 * MINUTE_MS;
+
+/** The age of the oldest events in the sample of a queue. */
+const SAMPLED_MS = 20 * MINUTE_MS;
+
+/** The minutes read at once, and at each end of the range in which messages fail. */
+const MINUTES_MAX = 3;
+
+/** The events read of each shard of a minute: enough to find one success, or to see that messages are unclaimed. */
+const EVENTS_MAX = { failing: 50, unclaimed: 5 };
+
+/** The inbox rows read at each end of a sample. */
+const ROWS_MAX = 25;
+
+/**
+ * Returns a function that judges a consumer by a sample of its inbox rows: SQS's counts cannot tell a busy consumer from a stopped
+ * one, and failed messages cannot tell whether others succeed. It reads nothing unless messages wait or many fail.
+ */
+export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promise<Look | undefined> {
+  const known = new Map<string, Promise<PartialList<SampledEvent>>>();
+  const sample = async (consumer: ConsumerEntry, minutes: readonly string[], max: number) => {
+    const pages = await eachOf(minutes, (minute) =>
+      once(known, `${minute} ${max}`, () => publishedIn(deps, minute, max)),
+    );
+    const events = pages
+      .flatMap(({ items }) => items)
+      .filter((event) => consumersOf(deps.directory, event).some(({ name }) => name === consumer.name))
+      .sort((a, b) => a.publishedAt - b.publishedAt);
+    return { events, more: pages.some(({ more }) => more) };
+  };
+  const stateOf = async (consumer: ConsumerEntry, event: SampledEvent) => ({
+    event,
+    state: inboxState(await readInbox(deps.table, consumer.name, event.eventId), deps.now),
+  });
+
+  async function failing({ consumer, failed }: ConsumerReading): Promise<Look | undefined> {
+    const births = failed
+      .flatMap(({ eventId }) => (isEventId(eventId) ? [eventIdTime(eventId)] : []))
+      .sort((a, b) => b - a);
+    const since = births[FAILING_MIN - 1];
+    if (since === undefined) return undefined;
+    const { events, more } = await sample(
+      consumer,
+      ends(minutesOf(since, deps.now), MINUTES_MAX),
+      EVENTS_MAX.failing,
+    );
+    // Of a busy minute only the beginning is read, so there an earlier success of the minute counts, too.
+    const from = more ? Math.floor(since / MINUTE_MS) * MINUTE_MS : since;
+    const recent = events.filter(({ eventId }) => eventIdTime(eventId) >= from);
+    const read = await eachOf(ends(recent, ROWS_MAX), (event) => stateOf(consumer, event));
+    if (read.some(({ state }) => state.is === 'processed' && state.row.resolvedBy === undefined))
+      return undefined;
+    return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: deps.now - since };
+  }
+
+  async function unclaimed({ consumer, depth, isCut }: ConsumerReading): Promise<Look | undefined> {
+    if (depth === undefined || depth.waiting === 0 || isCut) return undefined;
+    const look = depth.inFlight === 0 ? 'stalled' : 'behind';
+    const until = deps.now - (look === 'stalled' ? STALLED_MS : BEHIND_MS);
+    const due = await newestDue(consumer, until);
+    const read = await eachOf(ends(due, ROWS_MAX), (event) => stateOf(consumer, event));
+    const first = read.findIndex(({ state }) => state.is === 'absent');
+    const oldest = read[first];
+    if (oldest === undefined) return undefined;
+    const later = read.slice(first);
+    // Between claimed events, an unclaimed one is a lost message, which the audit finds.
+    if (later.filter(({ state }) => state.is === 'absent').length * 2 < later.length) return undefined;
+    const forMs = deps.now - oldest.event.publishedAt;
+    return { consumer: consumer.name, look, messages: depth.waiting, forMs };
+  }
+
+  /** The newest events that a consumer must receive and that were published before a time: of the first minutes that have any. */
+  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly SampledEvent[]> {
+    const minutes = minutesOf(deps.now - SAMPLED_MS, until);
+    for (let read = 0; read < minutes.length; read += MINUTES_MAX) {
+      const step = minutes.slice(read, read + MINUTES_MAX);
+      const { events } = await sample(consumer, step, EVENTS_MAX.unclaimed);
+      const due = events.filter(
+        // Its earlier declaration may not have included older events.
+        ({ publishedAt }) => publishedAt <= until && publishedAt >= (consumer.changedAt ?? 0),
+      );
+      if (due.length > 0) return due;
+    }
+    return [];
+  }
+
+  return async (reading) => (await failing(reading)) ?? unclaimed(reading);
+}
+
+/** Reads the published events of a minute: the first ones of each shard. */
+async function publishedIn(
+  { table, shards }: LookDeps,
+  minute: string,
+  max: number,
+): Promise<PartialList<SampledEvent>> {
+  const pages = await eachOf(partitionsOf(minute, shards), (pk) =>
+    readPartition(table, { pk, skPrefix: EVENT_PREFIX, limit: max }, max),
+  );
+  const items = pages.flatMap((page) =>
+    page.items.flatMap((item) => {
+      const row = readable(readOutboxRow(item));
+      const eventId = eventIdOf(item);
+      if (row?.publishedAt === undefined || eventId === undefined) return [];
+      return [{ eventId, source: row.source, type: row.type, publishedAt: row.publishedAt }];
+    }),
+  );
+  return { items, more: pages.some(({ more }) => more) };
+}
+
+/** The first and the last items of a list. */
+function ends<T>(items: readonly T[], count: number): readonly T[] {
+  return items.length <= 2 * count ? items : [...items.slice(0, count), ...items.slice(-count)];
+}

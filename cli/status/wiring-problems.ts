@@ -1,0 +1,153 @@
+import { takesExactly } from '../../lambdas/runtime/bus/rule-pattern.ts';
+import { ruleName } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
+
+/** A function, the part that it belongs to, and its stack. */
+export interface CheckedFunction {
+  readonly part: string;
+  readonly name: string;
+  readonly stack: string;
+}
+
+/** The bus of schedules. */
+const DEFAULT_BUS = 'default';
+
+/** The function of a consumer. */
+export function functionOf({ name, function: functionName, stack }: ConsumerEntry): CheckedFunction {
+  return { part: name, name: functionName, stack };
+}
+
+/** A table without a stream. @param arn - the ARN of its stream; `undefined` if it is off */
+export function streamProblems(
+  arn: string | undefined,
+  { table, stack }: Directory['mailroom'],
+): WiringProblem[] {
+  if (arn !== undefined) return [];
+  const text = `the stream of the table ${table} is off: the stream relay publishes nothing`;
+  return [{ part: 'table', problem: 'stream-off', text, fix: deploy(stack) }];
+}
+
+/** A stream relay that does not read the table's stream. */
+export async function relayMappingProblems(
+  { wiring, directory: { mailroom } }: WiringDeps,
+  relay: CheckedFunction,
+  stream: () => Promise<string | undefined>,
+): Promise<WiringProblem[]> {
+  // Without permission to describe the table, any of its streams counts.
+  const anyStream = `:table/${mailroom.table}/stream/`;
+  const arn = await stream().catch(() => anyStream);
+  if (arn === undefined) return []; // reported as `stream-off`
+  const effect = 'the stream relay publishes nothing';
+  return mappingProblems(wiring, relay, (source) => source.includes(arn), effect);
+}
+
+/** A consumer whose function does not read its queue. */
+export async function queueMappingProblems(
+  { wiring, queueArn }: WiringDeps,
+  consumer: ConsumerEntry,
+): Promise<WiringProblem[]> {
+  const arn = queueArn(consumer.queue);
+  if (arn === undefined) return []; // reported as `gone`
+  const effect = `${consumer.name} receives no messages`;
+  return mappingProblems(wiring, functionOf(consumer), (source) => source === arn, effect);
+}
+
+async function mappingProblems(
+  wiring: Wiring,
+  { part, name, stack }: CheckedFunction,
+  isOwn: (source: string) => boolean,
+  effect: string,
+): Promise<WiringProblem[]> {
+  const own = (await wiring.mappings(name)).filter(({ source }) => isOwn(source));
+  const [first] = own;
+  if (own.some(({ enabled }) => enabled)) return [];
+  if (first === undefined) {
+    const text = `${effect}: the function ${name} has no event source mapping for it`;
+    return [{ part, problem: 'no-mapping', text, fix: deploy(stack) }];
+  }
+  const text = `${effect}: the event source mapping of ${name} is disabled`;
+  const fix = ['aws', 'lambda', 'update-event-source-mapping', '--uuid', first.uuid, '--enabled'];
+  return [{ part, problem: 'mapping-disabled', text, fix }];
+}
+
+/** A sweep that is not scheduled. */
+export async function scheduleProblems({
+  wiring,
+  directory: { mailroom },
+}: WiringDeps): Promise<WiringProblem[]> {
+  const { sweepRule, sweepFunction, stack } = mailroom;
+  // An entry of an older version does not name the rule: there, only the age of the last sweep shows that it runs.
+  if (sweepRule === undefined) return [];
+  const problem = (kind: WiringProblem['problem'], state: string, fix: readonly string[]) => [
+    { part: 'sweep', problem: kind, text: `the sweep does not run: its rule ${sweepRule} ${state}`, fix },
+  ];
+  const rule = await wiring.rules.describe(DEFAULT_BUS, sweepRule);
+  if (rule === undefined) return problem('no-rule', 'does not exist', deploy(stack));
+  if (!rule.enabled) {
+    return problem('rule-disabled', 'is disabled', ['aws', 'events', 'enable-rule', '--name', sweepRule]);
+  }
+  const invokes = rule.targets.some((arn) => arn.endsWith(`:function:${sweepFunction}`));
+  return invokes ? [] : problem('target', `does not invoke ${sweepFunction}`, deploy(stack));
+}
+
+/** A bus that does not exist: its rules are not reported, too. */
+export function busProblems(exists: boolean, { mailroom, consumers }: Directory): WiringProblem[] {
+  if (exists) return [];
+  const { bus, stack } = mailroom;
+  const stacks = [...new Set([stack, ...consumers.map((consumer) => consumer.stack)])];
+  const text =
+    `the bus ${bus} and its rules do not exist: EventBridge accepts every event and delivers none. Once the bus is back, ` +
+    '`audit` finds the events that no consumer received';
+  return [{ part: 'bus', problem: 'no-bus', text, fix: deploy(...stacks) }];
+}
+
+/** A consumer whose rule does not deliver the declared events to its queue. */
+export async function ruleProblems(
+  { wiring, directory: { mailroom }, queueArn }: WiringDeps,
+  consumer: ConsumerEntry,
+  hasBus: () => Promise<boolean>,
+): Promise<WiringProblem[]> {
+  const { bus } = mailroom;
+  const { name: part, stack, events, queue } = consumer;
+  if (!(await hasBus().catch(() => true))) return []; // reported as `no-bus`
+  const name = ruleName(consumer);
+  const problem = (kind: WiringProblem['problem'], state: string, fix = deploy(stack)) => ({
+    part,
+    problem: kind,
+    text: `${part} does not receive every event: its rule ${name} ${state}. Once it is restored, \`audit\` finds the events that it missed`,
+    fix,
+  });
+  const rule = await wiring.rules.describe(bus, name);
+  if (rule === undefined) return [problem('no-rule', `does not exist on the bus ${bus}`)];
+  const enable = ['aws', 'events', 'enable-rule', '--name', name, '--event-bus-name', bus];
+  const arn = queueArn(queue);
+  return [
+    ...(rule.enabled ? [] : [problem('rule-disabled', 'is disabled', enable)]),
+    ...(takesExactly(rule.pattern, events) ? [] : [problem('pattern', 'matches other events than declared')]),
+    ...(arn === undefined || rule.targets.includes(arn)
+      ? []
+      : [problem('target', `does not deliver to its queue ${arn}`)]),
+  ];
+}
+
+/** A function that does not exist or never runs. */
+export async function concurrencyProblems(
+  wiring: Wiring,
+  { part, name, stack }: CheckedFunction,
+): Promise<WiringProblem[]> {
+  const reserved = await wiring.reservedConcurrency(name);
+  if (reserved === undefined) {
+    const text = `the function ${name} of ${part} does not exist`;
+    return [{ part, problem: 'no-function', text, fix: deploy(stack) }];
+  }
+  if (reserved !== 0) return [];
+  const text = `the function ${name} of ${part} never runs: its reserved concurrency is 0`;
+  const fix = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
+  return [{ part, problem: 'concurrency-zero', text, fix }];
+}
+
+/** The command that restores what was changed or deleted by hand. */
+function deploy(...stacks: readonly string[]): string[] {
+  return ['npx', 'cdk', 'deploy', ...stacks, '--revert-drift'];
+}

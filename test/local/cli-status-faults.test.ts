@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto';
+import { DisableRuleCommand, EnableRuleCommand } from '@aws-sdk/client-eventbridge';
+import {
+  DeleteFunctionConcurrencyCommand,
+  LambdaClient,
+  ListEventSourceMappingsCommand,
+  PutFunctionConcurrencyCommand,
+  UpdateEventSourceMappingCommand,
+} from '@aws-sdk/client-lambda';
+import { SSMClient } from '@aws-sdk/client-ssm';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { z } from 'zod/mini';
+import { asDelivered } from '../../demo/delivered-message.ts';
+import { required } from '../../demo/readings.ts';
+import { createConsumer, defineEvent, leased } from '../../lambdas/runtime/index.ts';
+import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
+import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
+import { eventBridgeClient } from '../support/aws.ts';
+import { unwrapped } from '../support/captured-io.ts';
+import { runAwsLine } from './support/aws-line.ts';
+import { eventually } from './support/eventually.ts';
+import { mailroom } from './support/mailroom.ts';
+import { message } from './support/order-system.ts';
+import { paperOrder } from './support/paper-order.ts';
+import { send } from './support/queues.ts';
+import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
+
+const endpoint = inject('endpoint');
+const settings = {
+  endpoint,
+  region: 'us-east-1',
+  credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+};
+
+/** The problems of the wiring that the status finds. */
+async function problems(...where: string[]): Promise<{ part: string; problem: string }[]> {
+  const { json } = await mailroom('status', '--json', ...where);
+  expect(json().wiring.notChecked).toEqual([]);
+  return json().wiring.problems;
+}
+
+/** The printed commands of the AWS CLI. */
+function awsLines(out: string): string[] {
+  return out.split('\n').filter((line) => line.startsWith('    aws '));
+}
+
+describe('the status of the order system', () => {
+  const lambda = new LambdaClient(settings);
+  const deployed = () => readDirectory(new SSMClient(settings), required(inject('outputs'), 'TableName'));
+
+  async function disableMapping(FunctionName: string): Promise<string> {
+    const { EventSourceMappings: [mapping] = [] } = await lambda.send(
+      new ListEventSourceMappingsCommand({ FunctionName }),
+    );
+    const UUID = mapping?.UUID ?? '';
+    onTestFinished(async () => {
+      await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled: true }));
+    });
+    await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled: false }));
+    return UUID;
+  }
+
+  test('finds no problem of its wiring, and checks all of it', async () => {
+    expect(await problems()).toEqual([]);
+  });
+
+  test('names a mapping that is off while messages queue, and the command that lets them through', async () => {
+    const { consumers } = await deployed();
+    const notifications = consumers.find(({ name }) => name === 'notifications');
+    const uuid = await disableMapping(notifications?.function ?? '');
+    const { envelope } = await paperOrder();
+    await send('notifications', [asDelivered('orders', envelope)]);
+
+    const { code, out } = await mailroom('status');
+    expect(code).toBe(1);
+    expect(unwrapped(out)).toMatch(
+      /notifications receives no messages: the event source mapping of .* disabled/,
+    );
+    expect(out).not.toContain('all is well');
+    const fix = awsLines(out);
+    expect(fix).toEqual([expect.stringContaining(`--uuid ${uuid} --enabled`)]);
+    for (const line of fix) await runAwsLine(line);
+
+    expect(await problems()).toEqual([]);
+    await eventually(async () => {
+      expect(await message('notifications', envelope.eventId)).toBeDefined();
+    });
+  });
+
+  test('names the stream relay and the sweep if both are off, and the commands that start them again', async () => {
+    const { mailroom: entry } = await deployed();
+    const { sweepRule: Name = '', streamFunction } = entry;
+    await disableMapping(streamFunction);
+    const bridge = eventBridgeClient(endpoint);
+    onTestFinished(async () => {
+      await bridge.send(new EnableRuleCommand({ Name }));
+    });
+    await bridge.send(new DisableRuleCommand({ Name }));
+
+    const found = await problems();
+    expect(found.map(({ part, problem }) => [part, problem])).toEqual([
+      ['stream relay', 'mapping-disabled'],
+      ['sweep', 'rule-disabled'],
+    ]);
+    const { out } = await mailroom('status');
+    const fix = awsLines(out);
+    expect(fix).toHaveLength(2);
+    for (const line of fix) await runAwsLine(line);
+    expect(await problems()).toEqual([]);
+  });
+
+  test('names a reserved concurrency of 0, and the command that removes it', async () => {
+    const { consumers } = await deployed();
+    const name = 'notifications';
+    const FunctionName = consumers.find((consumer) => consumer.name === name)?.function ?? '';
+    const none = { FunctionName, ReservedConcurrentExecutions: 0 };
+    onTestFinished(async () => {
+      await lambda.send(new DeleteFunctionConcurrencyCommand({ FunctionName }));
+    });
+    await lambda.send(new PutFunctionConcurrencyCommand(none));
+    expect(await problems()).toMatchObject([{ part: name, problem: 'concurrency-zero' }]);
+    const { out } = await mailroom('status');
+    for (const line of awsLines(out)) await runAwsLine(line);
+    expect(await problems()).toEqual([]);
+  });
+});
+
+describe('the status of a Mailroom', () => {
+  const REGION = 'ap-northeast-1';
+  const Sold = defineEvent({
+    source: SMALL_SOURCE,
+    type: 'Sold',
+    version: 1,
+    aggregateType: 'Sale',
+    schema: z.object({ sale: z.string() }),
+  });
+  let small: Awaited<ReturnType<typeof smallMailroom>>;
+  let ledger: SmallConsumer;
+  let where: string[];
+
+  beforeAll(async () => {
+    small = await smallMailroom(endpoint, REGION, ['ledger', 'mail'], ['Sold']);
+    const [first] = small.consumers;
+    if (first === undefined) throw new Error('There are no consumers');
+    ledger = first;
+    where = ['--region', REGION, '--stack', small.stack];
+  });
+
+  afterAll(() => small.remove());
+
+  /** Its problems, except that it has no functions. */
+  const found = async () =>
+    (await problems(...where))
+      .filter(({ problem }) => /rule|bus|target|pattern/.test(problem))
+      .map(({ part, problem }) => [part, problem]);
+
+  test('names a rule that is disabled, and the command that enables it', async () => {
+    expect(await found()).toEqual([]);
+    await ledger.disableRule();
+    expect(await found()).toEqual([['ledger', 'rule-disabled']]);
+    const { out, code } = await mailroom('status', ...where);
+    expect(code).toBe(1);
+    for (const line of awsLines(out)) await runAwsLine(line);
+    expect(await found()).toEqual([]);
+  });
+
+  test('names a consumer whose every attempt fails, until one succeeds', async () => {
+    const bank = { closed: true };
+    const handler = createConsumer({
+      config: {
+        ...small.config,
+        consumer: ledger.entry.name,
+        queueUrl: ledger.entry.queue,
+        leaseMs: 30_000,
+        visibilityTimeoutMs: 60_000,
+        maxAttempts: 50,
+        retryFirstMs: 1,
+        retryLongestMs: 1,
+        inboxRetentionDays: 35,
+      },
+      table: small.table,
+      queue: { changeVisibility: async () => {} },
+      handlers: [
+        leased(Sold, async () => {
+          if (bank.closed) throw new Error('the bank is closed');
+        }),
+      ],
+      telemetry: memoryTelemetry(),
+    });
+    const sales = Array.from({ length: 10 }, () => randomUUID());
+    await small.publish(...sales.map((sale) => Sold.create({ aggregateId: sale, data: { sale } })));
+    const event = await eventually(async () => {
+      const taken = await ledger.take();
+      expect(taken.Records).toHaveLength(10);
+      return taken;
+    });
+    await handler(event, lambdaContext());
+
+    const looks = async () => (await mailroom('status', '--json', ...where)).json().looks;
+    expect(await looks()).toMatchObject([{ consumer: 'ledger', look: 'failing', messages: 10 }]);
+    const { out, code } = await mailroom('status', ...where);
+    expect(code).toBe(1);
+    expect(unwrapped(out)).toContain('ledger fails at every message: 10 failed');
+    const next = out.split('\n').find((line) => line.includes('--by cause'));
+    const words = next?.trim().split(' ').slice(2) ?? [];
+    expect((await mailroom(...words)).out).toContain('the bank is closed');
+
+    bank.closed = false;
+    await handler(event, lambdaContext());
+    expect(await looks()).toEqual([]);
+  });
+
+  test('names a bus that was deleted once, and not the rules that were on it', async () => {
+    await small.deleteBus();
+    expect(await found()).toEqual([['bus', 'no-bus']]);
+    const { out } = await mailroom('status', ...where);
+    expect(out).toContain(`npx cdk deploy ${small.stack} --revert-drift`);
+  });
+});

@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest';
+import { readStatus } from '../../../cli/status/status-report.ts';
+import { statusText } from '../../../cli/status/status-text.ts';
+import type { Wiring } from '../../../cli/status/wiring.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import { unwrapped } from '../../support/captured-io.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { wiringInMemory, wiringOf } from './support/wiring-in-memory.ts';
+
+type Deployed = ReturnType<typeof wiringInMemory>;
+
+const lines = {
+  commandLine: (command: string) => `mailroom ${command}`,
+  awsLine: (command: string) => `aws ${command} --region eu-west-1`,
+};
+
+/** The status of an idle Mailroom with this wiring. */
+async function statusOf(wiring: Wiring, entries: Directory = directory) {
+  const { table, queues, clock } = mailroomInMemory([leased(ThingHappened, async () => {})]);
+  const report = await readStatus({
+    directory: entries,
+    region: 'eu-west-1',
+    table,
+    queues,
+    wiring: wiringOf(wiring, entries),
+    now: clock.now(),
+  });
+  return { report, text: statusText(report, lines) };
+}
+
+function disableMapping({ mappings }: Deployed, functionName: string): void {
+  const found = mappings.get(functionName) ?? [];
+  mappings.set(
+    functionName,
+    found.map((mapping) => ({ ...mapping, enabled: false })),
+  );
+}
+
+function changeRule({ rules }: Deployed, name: string, change: object): void {
+  const rule = rules.get(name);
+  if (rule === undefined) throw new Error(`There is no rule ${name}`);
+  rules.set(name, { ...rule, ...change });
+}
+
+test('a healthy system has no problem of its wiring, and everything was checked', async () => {
+  const { report, text } = await statusOf(wiringInMemory().wiring);
+  expect(report).toMatchObject({ ok: true, state: 'ok', wiring: { problems: [], notChecked: [] } });
+  expect(text).toContain('all is well');
+});
+
+const DEPLOY = 'npx cdk deploy mailroom-dev --revert-drift';
+const DEPLOY_WORKER = 'npx cdk deploy things-dev --revert-drift';
+
+describe('the status finds, and names the command that repairs it:', () => {
+  test.each<[string, (deployed: Deployed) => void, [string, string], string]>([
+    [
+      'the mapping of a consumer that is disabled',
+      (deployed) => disableMapping(deployed, worker.function),
+      [worker.name, 'mapping-disabled'],
+      'aws lambda update-event-source-mapping --uuid worker-mapping --enabled --region eu-west-1',
+    ],
+    [
+      'the mapping of the stream relay that is disabled',
+      (deployed) => disableMapping(deployed, directory.mailroom.streamFunction),
+      ['stream relay', 'mapping-disabled'],
+      'aws lambda update-event-source-mapping --uuid stream-mapping --enabled --region eu-west-1',
+    ],
+    [
+      'a consumer that no longer has a mapping',
+      ({ mappings }) => mappings.delete(worker.function),
+      [worker.name, 'no-mapping'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a mapping of a stream that the table no longer has',
+      ({ state }) => {
+        state.stream = `${state.stream}-new`;
+      },
+      ['stream relay', 'no-mapping'],
+      DEPLOY,
+    ],
+    [
+      'a stream that is off',
+      ({ state }) => {
+        state.stream = undefined;
+      },
+      ['table', 'stream-off'],
+      DEPLOY,
+    ],
+    [
+      'a consumer without concurrency',
+      ({ reserved }) => reserved.set(worker.function, 0),
+      [worker.name, 'concurrency-zero'],
+      'aws lambda delete-function-concurrency --function-name worker-function --region eu-west-1',
+    ],
+    [
+      'a relay without concurrency',
+      ({ reserved }) => reserved.set(directory.mailroom.sweepFunction, 0),
+      ['sweep', 'concurrency-zero'],
+      'aws lambda delete-function-concurrency --function-name sweep-function --region eu-west-1',
+    ],
+    [
+      'a function that was deleted',
+      ({ reserved }) => reserved.delete(worker.function),
+      [worker.name, 'no-function'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'the rule of a consumer that is disabled',
+      (deployed) => changeRule(deployed, 'bus|worker-rule', { enabled: false }),
+      [worker.name, 'rule-disabled'],
+      'aws events enable-rule --name worker-rule --event-bus-name bus --region eu-west-1',
+    ],
+    [
+      'the rule of a consumer that was deleted',
+      ({ rules }) => rules.delete('bus|worker-rule'),
+      [worker.name, 'no-rule'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a rule that delivers elsewhere',
+      (deployed) => changeRule(deployed, 'bus|worker-rule', { targets: ['other'] }),
+      [worker.name, 'target'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a rule that matches other events',
+      (deployed) => changeRule(deployed, 'bus|worker-rule', { pattern: '{"source":["others"]}' }),
+      [worker.name, 'pattern'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a schedule that is disabled',
+      (deployed) => changeRule(deployed, 'default|sweep-rule', { enabled: false }),
+      ['sweep', 'rule-disabled'],
+      'aws events enable-rule --name sweep-rule --region eu-west-1',
+    ],
+    [
+      'a schedule that was deleted',
+      ({ rules }) => rules.delete('default|sweep-rule'),
+      ['sweep', 'no-rule'],
+      DEPLOY,
+    ],
+    [
+      'a schedule that invokes something else',
+      (deployed) =>
+        changeRule(deployed, 'default|sweep-rule', { targets: ['arn:aws:lambda:x:1:function:x'] }),
+      ['sweep', 'target'],
+      DEPLOY,
+    ],
+  ])('%s', async (_what, plant, [part, problem], command) => {
+    const deployed = wiringInMemory();
+    plant(deployed);
+    const { report, text } = await statusOf(deployed.wiring);
+    expect(report.wiring.problems.map((found) => [found.part, found.problem])).toEqual([[part, problem]]);
+    expect(report).toMatchObject({ ok: false, state: 'broken' });
+    expect(text).toMatch(/^.*1 problem/);
+    expect(unwrapped(text)).toContain(command);
+  });
+
+  test('a bus that was deleted, once, and not each of its rules', async () => {
+    const deployed = wiringInMemory();
+    deployed.buses.clear();
+    deployed.rules.delete('bus|worker-rule');
+    const { report, text } = await statusOf(deployed.wiring);
+    expect(report.wiring.problems.map(({ problem }) => problem)).toEqual(['no-bus']);
+    expect(text).toContain('npx cdk deploy mailroom-dev things-dev --revert-drift');
+  });
+});
+
+test('a check that the caller may not make is not a success: it is named with the action that it needs', async () => {
+  const deny = () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
+  const { wiring } = wiringInMemory();
+  const denied = { ...wiring, mappings: deny, hasBus: deny };
+  const { report, text } = await statusOf(denied);
+  expect(report).toMatchObject({
+    ok: false,
+    state: 'look',
+    wiring: {
+      problems: [],
+      notChecked: [
+        { needs: ['lambda:ListEventSourceMappings'], parts: ['stream relay', 'worker'] },
+        { needs: ['events:DescribeEventBus'], parts: ['bus'] },
+      ],
+    },
+  });
+  expect(text).not.toContain('all is well');
+  expect(unwrapped(text)).toContain(
+    'not checked: stream relay, worker; needs lambda:ListEventSourceMappings',
+  );
+});
+
+test('any other failure of a check fails the status, instead of passing for a result', async () => {
+  const { wiring } = wiringInMemory();
+  const failing = { ...wiring, stream: () => Promise.reject(new Error('no answer')) };
+  await expect(statusOf(failing)).rejects.toThrow('no answer');
+});
+
+test('an entry of an older version, which does not name the rule of the schedule, is read', async () => {
+  const { sweepRule: _, ...older } = directory.mailroom;
+  const { report } = await statusOf(wiringInMemory().wiring, { ...directory, mailroom: older });
+  expect(report).toMatchObject({ ok: true, wiring: { problems: [], notChecked: [] } });
+});

@@ -1,0 +1,54 @@
+import type { Mapping, Wiring } from '../../../../cli/status/wiring.ts';
+import { readWiring } from '../../../../cli/status/wiring-report.ts';
+import { encodeRulePattern } from '../../../../lambdas/runtime/bus/rule-pattern.ts';
+import type { DeployedRule } from '../../../../lambdas/runtime/operations/audit/audit-drift.ts';
+import type { Directory } from '../../../../lambdas/runtime/operations/directory.ts';
+import { directory as deployed } from './mailroom-in-memory.ts';
+
+/** The ARN of the stream of the Mailroom's table. */
+const STREAM = 'arn:aws:dynamodb:eu-west-1:111122223333:table/mailroom/stream/2026';
+
+/** The deployed wiring of a Mailroom, healthy until a test changes it. The ARN of a queue is its URL, as in `mailroomInMemory`. */
+export function wiringInMemory(directory: Directory = deployed) {
+  const { mailroom, consumers } = directory;
+  const mappings = new Map<string, Mapping[]>([
+    [mailroom.streamFunction, [{ uuid: 'stream-mapping', source: STREAM, enabled: true }]],
+    ...consumers.map((consumer): [string, Mapping[]] => [
+      consumer.function,
+      [{ uuid: `${consumer.name}-mapping`, source: consumer.queue, enabled: true }],
+    ]),
+  ]);
+  const reserved = new Map<string, number | null>(
+    [mailroom.streamFunction, mailroom.sweepFunction, ...consumers.map((consumer) => consumer.function)].map(
+      (name) => [name, null],
+    ),
+  );
+  const buses = new Set([mailroom.bus]);
+  const rules = new Map<string, DeployedRule>([
+    [
+      `default|${mailroom.sweepRule}`,
+      { enabled: true, pattern: '', targets: [`arn:aws:lambda:x:1:function:${mailroom.sweepFunction}`] },
+    ],
+    ...consumers.map(({ rule, events, queue }): [string, DeployedRule] => [
+      `${mailroom.bus}|${rule}`,
+      { enabled: true, pattern: JSON.stringify(encodeRulePattern(events)), targets: [queue] },
+    ]),
+  ]);
+  const state = { stream: STREAM as string | undefined };
+  const wiring: Wiring = {
+    mappings: async (name) => mappings.get(name) ?? [],
+    reservedConcurrency: async (name) => reserved.get(name),
+    hasBus: async (name) => buses.has(name),
+    rules: { describe: async (bus, rule) => rules.get(`${bus}|${rule}`) },
+    stream: async () => state.stream,
+  };
+  return { mappings, reserved, buses, rules, state, wiring };
+}
+
+/** Reads a healthy wiring, for tests about other things. */
+export const wired = wiringOf(wiringInMemory().wiring);
+
+/** The dependency of `readStatus` on a wiring. */
+export function wiringOf(wiring: Wiring, directory: Directory = deployed) {
+  return (queueArn: (url: string) => string | undefined) => readWiring({ directory, wiring, queueArn });
+}
