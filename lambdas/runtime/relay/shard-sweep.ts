@@ -43,7 +43,7 @@ interface MinuteSweep {
 /**
  * Sweeps minutes in all shards: several shards in parallel, each in order. A minute that fails does not hold up the later ones.
  *
- * A minute whose walk has a place takes more than one pass, and is not read here: no pass would come to what follows it. Its
+ * A minute whose walk has begun takes more than one pass, and is not read here: no pass would come to what follows it. Its
  * pointer is put again instead, so that its walk starts anew and reads the commits up to now.
  *
  * @param minutes - in the format of the keys, in reading order
