@@ -40,7 +40,7 @@ describe('the command says what to do', () => {
     const { code, out, err } = await mailroom('status', '--stage', 'prod');
     expect(code).toBe(3);
     expect(out).toBe('');
-    expect(unwrapped(err)).toMatch(/NO_SUCH_STAGE.*"prod" in us-east-1 at http/);
+    expect(unwrapped(err)).toMatch(/NO_SUCH_STAGE: No Mailroom in us-east-1 at http.* matches stage "prod"/);
     expect(unwrapped(err)).toContain('Stacks with a Mailroom: mailroom-local');
   });
 
