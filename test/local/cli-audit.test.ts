@@ -198,6 +198,7 @@ describe('an audit of a Mailroom', () => {
   });
 
   test('finds an event unproven whose consumer was declared only just', async () => {
+    for (const consumer of small.consumers) await consumer.declareAgain();
     const { eventId } = await sell(randomUUID());
     await ledger.take();
     await foundMissing(eventId);

@@ -42,6 +42,8 @@ export interface SmallConsumer {
   readonly entry: ConsumerEntry;
   disableRule(): Promise<void>;
   enableRule(): Promise<void>;
+  /** Declares its subscriptions anew: events until a minute from now may not be meant for it. */
+  declareAgain(): Promise<void>;
   purge(): Promise<void>;
   /** Takes what its queue holds, as Lambda would hand it over. */
   take(): Promise<SQSEvent>;
@@ -129,6 +131,13 @@ export async function smallMailroom(
       },
       enableRule: async () => {
         await bridge.send(new EnableRuleCommand(named));
+      },
+      declareAgain: async () => {
+        const Name = consumerEntryName(tableName, name);
+        for (const events of [[], entry.events]) {
+          const Value = JSON.stringify({ ...entry, events });
+          await ssm.send(new PutParameterCommand({ Name, Type: 'String', Value, Overwrite: true }));
+        }
       },
       purge: async () => {
         await sqs.send(new PurgeQueueCommand({ QueueUrl }));
