@@ -63,7 +63,7 @@ export const LOG_BYTES_PER_INVOCATION = 2_000;
 /** The size of an inbox row in bytes, chosen: with a result and longer names than those of the cost benchmark. */
 export const INBOX_ROW_BYTES = 350;
 
-/** How often Lambda polls a shard of a DynamoDB stream, per second (Lambda developer guide, "Using AWS Lambda with Amazon DynamoDB"). */
+/** The number of times per second that Lambda polls a shard of a DynamoDB stream (Lambda developer guide, "Using AWS Lambda with Amazon DynamoDB"). */
 export const STREAM_POLLS_PER_SECOND = 4;
 
 /**

@@ -18,7 +18,7 @@ interface RelayFigure {
   readonly cpuMsPerEvent: number;
 }
 
-/** How often the paths take turns, and how long a turn is. */
+/** The number of turns of each path, and the length of a turn. */
 interface Turns {
   readonly count: number;
   readonly warmUpMs: number;

@@ -79,7 +79,7 @@ function verdict(report: AuditReport): string {
   return paint.bold(paint.green(allClear(report)));
 }
 
-/** The verdict without findings. An event within the grace period is no finding, but not accounted for either. */
+/** The verdict of an audit that found nothing wrong. Events within the grace period are too recent to be judged. */
 function allClear({ repaired, consumers }: AuditReport): string {
   const recent = Object.values(consumers).reduce((sum, { waiting }) => sum + waiting, 0);
   if (repaired > 0) return `${repaired} missing, now sent`;

@@ -15,7 +15,7 @@ export interface PeerTask {
   readonly peer?: PeerSettings;
 }
 
-/** How the peer is set up; absent members have the peer's default. */
+/** The peer's settings; an absent one keeps the peer's default. */
 export interface PeerSettings {
   /** The folder in which it is installed. */
   readonly folder: string;

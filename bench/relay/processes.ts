@@ -114,7 +114,7 @@ async function message(child: ChildProcess): Promise<unknown> {
   const ended = once(child, 'exit', heard).then(([code]) => {
     throw new Error(`A process of the benchmark exited with ${code} without a result`);
   });
-  ended.catch(() => undefined); // also rejects when it is no longer awaited
+  ended.catch(() => undefined); // a failure after the answer must not end this process
   const [said] = await Promise.race([once(child, 'message', heard), ended]);
   heard.abort();
   return said;

@@ -154,9 +154,20 @@ export const relayStreamMutants: readonly Mutant[] = [
       to: 'producerUntil',
     },
     {
+      rule: 'a record that comes after the turn is read before it is claimed',
+      from: 'Math.max(turnEndsAt(row), firstReadsEndAt) - clock.now()',
+      to: 'turnEndsAt(row) - clock.now()',
+    },
+    {
+      rule: 'only a row that its producer did not publish counts as a failure',
+      from: 'producerUntil !== undefined',
+      to: 'true',
+      killers: unit('producer-turn', 'relay-stream'),
+    },
+    {
       rule: 'a read that hangs ends with the turn',
-      from: 'withDeadline(clock, turnEndsAt(row) - clock.now(), got, () => undefined)',
-      to: 'got',
+      from: 'Math.max(turnEndsAt(row), firstReadsEndAt) - clock.now()',
+      to: '60_000_000',
     },
     {
       rule: 'a row that its producer has published is not claimed',

@@ -10,8 +10,8 @@ import { isOutage } from './outage.ts';
 /** The maximum size of an effect's stored result: it is part of its message's row, and each write of that row pays for it. */
 const EFFECT_RESULT_MAX_BYTES = 4 * 1024;
 
-/** Before a function ends, it stops trying to store a result; by then the next attempt could not be started either. */
-const STORE_MARGIN_MS = 1_000;
+/** The time before the function's end at which it stops retrying to store a result, so that the message can still be released, milliseconds. */
+const STORE_MARGIN_MS = 3_000;
 
 const EFFECT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 

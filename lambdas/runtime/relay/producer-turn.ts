@@ -8,6 +8,9 @@ import type { PendingRow } from '../store/pending-row.ts';
 /** The pause before the first further look at a row; each pause is twice as long as the one before it, milliseconds. */
 const LOOK_AGAIN_MS = 50;
 
+/** The time for the first reads of a batch, also of records that come after their producers' turns, milliseconds. */
+const READ_MIN_MS = 1_000;
+
 /** A record's time is truncated to the second. */
 const RECORDED_WITHIN_MS = 1_000;
 
@@ -20,7 +23,7 @@ type RecordedRow = PendingRow & { readonly recordedAt: number };
  *
  * It reads instead of claiming: a claim would succeed while the producer is about to publish, and both would. The reads are
  * eventually consistent, because PUBLISHED is final, and a row that only looks PENDING is refused to the claim that follows. A
- * read that fails, or does not end in the turn, counts as PENDING too.
+ * read that fails, or does not end in time, counts as PENDING too.
  *
  * @returns the rows to claim: those that were not marked
  */
@@ -28,25 +31,30 @@ export async function afterProducers<R extends RecordedRow>(
   context: OutboxContext,
   rows: readonly R[],
 ): Promise<R[]> {
-  const { clock, telemetry } = context;
+  const { clock } = context;
+  const firstReadsEndAt = clock.now() + READ_MIN_MS;
   const unpublished: R[] = [];
   let waiting = rows;
   for (let pauseMs = LOOK_AGAIN_MS; waiting.length > 0; pauseMs *= 2) {
-    const pending = await stillPending(context, waiting);
+    const pending = await stillPending(context, waiting, firstReadsEndAt);
     const now = clock.now();
     unpublished.push(...pending.filter((row) => turnEndsAt(row) < now));
     waiting = pending.filter((row) => turnEndsAt(row) >= now);
     const longestMs = Math.max(...waiting.map(turnEndsAt)) + 1 - now;
     if (waiting.length > 0) await clock.sleep(Math.min(pauseMs, longestMs));
   }
-  if (unpublished.length > 0) {
-    telemetry.count('BusFailures', unpublished.length);
-    telemetry.log.warn('Producers that publish at once did not publish; the relay does', {
-      events: unpublished.length,
-      eventId: unpublished[0]?.eventId,
-    });
-  }
   return unpublished;
+}
+
+/** Reports the rows that the relay has claimed although their producers publish at once: their turns ended without a mark. */
+export function reportMissedTurns({ telemetry }: OutboxContext, claimed: readonly PendingRow[]): void {
+  const missed = claimed.filter(({ producerUntil }) => producerUntil !== undefined);
+  if (missed.length === 0) return;
+  telemetry.count('BusFailures', missed.length);
+  telemetry.log.warn('Producers that publish at once did not publish; the relay does', {
+    events: missed.length,
+    eventId: missed[0]?.eventId,
+  });
 }
 
 /** When no producer can be publishing the row any more, by any clock, epoch milliseconds. */
@@ -58,6 +66,7 @@ function turnEndsAt({ producerUntil = 0, recordedAt }: RecordedRow): number {
 async function stillPending<R extends RecordedRow>(
   { table, writes, clock, telemetry }: OutboxContext,
   rows: readonly R[],
+  firstReadsEndAt: number,
 ): Promise<R[]> {
   let failure: { readonly error: unknown } | undefined;
   const read = async (row: R) => {
@@ -65,7 +74,12 @@ async function stillPending<R extends RecordedRow>(
       failure = { error };
       return undefined;
     });
-    return withDeadline(clock, turnEndsAt(row) - clock.now(), got, () => undefined);
+    return withDeadline(
+      clock,
+      Math.max(turnEndsAt(row), firstReadsEndAt) - clock.now(),
+      got,
+      () => undefined,
+    );
   };
   const items = await Promise.all(rows.map((row) => writes(() => read(row))));
   if (failure !== undefined) {

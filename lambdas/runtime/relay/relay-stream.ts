@@ -12,7 +12,7 @@ import type { Telemetry } from '../telemetry.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
-import { afterProducers } from './producer-turn.ts';
+import { afterProducers, reportMissedTurns } from './producer-turn.ts';
 import { rowsThat } from './publish-batch.ts';
 import { GROUP_ROWS, publishEvents } from './relay.ts';
 import {
@@ -157,6 +157,7 @@ async function publishClaimed(
     context,
     rows.filter((row) => !left.includes(row)),
   );
+  reportMissedTurns(context, claimed);
   const outcomes = await publishEvents(context, claimed, breaker, inTime);
   const back = rowsThat(outcomes, 'bus', 'access', 'skipped', 'leaseTooShort');
   await releaseEvents(

@@ -174,3 +174,38 @@ test('an event that its producer did not publish counts as a failure of the bus,
     ]),
   );
 });
+
+test('a late record of an event that its producer has published is read, and neither claimed nor counted', async () => {
+  const parts = set();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(20_000);
+  const table = {
+    ...parts.table,
+    get: async (...args: Parameters<typeof parts.table.get>) => {
+      await parts.clock.sleep(20);
+      return parts.table.get(...args);
+    },
+  };
+  await stream({ ...parts, table })();
+  expect(parts.calls).toEqual(['get']);
+  expect(parts.telemetry.counted('BusFailures')).toBe(0);
+});
+
+test('an event whose read fails although its producer has published it counts as no failure: its claim is refused', async () => {
+  const parts = set();
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const table = { ...parts.table, get: () => Promise.reject(new Error('denied')) };
+  await stream({ ...parts, table })();
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(parts.telemetry.counted('BusFailures')).toBe(0);
+});
+
+test('a late event of a producer that leaves publishing to the relay counts as no failure', async () => {
+  const parts = set();
+  const plain = createOutbox({ config: consumerConfig, table: parts.memory, clock: parts.clock });
+  await plain.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(20_000);
+  await stream(parts)();
+  expect(parts.publishedIds()).toHaveLength(1);
+  expect(parts.telemetry.counted('BusFailures')).toBe(0);
+});
