@@ -182,7 +182,7 @@ test('a late record of an event that its producer has published is read, and nei
   const table = {
     ...parts.table,
     get: async (...args: Parameters<typeof parts.table.get>) => {
-      await parts.clock.sleep(20);
+      await parts.clock.sleep(100);
       return parts.table.get(...args);
     },
   };
