@@ -1,4 +1,4 @@
-import type { Outputs } from '../localstack/deploy.ts';
+import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
 import { createReader, type Readings } from './readings.ts';
 import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';

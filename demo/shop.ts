@@ -4,7 +4,7 @@ import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { stockRow } from '../lambdas/example/inventory/stock.ts';
 import { errorMessage } from '../lambdas/runtime/errors.ts';
-import type { Outputs } from '../localstack/deploy.ts';
+import type { Outputs } from '../localstack/cdk-process.ts';
 import {
   callFunctionUrl,
   type FunctionUrlAnswer,
