@@ -40,11 +40,12 @@ export interface CdkEnd {
  */
 export async function runCdk({ cwd, env, args, onLine, signal }: CdkRun): Promise<CdkEnd> {
   const cli = join(projectRoot, 'node_modules', 'aws-cdk', 'bin', 'cdk');
-  const child = spawn(
-    process.execPath,
-    [cli, ...args, '--no-notices', '--no-color', '--progress', 'events', '--ci'],
-    { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: signal !== undefined },
-  );
+  const child = spawn(process.execPath, [cli, ...args, '--no-notices', '--no-color', '--ci'], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: signal !== undefined,
+  });
   const lines: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', (line) => {

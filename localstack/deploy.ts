@@ -53,7 +53,7 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
       args: [
         ...['deploy', '--all', '--context', 'stage=local', '--output', assembly],
         ...['--require-approval', 'never', '--method', 'direct', '--concurrency', String(CONCURRENCY)],
-        ...['--outputs-file', outputsFile],
+        ...['--progress', 'events', '--outputs-file', outputsFile],
       ],
       onLine: deployProgress({ onProgress, onDetail }),
     });

@@ -9,7 +9,7 @@ import { checksOf } from './checks/checks.ts';
 import { deployedSystem } from './deployed-system.ts';
 import { leftBehind } from './left-behind.ts';
 import { planText, requireConsent, type VerifyPlan } from './plan.ts';
-import { destroyCommand, printVerifyReceipt, type VerifyReceipt } from './receipt.ts';
+import { leftText, printVerifyReceipt, type VerifyReceipt } from './receipt.ts';
 import { verify } from './run.ts';
 import { stacksOf } from './stacks.ts';
 import { randomName, readName } from './system-name.ts';
@@ -41,13 +41,11 @@ async function verifyCommand(options: VerifyOptions): Promise<void> {
   const engine = options.local === true ? await localEngine() : undefined;
   try {
     const target =
-      engine === undefined
-        ? await awsTarget(options, process.env)
-        : localTarget(engine.endpoint, process.env);
+      engine === undefined ? await awsTarget(options, process.env) : localTarget(engine, process.env);
     const plan = { target, name, orders: options.orders, destroyOnly: options.destroy !== undefined };
     const receipt = await run(plan, options.yes);
     steps.say('');
-    process.stdout.write(`${options.json ? JSON.stringify(receipt) : printVerifyReceipt(receipt)}\n`);
+    process.stdout.write(`${options.json ? JSON.stringify(receipt) : printVerifyReceipt(receipt, target)}\n`);
     process.exitCode = exitCodeOf(receipt);
   } finally {
     await engine?.stop();
@@ -74,7 +72,8 @@ async function run(plan: VerifyPlan, yes: boolean): Promise<VerifyReceipt> {
     leftBehind: (outputs) =>
       untilOf(new AbortController().signal)('nothing is left', async () => {
         const left = await leftBehind(outputs);
-        return left.length === 0 && left;
+        if (left.length > 0) throw new Error(`these still exist: ${left.join(', ')}`);
+        return left;
       }),
   });
 }
@@ -85,9 +84,7 @@ function stopSignal(target: VerifyTarget, name: string): AbortSignal {
   const onSignal = (): void => {
     if (stop.signal.aborted) {
       steps.fail();
-      console.error(
-        `Ended before everything was destroyed. To destroy it:\n  ${destroyCommand(target, name)}`,
-      );
+      console.error(leftText(target, name));
       process.exit(EXIT.stopped);
     }
     steps.say('Stopping: destroying what was deployed. Press Ctrl-C again to leave it.');

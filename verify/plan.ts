@@ -20,7 +20,7 @@ export interface VerifyPlan {
 
 /** Describes what a run will do, where, at which price, and how to undo it if it is killed. */
 export function planText({ target, name, orders, destroyOnly }: VerifyPlan): string {
-  const { account, region, profile, endpoint } = target;
+  const { account, region, profile, endpoint, ends } = target;
   const where =
     endpoint === undefined
       ? `account ${account}, region ${region}, profile ${profile}`
@@ -37,10 +37,10 @@ export function planText({ target, name, orders, destroyOnly }: VerifyPlan): str
           ),
         ]
       : []),
-    prose(
-      'Then it destroys them, also if a check fails or you press Ctrl-C. If this process is killed, destroy them with:',
-    ),
-    `  ${destroyCommand(target, name)}`,
+    prose('Then it destroys them, also if a check fails or you press Ctrl-C.'),
+    ...(ends === true
+      ? []
+      : ['If this process is killed, destroy them with:', `  ${destroyCommand(target, name)}`]),
   ].join('\n');
 }
 

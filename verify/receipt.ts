@@ -27,7 +27,7 @@ export interface VerifyReceipt {
   readonly checks: readonly CheckResult[];
   /** True if everything that was deployed is gone. */
   readonly destroyed: boolean;
-  /** The command that destroys the rest; absent if `destroyed`. */
+  /** The command that destroys the rest; absent if `destroyed`, or if the local engine ends with the run. */
   readonly destroyCommand?: string | undefined;
 }
 
@@ -62,7 +62,7 @@ export function receiptOf(
     region: target.region,
     target: target.endpoint === undefined ? 'aws' : 'local',
     verdict: failed ? 'failed' : stopped ? 'stopped' : 'passed',
-    destroyCommand: run.destroyed ? undefined : destroyCommand(target, run.name),
+    destroyCommand: run.destroyed || target.ends ? undefined : destroyCommand(target, run.name),
   };
 }
 
@@ -74,7 +74,7 @@ export function destroyCommand({ profile, region, endpoint }: VerifyTarget, name
 }
 
 /** Formats the receipt for people: the verdict, each check, and what is left. */
-export function printVerifyReceipt(receipt: VerifyReceipt): string {
+export function printVerifyReceipt(receipt: VerifyReceipt, target: VerifyTarget): string {
   const { name, account, region, verdict, seconds, estimatedUsd, checks } = receipt;
   const count = (wanted: CheckOutcome) => checks.filter(({ outcome }) => outcome === wanted).length;
   const where = receipt.target === 'aws' ? `account ${account}, region ${region}` : 'on a local engine';
@@ -87,24 +87,27 @@ export function printVerifyReceipt(receipt: VerifyReceipt): string {
     ),
     '',
     ...checks.flatMap(({ check, outcome, seconds, detail }) => [
-      `  ${WORDS[outcome]} ${check}  ${seconds} s`,
+      prose(`  ${WORDS[outcome]} ${check}  ${seconds} s`, INDENT),
       ...detail.split('\n').map((line) => prose(' '.repeat(INDENT) + line, INDENT)),
     ]),
     '',
-    ...leftText(receipt),
+    receipt.destroyed ? goneText(receipt.target) : leftText(target, name),
   ].join('\n');
 }
 
-function leftText({ destroyed, destroyCommand, target }: VerifyReceipt): string[] {
-  if (!destroyed) return ['Not everything was destroyed. To try again:', `  ${destroyCommand}`];
-  if (target === 'local') return ['Everything was destroyed.'];
-  return [
-    prose(
-      "Everything was destroyed. What CloudFormation cannot remove: the alarms' KMS key is deleted after 30 days, free of charge, and " +
-        "the functions' code stays in the CDK's bucket until `npx cdk gc`.",
-      0,
-    ),
-  ];
+/** How to destroy what is left of a run. */
+export function leftText(target: VerifyTarget, name: string): string {
+  if (target.ends) return 'Not everything was destroyed. The rest ends with the local engine.';
+  return `Not everything was destroyed. To try again:\n  ${destroyCommand(target, name)}`;
+}
+
+function goneText(target: VerifyReceipt['target']): string {
+  if (target === 'local') return 'Everything was destroyed.';
+  return prose(
+    "Everything was destroyed. What CloudFormation cannot remove: the alarms' KMS key is deleted after 30 days, free of charge, and " +
+      "the functions' code stays in the CDK's bucket until `npx cdk gc`.",
+    0,
+  );
 }
 
 function duration(seconds: number): string {

@@ -72,7 +72,9 @@ export async function verify(plan: VerifyPlan, deps: VerifyDeps): Promise<Verify
     const left = await deps.leftBehind(outputs);
     if (left.length > 0) throw new Error(`These still exist: ${left.join(', ')}`);
     return passed(
-      plan.destroyOnly ? 'its stacks are gone' : 'its tables, buses, queues and functions are gone',
+      Object.keys(outputs).length === 0
+        ? 'its stacks are gone'
+        : 'its tables, buses, queues and functions are gone',
     );
   });
   const seconds = Math.round((Date.now() - startedAt) / 1_000);

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { type CdkRun, type Outputs, readOutputs, runCdk } from '../localstack/cdk-process.ts';
 import { bootstrapLocal, cdkEnvironment } from '../localstack/deploy.ts';
@@ -39,6 +41,7 @@ export interface Stacks {
 export function stacksOf(target: VerifyTarget, name: string, progress: DeployProgress): Stacks {
   const outputsFile = localFile(`outputs-${name}.json`);
   const assembly = localFile(`cdk-${name}`);
+  const manifest = join(assembly, 'manifest.json');
   const run = ({ args, ...others }: Pick<CdkRun, 'args' | 'onLine' | 'signal'>) =>
     runCdk({
       ...others,
@@ -46,11 +49,14 @@ export function stacksOf(target: VerifyTarget, name: string, progress: DeployPro
       env: environmentOf(target),
       args: [
         ...args,
-        ...['--all', '--app', 'node --import tsx verify/app.ts', '--context', `verify=${name}`],
-        ...['--output', assembly, '--concurrency', String(CONCURRENCY)],
+        ...['--all', '--concurrency', String(CONCURRENCY)],
         ...(target.profile === undefined ? [] : ['--profile', target.profile]),
       ],
     });
+  const app = [
+    ...['--app', 'node --import tsx verify/app.ts'],
+    ...['--context', `verify=${name}`, '--output', assembly],
+  ];
   return {
     deploy: async (signal) => {
       if (target.endpoint !== undefined) await bootstrapLocal({ endpoint: target.endpoint, ...progress });
@@ -58,7 +64,7 @@ export function stacksOf(target: VerifyTarget, name: string, progress: DeployPro
         const { code, lines } = await run({
           args: [
             ...['deploy', '--require-approval', 'never', '--method', 'direct'],
-            ...['--outputs-file', outputsFile],
+            ...['--progress', 'events', '--outputs-file', outputsFile, ...app],
           ],
           onLine: deployProgress(progress),
           signal,
@@ -71,12 +77,17 @@ export function stacksOf(target: VerifyTarget, name: string, progress: DeployPro
       }
     },
     destroy: async () => {
-      const { code, lines } = await run({
-        args: ['destroy', '--force'],
-        onLine: (line) => progress.onDetail?.(line),
-        // In a process group of its own: Ctrl-C must not end it half-way.
-        signal: new AbortController().signal,
-      });
+      const destroy = () =>
+        run({
+          // The manifest is written last: without it, the CDK was stopped before the templates were complete.
+          args: ['destroy', '--force', ...(existsSync(manifest) ? ['--app', assembly] : app)],
+          onLine: (line) => progress.onDetail?.(line.trim()),
+          // In a process group of its own: Ctrl-C must not end it half-way.
+          signal: new AbortController().signal,
+        });
+      const first = await destroy();
+      // A resource that another one still used can be deleted now.
+      const { code, lines } = first.code === 0 ? first : await destroy();
       await rm(assembly, { recursive: true, force: true });
       if (code !== 0) throw failed('DESTROY_FAILED', 'destroy', lines);
     },

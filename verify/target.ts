@@ -11,6 +11,8 @@ export interface VerifyTarget {
   readonly profile?: string | undefined;
   /** The engine's URL; absent for AWS. */
   readonly endpoint?: string | undefined;
+  /** True for an engine that ends with this process, and everything on it. */
+  readonly ends?: boolean | undefined;
 }
 
 /** The options that select a target. */
@@ -58,11 +60,14 @@ export function checkTarget({ profile, region, local }: TargetOptions, env: Envi
 }
 
 /** Selects a local engine: every SDK client and the CDK reach it, and nothing else. */
-export function localTarget(endpoint: string, env: Environment): VerifyTarget {
+export function localTarget(
+  { endpoint, startedHere }: { readonly endpoint: string; readonly startedHere: boolean },
+  env: Environment,
+): VerifyTarget {
   delete env.AWS_PROFILE;
   delete env.AWS_SESSION_TOKEN;
   Object.assign(env, localEnvironment(endpoint));
-  return { account: LOCAL_ACCOUNT, region: LOCAL_REGION, endpoint };
+  return { account: LOCAL_ACCOUNT, region: LOCAL_REGION, endpoint, ends: startedHere };
 }
 
 /**

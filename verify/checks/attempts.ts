@@ -19,6 +19,9 @@ export interface Attempts {
   readonly denied: readonly Attempt[];
 }
 
+/** What the attempts name. */
+export type Attempted = Pick<DeployedSystem, 'directory' | 'outputs' | 'consumer' | 'read'>;
+
 /** A row that no event has. */
 const PROBE = 'verify-probe';
 const OWN_INBOX = inboxKey('payments', PROBE);
@@ -92,7 +95,7 @@ function putEvent(EventBusName: string, Source: string): ProbeCall {
 }
 
 /** Sends a message that the consumer has processed before, which its inbox absorbs. */
-async function duplicateOf(system: DeployedSystem): Promise<(queueUrl: string) => ProbeCall> {
+async function duplicateOf(system: Attempted): Promise<(queueUrl: string) => ProbeCall> {
   const { events } = await system.read('demo-');
   const processed = events.find(({ envelope }) => envelope.type === 'OrderPlaced');
   if (processed === undefined) throw new Error('No order was placed that a probe could repeat');
@@ -101,7 +104,7 @@ async function duplicateOf(system: DeployedSystem): Promise<(queueUrl: string) =
 }
 
 /** The role of payments' function. */
-export async function consumerAttempts(system: DeployedSystem): Promise<Attempts> {
+export async function consumerAttempts(system: Attempted): Promise<Attempts> {
   const { mailroom } = system.directory;
   const table = tableCalls(mailroom.table);
   const send = await duplicateOf(system);
@@ -120,7 +123,7 @@ export async function consumerAttempts(system: DeployedSystem): Promise<Attempts
 }
 
 /** The role of the orders API. */
-export async function producerAttempts(system: DeployedSystem): Promise<Attempts> {
+export async function producerAttempts(system: Attempted): Promise<Attempts> {
   const { mailroom } = system.directory;
   const table = tableCalls(mailroom.table);
   const send = await duplicateOf(system);
@@ -139,7 +142,7 @@ export async function producerAttempts(system: DeployedSystem): Promise<Attempts
 }
 
 /** The role of the stream relay, which the bus admits. */
-export async function relayAttempts({ directory: { mailroom } }: DeployedSystem): Promise<Attempts> {
+export async function relayAttempts({ directory: { mailroom } }: Attempted): Promise<Attempts> {
   const table = tableCalls(mailroom.table);
   return {
     allowed: [{ what: 'put an event of a declared source', call: putEvent(mailroom.bus, 'orders') }],
@@ -154,7 +157,7 @@ export async function relayAttempts({ directory: { mailroom } }: DeployedSystem)
 }
 
 /** A role with every right: what it may do elsewhere, the policies of table, bus and queues deny. */
-export async function intruderAttempts(system: DeployedSystem): Promise<Attempts> {
+export async function intruderAttempts(system: Attempted): Promise<Attempts> {
   const { directory, outputs } = system;
   const table = tableCalls(directory.mailroom.table);
   const send = await duplicateOf(system);

@@ -3,6 +3,7 @@ import { required } from '../../demo/readings.ts';
 import type { DeployedSystem } from '../deployed-system.ts';
 import type { ProbeCall, ProbeOutcome } from '../probe-call.ts';
 import {
+  type Attempted,
   type Attempts,
   consumerAttempts,
   intruderAttempts,
@@ -15,10 +16,11 @@ import { type Check, notShown, passed } from './check.ts';
 interface Probe {
   readonly role: string;
   readonly output: string;
-  readonly attempts: (system: DeployedSystem) => Promise<Attempts>;
+  readonly attempts: (system: Attempted) => Promise<Attempts>;
 }
 
-const PROBES: readonly Probe[] = [
+/** The probes of the deployment. */
+export const PROBES: readonly Probe[] = [
   { role: "a consumer's role", output: 'ProbeConsumer', attempts: consumerAttempts },
   { role: "a producer's role", output: 'ProbeProducer', attempts: producerAttempts },
   { role: "the relay's role", output: 'ProbeRelay', attempts: relayAttempts },
