@@ -3,12 +3,12 @@ import { shell } from '../cli/frame/shell.ts';
 import type { VerifyTarget } from './target.ts';
 
 /** The outcome of a check. `not-shown`: this target cannot show it, e.g. a local engine that enforces no IAM. */
-export type CheckOutcome = 'passed' | 'failed' | 'not-shown';
+export type VerifyOutcome = 'passed' | 'failed' | 'not-shown';
 
 /** A finished check. */
-export interface CheckResult {
+export interface VerifyResult {
   readonly check: string;
-  readonly outcome: CheckOutcome;
+  readonly outcome: VerifyOutcome;
   readonly seconds: number;
   /** What was seen, or why it failed or cannot be shown. */
   readonly detail: string;
@@ -24,7 +24,7 @@ export interface VerifyReceipt {
   readonly seconds: number;
   /** US dollars at the list prices of us-east-1, for the time it took; 0 for a local engine. */
   readonly estimatedUsd: number;
-  readonly checks: readonly CheckResult[];
+  readonly checks: readonly VerifyResult[];
   /** True if everything that was deployed is gone. */
   readonly destroyed: boolean;
   /** The command that destroys the rest; absent if `destroyed`, or if the local engine ends with the run. */
@@ -32,7 +32,7 @@ export interface VerifyReceipt {
 }
 
 /** The words for an outcome, of one width. */
-const WORDS: Readonly<Record<CheckOutcome, string>> = {
+const WORDS: Readonly<Record<VerifyOutcome, string>> = {
   passed: 'passed   ',
   failed: 'FAILED   ',
   'not-shown': 'not shown',
@@ -76,7 +76,7 @@ export function destroyCommand({ profile, region, endpoint }: VerifyTarget, name
 /** Formats the receipt for people: the verdict, each check, and what is left. */
 export function printVerifyReceipt(receipt: VerifyReceipt, target: VerifyTarget): string {
   const { name, account, region, verdict, seconds, estimatedUsd, checks } = receipt;
-  const count = (wanted: CheckOutcome) => checks.filter(({ outcome }) => outcome === wanted).length;
+  const count = (wanted: VerifyOutcome) => checks.filter(({ outcome }) => outcome === wanted).length;
   const where = receipt.target === 'aws' ? `account ${account}, region ${region}` : 'on a local engine';
   const costs =
     receipt.target === 'aws' ? `, about ${estimatedUsd.toFixed(2)} USD (list prices of us-east-1)` : '';

@@ -1,18 +1,18 @@
 import { errorMessage } from '../lambdas/runtime/errors.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
-import type { Check, Finding } from './checks/check.ts';
+import type { Check, VerifyFinding } from './checks/check.ts';
 import { passed } from './checks/check.ts';
 import type { DeployedSystem } from './deployed-system.ts';
 import type { VerifyPlan } from './plan.ts';
 import { estimatedUsd } from './price.ts';
-import { type CheckResult, receiptOf, type VerifyReceipt } from './receipt.ts';
+import { receiptOf, type VerifyReceipt, type VerifyResult } from './receipt.ts';
 import type { Stacks } from './stacks.ts';
 
 /** Dependencies of {@link verify}. */
 export interface VerifyDeps {
   readonly stacks: Stacks;
-  readonly checks: readonly Check[];
+  readonly checks: readonly VerifyCheck[];
   readonly steps: Pick<StepPrinter, 'say' | 'step' | 'detail'>;
   /** Stops the checks when it is aborted; destroying is not stopped. */
   readonly signal: AbortSignal;
@@ -38,11 +38,11 @@ const DESTROYED = 'everything that was deployed is destroyed';
 export async function verify(plan: VerifyPlan, deps: VerifyDeps): Promise<VerifyReceipt> {
   const { signal, steps, stacks } = deps;
   const startedAt = Date.now();
-  const results: CheckResult[] = [];
+  const results: VerifyResult[] = [];
   let outputs: Outputs = {};
 
   /** @returns true unless the check failed */
-  async function record(check: string, run: () => Promise<Finding>): Promise<boolean> {
+  async function record(check: string, run: () => Promise<VerifyFinding>): Promise<boolean> {
     const from = Date.now();
     steps.step(check);
     const found = await run().catch((error: unknown) => ({

@@ -22,7 +22,7 @@ export interface TargetOptions {
   readonly local?: boolean | undefined;
 }
 
-type Environment = Record<string, string | undefined>;
+type Variables = Record<string, string | undefined>;
 
 /** Variables that would take precedence over a profile. */
 const OTHER_CREDENTIALS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
@@ -36,7 +36,7 @@ const BOOTSTRAP_VERSION = '/cdk-bootstrap/hnb659fds/version';
  *
  * @throws `WHICH_TARGET` without `--profile` or `--local`, or with both; `OTHER_ENDPOINT` if `AWS_ENDPOINT_URL` redirects AWS
  */
-export function checkTarget({ profile, region, local }: TargetOptions, env: Environment): void {
+export function checkTarget({ profile, region, local }: TargetOptions, env: Variables): void {
   if ((profile === undefined) !== (local === true)) {
     throw new MailroomError(
       'WHICH_TARGET',
@@ -62,7 +62,7 @@ export function checkTarget({ profile, region, local }: TargetOptions, env: Envi
 /** Selects a local engine: every SDK client and the CDK reach it, and nothing else. */
 export function localTarget(
   { endpoint, startedHere }: { readonly endpoint: string; readonly startedHere: boolean },
-  env: Environment,
+  env: Variables,
 ): VerifyTarget {
   delete env.AWS_PROFILE;
   delete env.AWS_SESSION_TOKEN;
@@ -78,7 +78,7 @@ export function localTarget(
  */
 export async function awsTarget(
   { profile = '', region }: TargetOptions,
-  env: Environment,
+  env: Variables,
 ): Promise<VerifyTarget> {
   for (const name of OTHER_CREDENTIALS) delete env[name];
   Object.assign(env, { AWS_PROFILE: profile, ...(region && { AWS_REGION: region }) });

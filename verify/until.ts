@@ -11,10 +11,10 @@ const LOOK_EVERY_MS = 1_000;
 export type Until = <T>(what: string, look: () => Promise<T | undefined | false>) => Promise<T>;
 
 /**
- * Makes a reader that looks once a second until the answer is neither `undefined` nor `false`.
+ * Makes a reader that looks until the answer is neither `undefined` nor `false`.
  *
  * @param signal - ends the wait when it is aborted
- * @param deadlineMs - the longest wait, in milliseconds @default 10 minutes
+ * @param timing - the longest wait (10 minutes by default) and the time between two looks (1 second), in milliseconds
  * @throws an error that names what did not happen; the reason of `signal`
  *
  * @example
@@ -23,7 +23,10 @@ export type Until = <T>(what: string, look: () => Promise<T | undefined | false>
  * await until('the queue is empty', async () => (await depth()) === 0);
  * ```
  */
-export function untilOf(signal: AbortSignal, deadlineMs = DEADLINE_MS): Until {
+export function untilOf(
+  signal: AbortSignal,
+  { deadlineMs = DEADLINE_MS, lookEveryMs = LOOK_EVERY_MS } = {},
+): Until {
   return async (what, look) => {
     let lastError: unknown;
     for (const end = Date.now() + deadlineMs; ; ) {
@@ -39,7 +42,7 @@ export function untilOf(signal: AbortSignal, deadlineMs = DEADLINE_MS): Until {
         const why = lastError === undefined ? '' : ` The last error: ${errorMessage(lastError)}`;
         throw new Error(`Not seen within ${deadlineMs / 60_000} minutes: ${what}.${why}`);
       }
-      await delay(LOOK_EVERY_MS, undefined, { signal });
+      await delay(lookEveryMs, undefined, { signal });
     }
   };
 }

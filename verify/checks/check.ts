@@ -1,13 +1,13 @@
 import type { DeployedSystem } from '../deployed-system.ts';
-import type { CheckResult } from '../receipt.ts';
+import type { VerifyResult } from '../receipt.ts';
 
 /** What a check found. A failed check throws instead. */
-export interface Finding extends Pick<CheckResult, 'detail'> {
+export interface VerifyFinding extends Pick<VerifyResult, 'detail'> {
   readonly outcome: 'passed' | 'not-shown';
 }
 
 /** One thing that a deployment must do, or must not. */
-export interface Check {
+export interface VerifyCheck {
   /** Its line in the receipt: a statement that holds if it passed. */
   readonly name: string;
   /**
@@ -15,15 +15,15 @@ export interface Check {
    *
    * @throws an error that says what was seen instead
    */
-  run(system: DeployedSystem): Promise<Finding>;
+  run(system: DeployedSystem): Promise<VerifyFinding>;
 }
 
 /** A check that found what it says. */
-export function passed(detail: string): Finding {
+export function passed(detail: string): VerifyFinding {
   return { outcome: 'passed', detail };
 }
 
 /** A check that this target cannot show, and why. */
-export function notShown(detail: string): Finding {
+export function notShown(detail: string): VerifyFinding {
   return { outcome: 'not-shown', detail };
 }

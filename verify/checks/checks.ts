@@ -1,4 +1,4 @@
-import type { Check } from './check.ts';
+import type { VerifyCheck } from './check.ts';
 import { denialChecks } from './denials.ts';
 import { mappingCheck } from './mapping-off.ts';
 import { ordersCheck, unsignedCheck } from './orders.ts';
@@ -12,7 +12,7 @@ import { statusCheck } from './statuses.ts';
  *
  * @param orders - of the demo
  */
-export function checksOf(orders: number): readonly Check[] {
+export function checksOf(orders: number): readonly VerifyCheck[] {
   return [
     ordersCheck(orders),
     unsignedCheck,

@@ -10,7 +10,7 @@ import {
   producerAttempts,
   relayAttempts,
 } from './attempts.ts';
-import { type Check, notShown, passed } from './check.ts';
+import { notShown, passed, type VerifyCheck } from './check.ts';
 
 /** A role, the output with the name of the function that runs with it, and its attempts. */
 interface Probe {
@@ -28,7 +28,7 @@ export const PROBES: readonly Probe[] = [
 ];
 
 /** What IAM and the policies of table, bus and queues deny; no local engine enforces them. */
-export const denialChecks: readonly Check[] = PROBES.map(({ role, output, attempts }) => ({
+export const denialChecks: readonly VerifyCheck[] = PROBES.map(({ role, output, attempts }) => ({
   name: `IAM: ${role} is denied what it may not do`,
   run: async (system) => {
     const { allowed, denied } = await attempts(system);

@@ -5,13 +5,13 @@ import {
 } from '@aws-sdk/client-lambda';
 import { EXIT } from '../../cli/frame/io.ts';
 import type { DeployedSystem } from '../deployed-system.ts';
-import { type Check, passed } from './check.ts';
+import { passed, type VerifyCheck } from './check.ts';
 
 const CUSTOMERS = 'verify-mapping';
 const ORDERS = 2;
 
 /** A consumer whose event source mapping is off. */
-export const mappingCheck: Check = {
+export const mappingCheck: VerifyCheck = {
   name: "a consumer's mapping is off: its messages wait, status reports it; on again: processed once",
   run: async (system) => {
     const { until, read, mailroom, placeOrder, confirmed } = system;

@@ -1,13 +1,13 @@
 import { required } from '../../demo/readings.ts';
 import { runDemo } from '../../demo/run.ts';
 import { callFunctionUrl } from '../../localstack/function-url.ts';
-import { type Check, notShown, passed } from './check.ts';
+import { notShown, passed, type VerifyCheck } from './check.ts';
 
 /** Orders per second: little enough for the concurrency of a new account. */
 const RATE = 5;
 
 /** The demo: orders, repeated requests and duplicate messages. */
-export function ordersCheck(orders: number): Check {
+export function ordersCheck(orders: number): VerifyCheck {
   return {
     name: 'orders, repeats and duplicates: nothing lost, nothing doubled',
     run: async ({ outputs, target, steps, signal, call }) => {
@@ -27,7 +27,7 @@ export function ordersCheck(orders: number): Check {
 const FORBIDDEN = 403;
 
 /** The function URL refuses a caller without a signature. */
-export const unsignedCheck: Check = {
+export const unsignedCheck: VerifyCheck = {
   name: 'the orders API refuses a request without a signature',
   run: async ({ outputs, target }) => {
     const url = new URL('orders/none', required(outputs, 'OrdersUrl'));

@@ -1,6 +1,6 @@
 import { SendMessageCommand } from '@aws-sdk/client-sqs';
 import { EXIT } from '../../cli/frame/io.ts';
-import { type Check, passed } from './check.ts';
+import { passed, type VerifyCheck } from './check.ts';
 
 const SOURCE = 'consumer:notifications';
 
@@ -10,7 +10,7 @@ interface Listed {
 }
 
 /** A message that no handler can read. */
-export const poisonCheck: Check = {
+export const poisonCheck: VerifyCheck = {
   name: 'a poison message is rejected, listed and discarded; others pass',
   run: async ({ consumer, sqs, mailroom, until, placeOrder, confirmed }) => {
     const MessageBody = 'this is not JSON';

@@ -6,7 +6,7 @@ import {
 import { EXIT } from '../../cli/frame/io.ts';
 import { errorMessage } from '../../lambdas/runtime/errors.ts';
 import type { DeployedSystem } from '../deployed-system.ts';
-import { type Check, notShown, passed } from './check.ts';
+import { notShown, passed, type VerifyCheck } from './check.ts';
 
 /** The bank fails as often as payments tries, and has recovered when it is called again. */
 const CUSTOMER = 'fail-5';
@@ -34,7 +34,7 @@ async function redrive({ mailroom }: DeployedSystem, eventId: string): Promise<v
 }
 
 /** A dead letter of an outage is processed after a redrive with the command. */
-export const redriveCheck: Check = {
+export const redriveCheck: VerifyCheck = {
   name: 'mailroom dlq redrive: a dead letter is processed once its cause is gone',
   run: async (system) => {
     const { orderId, eventId } = await deadOrder(system);
@@ -45,7 +45,7 @@ export const redriveCheck: Check = {
 };
 
 /** The same after a redrive in the SQS console, which uses this task. */
-export const moveTaskCheck: Check = {
+export const moveTaskCheck: VerifyCheck = {
   name: "SQS's own move task: a dead letter is processed once its cause is gone",
   run: async (system) => {
     const { orderId, eventId } = await deadOrder(system);

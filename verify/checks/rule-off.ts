@@ -1,6 +1,6 @@
 import { DescribeRuleCommand, DisableRuleCommand, EnableRuleCommand } from '@aws-sdk/client-eventbridge';
 import type { DeployedSystem } from '../deployed-system.ts';
-import { type Check, passed } from './check.ts';
+import { passed, type VerifyCheck } from './check.ts';
 
 const CUSTOMERS = 'verify-rule';
 
@@ -15,7 +15,7 @@ interface Audited {
 }
 
 /** A consumer whose rule is disabled: EventBridge drops what it misses, and only the audit finds it. */
-export const ruleCheck: Check = {
+export const ruleCheck: VerifyCheck = {
   name: "a consumer's rule is off: the audit finds the lost event, and its repair delivers it once",
   run: async (system) => {
     const { events, consumer, directory, until, confirmed } = system;

@@ -1,8 +1,8 @@
 import { EXIT } from '../../cli/frame/io.ts';
-import { type Check, passed } from './check.ts';
+import { passed, type VerifyCheck } from './check.ts';
 
 /** The command finds nothing to do, once all faults are repaired. */
-export const statusCheck: Check = {
+export const statusCheck: VerifyCheck = {
   name: 'mailroom status: nothing requires action',
   run: async ({ mailroom, until }) => {
     let last = '';
