@@ -6,7 +6,7 @@ import type { Envelope } from '../lambdas/runtime/event.ts';
 import type { InboxRow, OutboxRow } from '../lambdas/runtime/store/rows.ts';
 import { readable, readOutboxRow } from '../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../lambdas/runtime/store/table.ts';
-import type { Outputs } from '../localstack/deploy.ts';
+import type { Outputs } from '../localstack/cdk-process.ts';
 
 /** The consumers that must receive each event type, according to the rules of the order system. */
 export const CONSUMERS_OF: Readonly<Record<string, readonly Consumer[]>> = {

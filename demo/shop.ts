@@ -4,8 +4,12 @@ import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { stockRow } from '../lambdas/example/inventory/stock.ts';
 import { errorMessage } from '../lambdas/runtime/errors.ts';
-import type { Outputs } from '../localstack/deploy.ts';
-import { callFunctionUrl } from '../localstack/function-url.ts';
+import type { Outputs } from '../localstack/cdk-process.ts';
+import {
+  callFunctionUrl,
+  type FunctionUrlAnswer,
+  type FunctionUrlRequest,
+} from '../localstack/function-url.ts';
 import { asDelivered } from './delivered-message.ts';
 import { CONSUMERS_OF, type Consumer, QUEUE_OUTPUTS, required, type WrittenEvent } from './readings.ts';
 
@@ -40,6 +44,8 @@ interface OrderPlacement {
   /** One in this many orders, starting with the first, is for sold-out goods. @default none */
   readonly soldOutEvery?: number | undefined;
   readonly onPlaced?: (() => void) | undefined;
+  /** Stops placing orders when it is aborted. @default never */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A request that was sent twice, and whether both got the same answer. */
@@ -64,20 +70,28 @@ export interface Shop {
   resendSome(events: readonly WrittenEvent[]): Promise<Resent[]>;
 }
 
-/** Creates a shop. The SDK clients take the endpoint from the environment. */
-export function createShop(deps: {
+/** Sends a request to the orders API. */
+export type OrdersCall = (url: URL, request: FunctionUrlRequest) => Promise<FunctionUrlAnswer>;
+
+/** Dependencies of {@link createShop}. */
+interface ShopDeps {
   readonly outputs: Outputs;
   readonly endpoint: string;
   readonly runId: string;
-}): Shop {
-  const { outputs, endpoint, runId } = deps;
+  /** @default an unsigned request to `endpoint` */
+  readonly call?: OrdersCall | undefined;
+}
+
+/** Creates a shop. The SDK clients take the endpoint from the environment. */
+export function createShop(deps: ShopDeps): Shop {
+  const { outputs, runId, call = callFunctionUrl.bind(null, deps.endpoint) } = deps;
   const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
   const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
   const ordersUrl = new URL('orders', required(outputs, 'OrdersUrl'));
   const resent = new Set<string>();
 
   /** Retries one request until it is answered; the idempotency key makes that safe. */
-  async function post(n: number, sku: string): Promise<string> {
+  async function post(n: number, sku: string, signal: AbortSignal | undefined): Promise<string> {
     const order = {
       customerId: `${runId}-customer-${n}`,
       items: [{ sku: `${runId}-${sku}`, quantity: 1 + (n % 3), unitPrice: 100 + n }],
@@ -88,7 +102,8 @@ export function createShop(deps: {
       body: JSON.stringify(order),
     };
     for (const until = Date.now() + REQUEST_DEADLINE_MS; ; await pause(250)) {
-      const { status, text } = await callFunctionUrl(endpoint, ordersUrl, request).catch((error) => ({
+      signal?.throwIfAborted();
+      const { status, text } = await call(ordersUrl, request).catch((error) => ({
         status: 0, // no answer
         text: errorMessage(error),
       }));
@@ -110,7 +125,7 @@ export function createShop(deps: {
       }
     },
 
-    placeOrders: async (count, { ratePerSecond, soldOutEvery, onPlaced }) => {
+    placeOrders: async (count, { ratePerSecond, soldOutEvery, onPlaced, signal }) => {
       const repeats: Repeat[] = [];
       const startedAt = Date.now();
       await pMap(
@@ -120,7 +135,7 @@ export function createShop(deps: {
           const isSoldOut = soldOutEvery !== undefined && n % soldOutEvery === 0;
           const sku = isSoldOut ? SOLD_OUT : `sku-${n % SKUS}`;
           const answers = await Promise.all(
-            Array.from({ length: n % REPEAT_EVERY === 0 ? 2 : 1 }, () => post(n, sku)),
+            Array.from({ length: n % REPEAT_EVERY === 0 ? 2 : 1 }, () => post(n, sku, signal)),
           );
           const [first = '', second] = answers;
           const { orderId } = JSON.parse(first) as { orderId: string };

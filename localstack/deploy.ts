@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process';
-import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { rm } from 'node:fs/promises';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { type Outputs, readOutputs, runCdk } from './cdk-process.ts';
 import { type DeployProgress, deployProgress } from './deploy-progress.ts';
 import { identify, lastLines } from './health.ts';
 import {
@@ -13,9 +11,6 @@ import {
   projectRoot,
   withoutAws,
 } from './workspace.ts';
-
-/** The outputs of all stacks by name, e.g. `TableName`, `OrdersUrl`. Names are unique across stacks. */
-export type Outputs = Readonly<Record<string, string>>;
 
 /** Options of {@link deployLocal}. */
 export interface DeployOptions extends DeployProgress {
@@ -46,15 +41,7 @@ const ERROR_LINES = 30;
 export async function deployLocal(options: DeployOptions): Promise<Outputs> {
   const { endpoint, appDir = projectRoot, onProgress, onDetail } = options;
   const { port } = new URL(endpoint);
-  if (!(await isBootstrapped(endpoint))) {
-    onProgress?.('Bootstrapping the account for the CDK');
-    // Not in the app's folder, where the CDK would synthesize the app just to bootstrap an account.
-    await cdk({
-      endpoint,
-      cwd: localFile('.'),
-      args: ['bootstrap', `aws://${LOCAL_ACCOUNT}/${LOCAL_REGION}`],
-    });
-  }
+  await bootstrapLocal(options);
   const outputsFile = localFile(`outputs-${port}.json`);
   // One folder per engine, because the CDK locks it while it deploys.
   const assembly = localFile(`cdk-${port}`);
@@ -66,7 +53,7 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
       args: [
         ...['deploy', '--all', '--context', 'stage=local', '--output', assembly],
         ...['--require-approval', 'never', '--method', 'direct', '--concurrency', String(CONCURRENCY)],
-        ...['--outputs-file', outputsFile],
+        ...['--progress', 'events', '--outputs-file', outputsFile],
       ],
       onLine: deployProgress({ onProgress, onDetail }),
     });
@@ -76,12 +63,19 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
   return await readOutputs(outputsFile);
 }
 
-/** Merges the outputs of all stacks. */
-async function readOutputs(file: string): Promise<Outputs> {
-  const stacks = JSON.parse(await readFile(file, 'utf8')) as Record<string, Record<string, string>>;
-  const named = Object.values(stacks).flatMap((outputs) => Object.entries(outputs));
-  // The CDK adds outputs for cross-stack references.
-  return Object.fromEntries(named.filter(([name]) => !name.startsWith('ExportsOutput')));
+/** Prepares a local engine for the CDK, unless that was done before. */
+export async function bootstrapLocal({
+  endpoint,
+  onProgress,
+}: Pick<DeployOptions, 'endpoint' | 'onProgress'>): Promise<void> {
+  if (await isBootstrapped(endpoint)) return;
+  onProgress?.('Bootstrapping the account for the CDK');
+  // Not in the app's folder, where the CDK would synthesize the app just to bootstrap an account.
+  await cdk({
+    endpoint,
+    cwd: localFile('.'),
+    args: ['bootstrap', `aws://${LOCAL_ACCOUNT}/${LOCAL_REGION}`],
+  });
 }
 
 /**
@@ -112,27 +106,12 @@ interface CdkCall {
 
 async function cdk(call: CdkCall): Promise<void> {
   const { endpoint, cwd, args, onLine } = call;
-  const cli = join(projectRoot, 'node_modules', 'aws-cdk', 'bin', 'cdk');
-  const child = spawn(
-    process.execPath,
-    [cli, ...args, '--no-notices', '--no-color', '--progress', 'events', '--ci'],
-    { cwd, env: cdkEnvironment(endpoint), stdio: ['ignore', 'pipe', 'pipe'] },
-  );
-  const lines: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on('line', (line) => {
-      lines.push(line);
-      onLine?.(line);
-    });
-  }
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
+  const { code, lines } = await runCdk({ cwd, args, onLine, env: cdkEnvironment(endpoint) });
   if (code !== 0) throw await deployFailed(endpoint, args[0] ?? '', lines);
 }
 
-function cdkEnvironment(endpoint: string): Record<string, string> {
+/** The environment of a CDK that can reach nothing but a local engine. */
+export function cdkEnvironment(endpoint: string): Record<string, string> {
   return {
     ...withoutAws(process.env),
     ...localEnvironment(endpoint),

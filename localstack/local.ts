@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
-import { deployLocal, type Outputs } from './deploy.ts';
+import type { Outputs } from './cdk-process.ts';
+import { deployLocal } from './deploy.ts';
 import { type Engine, parsePort, startEngine } from './engine.ts';
 import { reachableUrl } from './function-url.ts';
 import { howToStop, leaveRunning, stopLeftRunning } from './left-running.ts';

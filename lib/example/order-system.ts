@@ -1,4 +1,6 @@
 import type { App } from 'aws-cdk-lib';
+import type { Mailroom } from '../mailroom.ts';
+import type { ServiceFunction } from '../service-function.ts';
 import { BankStack } from './bank-stack.ts';
 import { InventoryStack } from './inventory-stack.ts';
 import { MailroomStack } from './mailroom-stack.ts';
@@ -8,6 +10,13 @@ import { OrdersStack } from './orders-stack.ts';
 import { PaymentsStack } from './payments-stack.ts';
 import type { Stage } from './stage.ts';
 
+/** The parts of a deployed order system that another stack of the same app may need. */
+export interface OrderSystem {
+  readonly mailroom: Mailroom;
+  /** The function behind the orders API: a producer. */
+  readonly api: ServiceFunction;
+}
+
 /**
  * The order system: one stack per service, in the order in which an order flows, and one for operations.
  *
@@ -16,12 +25,13 @@ import type { Stage } from './stage.ts';
  * orderSystem(new App(), readStage('dev', process.env));
  * ```
  */
-export function orderSystem(app: App, stage: Stage): void {
+export function orderSystem(app: App, stage: Stage): OrderSystem {
   const { mailroom } = new MailroomStack(app, 'Mailroom', stage);
-  new OrdersStack(app, 'Orders', stage, mailroom);
+  const { api } = new OrdersStack(app, 'Orders', stage, mailroom);
   const { bank } = new BankStack(app, 'Bank', stage, mailroom);
   new PaymentsStack(app, 'Payments', stage, mailroom, bank);
   new InventoryStack(app, 'Inventory', stage, mailroom);
   new NotificationsStack(app, 'Notifications', stage, mailroom);
   new OperationsStack(app, 'Operations', stage, mailroom);
+  return { mailroom, api };
 }

@@ -19,6 +19,9 @@ import { type Stage, stackProps } from './stage.ts';
 
 /** Orders: accepts orders over HTTP, and updates their status as the other services report. */
 export class OrdersStack extends Stack {
+  /** The function behind the orders API. */
+  readonly api: ServiceFunction;
+
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
     super(scope, id, stackProps(stage, 'orders'));
 
@@ -35,6 +38,7 @@ export class OrdersStack extends Stack {
       publishes: [OrderPlaced],
       domainKeys: ['ORDER#*', 'REQUEST#*'],
     });
+    this.api = api;
     const url = api.addFunctionUrl({ authType: stage.ordersAuth });
 
     const orderStatus = new InboxConsumer(this, 'OrderStatus', {

@@ -5,7 +5,8 @@ import type { RetryOptions } from '../inbox-consumer-props.ts';
 
 /** The settings in which the stages of the order system differ. */
 export interface Stage {
-  readonly name: StageName;
+  /** Part of the stacks' names: a {@link StageName}, or a name that no other deployment has. */
+  readonly name: string;
   readonly env: Environment;
   /**
    * The removal policy of tables, bus, queues and logs. Absent: they are kept, and the stacks have

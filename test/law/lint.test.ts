@@ -34,7 +34,7 @@ const REFUSED: readonly (readonly [file: string, imported: string])[] = [
       ['cli/frame/a.ts', `../../${folder}/b.ts`] as const,
     ],
   ),
-  ...['bin', 'demo', 'localstack'].flatMap((from) => [
+  ...['bin', 'demo', 'localstack', 'verify'].flatMap((from) => [
     [`${from}/a.ts`, '../test/b.ts'] as const,
     [`${from}/a.ts`, '../bench/b.ts'] as const,
   ]),

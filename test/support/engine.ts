@@ -1,6 +1,7 @@
 import { rename, rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
-import { deployLocal, type Outputs } from '../../localstack/deploy.ts';
+import type { Outputs } from '../../localstack/cdk-process.ts';
+import { deployLocal } from '../../localstack/deploy.ts';
 import { type Engine, startEngine } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
 import { localEnvironment, localFile } from '../../localstack/workspace.ts';

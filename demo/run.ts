@@ -1,0 +1,114 @@
+import type { Outputs } from '../localstack/cdk-process.ts';
+import type { StepPrinter } from '../localstack/step-printer.ts';
+import { createReader, type Readings } from './readings.ts';
+import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';
+import { createShop, type OrdersCall, pause, type Resent } from './shop.ts';
+
+/** A run without any progress for this long is stuck: longer than a born lease and two sweeps. */
+const STUCK_MS = 150_000;
+
+/** One in this many orders, starting with the first, is for sold-out goods: it is charged, refunded and cancelled. */
+const SOLD_OUT_EVERY = 10;
+
+/** The interval at which the tables are read during the run. */
+const READ_EVERY_MS = 1_000;
+
+/** A deployed order system, and the orders to place on it. */
+export interface DemoRun {
+  readonly outputs: Outputs;
+  readonly endpoint: string;
+  readonly orders: number;
+  /** Orders per second. */
+  readonly rate: number;
+  readonly steps: Pick<StepPrinter, 'say' | 'step' | 'detail'>;
+  /** Sends the requests. @default unsigned requests to `endpoint` */
+  readonly call?: OrdersCall | undefined;
+  /** Stops the run when it is aborted. @default never */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The end of a run: its last readings, and what was sent again. */
+interface Settled {
+  readonly readings: Readings;
+  readonly resent: readonly Resent[];
+}
+
+/**
+ * Places the orders, and reads everything back once the run has settled. The SDK clients take the endpoint from the environment.
+ *
+ * @throws the reason of `signal` if it is aborted
+ *
+ * @example
+ * ```ts
+ * const receipt = await runDemo({ outputs, endpoint, orders: 20, rate: 5, steps: stepPrinter(process.stderr) });
+ * ```
+ */
+export async function runDemo(run: DemoRun): Promise<Receipt> {
+  const { outputs, endpoint, orders, rate, steps, call, signal } = run;
+  const runId = `demo-${Date.now().toString(36)}`;
+  const reader = createReader(outputs);
+  const shop = createShop({ outputs, endpoint, runId, call });
+  await shop.stockUp();
+  const deadLettersBefore = await reader.deadLetters();
+
+  steps.say(`Every ${SOLD_OUT_EVERY}th order is for sold-out goods; some requests and messages repeat.`);
+  steps.step(`Placing ${orders} orders, ${rate} per second`);
+  const placing: Placing = { placed: 0, over: false, refused: false };
+  const placement = shop
+    .placeOrders(orders, {
+      ratePerSecond: rate,
+      soldOutEvery: SOLD_OUT_EVERY,
+      signal,
+      onPlaced: () => {
+        placing.placed += 1;
+      },
+    })
+    .finally(() => {
+      placing.over = true;
+      steps.step('Waiting until the queues are empty');
+    });
+  placement.catch(() => {
+    placing.refused = true; // `await placement` below throws the error
+  });
+  const { readings, resent } = await untilSettled(run, placing, async () => {
+    const seen = await reader.read(runId);
+    return { readings: seen, resent: await shop.resendSome(seen.events) };
+  });
+  const repeats = await placement;
+  return receiptOf(readings, { orders, repeats, resent, deadLettersBefore });
+}
+
+/** The state of placing the orders. */
+interface Placing {
+  placed: number;
+  over: boolean;
+  refused: boolean;
+}
+
+/** Reads until nothing is left to do, until an order is refused, or until the run is stuck. */
+async function untilSettled(
+  { orders, steps, signal }: DemoRun,
+  placing: Placing,
+  look: () => Promise<Settled>,
+): Promise<Settled> {
+  const resent: Resent[] = [];
+  let [lastSeen, movedAt] = ['', Date.now()];
+  for (;;) {
+    await pause(READ_EVERY_MS);
+    signal?.throwIfAborted();
+    const overBefore = placing.over;
+    const { readings, resent: more } = await look();
+    resent.push(...more);
+    const progress = progressOf(readings, orders);
+    steps.detail(placing.over ? activity(progress, readings.queued) : `${placing.placed} placed`);
+    const settled = overBefore && more.length === 0 && progress.atRest;
+    const seen = JSON.stringify([placing.placed, progress, readings.queued]);
+    if (seen !== lastSeen) [lastSeen, movedAt] = [seen, Date.now()];
+    if (placing.refused || settled || Date.now() - movedAt > STUCK_MS) return { readings, resent };
+  }
+}
+
+/** The counts of a run, narrow enough to follow the step on a line of 80 columns. */
+function activity({ processed, expected }: Progress, queued: number): string {
+  return `${processed}/${expected} processed, ${queued} queued`;
+}

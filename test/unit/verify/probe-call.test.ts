@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { outcomeOf } from '../../../verify/probe-call.ts';
+
+const failing = (name: string) => async () => {
+  throw Object.assign(new Error('no'), { name });
+};
+
+test('a call is denied only by an error of IAM, and allowed only if the service admitted the caller', async () => {
+  expect(await outcomeOf(async () => ({}))).toEqual({ kind: 'allowed' });
+  expect(await outcomeOf(failing('ConditionalCheckFailedException'))).toMatchObject({ kind: 'allowed' });
+  expect(await outcomeOf(failing('AccessDeniedException'))).toEqual({
+    kind: 'denied',
+    error: 'AccessDeniedException: no',
+  });
+  expect(await outcomeOf(failing('AccessDenied'))).toMatchObject({ kind: 'denied' });
+  for (const other of [
+    'ThrottlingException',
+    'ResourceNotFoundException',
+    'TimeoutError',
+    'ValidationException',
+  ])
+    expect(await outcomeOf(failing(other))).toMatchObject({ kind: 'unknown' });
+});
