@@ -14,7 +14,7 @@ export interface ConsumerSlo {
   readonly latency: Duration;
   /** The share of messages that must meet it, in percent, above 0 and below 100. @default 99 */
   readonly percentile?: number;
-  /** Makes a missed SLO or a stalled consumer page. @default false: a ticket */
+  /** Makes a missed SLO page, and a consumer that is stalled, fails every attempt or fills its dead-letter queues. @default false: a ticket */
   readonly critical?: boolean;
 }
 

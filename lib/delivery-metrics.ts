@@ -43,6 +43,7 @@ export function relayMetrics(mailroom: Mailroom) {
     oldestLease: gauge('OldestLeaseAge'),
     sweepFailures: counter('SweepFailures'),
     dead: gauge('DeadEvents'),
+    becameDead: counter('EventsDead'),
     deadLetters: gauge('DeadLetters'),
     firstExpiry: gauge('FirstDeadLetterExpiry', Stats.MINIMUM),
     watchFailures: counter('WatchFailures'),
@@ -106,6 +107,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     leasesExpired: counter('LeasesExpired'),
     fenceRefused: counter('FenceRefused'),
     unstableEffects: counter('UnstableEffects'),
+    effectsInDoubt: counter('EffectsInDoubt'),
     latency: own(consumer, 'ProcessLatency', dimensionsMap, Stats.p(slo?.percentile ?? 99), COUNT_PERIOD),
     delivered: ruleMetric('Invocations'),
     failedInvocations: ruleMetric('FailedInvocations'),
@@ -119,6 +121,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     receives: queue.metricNumberOfMessagesReceived(sum),
     emptyReceives: queue.metricNumberOfEmptyReceives(sum),
     invocations: consumer.function.metricInvocations(sum),
+    errors: consumer.function.metricErrors(sum),
     throttles: consumer.function.metricThrottles(sum),
   };
 }

@@ -34,6 +34,7 @@ export type MetricName =
   | 'FenceRefused'
   | 'ProcessLatency'
   | 'UnstableEffects'
+  | 'EffectsInDoubt'
   | 'EventsMissing'
   | 'EventsDoubled'
   | 'RowsUnreadable';
