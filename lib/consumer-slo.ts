@@ -1,6 +1,9 @@
 import { Duration } from 'aws-cdk-lib';
 import { between, unless } from './refusal.ts';
 
+/** The default of {@link ConsumerSlo.percentile}. */
+export const SLO_PERCENTILE = 99;
+
 /**
  * A consumer's latency objective (SLO), from the commit of an event to the end of its processing.
  *
@@ -25,7 +28,7 @@ export interface ConsumerSlo {
  */
 export function sloProblems(slo: ConsumerSlo | undefined): string[] {
   if (slo === undefined) return [];
-  const percentile = slo.percentile ?? 99;
+  const percentile = slo.percentile ?? SLO_PERCENTILE;
   return [
     ...between('slo.latency', slo.latency, Duration.seconds(1), Duration.days(7), ''),
     ...unless(

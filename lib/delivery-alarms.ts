@@ -29,7 +29,7 @@ import {
   stalledConsumer,
 } from './delivery-consumer-alarms.ts';
 import { DeliveryDashboard } from './delivery-dashboard.ts';
-import { auditMetrics, consumerMetrics, relayMetrics } from './delivery-metrics.ts';
+import { auditMetrics, consumerMetrics, deliveryCounts, relayMetrics } from './delivery-metrics.ts';
 import { auditAlarms, relayAlarms } from './delivery-relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from './delivery-thresholds.ts';
 import type { Mailroom } from './mailroom.ts';
@@ -122,6 +122,7 @@ export class DeliveryAlarms extends Construct {
     const consumers = mailroom.consumers.map((consumer) => ({
       consumer,
       metrics: consumerMetrics(mailroom, consumer),
+      deliveries: mailroom.audit && deliveryCounts(mailroom, mailroom.audit, consumer),
     }));
     for (const { consumer, metrics } of consumers) {
       const own = new Construct(this, consumer.name);
