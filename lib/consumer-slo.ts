@@ -1,6 +1,9 @@
 import { Duration } from 'aws-cdk-lib';
 import { between, unless } from './refusal.ts';
 
+/** The default of {@link ConsumerSlo.percentile}. */
+export const SLO_PERCENTILE = 99;
+
 /**
  * A consumer's latency objective (SLO), from the commit of an event to the end of its processing.
  *
@@ -14,7 +17,7 @@ export interface ConsumerSlo {
   readonly latency: Duration;
   /** The share of messages that must meet it, in percent, above 0 and below 100. @default 99 */
   readonly percentile?: number;
-  /** Makes a missed SLO or a stalled consumer page. @default false: a ticket */
+  /** Makes a missed SLO page, and a consumer that is stalled, fails every attempt or fills its dead-letter queues. @default false: a ticket */
   readonly critical?: boolean;
 }
 
@@ -25,7 +28,7 @@ export interface ConsumerSlo {
  */
 export function sloProblems(slo: ConsumerSlo | undefined): string[] {
   if (slo === undefined) return [];
-  const percentile = slo.percentile ?? 99;
+  const percentile = slo.percentile ?? SLO_PERCENTILE;
   return [
     ...between('slo.latency', slo.latency, Duration.seconds(1), Duration.days(7), ''),
     ...unless(

@@ -1,6 +1,9 @@
 import { Stack } from 'aws-cdk-lib';
 import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
+import type { EFFECTS_IN_DOUBT } from '../lambdas/runtime/consume/effects-in-doubt.ts';
+import type { UNSTABLE_EFFECTS } from '../lambdas/runtime/consume/unstable-effects.ts';
 import type { Mailroom } from './mailroom.ts';
 
 /** `page`: action required now. `ticket`: action required on the next working day. */
@@ -16,6 +19,8 @@ export const RUNBOOK_ANCHORS = [
   'the-audit-found-missing-or-doubled-events',
   'an-slo-is-missed',
   'a-consumer-is-stalled',
+  'every-attempt-of-a-consumer-fails',
+  'dead-letters-pile-up',
   'an-event-is-dead',
   'events-wait-with-an-undeclared-source',
   'the-stream-gave-up-on-a-batch',
@@ -30,6 +35,7 @@ export const RUNBOOK_ANCHORS = [
   'a-consumer-cannot-reach-its-table',
   'a-fence-refused-a-write',
   'an-effect-has-no-stable-name',
+  'an-effect-is-in-doubt',
   'functions-are-throttled',
   'the-table-is-throttled',
   'the-watch-is-blind',
@@ -46,8 +52,15 @@ export interface AlarmText {
   readonly anchor: RunbookAnchor;
   /** One sentence: what happened. */
   readonly what: string;
-  /** The `mailroom` command to run first, without the leading `mailroom`. */
-  readonly run: string;
+  /** The command to run first: a `mailroom` command without the leading `mailroom`, or a search of a log. */
+  readonly run: string | LogSearch;
+}
+
+/** A search for the log lines of the last day that contain a term. */
+interface LogSearch {
+  readonly logGroup: ILogGroup;
+  /** The code of an error. */
+  readonly term: typeof EFFECTS_IN_DOUBT | typeof UNSTABLE_EFFECTS;
 }
 
 /** The definition of one alarm. */
@@ -98,9 +111,10 @@ export function alarmDescription(
 ): string {
   const { region } = Stack.of(scope);
   const { stackName } = Stack.of(mailroom);
-  return [
-    text.what,
-    `Run first: npx mailroom ${text.run} --region ${region} --stack ${stackName}`,
-    `Then read: ${runbook}#${text.anchor}`,
-  ].join('\n');
+  const { what, run, anchor } = text;
+  const command =
+    typeof run === 'string'
+      ? `npx mailroom ${run} --region ${region} --stack ${stackName}`
+      : `aws logs tail ${run.logGroup.logGroupName} --since 1d --filter-pattern ${run.term} --region ${region}`;
+  return [what, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
 }

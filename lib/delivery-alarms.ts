@@ -21,9 +21,15 @@ import {
   alarmDescription,
   deliveryAlarm,
 } from './delivery-alarm.ts';
-import { consumerAlarms, sloAlarms, stalledConsumer } from './delivery-consumer-alarms.ts';
+import {
+  consumerAlarms,
+  failingConsumer,
+  growingDeadLetters,
+  sloAlarms,
+  stalledConsumer,
+} from './delivery-consumer-alarms.ts';
 import { DeliveryDashboard } from './delivery-dashboard.ts';
-import { auditMetrics, consumerMetrics, relayMetrics } from './delivery-metrics.ts';
+import { auditMetrics, consumerMetrics, deliveryCounts, relayMetrics } from './delivery-metrics.ts';
 import { auditAlarms, relayAlarms } from './delivery-relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from './delivery-thresholds.ts';
 import type { Mailroom } from './mailroom.ts';
@@ -52,8 +58,8 @@ export interface DeliveryAlarmsProps {
   /**
    * Combines all page alarms into one composite alarm, so that one incident pages once: the individual page alarms have no
    * action, and one that joins an ongoing incident does not page again. Set it to `false` for engines without composite alarms
-   * and metric math: each page alarm then pages on its own, a consumer's SLO is watched over the long window only, and a stalled
-   * consumer is not reported.
+   * and metric math: each page alarm then pages on its own, a consumer's SLO is watched over the long window only, only rejected
+   * messages count as growth of dead letters, and a consumer that is stalled or fails every attempt is not reported.
    *
    * @default true
    */
@@ -116,11 +122,17 @@ export class DeliveryAlarms extends Construct {
     const consumers = mailroom.consumers.map((consumer) => ({
       consumer,
       metrics: consumerMetrics(mailroom, consumer),
+      deliveries: mailroom.audit && deliveryCounts(mailroom, mailroom.audit, consumer),
     }));
     for (const { consumer, metrics } of consumers) {
       const own = new Construct(this, consumer.name);
       this.addAll(own, consumerAlarms(consumer, metrics, thresholds));
-      if (this.composite) this.addAll(own, [stalledConsumer(consumer, metrics, thresholds)]);
+      this.addAll(own, [growingDeadLetters(consumer, metrics, thresholds, this.composite)]);
+      if (this.composite)
+        this.addAll(own, [
+          stalledConsumer(consumer, metrics, thresholds),
+          failingConsumer(consumer, metrics, thresholds),
+        ]);
       this.addSlo(own, sloAlarms(consumer, metrics));
     }
     const told = this.composite ? [this.pageOnce()] : [];

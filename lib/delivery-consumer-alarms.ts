@@ -7,8 +7,10 @@ import { throttled, troublePeriods } from './delivery-relay-alarms.ts';
 import type { EffectiveThresholds } from './delivery-thresholds.ts';
 import { say } from './refusal.ts';
 
+const HOUR = Duration.hours(1);
+
 /** The long window of an SLO: an SLO missed for a whole hour is not a brief spike. */
-const LONG_WINDOW = Duration.hours(1);
+const LONG_WINDOW = HOUR;
 
 /** A consumer's alarms on a single metric, except those on its SLO. */
 export function consumerAlarms(
@@ -54,7 +56,7 @@ export function consumerAlarms(
       metric: metrics.failedInvocations,
       threshold: thresholds.failedInvocations,
     },
-    ...hardships(name, metrics, thresholds),
+    ...hardships(consumer, metrics, thresholds),
     {
       id: 'TableFailures',
       anchor: 'a-consumer-cannot-reach-its-table',
@@ -95,7 +97,69 @@ export function stalledConsumer(
   };
 }
 
-function hardships(name: string, metrics: ConsumerMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
+/**
+ * The alarm on dead letters that pile up: the alarms on their existence are silent after the first one. SQS counts no message that
+ * it moves to a dead-letter queue, so the growth of the queues is measured.
+ *
+ * @param math - false without metric math: then only messages that the consumer rejects count
+ */
+export function growingDeadLetters(
+  { name, slo }: IInboxConsumer,
+  { deadLetters, undelivered, rejected }: ConsumerMetrics,
+  { deadPerHour }: EffectiveThresholds,
+  math: boolean,
+): AlarmPlan {
+  const hourly = { period: HOUR };
+  const growth = new MathExpression({
+    expression: 'MAX([DIFF(dead), DIFF(undelivered)])',
+    usingMetrics: { dead: deadLetters.with(hourly), undelivered: undelivered.with(hourly) },
+    label: 'Dead letters added in an hour',
+    period: HOUR,
+  });
+  return {
+    id: 'DeadLettersGrow',
+    anchor: 'dead-letters-pile-up',
+    severity: severityOf(slo),
+    what: `More than ${deadPerHour} messages of ${name} became dead letters in an hour.`,
+    run: 'dlq list --by cause',
+    metric: math ? growth : rejected.with(hourly),
+    threshold: deadPerHour,
+  };
+}
+
+/** A consumer whose every attempt fails reports no latency either. A function that crashes or times out counts as a failed attempt. */
+export function failingConsumer(
+  { name, slo }: IInboxConsumer,
+  metrics: ConsumerMetrics,
+  { attemptsFailed, troubleFor }: EffectiveThresholds,
+): AlarmPlan {
+  const { processed, failed, rejected, errors } = metrics;
+  const counted = Object.entries({ processed, failed, rejected, errors });
+  return {
+    id: 'Failing',
+    anchor: 'every-attempt-of-a-consumer-fails',
+    severity: severityOf(slo),
+    what: `Every attempt of ${name} has failed for ${say(troubleFor)}, more than ${attemptsFailed} attempts.`,
+    run: `messages list --failed --by cause --consumer ${name}`,
+    metric: new MathExpression({
+      expression: 'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',
+      usingMetrics: Object.fromEntries(
+        counted.map(([id, metric]) => [id, metric.with({ period: troubleFor })]),
+      ),
+      label: 'Failed attempts, none successful',
+      period: troubleFor,
+    }),
+    threshold: attemptsFailed,
+  };
+}
+
+function hardships(
+  consumer: IInboxConsumer,
+  metrics: ConsumerMetrics,
+  thresholds: EffectiveThresholds,
+): AlarmPlan[] {
+  const { name } = consumer;
+  const { logGroup } = consumer.function;
   return [
     {
       id: 'AttemptsOverThree',
@@ -120,8 +184,17 @@ function hardships(name: string, metrics: ConsumerMetrics, thresholds: Effective
       anchor: 'an-effect-has-no-stable-name',
       severity: 'ticket',
       what: `A message of ${name} was processed without an effect that an earlier attempt had completed; the log names both.`,
-      run: 'why <eventId>',
+      run: { logGroup, term: 'UNSTABLE_EFFECTS' },
       metric: metrics.unstableEffects,
+      threshold: 0,
+    },
+    {
+      id: 'EffectsInDoubt',
+      anchor: 'an-effect-is-in-doubt',
+      severity: 'ticket',
+      what: `An earlier attempt of ${name} began an effect and stored no result: it may have happened, and may happen again.`,
+      run: { logGroup, term: 'EFFECTS_IN_DOUBT' },
+      metric: metrics.effectsInDoubt,
       threshold: 0,
     },
   ];

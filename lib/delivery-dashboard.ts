@@ -7,18 +7,32 @@ import {
   type IMetric,
   type IWidget,
   MathExpression,
+  PeriodOverride,
   SingleValueWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import type { IInboxConsumer } from './consumer.ts';
-import type { AuditMetrics, ConsumerMetrics, RelayMetrics } from './delivery-metrics.ts';
-import { DASHBOARD_WIDTH, FROM_ZERO, graphs, heading, named, percentiles, sum } from './delivery-widgets.ts';
+import { SLO_PERCENTILE } from './consumer-slo.ts';
+import type { AuditMetrics, ConsumerMetrics, DeliveryCounts, RelayMetrics } from './delivery-metrics.ts';
+import {
+  DASHBOARD_WIDTH,
+  deliveryRate,
+  errorBudget,
+  FROM_ZERO,
+  graphs,
+  heading,
+  named,
+  percentiles,
+  sum,
+} from './delivery-widgets.ts';
 import { say } from './refusal.ts';
 
 /** A consumer and its metrics. */
 interface WatchedConsumer {
   readonly consumer: IInboxConsumer;
   readonly metrics: ConsumerMetrics;
+  /** Absent unless an audit is scheduled. */
+  readonly deliveries?: DeliveryCounts | undefined;
 }
 
 /** Properties of a {@link DeliveryDashboard}. */
@@ -47,6 +61,8 @@ export class DeliveryDashboard extends Dashboard {
     const { relay, consumers, alarms } = props;
     super(scope, id, {
       defaultInterval: Duration.hours(6),
+      // The counts of deliveries are right only for their own period.
+      periodOverride: PeriodOverride.INHERIT,
       widgets: [
         [
           new AlarmStatusWidget({
@@ -58,6 +74,7 @@ export class DeliveryDashboard extends Dashboard {
         ],
         [heading('SLO')],
         promise(props),
+        deliveryRow(consumers),
         [heading('Flow')],
         flow(relay, consumers),
         [heading('Dead')],
@@ -84,7 +101,7 @@ function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[]
       left: consumers.map(({ consumer, metrics }) => {
         const { name, slo } = consumer;
         const target = slo === undefined ? '' : `, SLO ${say(slo.latency)}`;
-        return named(metrics.latency, `${name} p${slo?.percentile ?? 99}${target}`);
+        return named(metrics.latency, `${name} p${slo?.percentile ?? SLO_PERCENTILE}${target}`);
       }),
     },
     ...(audit === undefined
@@ -100,6 +117,41 @@ function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[]
           },
         ]),
   ]);
+}
+
+/** The share of deliveries on the last day, and the error budgets of a month; empty without a scheduled audit. */
+function deliveryRow(consumers: readonly WatchedConsumer[]): IWidget[] {
+  const audited = consumers.flatMap(({ consumer, deliveries }) =>
+    deliveries === undefined ? [] : [{ consumer, deliveries }],
+  );
+  if (audited.length === 0) return [];
+  const percentile = (consumer: IInboxConsumer) =>
+    consumer.slo && (consumer.slo.percentile ?? SLO_PERCENTILE);
+  const budgets = audited.flatMap(({ consumer, deliveries }, index) => {
+    const target = percentile(consumer);
+    return target === undefined ? [] : [errorBudget(index, consumer.name, target, deliveries)];
+  });
+  return [
+    new SingleValueWidget({
+      title: 'Processed of what was published, 24 hours, %',
+      start: '-P1D',
+      metrics: audited.map(({ consumer, deliveries }, index) =>
+        deliveryRate(index, consumer.name, deliveries),
+      ),
+      width: DASHBOARD_WIDTH / 2,
+      height: 6,
+    }),
+    ...(budgets.length === 0
+      ? []
+      : [
+          new GraphWidget({
+            title: 'Error budget left of 30 days, events',
+            start: '-P30D',
+            left: budgets,
+            width: DASHBOARD_WIDTH / 2,
+          }),
+        ]),
+  ];
 }
 
 /** Two pairs of lines that should coincide: what one side hands over, and what the other side does with it. */
@@ -152,6 +204,7 @@ function relayRow(relay: RelayMetrics): IWidget[] {
         named(relay.rescued, 'rescued by the sweep'),
         named(relay.publishRetries, 'publish retries'),
         named(relay.refused, 'refused'),
+        named(relay.becameDead, 'became DEAD'),
         named(relay.busFailures, 'bus failures'),
         named(relay.sweepFailures, 'sweep failures'),
         named(relay.watchFailures, 'watch failures'),
@@ -205,6 +258,8 @@ function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
         named(metrics.leasesExpired, 'leases expired'),
         named(metrics.fenceRefused, 'fence refused'),
         named(metrics.unstableEffects, 'unstable effects'),
+        named(metrics.effectsInDoubt, 'effects in doubt'),
+        named(metrics.errors, 'function errors'),
         named(metrics.throttles, 'throttles'),
         named(metrics.failedInvocations, 'rule failures'),
         named(metrics.lost, 'lost'),

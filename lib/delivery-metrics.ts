@@ -2,6 +2,7 @@ import { Duration, Fn } from 'aws-cdk-lib';
 import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { MetricName } from '../lambdas/runtime/telemetry.ts';
 import type { IInboxConsumer } from './consumer.ts';
+import { SLO_PERCENTILE } from './consumer-slo.ts';
 import type { Mailroom } from './mailroom.ts';
 import type { OutboxAudit } from './outbox-audit.ts';
 import { SCHEDULE_MIN } from './timings.ts';
@@ -43,6 +44,7 @@ export function relayMetrics(mailroom: Mailroom) {
     oldestLease: gauge('OldestLeaseAge'),
     sweepFailures: counter('SweepFailures'),
     dead: gauge('DeadEvents'),
+    becameDead: counter('EventsDead'),
     deadLetters: gauge('DeadLetters'),
     firstExpiry: gauge('FirstDeadLetterExpiry', Stats.MINIMUM),
     watchFailures: counter('WatchFailures'),
@@ -106,7 +108,14 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     leasesExpired: counter('LeasesExpired'),
     fenceRefused: counter('FenceRefused'),
     unstableEffects: counter('UnstableEffects'),
-    latency: own(consumer, 'ProcessLatency', dimensionsMap, Stats.p(slo?.percentile ?? 99), COUNT_PERIOD),
+    effectsInDoubt: counter('EffectsInDoubt'),
+    latency: own(
+      consumer,
+      'ProcessLatency',
+      dimensionsMap,
+      Stats.p(slo?.percentile ?? SLO_PERCENTILE),
+      COUNT_PERIOD,
+    ),
     delivered: ruleMetric('Invocations'),
     failedInvocations: ruleMetric('FailedInvocations'),
     lost: ruleMetric('InvocationsFailedToBeSentToDlq'),
@@ -119,6 +128,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     receives: queue.metricNumberOfMessagesReceived(sum),
     emptyReceives: queue.metricNumberOfEmptyReceives(sum),
     invocations: consumer.function.metricInvocations(sum),
+    errors: consumer.function.metricErrors(sum),
     throttles: consumer.function.metricThrottles(sum),
   };
 }
@@ -133,6 +143,23 @@ export function auditMetrics(mailroom: Mailroom, { every }: OutboxAudit) {
     missing: own(mailroom, 'EventsMissing', dimensionsMap, Stats.MAXIMUM, every),
     doubled: own(mailroom, 'EventsDoubled', dimensionsMap, Stats.MAXIMUM, every),
     unreadable: own(mailroom, 'RowsUnreadable', dimensionsMap, Stats.MAXIMUM, every),
+  };
+}
+
+/** Metrics of one consumer that a scheduled audit sends: its deliveries. */
+export type DeliveryCounts = ReturnType<typeof deliveryCounts>;
+
+/**
+ * Creates each metric once. Overlapping runs of the audit send the counts of one period several times, with the same time: only the
+ * statistic Maximum over that period counts each event once.
+ */
+export function deliveryCounts(mailroom: Mailroom, { every }: OutboxAudit, { name }: IInboxConsumer) {
+  const dimensionsMap = { service: 'mailroom-audit', table: mailroom.table.tableName, consumer: name };
+  const counts = (metric: MetricName) => own(mailroom, metric, dimensionsMap, Stats.MAXIMUM, every);
+  return {
+    published: counts('DeliveriesPublished'),
+    processed: counts('DeliveriesProcessed'),
+    withinSlo: counts('DeliveriesWithinSlo'),
   };
 }
 

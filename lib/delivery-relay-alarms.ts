@@ -51,6 +51,15 @@ function pages(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPla
       missing: TreatMissingData.IGNORE,
     },
     ...deadForLong(metrics, deadFor),
+    {
+      id: 'DeadEventsGrow',
+      anchor: 'dead-letters-pile-up',
+      severity: 'page',
+      what: `More than ${thresholds.deadPerHour} events became DEAD in an hour; no consumer receives them.`,
+      run: 'dlq list dead --by cause',
+      metric: metrics.becameDead.with({ period: HOUR }),
+      threshold: thresholds.deadPerHour,
+    },
   ];
 }
 
@@ -65,7 +74,7 @@ function deadForLong({ dead, deadLetters }: RelayMetrics, deadFor: Duration): Al
     anchor: 'something-has-been-dead-for-a-working-day',
     severity: 'page',
     what: `${what} for ${say(deadFor)} without being repaired or discarded.`,
-    run: 'dlq list',
+    run: 'dlq list --by cause',
     metric: metric.with({ period: HOUR }),
     threshold: 0,
     breaches: deadFor.toHours(),

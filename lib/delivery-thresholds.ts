@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { COUNT_PERIOD } from './delivery-metrics.ts';
 import { STREAM_RECORD_AGE_MAX } from './outbox-relay.ts';
+import { RETRY } from './receives.ts';
 import { between, say, unless } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 
@@ -16,6 +17,8 @@ export interface AlarmThresholds {
    * @default 8 hours, a working day
    */
   readonly deadFor?: Duration;
+  /** The number of dead letters of one consumer, or of DEAD events, that may be added in an hour. @default 10 */
+  readonly deadPerHour?: number;
   /** The longest time that a problem may last that resolves without action, in whole multiples of 5 minutes. @default 15 minutes */
   readonly troubleFor?: Duration;
   /**
@@ -29,6 +32,13 @@ export interface AlarmThresholds {
   readonly clockDifference?: Duration;
   /** The number of fourth or later attempts allowed in 5 minutes. @default 0 */
   readonly attemptsOverThree?: number;
+  /**
+   * The number of attempts that may fail while none succeeds, within `troubleFor`. A single message fails at most
+   * `retry.attempts` times.
+   *
+   * @default 20, twice the default of `retry.attempts`
+   */
+  readonly attemptsFailed?: number;
   /** The number of writes in 5 minutes that may be refused because another worker took the message over. @default 0 */
   readonly fenceRefused?: number;
   /** The number of rule invocations in 5 minutes that may fail permanently. @default 0 */
@@ -44,10 +54,12 @@ const DEFAULTS: EffectiveThresholds = {
   oldestPending: Duration.minutes(5),
   deadLetterExpiry: Duration.hours(24),
   deadFor: Duration.hours(8),
+  deadPerHour: 10,
   troubleFor: Duration.minutes(15),
   streamAge: Duration.minutes(30),
   clockDifference: Duration.minutes(1),
   attemptsOverThree: 0,
+  attemptsFailed: 2 * RETRY.attempts,
   fenceRefused: 0,
   failedInvocations: 0,
   throttles: 0,
@@ -66,7 +78,14 @@ export function withThresholds(given: AlarmThresholds = {}): EffectiveThresholds
  */
 export function thresholdProblems(thresholds: EffectiveThresholds): string[] {
   const { deadFor, troubleFor, streamAge } = thresholds;
-  const counts = ['attemptsOverThree', 'fenceRefused', 'failedInvocations', 'throttles'] as const;
+  const counts = [
+    'deadPerHour',
+    'attemptsOverThree',
+    'attemptsFailed',
+    'fenceRefused',
+    'failedInvocations',
+    'throttles',
+  ] as const;
   return [
     ...between('oldestPending', thresholds.oldestPending, Duration.minutes(1), Duration.days(1), ''),
     ...between('deadLetterExpiry', thresholds.deadLetterExpiry, Duration.hours(1), Duration.days(13), ''),
@@ -83,7 +102,7 @@ export function thresholdProblems(thresholds: EffectiveThresholds): string[] {
     ...counts.flatMap((name) =>
       unless(
         Number.isSafeInteger(thresholds[name]) && thresholds[name] >= 0,
-        `${name} is ${thresholds[name]}, but must be a whole number, at least 0: the count in 5 minutes that raises no alarm.`,
+        `${name} is ${thresholds[name]}, but must be a whole number, at least 0: the largest count that raises no alarm.`,
       ),
     ),
   ];

@@ -10,7 +10,7 @@ import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operat
 import { acknowledge, acknowledgeLastStop } from './acknowledgements.ts';
 import type { IInboxConsumer } from './consumer.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
-import { type ConsumerSlo, sloProblems } from './consumer-slo.ts';
+import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer-slo.ts';
 import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { queueEncryption } from './encryption.ts';
@@ -163,6 +163,10 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       undeliveredQueue: this.undeliveredQueue.queueUrl,
       function: this.function.functionName,
       maxAttempts: settings.retry.attempts,
+      slo: props.slo && {
+        latencyMs: props.slo.latency.toMilliseconds(),
+        percentile: props.slo.percentile ?? SLO_PERCENTILE,
+      },
       inboxRetentionDays: settings.inboxRetention.toDays(),
       inboxSince: inboxSince(props),
     };

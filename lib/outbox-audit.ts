@@ -57,7 +57,7 @@ const TIMEOUT_MAX = Duration.minutes(14);
 
 /**
  * The scheduled audit: checks that every published event is accounted for at every consumer that must receive it, and emits
- * `EventsMissing` and `EventsDoubled`. Only the audit detects a missing bus, a drifted rule or a purged queue. It changes nothing
+ * `EventsMissing` and `EventsDoubled`, and each consumer's deliveries. Only the audit detects a missing bus, a drifted rule or a purged queue. It changes nothing
  * except that dead letters are hidden for a moment while it reads them.
  *
  * About `since / every` runs read each event, at some 0.14 USD per million events and run with two consumers (1.1 read units per
@@ -97,6 +97,7 @@ export class OutboxAudit extends Construct {
       environment: encodeAuditConfig({
         tableName: props.table.tableName,
         sinceMs: this.since.toMilliseconds(),
+        everyMs: this.every.toMilliseconds(),
       }),
     });
     this.grantRead(props);

@@ -63,7 +63,7 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
     publishedRetentionDays: 7,
     sweepEveryMs: 60_000,
   }),
-  ...encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 3_600_000 }),
+  ...encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 3_600_000, everyMs: 900_000 }),
   BANK_FUNCTION_NAME: 'bank',
   BANK_TABLE: 'Bank',
   AWS_REGION: 'us-east-1',

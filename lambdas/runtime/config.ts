@@ -153,6 +153,8 @@ export interface AuditConfig {
   readonly tableName: string;
   /** The period that each audit covers, back from its start, milliseconds. */
   readonly sinceMs: number;
+  /** The interval between audits, and the period for which deliveries are counted, milliseconds. */
+  readonly everyMs: number;
 }
 
 const producerFields: Fields<ProducerConfig> = {
@@ -197,6 +199,7 @@ const consumerFields: Fields<ConsumerConfig> = {
 const auditFields: Fields<AuditConfig> = {
   tableName: text('MAILROOM_TABLE'),
   sinceMs: integer('MAILROOM_AUDIT_SINCE_MS', 60_000, DAY_MS),
+  everyMs: integer('MAILROOM_AUDIT_EVERY_MS', 60_000, DAY_MS),
 };
 
 function encode<C extends object>(fields: Fields<C>, config: C): Record<string, string> {

@@ -34,9 +34,13 @@ export type MetricName =
   | 'FenceRefused'
   | 'ProcessLatency'
   | 'UnstableEffects'
+  | 'EffectsInDoubt'
   | 'EventsMissing'
   | 'EventsDoubled'
-  | 'RowsUnreadable';
+  | 'RowsUnreadable'
+  | 'DeliveriesPublished'
+  | 'DeliveriesProcessed'
+  | 'DeliveriesWithinSlo';
 
 /**
  * The port for Mailroom's logs and metrics; `powertoolsTelemetry` implements it. Payloads are never logged.
@@ -60,6 +64,7 @@ export interface Telemetry {
  * @param options.service - the Powertools service name, a dimension of every metric
  * @param options.tableName - the Mailroom table, a second dimension: it distinguishes the Mailrooms of an account
  * @param options.consumer - the consumer's name, a third dimension @default none
+ * @param options.at - the time of the metrics that the first flush sends, epoch milliseconds @default the time at which they are sent
  *
  * @example
  * ```ts
@@ -70,6 +75,7 @@ export function powertoolsTelemetry(options: {
   readonly service: string;
   readonly tableName: string;
   readonly consumer?: string;
+  readonly at?: number;
 }): Telemetry {
   const log = createLogger(options.service);
   const metrics = new Metrics({
@@ -80,6 +86,7 @@ export function powertoolsTelemetry(options: {
       ...(options.consumer === undefined ? {} : { consumer: options.consumer }),
     },
   });
+  if (options.at !== undefined) metrics.setTimestamp(options.at);
   return {
     log,
     count: (name, value = 1) => {

@@ -24,11 +24,20 @@ describe('alarms of a Mailroom', () => {
 
   test('take their thresholds', () => {
     const { template } = alarmed({
-      thresholds: { oldestPending: Duration.minutes(2), attemptsOverThree: 5, deadFor: Duration.hours(2) },
+      thresholds: {
+        oldestPending: Duration.minutes(2),
+        attemptsOverThree: 5,
+        attemptsFailed: 50,
+        deadFor: Duration.hours(2),
+        deadPerHour: 100,
+      },
     });
     expect(alarm(template, 'OldestPending').Properties.Threshold).toBe(120_000);
     expect(alarm(template, 'oneAttemptsOverThree').Properties.Threshold).toBe(5);
     expect(alarm(template, 'DeadEventsForLong').Properties.EvaluationPeriods).toBe(2);
+    expect(alarm(template, 'DeadEventsGrow').Properties.Threshold).toBe(100);
+    expect(alarm(template, 'oneDeadLettersGrow').Properties.Threshold).toBe(100);
+    expect(alarm(template, 'oneFailing').Properties.Threshold).toBe(50);
   });
 
   const refusals: [string, DeliveryAlarmsProps['thresholds'], string][] = [
@@ -54,9 +63,10 @@ describe('alarms of a Mailroom', () => {
     expect(() => alarmed({ thresholds })).toThrow(message);
   });
 
-  test('cover a consumer without an SLO, and create a ticket when it is stalled', () => {
+  test('cover a consumer without an SLO, and create a ticket when it is stalled, failing or fills its queues', () => {
     const { template } = alarmed({});
-    expect(alarm(template, 'oneStandsStill').Properties.AlarmActions).toEqual([topic('Ticket')]);
+    for (const id of ['oneStandsStill', 'oneFailing', 'oneDeadLettersGrow'])
+      expect(alarm(template, id).Properties.AlarmActions, id).toEqual([topic('Ticket')]);
     expect(alarms(template).filter(([id]) => id.includes('Slow'))).toEqual([]);
   });
 
@@ -140,8 +150,8 @@ describe('alarms of a Mailroom', () => {
     }
     const under = (id: string): string[] =>
       composites.has(id) && !id.endsWith('Slow') ? ruleOf(composites.get(id)).flatMap(under) : [id];
-    // Four of the relay, two of the audit, and of each consumer: lost, stands still, slow.
-    expect(new Set(under('Page')).size).toBe(4 + 2 + 3 * many.length);
+    // Five of the relay, two of the audit, and of each consumer: lost, dead letters grow, stands still, failing, slow.
+    expect(new Set(under('Page')).size).toBe(5 + 2 + 5 * many.length);
     const telling = [...composites].filter(([, { Properties }]) => Properties.AlarmActions !== undefined);
     expect(telling.map(([id]) => id)).toEqual(['Page']);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { alarm, alarms } from './delivery-alarms-rig.ts';
+import { alarm, alarms, HOUR, metric, over } from './delivery-alarms-rig.ts';
 import { resources, synthStage } from './synth.ts';
 
 describe('the topics', () => {
@@ -50,7 +50,14 @@ describe('where there are no composite alarms', () => {
 
   test('no alarm is created that such an engine refuses', () => {
     expect(alarms(template).filter(([, { Properties }]) => Properties.Metrics !== undefined)).toEqual([]);
-    expect(alarms(template).filter(([id]) => id.endsWith('StandsStill'))).toEqual([]);
+    expect(alarms(template).filter(([id]) => /(StandsStill|Failing)$/.test(id))).toEqual([]);
+  });
+
+  test('dead letters that pile up are counted by the consumer that rejects them', () => {
+    expect(alarm(template, 'paymentsDeadLettersGrow').Properties).toMatchObject({
+      ...over(10),
+      ...metric('Mailroom', 'MessagesRejected', 'Sum', HOUR),
+    });
   });
 
   test('each page pages, and a promise over its long window', () => {
@@ -59,7 +66,7 @@ describe('where there are no composite alarms', () => {
       /^Page/.test(Properties.AlarmActions?.[0].Ref),
     );
     expect(paging.map(([id]) => id)).toContain('paymentsSlowForLong');
-    expect(paging).toHaveLength(11);
+    expect(paging).toHaveLength(13);
     expect(alarm(template, 'paymentsSlowNow').Properties.AlarmActions).toBeUndefined();
   });
 });

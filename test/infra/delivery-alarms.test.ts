@@ -13,6 +13,12 @@ import {
 } from './delivery-alarms-rig.ts';
 import { resources, synthStage } from './synth.ts';
 
+interface MetricStat {
+  readonly Metric: { readonly MetricName: string };
+  readonly Stat: string;
+  readonly Period: number;
+}
+
 describe('the alarms of the order system', () => {
   const template = synthStage('prod').templates.Operations;
 
@@ -47,6 +53,11 @@ describe('the alarms of the order system', () => {
       'letters are dead for eight hours on end',
       'DeadLettersForLong',
       { ...over(0), ...metric('Mailroom', 'DeadLetters', 'Maximum', HOUR), ...times(8) },
+    ],
+    [
+      'more than ten events become DEAD in an hour, whether or not others were DEAD before',
+      'DeadEventsGrow',
+      { ...over(10), ...metric('Mailroom', 'EventsDead', 'Sum', HOUR) },
     ],
     [
       'an event is DEAD',
@@ -133,6 +144,17 @@ describe('the alarms of the order system', () => {
       'paymentsThrottles',
       { ...over(0), ...metric('AWS/Lambda', 'Throttles'), ...times(3) },
     ],
+    [
+      'more than ten messages become dead letters in an hour, whether or not others were before',
+      'paymentsDeadLettersGrow',
+      over(10),
+    ],
+    ['every attempt of a consumer fails', 'paymentsFailing', over(20)],
+    [
+      'an effect began and has no result',
+      'paymentsEffectsInDoubt',
+      { ...over(0), ...metric('Mailroom', 'EffectsInDoubt') },
+    ],
     ['a consumer stands still for 15 minutes', 'paymentsStandsStill', { ...over(0), ...times(3) }],
     [
       'a promise is broken over five minutes',
@@ -163,6 +185,40 @@ describe('the alarms of the order system', () => {
       ['UndeclaredEvents', 'ignore'],
       ['AuditSilent', 'breaching'],
     ]);
+  });
+
+  test.each([
+    [
+      'paymentsDeadLettersGrow',
+      'MAX([DIFF(dead), DIFF(undelivered)])',
+      [
+        ['dead', 'ApproximateNumberOfMessagesVisible', 'Maximum'],
+        ['undelivered', 'ApproximateNumberOfMessagesVisible', 'Maximum'],
+      ],
+      HOUR,
+    ],
+    [
+      'paymentsFailing',
+      'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',
+      [
+        ['processed', 'MessagesProcessed', 'Sum'],
+        ['failed', 'MessagesFailed', 'Sum'],
+        ['rejected', 'MessagesRejected', 'Sum'],
+        ['errors', 'Errors', 'Sum'],
+      ],
+      15 * MINUTE,
+    ],
+  ])('compute %s from %s', (id, expression, sources, period) => {
+    const [math, ...metrics] = alarm(template, id).Properties.Metrics;
+    expect(math.Expression).toBe(expression);
+    expect(
+      metrics.map(({ Id, MetricStat }: { Id: string; MetricStat: MetricStat }) => [
+        Id,
+        MetricStat.Metric.MetricName,
+        MetricStat.Stat,
+        MetricStat.Period,
+      ]),
+    ).toEqual(sources.map((source) => [...source, period]));
   });
 
   test('watch each consumer and every dead-letter source', () => {
@@ -234,11 +290,14 @@ describe('the alarms of the order system', () => {
       'DeadLetterExpiry',
       'DeadEventsForLong',
       'DeadLettersForLong',
+      'DeadEventsGrow',
       'EventsMissing',
       'EventsDoubled',
       'orderstatusLost',
       'paymentsLost',
+      'paymentsDeadLettersGrow',
       'paymentsStandsStill',
+      'paymentsFailing',
       'paymentsSlow',
       'inventoryLost',
       'notificationsLost',

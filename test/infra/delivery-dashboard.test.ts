@@ -91,6 +91,34 @@ describe('the dashboard', () => {
     ]);
   });
 
+  test('shows what the audit counted: the rate of a day for each consumer, and the error budget of a month for each SLO', () => {
+    const [rates, budgets] = ['Processed of what', 'Error budget left'].map((title) =>
+      widgets.find(({ properties }) => properties.title?.startsWith(title)),
+    );
+    expect(rates?.properties).toMatchObject({ start: '-P1D', view: 'singleValue' });
+    expect(budgets?.properties).toMatchObject({ start: '-P30D', view: 'timeSeries' });
+    const expressions = (widget: Widget | undefined) =>
+      widget?.properties.metrics.flatMap(([first]: unknown[]) => (typeof first === 'string' ? [] : [first]));
+    expect(expressions(rates)).toMatchObject(
+      ['order-status', 'payments', 'inventory', 'notifications'].map((label, index) => ({
+        label,
+        expression: `100 * RUNNING_SUM(processed${index}) / RUNNING_SUM(published${index})`,
+      })),
+    );
+    expect(expressions(budgets)).toMatchObject([
+      { label: 'payments', expression: 'RUNNING_SUM(within1) - 0.99 * RUNNING_SUM(published1)' },
+    ]);
+    const lines = budgets?.properties.metrics.slice(1);
+    expect(lines.map((line: unknown[]) => [line[1], line[3], line.at(-1)])).toEqual([
+      ['DeliveriesWithinSlo', 'payments', { id: 'within1', visible: false, period: 900, stat: 'Maximum' }],
+      ['DeliveriesPublished', 'payments', { id: 'published1', visible: false, period: 900, stat: 'Maximum' }],
+    ]);
+  });
+
+  test('keeps the period of each graph: another one would leave deliveries out', () => {
+    expect(body().periodOverride).toBe('inherit');
+  });
+
   test('draws the line of a promise', () => {
     const promised = widgets.flatMap(({ properties }) => properties.annotations?.horizontal ?? []);
     expect(promised).toEqual([{ value: 30_000, label: 'SLO', yAxis: 'left' }]);
@@ -108,12 +136,17 @@ function overlap(a: Widget, b: Widget): boolean {
   return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
-/** The widgets, with tokens by their logical ids. */
+/** The widgets. */
 function dashboard(): Widget[] {
+  return body().widgets;
+}
+
+/** The dashboard, with tokens by their logical ids. */
+function body(): { readonly widgets: Widget[]; readonly periodOverride?: string } {
   const [found] = Object.values(resources(template, 'AWS::CloudWatch::Dashboard'));
   const parts: (string | Record<string, unknown>)[] = found?.Properties.DashboardBody['Fn::Join'][1];
   const text = parts
     .map((part) => (typeof part === 'string' ? part : `<${Object.values(part).flat()[0]}>`))
     .join('');
-  return JSON.parse(text).widgets;
+  return JSON.parse(text);
 }

@@ -15,11 +15,14 @@ describe('the text of an alarm', () => {
   test.each(descriptions)('$id: what happened, what to run first, where to read more', ({ stage, text }) => {
     const [what, run, read, ...more] = text.split('\n');
     expect(what).toMatch(/^[A-Z].*\.$/);
+    const region = '--region (AWS::Region|us-east-1)';
     expect(run).toMatch(
       new RegExp(
-        `^Run first: npx mailroom [a-z].* --region (AWS::Region|us-east-1) --stack mailroom-${stage}$`,
+        `^Run first: (npx mailroom [a-z].* ${region} --stack mailroom-${stage}|aws logs tail .* ${region})$`,
       ),
     );
+    // It is pasted as it is.
+    expect(run).not.toMatch(/[<>…]/);
     expect(read).toMatch(/^Then read: docs\/operating\.md#/);
     expect(more).toEqual([]);
     expect(text.length).toBeLessThan(DESCRIPTION_MAX - 200);
@@ -61,6 +64,25 @@ describe('the page for the person on call', () => {
     expect(links.filter((anchor) => !anchors.has(anchor))).toEqual([]);
   });
 
+  test('states the price of the alarms by the metrics that they watch', () => {
+    const [, relay, audit, consumer, slo] = (
+      /month: (\d+) metrics, (\d+) more for the audit, (\d+) per consumer,\s+(\d+) more per SLO/.exec(page) ??
+      []
+    ).map(Number);
+    const watched = (of: RegExp) =>
+      Object.entries(resources(synthStage('prod').templates.Operations, 'AWS::CloudWatch::Alarm'))
+        .filter(([id]) => of.test(id.replace(/^Alarms/, '')))
+        .reduce((sum, [, { Properties }]) => sum + metricsOf(Properties), 0);
+    const consumers = /^(orderstatus|payments|inventory|notifications)/;
+    const audits = /^(EventsMissing|EventsDoubled|RowsUnreadable|AuditSilent)/;
+    expect({ relay, audit, consumer, slo }).toEqual({
+      relay: watched(/./) - watched(consumers) - watched(audits),
+      audit: watched(audits),
+      consumer: watched(/^inventory/),
+      slo: watched(/^payments/) - watched(/^inventory/),
+    });
+  });
+
   test('explains each metric that Mailroom emits, and no other', () => {
     const source = readFileSync(new URL('../../lambdas/runtime/telemetry.ts', import.meta.url), 'utf8');
     const type = source.slice(
@@ -74,6 +96,11 @@ describe('the page for the person on call', () => {
     expect(explained.sort()).toEqual(emitted.sort());
   });
 });
+
+/** The metrics of an alarm, each of which has its price. */
+function metricsOf({ Metrics }: { readonly Metrics?: readonly object[] }): number {
+  return Metrics === undefined ? 1 : Metrics.filter((metric) => 'MetricStat' in metric).length;
+}
 
 interface Heading {
   readonly text: string;

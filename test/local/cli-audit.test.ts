@@ -228,6 +228,7 @@ describe('an audit of a Mailroom', () => {
     vi.stubEnv('AWS_REGION', REGION);
     vi.stubEnv('MAILROOM_TABLE', small.tableName);
     vi.stubEnv('MAILROOM_AUDIT_SINCE_MS', '3600000');
+    vi.stubEnv('MAILROOM_AUDIT_EVERY_MS', '900000');
     vi.stubEnv('POWERTOOLS_DEV', 'true'); // prints to the console,
     vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false'); // metrics too
     const lines: string[] = [];

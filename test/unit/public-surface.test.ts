@@ -54,7 +54,7 @@ test('names that others rely on are those that were reviewed', async () => {
     }),
     consumer: encodeConsumerConfig({ ...consumerConfig, publishes: [], inboxSince: 0 }),
     relay: encodeRelayConfig({ ...relayConfig, sources: [] }),
-    audit: encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 60_000 }),
+    audit: encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 60_000, everyMs: 60_000 }),
   };
   const parts: Readonly<Record<string, readonly string[]>> = {
     'Metrics, in the namespace Mailroom': metrics(runtime),

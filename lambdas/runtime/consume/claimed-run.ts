@@ -9,6 +9,7 @@ import { cutOffMessage, failMessage, releaseMessage } from '../store/inbox-lease
 import { rejectMessage } from '../store/inbox-rejection.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { Received } from './consumer-context.ts';
+import { reportEffectsInDoubt } from './effects-in-doubt.ts';
 import { putFailedHint, removeFailedHint } from './failed-hints.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type LeasedRun, outOfTime, RESPONSE_MARGIN_MS, runLeased } from './leased-run.ts';
@@ -65,6 +66,7 @@ export async function claimAndRun(
   const { claim } = result;
   const claimed = { ...received, claim, effects: effectsOf(received, claim) };
   if (claim.takenOver) telemetry.count('LeasesExpired');
+  reportEffectsInDoubt(received, claim);
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   if (claim.attempt > config.maxAttempts) {
     // The last attempt ended without a result, as recorded in the row.

@@ -50,11 +50,21 @@ export interface ConsumerEntry {
   /** The name of its function. */
   readonly function: string;
   readonly maxAttempts: number;
+  /** Its SLO. Absent without one, and in entries of versions up to 0.1. */
+  readonly slo?: EntrySlo | undefined;
   readonly inboxRetentionDays: number;
   /** The start of its inbox, if it had another name before, epoch milliseconds. */
   readonly inboxSince?: number | undefined;
   /** The time of the entry's last change, epoch milliseconds. Not stored in the entry: it comes from the parameter. */
   readonly changedAt?: number | undefined;
+}
+
+/** The SLO of a consumer in its directory entry. */
+export interface EntrySlo {
+  /** From an event's commit to the message's PROCESSED, milliseconds. */
+  readonly latencyMs: number;
+  /** The share of messages that must meet it, in percent. */
+  readonly percentile: number;
 }
 
 /** A version of a consumer's entry: Parameter Store keeps the last 100 versions of a parameter. */
@@ -160,6 +170,13 @@ function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknow
         'hand: see "To deploy a stack again" in docs/operating.md. Nothing was sent.',
     );
   }
+}
+
+/** Returns the SLO of a consumer; `undefined` if its entry has none, or not one that the constructs write. */
+export function sloOf({ slo }: ConsumerEntry): EntrySlo | undefined {
+  const { latencyMs, percentile } = slo ?? {};
+  if (typeof latencyMs !== 'number' || typeof percentile !== 'number') return undefined;
+  return { latencyMs, percentile };
 }
 
 /** Returns the consumers that must receive an event. */

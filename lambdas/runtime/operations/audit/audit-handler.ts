@@ -3,6 +3,7 @@ import type { AuditConfig } from '../../config.ts';
 import { powertoolsTelemetry, type Telemetry } from '../../telemetry.ts';
 import type { Directory } from '../directory.ts';
 import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
+import { type DeliveryTelemetry, sendDeliveries } from './audit-delivery-metrics.ts';
 
 /** Dependencies of the scheduled audit. */
 export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory'> {
@@ -11,6 +12,8 @@ export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory'> {
   readonly directory: () => Promise<Directory>;
   /** @default Powertools */
   readonly telemetry?: Telemetry | undefined;
+  /** Sends a consumer's deliveries, with the start of their period as the time of the metrics. @default Powertools */
+  readonly deliveryTelemetry?: DeliveryTelemetry | undefined;
 }
 
 /** The audit ends this long before the invocation, so that its findings are still sent, milliseconds. */
@@ -23,17 +26,30 @@ const YOUNGEST_MS = 5 * 60_000;
 const SINCE_MAX_MS = 86_400_000;
 
 /** The lists of an audit's report. */
-type AuditList = 'missing' | 'inconclusive' | 'doubled' | 'unreadableRows' | 'drift' | 'incomplete';
+type AuditList =
+  | 'missing'
+  | 'inconclusive'
+  | 'doubled'
+  | 'unreadableRows'
+  | 'drift'
+  | 'incomplete'
+  | 'deliveries'
+  | 'errorBudgets';
+
+/** The lists that metrics show. */
+type DeliveryList = 'deliveries' | 'errorBudgets';
 
 /** The response of an invocation: an {@link AuditReport} with counts instead of lists. The log contains the entries. */
-export type AuditSummary = Omit<AuditReport, AuditList> & { readonly [L in AuditList]: number };
+export type AuditSummary = Omit<AuditReport, AuditList> & {
+  readonly [L in Exclude<AuditList, DeliveryList>]: number;
+};
 
 /** The maximum number of entries of a list in one log line. */
 const LOGGED_MAX = 50;
 
 /**
  * Creates the handler of the scheduled audit: it emits the numbers of missing events, doubled events and unreadable rows, including
- * zero, and logs the ids of those that it finds. Events that are in a queue or lost count as neither missing nor accounted for: the
+ * zero, and logs the ids of those that it finds. It emits the deliveries as {@link sendDeliveries} does. Events that are in a queue or lost count as neither missing nor accounted for: the
  * log has their number. It changes nothing; `mailroom audit --repair --apply` does.
  *
  * @throws (the handler) the audit's errors: an audit that does not add up, or could not read, has no result
@@ -47,11 +63,14 @@ export function createAuditHandler(
   deps: AuditHandlerDeps,
 ): (event: unknown, context: { getRemainingTimeInMillis(): number }) => Promise<AuditSummary> {
   const { config, clock = systemClock } = deps;
-  const telemetry =
-    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-audit', tableName: config.tableName });
+  const common = { service: 'mailroom-audit', tableName: config.tableName };
+  const telemetry = deps.telemetry ?? powertoolsTelemetry(common);
+  const deliveryTelemetry: DeliveryTelemetry =
+    deps.deliveryTelemetry ?? ((consumer, at) => powertoolsTelemetry({ ...common, consumer, at }));
 
   function tell(report: AuditReport): AuditSummary {
-    const { missing, inconclusive, doubled, unreadableRows, drift, incomplete, ...counts } = report;
+    const { missing, inconclusive, doubled, unreadableRows, drift, incomplete, ...others } = report;
+    const { deliveries: _periods, errorBudgets: _budgets, ...counts } = others;
     telemetry.gauge('EventsMissing', missing.length);
     telemetry.gauge(
       'EventsDoubled',
@@ -112,9 +131,11 @@ export function createAuditHandler(
     const report = await audit.run({
       ...(await range(now, directory)),
       until: now - YOUNGEST_MS,
+      deliveriesMs: config.everyMs,
       endsBy,
     });
     const summary = tell(report);
+    sendDeliveries({ config, directory, deliveryTelemetry }, report, now);
     telemetry.flush();
     return summary;
   };

@@ -75,7 +75,7 @@ export interface PublishedEvent extends Omit<MissingEvent, 'consumer'> {
 }
 
 /** The state of an event at a consumer. */
-type Standing = Exclude<keyof ConsumerLedger, 'expected'>;
+export type Standing = Exclude<keyof ConsumerLedger, 'expected'>;
 
 /** The column in which an inbox row is counted. The audit does not judge leases: an abandoned message is in flight. */
 const STANDING_OF: Readonly<Record<Exclude<InboxState['is'], 'absent'>, Standing>> = {
@@ -112,8 +112,11 @@ export interface Ledger {
   close(): Record<string, ConsumerLedger>;
 }
 
-/** Opens the accounts of an audit. */
-export function createLedger(directory: Directory): Ledger {
+/** Opens the accounts of an audit. @param onCounted - called for each event at each consumer, with its row if it was read */
+export function createLedger(
+  directory: Directory,
+  onCounted: (consumer: string, eventId: string, standing: Standing, row?: InboxRow) => void = () => {},
+): Ledger {
   const pages = new Map(
     directory.consumers.map(({ name }) => [name, { counts: blank(), open: [] as PublishedEvent[] }] as const),
   );
@@ -126,6 +129,11 @@ export function createLedger(directory: Directory): Ledger {
     throw new MailroomError('NO_SUCH_CONSUMER', `The directory has no consumer "${consumer}".`);
   }
 
+  function count(consumer: string, eventId: string, standing: Standing, row?: InboxRow): void {
+    page(consumer).counts[standing] += 1;
+    onCounted(consumer, eventId, standing, row);
+  }
+
   return {
     expect: (consumer) => {
       page(consumer).counts.expected += 1;
@@ -133,15 +141,15 @@ export function createLedger(directory: Directory): Ledger {
     row: (consumer, eventId, row) => {
       const state = inboxState(row, 0);
       if (state.is === 'absent') return;
-      page(consumer).counts[STANDING_OF[state.is]] += 1;
       if (state.is === 'unreadable') unreadable.push({ eventId, consumer, problem: state.problem });
+      count(consumer, eventId, STANDING_OF[state.is], 'row' in state ? state.row : undefined);
     },
     undecided: (consumer, event) => {
       page(consumer).open.push(event);
     },
     open: (consumer) => page(consumer).open,
     judge: (consumer, { eventId, type, publishedAt }, standing) => {
-      page(consumer).counts[standing] += 1;
+      count(consumer, eventId, standing);
       if (standing === 'missing') missing.push({ eventId, consumer, type, publishedAt });
     },
     missing: () => missing.toSorted((a, b) => a.eventId.localeCompare(b.eventId)),

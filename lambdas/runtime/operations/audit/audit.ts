@@ -5,6 +5,7 @@ import type { Table } from '../../store/table.ts';
 import type { Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import type { EntryVersions } from './audit-declaration.ts';
+import { createDeliveries, type Delivery, type ErrorBudget, errorBudgets } from './audit-deliveries.ts';
 import { createDoubles, type DoubledEvent } from './audit-doubles.ts';
 import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
 import {
@@ -47,6 +48,8 @@ export interface AuditRange extends WalkRange {
   readonly earlier?: boolean | undefined;
   /** The time by which the audit ends and reports what it did not cover, epoch milliseconds. @default no limit */
   readonly endsBy?: number | undefined;
+  /** The length of the periods of {@link AuditReport.deliveries}, milliseconds. @default a day, UTC */
+  readonly deliveriesMs?: number | undefined;
   /** Ends the audit early when aborted. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -55,6 +58,8 @@ export interface AuditRange extends WalkRange {
 export interface AuditReport {
   readonly since: number;
   readonly until: number;
+  /** The end of the part that was read completely: `until`, unless the time was up. */
+  readonly readUntil: number;
   /** The number of events: `published + pending + dead + discarded + unreadable`. */
   readonly events: number;
   readonly published: number;
@@ -65,6 +70,10 @@ export interface AuditReport {
   readonly unreadable: number;
   /** By consumer: `expected` is the sum of all others. */
   readonly consumers: Readonly<Record<string, ConsumerLedger>>;
+  /** By period of the events' commits and by consumer, how many were processed, and in time. */
+  readonly deliveries: readonly Delivery[];
+  /** The error budgets of the consumers with an SLO, for the range. */
+  readonly errorBudgets: readonly ErrorBudget[];
   /** The unreadable rows: outbox rows, then the inbox rows of each consumer. */
   readonly unreadableRows: readonly UnreadableFinding[];
   /** The published events that a consumer never received, with that consumer. */
@@ -94,6 +103,8 @@ export interface Audit {
 
 /** The time during which an event may be in delivery, milliseconds. SQS's message counts also lag by about a minute. */
 const GRACE_MS = 5 * 60_000;
+
+const DAY_MS = 86_400_000;
 
 /** The share of the time for the walk through the outbox; the rest is for events without an inbox row. */
 const WALK_SHARE = 0.7;
@@ -133,7 +144,13 @@ export function createAudit(deps: AuditDeps): Audit {
       const incomplete: string[] = [];
       const inconclusive: InconclusiveEvents[] = [];
       const drift = await findDrift(deps, directory);
-      const ledger = createLedger(directory);
+      const deliveries = createDeliveries({
+        directory,
+        periodMs: range.deliveriesMs ?? DAY_MS,
+        graceMs,
+        now: startedAt,
+      });
+      const ledger = createLedger(directory, deliveries.add);
       const doubles = createDoubles();
       const { seenUntil, counts, unreadable } = await walkOutbox(
         { ...deps, ledger, doubles, overdueAt: startedAt - graceMs, goesOn: goesOn(walkEndsBy) },
@@ -149,11 +166,15 @@ export function createAudit(deps: AuditDeps): Audit {
         incomplete.push(...judgement.incomplete);
         inconclusive.push(...judgement.inconclusive);
       }
+      const found = deliveries.found();
       return {
         since,
         until,
+        readUntil: seenUntil,
         ...counts,
         consumers: ledger.close(),
+        deliveries: found,
+        errorBudgets: errorBudgets(directory, found),
         unreadableRows: [...unreadable, ...ledger.unreadable()],
         missing: ledger.missing(),
         inconclusive,

@@ -1,22 +1,37 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createAuditHandler } from '../../../../../lambdas/runtime/operations/audit/audit-handler.ts';
 import { lambdaContext, memoryTelemetry } from '../../../../../testing/index.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 
 const HOUR_MS = 60 * MINUTE_MS;
+const EVERY_MS = 15 * MINUTE_MS;
+
+/** A metric of deliveries, with its dimension and time. */
+interface Sent {
+  readonly consumer: string;
+  readonly at: number;
+  readonly name: string;
+  readonly value: number;
+}
 
 function scheduled() {
-  const rig = auditRig([consumerEntry('payments')]);
+  const slo = { latencyMs: 30 * MINUTE_MS, percentile: 99 };
+  const rig = auditRig([consumerEntry('payments', { slo })]);
   const telemetry = memoryTelemetry();
+  const sent: Sent[] = [];
   const handler = createAuditHandler({
     ...rig.deps,
     directory: async () => rig.directory,
-    config: { tableName: rig.table.name, sinceMs: HOUR_MS },
+    config: { tableName: rig.table.name, sinceMs: HOUR_MS, everyMs: EVERY_MS },
     telemetry,
+    deliveryTelemetry: (consumer, at) => ({
+      gauge: (name, value) => void sent.push({ consumer, at, name, value }),
+      flush: () => {},
+    }),
   });
   const run = () => handler({}, lambdaContext());
   const warnings = () => telemetry.lines().filter(({ level }) => level === 'warn');
-  return { rig, telemetry, handler, run, warnings };
+  return { rig, telemetry, handler, run, warnings, sent };
 }
 
 test('a scheduled audit emits how many are missing and doubled, and names them', async () => {
@@ -149,6 +164,88 @@ test('it ends 10 s before its function is stopped, so that its results are still
   await expect(handler({}, { getRemainingTimeInMillis: () => 10_001 })).resolves.toMatchObject({
     incomplete: 0,
   });
+});
+
+describe('the deliveries that it emits', () => {
+  /** What CloudWatch shows: the Maximum of each period, and the sum of these over time. */
+  function shown(sent: readonly Sent[], name: string): number {
+    const highest = new Map<number, number>();
+    for (const { at, value } of sent.filter((one) => one.name === name))
+      highest.set(at, Math.max(value, highest.get(at) ?? 0));
+    return [...highest.values()].reduce((sum, value) => sum + value, 0);
+  }
+
+  test.each([
+    ['on time', () => EVERY_MS],
+    ['now early, now late', (run: number) => EVERY_MS + (run % 2 === 0 ? 1 : -1) * 2 * MINUTE_MS],
+    ['twice as often', () => EVERY_MS / 2],
+    ['every second time', () => 2 * EVERY_MS],
+  ])('count each event once, although runs overlap: %s', async (_when, intervalMs) => {
+    const { rig, run, sent } = scheduled();
+    const start = rig.clock.now();
+    let runs = 0;
+    let nextRunAt = start;
+    // An event each minute for two hours. Every tenth is processed an hour late; the first one is not processed.
+    for (let minute = 0; minute < 200; minute += 1) {
+      if (minute < 120) {
+        const { eventId, occurredAt } = await rig.event(0);
+        const processedAt = occurredAt + (minute % 10 === 9 ? HOUR_MS : 1_000);
+        if (minute > 0) await rig.inbox('payments', eventId, 'PROCESSED', { processedAt });
+      }
+      if (rig.clock.now() >= nextRunAt) {
+        await run();
+        nextRunAt += intervalMs(runs);
+        runs += 1;
+      }
+      await rig.clock.advance(MINUTE_MS);
+    }
+    expect(shown(sent, 'DeliveriesPublished')).toBe(120);
+    expect(shown(sent, 'DeliveriesProcessed')).toBe(119);
+    expect(shown(sent, 'DeliveriesWithinSlo')).toBe(119 - 12);
+    const emitted = sent.filter(({ name }) => name === 'DeliveriesPublished');
+    // The runs did overlap.
+    expect(emitted.length).toBeGreaterThan(new Set(emitted.map(({ at }) => at)).size);
+  });
+
+  test('are only those of whole periods', async () => {
+    const { rig, run, sent } = scheduled();
+    await rig.clock.advance(7 * MINUTE_MS);
+    // It is 12:07: the range is 11:07 to 12:02, and its whole periods are those from 11:15 to 12:00.
+    for (const ago of [55, 50, 20, 6]) {
+      const { eventId, occurredAt } = await rig.event(ago * MINUTE_MS);
+      await rig.inbox('payments', eventId, 'PROCESSED', { processedAt: occurredAt });
+    }
+    await run();
+    const at = (minute: number) => Date.UTC(2026, 0, 1, 11, minute);
+    expect(sent.filter(({ name }) => name === 'DeliveriesPublished')).toMatchObject([
+      { consumer: 'payments', at: at(15), value: 1 },
+      { consumer: 'payments', at: at(45), value: 1 },
+    ]);
+  });
+
+  test('are not those that the run had no time to read', async () => {
+    const { rig, handler, sent } = scheduled();
+    const { eventId } = await rig.event(40 * MINUTE_MS);
+    await rig.inbox('payments', eventId);
+    await handler({}, { getRemainingTimeInMillis: () => 10_000 });
+    expect(sent).toEqual([]);
+  });
+
+  test.each([
+    [30 * MINUTE_MS, 3],
+    [30 * MINUTE_MS + 1, 0],
+  ])(
+    'are left out for an SLO of %i ms if no run can tell whether each event met it',
+    async (latencyMs, metrics) => {
+      const { rig, run, sent } = scheduled();
+      const [entry] = rig.directory.consumers;
+      Object.assign(entry ?? {}, { slo: { latencyMs, percentile: 99 } });
+      const { eventId } = await rig.event(40 * MINUTE_MS);
+      await rig.inbox('payments', eventId);
+      await run();
+      expect(sent).toHaveLength(metrics);
+    },
+  );
 });
 
 test('it fails loudly when the audit fails, and emits nothing', async () => {

@@ -176,9 +176,18 @@ export function auditRig(
     consumer: string,
     eventId: string,
     status: InboxRow['status'] = 'PROCESSED',
+    more: Partial<InboxRow> = {},
   ): Promise<void> {
     const lease = status === 'PROCESSING' ? { leaseUntil: clock.now() + 30_000 } : {};
-    const row = { ...inboxKey(consumer, eventId), schema: SCHEMA, status, fence: 'f', attempts: 1, ...lease };
+    const row = {
+      ...inboxKey(consumer, eventId),
+      schema: SCHEMA,
+      status,
+      fence: 'f',
+      attempts: 1,
+      ...lease,
+      ...more,
+    };
     await table.write({ Put: { Item: row } });
   }
 
