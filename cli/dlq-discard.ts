@@ -83,7 +83,7 @@ export function discardCommand(io: Io): Command {
         const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S };
         const { deadLetters } = await receiveDeadLetters(session, source, limits);
         try {
-          const plan = choose(source, deadLetters, choice).map((deadLetter) => ({
+          const plan = choose(session, source, deadLetters, choice).map((deadLetter) => ({
             deadLetter,
             outcome: planned(source, deadLetter, session.clock.now()),
           }));

@@ -92,7 +92,7 @@ async function planRedrive(
     const judged = await judgeDeadLetters(
       { table, check: (consumer, bodies) => checkBodies(lambda, consumer, bodies), now: clock.now() },
       source,
-      choose(source, received.deadLetters, choice),
+      choose(session, source, received.deadLetters, choice),
     );
     return { place, source, judged, received, choice };
   } catch (error) {

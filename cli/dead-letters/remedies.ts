@@ -9,7 +9,7 @@ import type { DeadLetterSource } from './sources.ts';
 /** Dependencies of {@link remediesText}. */
 export type RemedyDeps = Pick<Session, 'clock' | 'commandLine'>;
 
-/** What helps dead letters that a redrive does not send, and the commands for it. */
+/** The help for dead letters that a redrive does not send, with its commands. */
 interface Remedy {
   readonly text: string;
   readonly commands: readonly ShellText[];
