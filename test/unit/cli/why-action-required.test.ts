@@ -1,5 +1,7 @@
+import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { judgeDeadLetters } from '../../../cli/dead-letters/redrive-plan.ts';
+import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
@@ -25,7 +27,7 @@ describe('why, of an event that requires action', () => {
 
   test.each([
     ['ValidationException', 'Total size of the entries in the request is over the limit.', 1],
-    ['InvalidArgument', 'no', 2_000_000],
+    ['InvalidArgument', 'no', PUT_EVENTS_BYTES_MAX - 20],
   ])(
     'it is DEAD for its size (%s): no redrive is suggested, which would fail again',
     async (code, message, bytes) => {
@@ -33,8 +35,9 @@ describe('why, of an event that requires action', () => {
       const eventId = await commit(mailroom);
       await mailroom.publish();
       const key = outboxKeyOf(eventId);
-      const envelope = JSON.stringify({ large: 'x'.repeat(bytes) });
-      await mailroom.table.write({ Put: { Item: { ...mailroom.memory.item(key), envelope } } });
+      const envelope = deflateRawSync(JSON.stringify('x'.repeat(bytes)));
+      const large = { ...mailroom.memory.item(key), envelope, encoding: 'deflate-raw' };
+      await mailroom.table.write({ Put: { Item: large } });
       const { verdict } = await why(mailroom, eventId);
       expect(verdict).toMatchObject({ state: 'dead', next: `mailroom dlq discard dead ${eventId}` });
       expect(verdict.text).toContain('Have its producer write a smaller event');
