@@ -20,14 +20,14 @@ export interface AuditRepair {
   readonly unsent: readonly UnsentEvent[];
 }
 
-/** Plans the repair of an audit's missing events; with `apply`, sends them. */
+/** Plans the repair of an audit's missing events; with a reason, sends them. */
 export async function repair(
   session: Session,
   { missing }: AuditReport,
-  { apply, reason }: { readonly apply: boolean; readonly reason: string },
+  reason: string | undefined,
 ): Promise<AuditRepair> {
   const place = await placeOf(session);
-  if (!apply) {
+  if (reason === undefined) {
     const { toSend, unsent } = await planRepair(session, missing);
     return { applied: false, place, events: toSend, unsent };
   }

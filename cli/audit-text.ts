@@ -19,6 +19,8 @@ interface AuditCommands {
   readonly repair: string;
   /** Sends the missing events. */
   readonly apply: string;
+  /** Restores the drifted resources. */
+  readonly deploy: string;
 }
 
 /** The document of `--json`. */
@@ -46,10 +48,7 @@ export function auditText({ report, repair }: AuditResult, commands: AuditComman
           `${clipped(type)} of ${clipped(aggregateId)}, caused by ${clipped(causationId)}: ${eventIds.join(', ')}`,
       ),
     ),
-    headedList(
-      'Deployed resources that differ from their declaration; to fix them: npx cdk deploy <stack> --revert-drift',
-      report.drift.map(({ consumer, text }) => `${consumer}: ${text}`),
-    ),
+    driftText(report, commands.deploy),
     unreadableText(report),
     headedList('Not read, so the audit is incomplete:', report.incomplete),
     repair === undefined ? '' : repairText(repair, report, commands.apply),
@@ -142,6 +141,14 @@ function doubtText({ consumer, events, queued, missingAtLeast, conclusiveAt }: I
     `${consumer}: ${many(events, 'event')}; its queue has about ${many(queued, 'message')}${lost}. ` +
     `Certain once the queue is empty${orAge}.`
   );
+}
+
+function driftText({ drift }: AuditReport, deployCommand: string): string {
+  const shown = headedList(
+    'Deployed resources that differ from their declaration:',
+    drift.map(({ consumer, text }) => `${consumer}: ${text}`),
+  );
+  return shown === '' ? '' : `${shown}\nTo restore them:\n  ${paint.dim(deployCommand)}`;
 }
 
 function unprovenText({ consumers }: AuditReport): string {

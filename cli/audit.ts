@@ -2,33 +2,30 @@ import { Command, Option } from 'commander';
 import { eventBridgeRules } from '../lambdas/runtime/bus/eventbridge-rules.ts';
 import { type AuditReport, createAudit } from '../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../lambdas/runtime/operations/audit/audit-queue-age.ts';
+import type { Directory } from '../lambdas/runtime/operations/directory.ts';
 import { readEntryVersions } from '../lambdas/runtime/operations/ssm-directory.ts';
 import { repair } from './audit-repair.ts';
 import { auditFindings, auditJson, auditText } from './audit-text.ts';
-import { durationArgument, reasonArgument } from './frame/arguments.ts';
+import { durationArgument } from './frame/arguments.ts';
 import { BEHIND_MAX_MS } from './frame/aws-clock.ts';
+import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from './frame/change.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
 import { many } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { type ShellText, shell } from './frame/shell.ts';
 
-interface AuditOptions {
+interface AuditOptions extends ChangeOptions {
   /** Milliseconds. */
   readonly since: number;
   /** Milliseconds. */
   readonly grace: number;
   readonly earlier?: boolean;
   readonly repair?: boolean;
-  readonly apply?: boolean;
-  readonly reason: string;
 }
 
 /** The default of `--grace`. */
 const GRACE_MS = 300_000;
-
-/** The default of `--reason`. */
-const NO_REASON = 'not given';
 
 /** `mailroom audit`. */
 export function auditCommand(io: Io): Command {
@@ -50,7 +47,7 @@ export function auditCommand(io: Io): Command {
     .option('--earlier', 'also expect events from before the current declaration of a consumer')
     .option('--repair', 'show which missing events would be sent, each to the one consumer that missed it')
     .addOption(new Option('--apply', 'send them').implies({ repair: true }))
-    .option('--reason <text>', 'why; stored with the change', reasonArgument, NO_REASON)
+    .addOption(reasonOption())
     .addHelpText(
       'after',
       `
@@ -64,6 +61,7 @@ Examples:
 
 async function audit(session: Session, options: AuditOptions): Promise<ExitCode> {
   const { output, signal, directory, table, queues, clock } = session;
+  const reason = reasonToApply(options);
   const until = clock.now() + BEHIND_MAX_MS; // to include the newest events
   const found = await createAudit({
     table,
@@ -83,9 +81,7 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
       output.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
   });
   const repaired =
-    options.repair === true && !signal.aborted
-      ? await repair(session, found, { apply: options.apply === true, reason: options.reason })
-      : undefined;
+    options.repair === true && !signal.aborted ? await repair(session, found, reason) : undefined;
   const sent = repaired?.applied === true ? repaired.events.length : 0;
   const result = { report: { ...found, repaired: sent }, repair: repaired };
   const line = (command: ShellText) => session.commandLine(command);
@@ -93,10 +89,18 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
     auditText(seen, {
       repair: line(againCommand(options, found, false)),
       apply: line(againCommand(options, found, true)),
+      deploy: deployLine(directory, found),
     }),
   );
   if (signal.aborted) return EXIT.stopped;
   return auditFindings(result.report).length === 0 ? EXIT.ok : EXIT.attention;
+}
+
+/** The command that restores the drifted resources. */
+function deployLine({ consumers }: Directory, { drift }: AuditReport): string {
+  const drifted = new Set(drift.map(({ consumer }) => consumer));
+  const stacks = consumers.filter(({ name }) => drifted.has(name)).map(({ stack }) => stack);
+  return shell`npx cdk deploy ${[...new Set(stacks)]} --revert-drift`;
 }
 
 /** The least that the range grows for a command that is worth running only once inconclusive events can be judged. */
@@ -121,7 +125,6 @@ function againCommand(
     ...(grace === GRACE_MS ? [] : ['--grace', `${grace / 1_000}s`]),
     ...(earlier === true ? ['--earlier'] : []),
     '--repair',
-    ...(apply ? ['--apply'] : []),
-    ...(reason === NO_REASON ? [] : ['--reason', reason]),
+    ...(apply ? applyWords({ reason }) : []),
   ]}`;
 }

@@ -5,24 +5,30 @@ import { isEventId } from '../lambdas/runtime/store/event-id.ts';
 import { type Note, recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { discardDead } from '../lambdas/runtime/store/outbox-decisions.ts';
 import { choiceWords, choose, type DeadLetterChoice } from './dead-letters/choice.ts';
-import { deadLetterJson, deadLetterTable } from './dead-letters/dead-letter-text.ts';
+import {
+  deadLetterJson,
+  deadLettersText,
+  isGrouped,
+  verboseOption,
+} from './dead-letters/dead-letter-text.ts';
 import { type DeadLetter, inboxId, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
 import { settled } from './dead-letters/redrive-plan.ts';
 import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
-import { reasonArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
+import { SOURCE_ARGUMENT } from './frame/arguments.ts';
+import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from './frame/change.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { many } from './frame/output.ts';
+import { type Place, placeOf, placeText } from './frame/place.ts';
 import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
 import { shell } from './frame/shell.ts';
 import { eachOf } from './reading/rows-reader.ts';
 
-interface DiscardOptions {
+interface DiscardOptions extends ChangeOptions {
   readonly cause?: string;
   readonly all?: boolean;
-  readonly reason: string;
-  readonly apply?: boolean;
+  readonly verbose?: boolean;
 }
 
 /** The result for a dead letter. A `handled` one is deleted; `busy` and `unreadable` ones stay. */
@@ -35,9 +41,11 @@ interface DiscardStep {
 
 /** A discard, planned or applied. */
 interface DiscardReport {
+  readonly place: Place;
   readonly source: Pick<DeadLetterSource, 'name' | 'kind'>;
   readonly applied: boolean;
-  readonly reason: string;
+  /** `undefined` in a plan without one. */
+  readonly reason: string | undefined;
   readonly steps: readonly DiscardStep[];
 }
 
@@ -55,12 +63,15 @@ export function discardCommand(io: Io): Command {
     .argument('[id...]', 'dead letters: their ids or event ids')
     .option('--cause <text>', 'dead letters with this text in their cause (any case)')
     .option('--all', `every dead letter of the source (at most ${LIMIT} per run)`)
-    .requiredOption('--reason <text>', 'why; stored with each dead letter', reasonArgument)
     .option('--apply', 'discard them')
+    .addOption(reasonOption())
+    .addOption(verboseOption())
     .action(
       withSession<[string, string[]], DiscardOptions>(io, async (session, options, name, ids) => {
         const source = deadLetterSource(session.directory, name);
-        const { cause, all = false, reason, apply: applied = false } = options;
+        const { cause, all = false } = options;
+        const reason = reasonToApply(options);
+        const applied = reason !== undefined;
         if ((ids.length > 0 || cause !== undefined) === all) {
           throw new MailroomError(
             'BAD_ARGUMENT',
@@ -68,17 +79,18 @@ export function discardCommand(io: Io): Command {
           );
         }
         const choice = { ids, cause };
+        const place = await placeOf(session);
         const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S };
         const { deadLetters } = await receiveDeadLetters(session, source, limits);
         try {
-          const plan = choose(source, deadLetters, choice).map((deadLetter) => ({
+          const plan = choose(session, source, deadLetters, choice).map((deadLetter) => ({
             deadLetter,
             outcome: planned(source, deadLetter, session.clock.now()),
           }));
-          const steps = applied ? await discardAll(session, source, plan, reason) : plan;
-          const report = { source, applied, reason, steps };
+          const steps = reason === undefined ? plan : await discardAll(session, source, plan, reason);
+          const report = { place, source, applied, reason: options.reason, steps };
           session.output.result(discardJson(report), { report, choice }, (seen) =>
-            discardText(session, seen.report, seen.choice),
+            discardText(session, seen.report, seen.choice, options),
           );
           return applied && steps.some(stays) ? EXIT.attention : EXIT.ok;
         } finally {
@@ -150,31 +162,37 @@ function stays({ outcome }: DiscardStep): boolean {
 }
 
 /** The document of `--json`. */
-export function discardJson({ source, applied, reason, steps }: DiscardReport) {
+export function discardJson({ place, source, applied, reason, steps }: DiscardReport) {
   return {
+    ...place,
     source: source.name,
     applied,
-    reason,
+    reason: reason ?? null,
     deadLetters: steps.map(({ deadLetter, outcome }) => ({ ...deadLetterJson(deadLetter), outcome })),
   };
 }
 
 function discardText(
   session: Session,
-  { source, applied, reason, steps }: DiscardReport,
+  { place, source, applied, reason, steps }: DiscardReport,
   choice: DeadLetterChoice,
+  options: Pick<DiscardOptions, 'verbose'>,
 ): string {
-  if (steps.length === 0) return `Nothing to discard in ${source.name}.`;
+  const where = prose(placeText(place));
+  if (steps.length === 0) return `${where}\nNothing to discard in ${source.name}.`;
   const lines = steps.map(({ deadLetter, outcome }) => ({ deadLetter, label: outcome }));
   const words = choiceWords(choice);
-  const which = [source.name, ...(words.length === 0 ? ['--all'] : words)];
-  const again = session.commandLine(shell`dlq discard ${which} --reason ${reason} --apply`);
+  const which = [source.name, ...(words.length === 0 ? ['--all'] : words), ...applyWords({ reason })];
+  const grouped = isGrouped(steps.length, options);
   return [
+    where,
     `${source.name}: ${many(steps.length, 'dead letter')}`,
-    deadLetterTable(lines, session.clock.now(), 'outcome'),
+    deadLettersText(lines, session.clock.now(), { label: 'outcome', grouped }),
     ...(source.kind === 'stream'
       ? [prose('The events of these batches are not discarded: the sweep publishes them.')]
       : []),
-    ...(applied ? [] : ['Nothing was changed. To discard them:', `  ${again}`]),
+    ...(applied
+      ? []
+      : ['Nothing was changed. To discard them:', `  ${session.commandLine(shell`dlq discard ${which}`)}`]),
   ].join('\n');
 }

@@ -1,27 +1,29 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { choose, type DeadLetterChoice } from './dead-letters/choice.ts';
+import { verboseOption } from './dead-letters/dead-letter-text.ts';
 import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
 import { judgeDeadLetters } from './dead-letters/redrive-plan.ts';
 import { planText, type RedrivePlan, redriveJson, redrivenText } from './dead-letters/redrive-report.ts';
 import { redriveInSteps } from './dead-letters/redrive-steps.ts';
 import { redriverOf } from './dead-letters/redrivers.ts';
 import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
-import { countArgument, durationArgument, reasonArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
+import { countArgument, durationArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
+import { type ChangeOptions, reasonOption, reasonToApply } from './frame/change.ts';
 import { withSession } from './frame/command.ts';
 import { checkBodies } from './frame/invoke.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
+import { placeOf } from './frame/place.ts';
 import type { Session } from './frame/session.ts';
 import { eachOf } from './reading/rows-reader.ts';
 import { sweep } from './sweep.ts';
 
-interface RedriveOptions {
-  readonly apply?: boolean;
+interface RedriveOptions extends ChangeOptions {
   readonly cause?: string;
   readonly limit?: number;
   readonly rate: number;
   readonly wait?: number;
-  readonly reason: string;
+  readonly verbose?: boolean;
 }
 
 /** The default of `--limit`. */
@@ -54,19 +56,21 @@ export function redriveCommand(io: Io): Command {
       'stop if none was processed for this long (default: 60s; DEAD events: 180s)',
       durationArgument,
     )
-    .option('--reason <text>', 'why; stored with the change', reasonArgument, 'not given')
+    .addOption(reasonOption())
+    .addOption(verboseOption())
     .action(
       withSession<[string, string[]], RedriveOptions>(io, async (session, options, name, ids) => {
+        const reason = reasonToApply(options);
         const source = deadLetterSource(session.directory, name);
         const plan = await planRedrive(session, source, { ids, cause: options.cause }, options);
-        const touched = options.apply ? plan.judged.filter(isTouched) : [];
+        const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
         await putBack(session.queues, source, others(plan, touched));
-        if (options.apply !== true) {
-          session.output.result(redriveJson(plan), plan, (seen) => planText(session, seen));
+        if (reason === undefined) {
+          session.output.result(redriveJson(plan), plan, (seen) => planText(session, seen, options));
           return EXIT.ok;
         }
         try {
-          return await applyPlan(session, plan, options);
+          return await applyPlan(session, plan, { ...options, reason });
         } finally {
           await putBack(session.queues, source, touched);
         }
@@ -81,15 +85,16 @@ async function planRedrive(
   { apply, limit = LIMIT }: RedriveOptions,
 ): Promise<RedrivePlan> {
   const { table, queues, lambda, clock } = session;
+  const place = await placeOf(session);
   const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
   const received = await receiveDeadLetters(session, source, { limit, hideS });
   try {
     const judged = await judgeDeadLetters(
       { table, check: (consumer, bodies) => checkBodies(lambda, consumer, bodies), now: clock.now() },
       source,
-      choose(source, received.deadLetters, choice),
+      choose(session, source, received.deadLetters, choice),
     );
-    return { source, judged, received, choice };
+    return { place, source, judged, received, choice };
   } catch (error) {
     await putBack(queues, source, received.deadLetters);
     throw error;
@@ -106,7 +111,11 @@ function others({ received }: RedrivePlan, touched: readonly DeadLetter[]): Dead
   return received.deadLetters.filter(({ id }) => !ids.has(id));
 }
 
-async function applyPlan(session: Session, plan: RedrivePlan, options: RedriveOptions): Promise<ExitCode> {
+async function applyPlan(
+  session: Session,
+  plan: RedrivePlan,
+  options: RedriveOptions & { readonly reason: string },
+): Promise<ExitCode> {
   const { output, signal, queues, clock } = session;
   const { source, judged } = plan;
   const handled = judged.filter(({ verdict }) => verdict === 'handled');

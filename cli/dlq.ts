@@ -1,20 +1,33 @@
 import { Command } from 'commander';
+import { errorMessage } from '../lambdas/runtime/errors.ts';
 import { depthOf } from '../lambdas/runtime/operations/dead-letters.ts';
-import { deadLetterJson, deadLetterTable } from './dead-letters/dead-letter-text.ts';
+import {
+  deadLetterJson,
+  deadLettersText,
+  isGrouped,
+  verboseOption,
+} from './dead-letters/dead-letter-text.ts';
 import {
   type DeadLetter,
   putBack,
   type ReceivedDeadLetters,
   receiveDeadLetters,
 } from './dead-letters/dead-letters.ts';
+import { type JudgeDeps, type JudgedDeadLetter, judgeDeadLetters } from './dead-letters/redrive-plan.ts';
+import { judgedText } from './dead-letters/redrive-report.ts';
+import { remediesText } from './dead-letters/remedies.ts';
 import { type DeadLetterSource, deadLetterSource, deadLetterSources } from './dead-letters/sources.ts';
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
 import { byOption, countArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
+import { checkBodies } from './frame/invoke.ts';
 import { EXIT, type Io } from './frame/io.ts';
-import { byCause, causesText } from './frame/listing.ts';
+import { byCause } from './frame/listing.ts';
+import { many } from './frame/output.ts';
+import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
+import { shell } from './frame/shell.ts';
 import { eachOf } from './reading/rows-reader.ts';
 
 /** `mailroom dlq`: the dead letters of every source. */
@@ -29,9 +42,10 @@ export function dlqCommand(io: Io): Command {
 interface DlqListOptions {
   readonly by?: 'cause';
   readonly limit?: number;
+  readonly verbose?: boolean;
 }
 
-/** The default limits for each source: listed, or grouped by cause. */
+/** The default limits for each source: listed one by one, or read to be grouped. */
 const LISTED_MAX = 100;
 const GROUPED_MAX = 1_000;
 
@@ -45,18 +59,27 @@ function listCommand(io: Io): Command {
     .addOption(byOption())
     .option(
       '--limit <count>',
-      `at most this many of each source, oldest first (default: ${LISTED_MAX}; with --by ${GROUPED_MAX})`,
+      `at most this many of each source, oldest first (default: ${GROUPED_MAX}; with --verbose or --json ${LISTED_MAX})`,
       countArgument,
     )
+    .addOption(verboseOption())
     .action(
       withSession<[string | undefined], DlqListOptions>(io, async (session, options, name) => {
         const { directory, clock, output } = session;
-        const { by, limit = by === undefined ? LISTED_MAX : GROUPED_MAX } = options;
+        const { by, verbose = false } = options;
+        const isEach = by === undefined && (verbose || output.json);
+        const { limit = isEach ? LISTED_MAX : GROUPED_MAX } = options;
         const sources =
           name === undefined ? deadLetterSources(directory) : [deadLetterSource(directory, name)];
         const lists = await eachOf(sources, (source) => list(session, source, limit));
+        const shown = output.json
+          ? []
+          : await eachOf(
+              lists.filter(({ total }) => total > 0),
+              (found) => judgedIfGrouped(session, found, options),
+            );
         const now = clock.now();
-        output.result(listJson(lists, now, by), lists, (seen) => listText(seen, now, by));
+        output.result(listJson(lists, now, by), shown, (seen) => listText(session, seen, now));
         return EXIT.ok;
       }),
     );
@@ -101,18 +124,61 @@ function causesOf(deadLetters: readonly DeadLetter[]) {
   );
 }
 
-function listText(lists: readonly SourceList[], now: number, by?: 'cause'): string {
-  const held = lists.filter(({ total }) => total > 0);
-  if (held.length === 0) return 'No dead letters.';
-  const texts = held.map(({ source, total, deadLetters }) => {
-    const more = total > deadLetters.length ? `, ${deadLetters.length} ${by ? 'read' : 'shown'}` : '';
-    const shown = by
-      ? causesText(causesOf(deadLetters), now)
-      : deadLetterTable(
-          deadLetters.map((deadLetter) => ({ deadLetter })),
-          now,
-        );
-    return `${source.name}: ${total}${more}\n${shown}`;
+/** A list as it is shown. */
+interface ShownList extends SourceList {
+  readonly grouped: boolean;
+  /** With the verdict of a redrive; absent if it is not grouped, or could not be checked. */
+  readonly judged?: readonly JudgedDeadLetter[] | undefined;
+}
+
+/** Adds the verdicts of a redrive to a list that is shown by cause: a cause is fixed once the deployed code accepts its messages. */
+async function judgedIfGrouped(
+  { table, lambda, clock, output }: Session,
+  found: SourceList,
+  { by, verbose }: DlqListOptions,
+): Promise<ShownList> {
+  const { source, deadLetters } = found;
+  if (by === undefined && !isGrouped(deadLetters.length, { verbose })) return { ...found, grouped: false };
+  const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(lambda, consumer, bodies);
+  try {
+    const judged = await judgeDeadLetters({ table, check, now: clock.now() }, source, deadLetters);
+    return { ...found, grouped: true, judged };
+  } catch (error) {
+    output.say(
+      `Not checked whether the dead letters of ${source.name} would run again: ${errorMessage(error)}`,
+    );
+    return { ...found, grouped: true };
+  }
+}
+
+/** The lists as text, each with the command that comes next. */
+export function listText(
+  session: Pick<Session, 'clock' | 'commandLine'>,
+  lists: readonly ShownList[],
+  now: number,
+): string {
+  if (lists.length === 0) return 'No dead letters.';
+  const texts = lists.map(({ source, total, deadLetters, grouped, judged }) => {
+    const more = total > deadLetters.length ? `, ${deadLetters.length} ${grouped ? 'read' : 'shown'}` : '';
+    const lines = deadLetters.map((deadLetter) => ({ deadLetter }));
+    return [
+      `${source.name}: ${total}${more}`,
+      judged === undefined ? deadLettersText(lines, now, { grouped }) : judgedText(judged, now, grouped),
+      ...(judged === undefined ? [] : remediesText(session, source, judged, deadLetters)),
+      ...planHint(session, source, judged),
+    ].join('\n');
   });
   return texts.join('\n\n');
+}
+
+/** The command that plans a redrive, if it would send something. */
+function planHint(
+  { commandLine }: Pick<Session, 'commandLine'>,
+  { name }: DeadLetterSource,
+  judged: readonly JudgedDeadLetter[] | undefined,
+): string[] {
+  const plan = `  ${commandLine(shell`dlq redrive ${name}`)}`;
+  if (judged === undefined) return ['To see which would run again:', plan];
+  const runs = judged.filter(({ verdict }) => verdict === 'runs' || verdict === 'handled').length;
+  return runs === 0 ? [] : [prose(`${many(runs, 'dead letter')} can be redriven. To plan it:`), plan];
 }

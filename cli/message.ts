@@ -1,96 +1,137 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { allowTooOld, resolveMessage } from '../lambdas/runtime/operations/message-operations.ts';
+import { allowTooOld, notTooOld, resolveMessage } from '../lambdas/runtime/operations/message-operations.ts';
 import { isEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
 import { TOO_OLD } from '../lambdas/runtime/store/inbox-conditions.ts';
-import { inboxState } from '../lambdas/runtime/store/inbox-state.ts';
+import { type InboxState, inboxState } from '../lambdas/runtime/store/inbox-state.ts';
 import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../lambdas/runtime/store/stored-rows.ts';
-import { messageIdArgument, reasonArgument } from './frame/arguments.ts';
+import { messageIdArgument } from './frame/arguments.ts';
+import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from './frame/change.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
-import { time } from './frame/output.ts';
+import { clipped, time } from './frame/output.ts';
+import { placeOf, placeText } from './frame/place.ts';
 import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
-import { shell } from './frame/shell.ts';
+import { type ShellText, shell } from './frame/shell.ts';
 import { readInbox } from './reading/message-reader.ts';
 import { unreadableText } from './reading/row-text.ts';
 
 /** An operator's decision about one message of one consumer. */
-interface MessageCommand {
+interface MessageDecision extends ChangeOptions {
   readonly consumer: string;
   readonly eventId: string;
-  readonly reason: string;
   readonly force?: boolean;
 }
 
+/** A decision to make, with its reason. */
+type MadeDecision = MessageDecision & { readonly reason: string };
+
 /** `mailroom message`. */
 export function messageCommand(io: Io): Command {
-  const allow =
-    'Allows a message that was rejected as EVENT_TOO_OLD to run. Use it only if you know that the message was never ' +
-    'processed. Redrive it afterwards.';
+  const resolving =
+    'Shows what resolving a message would change. With --apply, sets it PROCESSED without running it, because its work was ' +
+    'done by hand.';
+  const allowing =
+    'Shows whether a message was rejected as EVENT_TOO_OLD. With --apply, allows it to run: use it only if you know that the ' +
+    'message was never processed. Redrive it afterwards.';
   return new Command('message')
     .description('Resolves or allows one message of one consumer.')
     .addCommand(
-      decisionCommand(
-        io,
-        'resolve',
-        'Sets a message PROCESSED without running it, because its work was done by hand.',
-        resolve,
-      ).option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown'),
+      decisionCommand(io, 'resolve', resolving, resolve)
+        .option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown')
+        .option('--apply', 'resolve it'),
     )
-    .addCommand(decisionCommand(io, 'allow', allow, allowMessage));
+    .addCommand(decisionCommand(io, 'allow', allowing, allow).option('--apply', 'allow it'));
 }
 
 function decisionCommand(
   io: Io,
   name: string,
   description: string,
-  decide: (session: Session, decided: MessageCommand) => Promise<ExitCode>,
+  decide: (session: Session, decision: MessageDecision) => Promise<MessageResult>,
 ): Command {
   return new Command(name)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
     .argument('<eventId>', 'the event id, or unreadable-<SQS message id>', messageIdArgument)
-    .requiredOption('--reason <text>', 'why; stored on the row', reasonArgument)
+    .addOption(reasonOption())
     .action(
-      withSession<[string, string], Pick<MessageCommand, 'reason' | 'force'>>(
+      withSession<[string, string], ChangeOptions & Pick<MessageDecision, 'force'>>(
         io,
-        (session, { reason, force }, consumer, eventId) =>
-          decide(session, { consumer, eventId, reason, ...(force && { force }) }),
+        async (session, { apply, reason, force }, consumer, eventId) => {
+          const decision = { consumer, eventId, apply, reason, force };
+          reasonToApply(decision);
+          return report(session, decision, await decide(session, decision));
+        },
       ),
     );
 }
 
-async function resolve(session: Session, decided: MessageCommand): Promise<ExitCode> {
-  const { consumer, eventId, force } = decided;
+/** The result of a decision or of its plan. */
+interface MessageResult {
+  readonly status: string;
+  /** The sentence about the message; it ends with a colon if there is a command. */
+  readonly text: string;
+  /** The command that comes next. */
+  readonly next?: ShellText | undefined;
+}
+
+async function resolve(session: Session, decision: MessageDecision): Promise<MessageResult> {
+  const { consumer, eventId, force = false } = decision;
   const { inboxRetentionDays } = session.consumer(consumer);
   const row = await readInbox(session.table, consumer, eventId, true);
   const state = inboxState(row, session.clock.now());
-  if (state.is === 'absent' && force !== true) await requireEvent(session, eventId);
+  if (state.is === 'absent' && !force) await requireEvent(session, eventId);
   if (state.is === 'processed' || state.is === 'discarded')
-    return report(session, decided, `was already ${state.row.status}`, state.is);
-  if (force !== true && state.is === 'unreadable') throw unreadable(decided, state.problem);
+    return { status: state.is, text: `${nameOf(decision)} was already ${state.row.status}.` };
+  if (!force && state.is === 'unreadable') throw unreadable(decision, state.problem);
   // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
-  if (force !== true && state.is === 'leased' && session.clockIsTrusted)
-    throw leased(decided, state.until, session.clock.now());
-  const by = await record(session, 'message resolve', decided);
-  const result = await resolveMessage(session, { ...decided, by, inboxRetentionDays });
-  if (result.status === 'leased') throw leased(decided, result.until, session.clock.now());
-  if (result.status === 'unreadable') throw unreadable(decided, result.problem);
-  return report(session, decided, `is ${result.status}`, result.status);
+  if (!force && state.is === 'leased' && session.clockIsTrusted)
+    throw leased(decision, state.until, session.clock.now());
+  const reason = reasonToApply(decision);
+  if (reason === undefined) {
+    const words = ['resolve', consumer, eventId, ...(force ? ['--force'] : []), ...applyWords(decision)];
+    return {
+      status: 'resolve',
+      text: `Would set ${nameOf(decision)} PROCESSED without running it. ${stateText(state)} Nothing was changed. To resolve it:`,
+      next: shell`message ${words}`,
+    };
+  }
+  const made = { ...decision, reason };
+  const by = await record(session, 'message resolve', made);
+  const result = await resolveMessage(session, { ...made, by, inboxRetentionDays });
+  if (result.status === 'leased') throw leased(decision, result.until, session.clock.now());
+  if (result.status === 'unreadable') throw unreadable(decision, result.problem);
+  return { status: result.status, text: `${nameOf(decision)} is ${result.status}.` };
 }
 
-async function allowMessage(session: Session, decided: MessageCommand): Promise<ExitCode> {
-  const { consumer, eventId } = decided;
+async function allow(session: Session, decision: MessageDecision): Promise<MessageResult> {
+  const { consumer, eventId } = decision;
   session.consumer(consumer);
   const row = await readInbox(session.table, consumer, eventId, true);
-  // Any other message is refused, and refused changes are not recorded.
-  const isTooOld = readable(row)?.reason === TOO_OLD;
-  const by = isTooOld ? await record(session, 'message allow', decided) : await session.operator();
-  await allowTooOld(session, { ...decided, by });
-  const next = session.commandLine(shell`dlq redrive ${`consumer:${consumer}`} ${eventId} --apply`);
-  return report(session, decided, 'is allowed to run. To redrive it', 'allowed', next);
+  // Refused changes are not recorded.
+  const { status, reason: rejection } = readable(row) ?? {};
+  if (status !== 'REJECTED' || rejection !== TOO_OLD) throw notTooOld(decision, row);
+  const reason = reasonToApply(decision);
+  if (reason === undefined) {
+    const text =
+      `Would allow ${nameOf(decision)} to run. It was rejected as too old, so it may have run before: allow it only if you know ` +
+      'that it has not. Nothing was changed. To allow it:';
+    return {
+      status: 'allow',
+      text,
+      next: shell`message ${['allow', consumer, eventId, ...applyWords(decision)]}`,
+    };
+  }
+  const made = { ...decision, reason };
+  await allowTooOld(session, { ...made, by: await record(session, 'message allow', made) });
+  return {
+    status: 'allowed',
+    text: `${nameOf(decision)} is allowed to run. To redrive it:`,
+    next: shell`dlq redrive ${[`consumer:${consumer}`, eventId, ...applyWords(made)]}`,
+  };
 }
 
 /** Refuses unknown ids: resolving a mistyped one would have no effect and look like a success. */
@@ -104,7 +145,7 @@ async function requireEvent({ table, directory }: Session, eventId: string): Pro
   );
 }
 
-function leased({ consumer, eventId }: MessageCommand, until: number, now: number): MailroomError {
+function leased({ consumer, eventId }: MessageDecision, until: number, now: number): MailroomError {
   return new MailroomError(
     'MESSAGE_LEASED',
     `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat the command. --force takes ` +
@@ -113,7 +154,7 @@ function leased({ consumer, eventId }: MessageCommand, until: number, now: numbe
   );
 }
 
-function unreadable({ consumer, eventId }: MessageCommand, problem: string): MailroomError {
+function unreadable({ consumer, eventId }: MessageDecision, problem: string): MailroomError {
   return new MailroomError(
     'UNREADABLE_ROW',
     `${consumer} has a row of ${eventId} that ${unreadableText(problem)}. Nothing was changed. Run the command with the deployed ` +
@@ -122,23 +163,45 @@ function unreadable({ consumer, eventId }: MessageCommand, problem: string): Mai
 }
 
 /** Records a decision before it is applied. @returns the ARN of the operator */
-async function record(session: Session, command: string, decided: MessageCommand): Promise<string> {
-  const { consumer, eventId, reason, force } = decided;
+async function record(session: Session, command: string, made: MadeDecision): Promise<string> {
+  const { consumer, eventId, reason, force } = made;
   const by = await session.operator();
   const subject = `${consumer} ${eventId}${force ? ', by force' : ''}`;
   await recordOperation(session, { by, reason, command, subject });
   return by;
 }
 
-function report(
-  { output }: Session,
-  { consumer, eventId }: MessageCommand,
-  says: string,
-  status: string,
-  next?: string,
-): ExitCode {
-  const line = `Message ${eventId} of ${consumer} ${says}${next === undefined ? '.' : ':'}`;
-  const lines = { line, next: next === undefined ? [] : [`  ${next}`] };
-  output.result({ consumer, eventId, status }, lines, (seen) => [prose(seen.line), ...seen.next].join('\n'));
+function nameOf({ consumer, eventId }: MessageDecision): string {
+  return `message ${eventId} of ${consumer}`;
+}
+
+/** The state that a resolution ends. */
+function stateText(state: InboxState): string {
+  switch (state.is) {
+    case 'absent':
+      return 'The consumer never began it.';
+    case 'unreadable':
+      return `Its row ${unreadableText(state.problem)}.`;
+    case 'leased':
+      return `A worker may hold it until ${time(state.until)}: its calls outside DynamoDB continue.`;
+    default:
+      return `It is ${[state.row.status, state.row.reason].filter(Boolean).map(String).map(clipped).join(', ')} now.`;
+  }
+}
+
+async function report(
+  session: Session,
+  { consumer, eventId, apply: applied = false }: MessageDecision,
+  { status, text, next }: MessageResult,
+): Promise<ExitCode> {
+  const place = await placeOf(session);
+  const seen = { place, text: text.replace(/^m/, 'M') };
+  session.output.result({ ...place, consumer, eventId, applied, status }, seen, (shown) =>
+    [
+      prose(placeText(shown.place)),
+      prose(shown.text),
+      ...(next === undefined ? [] : [`  ${session.commandLine(next)}`]),
+    ].join('\n'),
+  );
   return EXIT.ok;
 }

@@ -7,6 +7,7 @@ import { withSession } from './frame/command.ts';
 import { invoke } from './frame/invoke.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { duration, time } from './frame/output.ts';
+import { placeOf, placeText } from './frame/place.ts';
 import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
 
@@ -40,11 +41,13 @@ export function sweepCommand(io: Io): Command {
         }
         const now = session.clock.now();
         const range = { since: now - since, until: now - until };
-        const by = await session.operator();
+        const [place, by] = [await placeOf(session), await session.operator()];
         const subject = `${time(range.since)} to ${time(range.until)}`;
         await recordOperation(session, { by, reason, command: 'sweep', subject });
         const report = await sweep(session, range);
-        session.output.result({ ...range, ...report }, report, (seen) => text(range, seen));
+        session.output.result({ ...place, ...range, ...report }, { place, report }, (seen) =>
+          [prose(placeText(seen.place)), text(range, seen.report)].join('\n'),
+        );
         if (session.signal.aborted) return EXIT.stopped;
         return report.complete ? EXIT.ok : EXIT.attention;
       }),

@@ -1,13 +1,16 @@
 import { Command, Option } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { isEventId } from '../lambdas/runtime/store/event-id.ts';
+import type { JudgeDeps } from './dead-letters/redrive-plan.ts';
 import { durationArgument } from './frame/arguments.ts';
 import { BEHIND_MAX_MS } from './frame/aws-clock.ts';
 import { withSession } from './frame/command.ts';
+import { checkBodies } from './frame/invoke.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { duration, many } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { searchEvents } from './why/event-search.ts';
+import { checkRedrive } from './why/redrive-check.ts';
 import { readTrace, type Trace } from './why/trace-reader.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from './why/trace-text.ts';
 import { isActionRequired } from './why/verdict.ts';
@@ -46,13 +49,17 @@ Examples:
       withSession<[string], WhyOptions>(io, async (session, { since, story, payload = false }, id) => {
         const trace = await findTrace(session, id, since);
         const { clock, commandLine, awsLine, table, directory } = session;
-        const verdict = verdictOf(trace, {
+        const context = {
           now: clock.now(),
           commandLine,
           awsLine,
           tableName: table.name,
           sources: directory.mailroom.sources,
-        });
+        };
+        const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(session.lambda, consumer, bodies);
+        const deps = { directory, table, check, now: context.now };
+        const redrive = await checkRedrive(deps, trace, verdictOf(trace, context));
+        const verdict = verdictOf(trace, { ...context, redrive });
         const json = {
           verdict: { ...verdict, consumer: verdict.consumer ?? null },
           events: eventReports(trace, payload),

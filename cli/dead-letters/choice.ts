@@ -1,4 +1,5 @@
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
@@ -22,6 +23,7 @@ export function choiceWords({ cause, ids = [] }: DeadLetterChoice): string[] {
  * @throws `NO_SUCH_DEAD_LETTER` if a named one is not among them
  */
 export function choose(
+  { commandLine }: Pick<Session, 'commandLine'>,
   { name }: Pick<DeadLetterSource, 'name'>,
   deadLetters: readonly DeadLetter[],
   { cause = '', ids = [] }: DeadLetterChoice,
@@ -32,8 +34,8 @@ export function choose(
   if (missing.length > 0) {
     throw new MailroomError(
       'NO_SUCH_DEAD_LETTER',
-      `Not among the ${deadLetters.length} visible dead letters of ${name}: ${missing.join(', ')}. List them with mailroom ` +
-        `${shell`dlq list ${name}`}. Another command that reads dead letters hides them for some seconds.`,
+      `Not among the ${deadLetters.length} visible dead letters of ${name}: ${missing.join(', ')}. List them with ` +
+        `\`${commandLine(shell`dlq list ${name} --verbose`)}\`. Another command that reads dead letters hides them for some seconds.`,
     );
   }
   return deadLetters.filter(

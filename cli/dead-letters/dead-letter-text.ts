@@ -1,5 +1,8 @@
+import { Option } from 'commander';
+import { fingerprint as maskedCause } from '../../lambdas/runtime/errors.ts';
 import { when } from '../frame/listing.ts';
 import { clipped, detailedTable } from '../frame/output.ts';
+import { paint } from '../frame/paint.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
 /** A dead letter as in the JSON document of docs/cli.md. */
@@ -15,30 +18,119 @@ export function deadLetterJson(deadLetter: DeadLetter) {
   };
 }
 
-/** A dead letter in a table. */
-interface DeadLetterLine {
+/** A dead letter in a list or a plan. */
+export interface DeadLetterLine {
   readonly deadLetter: DeadLetter;
   /** The first cell: a verdict or an outcome. */
-  readonly label?: string;
-  /** @default its fingerprint */
-  readonly cause?: string | undefined;
+  readonly label?: string | undefined;
+  /** Why it would not run: shown instead of its fingerprint, or below it in a group. */
+  readonly refusal?: DeadLetterRefusal | undefined;
 }
 
-/** A table of dead letters. @param label - the head of the labels, if there are any */
-export function deadLetterTable(lines: readonly DeadLetterLine[], now: number, label?: string): string {
-  const rows = lines.map(({ deadLetter, label: said, cause = deadLetter.fingerprint ?? '-' }) => {
-    const { id, eventId, type, sentAt, expiresAt } = deadLetter;
+/** The reason why a dead letter would not run again. */
+export interface DeadLetterRefusal {
+  /** An error code, e.g. `INVALID_PAYLOAD`. */
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** More dead letters than this are shown as groups: forty of them are three screens, and usually three causes. */
+const EACH_MAX = 10;
+
+/** `--verbose` of the commands that group dead letters. */
+export function verboseOption(): Option {
+  return new Option(
+    '--verbose',
+    `show each dead letter; by default more than ${EACH_MAX} are grouped by cause`,
+  );
+}
+
+/** Returns true if this many dead letters are shown as groups. */
+export function isGrouped(count: number, { verbose = false }: { readonly verbose?: boolean }): boolean {
+  return count > EACH_MAX && !verbose;
+}
+
+/** Dead letters as a table: one row for each, or for each cause. @param label - the head of the labels, if there are any */
+export function deadLettersText(
+  lines: readonly DeadLetterLine[],
+  now: number,
+  { label, grouped }: { readonly label?: string | undefined; readonly grouped: boolean },
+): string {
+  return grouped ? groupTable(lines, now, label) : lineTable(lines, now, label);
+}
+
+function lineTable(lines: readonly DeadLetterLine[], now: number, label?: string): string {
+  const rows = lines.map(({ deadLetter, label: said, refusal }) => {
+    const { id, eventId, type, sentAt, fingerprint = '-' } = deadLetter;
     const event = eventId === undefined || eventId === id ? '' : ` ${eventId}`;
     return {
       cells: [
         ...(said === undefined ? [] : [said]),
         clipped(id),
         when(sentAt ?? null, now),
-        expiresAt === undefined ? 'never' : when(expiresAt, now),
+        expiryText(deadLetter, now),
       ],
-      details: [`${clipped(type ?? 'unknown type')}${event}`, clipped(cause)],
+      details: [`${clipped(type ?? 'unknown type')}${event}`, clipped(refusalText(refusal) ?? fingerprint)],
     };
   });
   const head = ['dead letter', 'since', 'expires'];
   return detailedTable(label === undefined ? head : [label, ...head], rows);
+}
+
+/** The dead letters of each cause and label, the most frequent first. */
+export function groupsOf<Line extends DeadLetterLine>(
+  lines: readonly Line[],
+): readonly (readonly [Line, ...Line[]])[] {
+  const groups = new Map<string, [Line, ...Line[]]>();
+  for (const line of lines) {
+    const { label, refusal, deadLetter } = line;
+    // Messages quote values, which differ from one dead letter to the next.
+    const refused = refusal && maskedCause({ code: refusal.code, message: refusal.message ?? '' });
+    const key = JSON.stringify([label, deadLetter.fingerprint, refused]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [line]);
+    else group.push(line);
+  }
+  return [...groups.values()].sort((a, b) => b.length - a.length);
+}
+
+function groupTable(lines: readonly DeadLetterLine[], now: number, label?: string): string {
+  const isKept = lines.every(({ deadLetter }) => deadLetter.expiresAt === undefined); // DEAD events
+  const rows = groupsOf(lines).map((group) => {
+    const [{ deadLetter, label: said, refusal }] = group;
+    const soonest = group
+      .map((line) => line.deadLetter)
+      .reduce((a, b) => ((b.expiresAt ?? 0) < (a.expiresAt ?? 0) ? b : a));
+    const oldest = Math.min(...group.map((line) => line.deadLetter.sentAt ?? now));
+    const refused = refusalText(refusal);
+    return {
+      cells: [
+        group.length,
+        ...(said === undefined ? [] : [said]),
+        isKept ? when(oldest, now) : expiryText(soonest, now),
+        clipped(deadLetter.eventId ?? deadLetter.id),
+      ],
+      details: [
+        clipped(deadLetter.fingerprint ?? refused ?? 'unknown cause'),
+        ...(refused === undefined || deadLetter.fingerprint === undefined
+          ? []
+          : [`now: ${clipped(refused)}`]),
+      ],
+    };
+  });
+  const head = [
+    'count',
+    ...(label === undefined ? [] : [label]),
+    isKept ? 'oldest' : 'first expiry',
+    'example',
+  ];
+  return `${detailedTable(head, rows)}\n${paint.dim('--verbose shows each dead letter.')}`;
+}
+
+function expiryText({ expiresAt }: DeadLetter, now: number): string {
+  return expiresAt === undefined ? 'never' : when(expiresAt, now);
+}
+
+function refusalText({ code, message }: DeadLetterRefusal = {}): string | undefined {
+  return [code, message].filter(Boolean).join(': ') || undefined;
 }

@@ -1,3 +1,4 @@
+import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
 import type { Check } from '../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import type { SweepRange } from '../../lambdas/runtime/relay/sweep-range.ts';
@@ -5,7 +6,12 @@ import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store
 import { TOO_OLD } from '../../lambdas/runtime/store/inbox-conditions.ts';
 import { shortestRetentionDays } from '../../lambdas/runtime/store/inbox-history.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
-import { asRow, type InboxHistory, inboxHistoryKey } from '../../lambdas/runtime/store/rows.ts';
+import {
+  asRow,
+  type InboxHistory,
+  inboxHistoryKey,
+  type OutboxRow,
+} from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { jsonObject } from '../reading/json-object.ts';
@@ -107,7 +113,30 @@ async function judgeDeadEvent(table: Table, deadLetter: DeadLetter): Promise<Jud
     return { ...deadLetter, verdict: 'unreadable', message: 'its pointer does not name an event' };
   const row = readOutboxRow(await table.get(outboxKeyOf(deadLetter.id), { consistent: true }));
   if (isUnreadable(row)) return { ...deadLetter, verdict: 'unreadable', message: row.unreadable };
-  return { ...deadLetter, verdict: row?.status === 'DEAD' ? 'runs' : 'handled' };
+  if (row?.status !== 'DEAD') return { ...deadLetter, verdict: 'handled' };
+  const message = tooLarge(row);
+  return message === undefined
+    ? { ...deadLetter, verdict: 'runs' }
+    : { ...deadLetter, verdict: 'fails', code: 'EVENT_TOO_LARGE', message };
+}
+
+/** EventBridge's words for an event that is too large. */
+const REFUSED_FOR_SIZE = /EntityTooLarge|too large|over the limit|exceed\w*[^.]* size|size[^.]* exceed/i;
+
+/** Says that a DEAD event is too large to be published, by its size or by EventBridge's refusal; `undefined` if it is not. */
+export function tooLarge({
+  source,
+  type,
+  envelope,
+  traceId,
+  fingerprint,
+  lastError,
+}: OutboxRow): string | undefined {
+  const bytes = entryBytes({ source, detailType: type, detail: envelope, traceHeader: traceId });
+  if (bytes >= PUT_EVENTS_BYTES_MAX)
+    return `It takes ${bytes} bytes; EventBridge accepts fewer than ${PUT_EVENTS_BYTES_MAX}.`;
+  const isRefused = REFUSED_FOR_SIZE.test(`${fingerprint ?? ''} ${lastError ?? ''}`);
+  return isRefused ? `It takes ${bytes} bytes, and EventBridge refused it as too large.` : undefined;
 }
 
 function judgeStreamBatch(deadLetter: DeadLetter): JudgedDeadLetter {
@@ -116,8 +145,7 @@ function judgeStreamBatch(deadLetter: DeadLetter): JudgedDeadLetter {
     ...deadLetter,
     verdict: 'fails',
     code: 'UNREADABLE_DEAD_LETTER',
-    message:
-      'It does not name a batch of the stream. Sweep from before its first send (mailroom sweep --since), then discard it.',
+    message: 'It does not name a batch of the stream.',
   };
 }
 

@@ -1,17 +1,21 @@
+import { applyWords, type ChangeOptions } from '../frame/change.ts';
 import { clipped, many } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
+import { type Place, placeText } from '../frame/place.ts';
 import { prose } from '../frame/prose.ts';
 import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
 import { choiceWords, type DeadLetterChoice } from './choice.ts';
-import { deadLetterJson, deadLetterTable } from './dead-letter-text.ts';
+import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
 import type { ReceivedDeadLetters } from './dead-letters.ts';
 import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
 import type { Redriven } from './redrive-steps.ts';
+import { type RemedyDeps, remediesText } from './remedies.ts';
 import type { DeadLetterSource } from './sources.ts';
 
 /** The plan of a redrive. */
 export interface RedrivePlan {
+  readonly place: Place;
   readonly source: DeadLetterSource;
   /** The selected dead letters. */
   readonly judged: readonly JudgedDeadLetter[];
@@ -19,21 +23,13 @@ export interface RedrivePlan {
   readonly choice: DeadLetterChoice;
 }
 
-/** The remedies for dead letters that a redrive does not send. */
-const REMEDIES: Readonly<Partial<Record<RedriveVerdict, string>>> = {
-  fails: 'still fails: deploy a consumer that can read it, or discard it with dlq discard.',
-  'too-old':
-    'too old: it may have run before. If it has not, run `mailroom message allow <consumer> <eventId>`, then redrive it.',
-  busy: 'busy: a worker holds it, or it is retried soon. Check again in a minute.',
-  unreadable: 'unreadable: its row cannot be read, so it stays. `mailroom why <eventId>` shows what to do.',
-};
-
 /** The outcome for a dead letter of the plan. */
 type RedriveOutcome = 'processed' | 'deleted' | 'failed-again' | 'waiting' | 'untried' | 'kept';
 
 /** The document of `--json`: a plan, and with `redriven` its outcome. */
-export function redriveJson({ source, judged, received }: RedrivePlan, redriven?: Redriven) {
+export function redriveJson({ place, source, judged, received }: RedrivePlan, redriven?: Redriven) {
   return {
+    ...place,
     source: source.name,
     count: received.total,
     applied: redriven !== undefined,
@@ -52,52 +48,73 @@ export function redriveJson({ source, judged, received }: RedrivePlan, redriven?
   };
 }
 
+/** The options that a plan repeats in the command that applies it. */
+interface PlanOptions extends Pick<ChangeOptions, 'reason'> {
+  readonly limit?: number;
+  readonly verbose?: boolean;
+}
+
 /** The plan as text. */
-export function planText(
-  session: Pick<Session, 'clock' | 'commandLine'>,
+export function planText(session: RemedyDeps, plan: RedrivePlan, options: PlanOptions = {}): string {
+  return [prose(placeText(plan.place)), ...plannedText(session, plan, options)].join('\n');
+}
+
+function plannedText(
+  session: RemedyDeps,
   { source, judged, received, choice }: RedrivePlan,
-): string {
+  { reason, limit, verbose }: PlanOptions,
+): string[] {
   const { deadLetters, total } = received;
-  if (total === 0) return `${source.name} is empty.`;
+  if (total === 0) return [`${source.name} is empty.`];
   if (deadLetters.length === 0)
-    return prose(
-      `None of the ${many(total, 'dead letter')} of ${source.name} is visible, because another command is reading them. Try again in a moment.`,
-    );
+    return [
+      prose(
+        `None of the ${many(total, 'dead letter')} of ${source.name} is visible, because another command is reading them. Try again in a moment.`,
+      ),
+    ];
   if (judged.length === 0)
-    return `None of the ${many(deadLetters.length, 'dead letter')} of ${source.name} matches.`;
-  const lines = judged.map((deadLetter) => {
-    const { verdict, code, message } = deadLetter;
-    return { deadLetter, label: verdict, cause: [code, message].filter(Boolean).join(': ') || undefined };
-  });
+    return [`None of the ${many(deadLetters.length, 'dead letter')} of ${source.name} matches.`];
   const { runs, handled } = counts(judged);
   const todo = [
     ...(runs > 0 ? [`${runs} would run again`] : []),
     ...(handled > 0 ? [`${handled} would be deleted as already handled`] : []),
   ];
-  const apply = shell`dlq redrive ${[source.name, ...choiceWords(choice)]} --apply`;
+  const limited = limit === undefined ? [] : ['--limit', String(limit)];
+  const apply = shell`dlq redrive ${[source.name, ...choiceWords(choice), ...limited, ...applyWords({ reason })]}`;
   return [
     `${source.name}: ${judged.length} of ${many(total, 'dead letter')}`,
-    deadLetterTable(lines, session.clock.now(), 'verdict'),
-    ...remedies(judged),
+    judgedText(judged, session.clock.now(), isGrouped(judged.length, { verbose })),
+    ...remediesText(session, source, judged, received.deadLetters),
     ...(todo.length === 0
       ? ['There is nothing to redrive.']
       : [prose(`${todo.join(', ')}. Nothing was changed. To redrive:`), `  ${session.commandLine(apply)}`]),
-  ].join('\n');
+  ];
+}
+
+/** Dead letters with their verdicts as a table. */
+export function judgedText(judged: readonly JudgedDeadLetter[], now: number, grouped: boolean): string {
+  const lines = judged.map((deadLetter) => {
+    const { verdict: label, code, message } = deadLetter;
+    const isRefused = code !== undefined || message !== undefined;
+    return { deadLetter, label, refusal: isRefused ? { code, message } : undefined };
+  });
+  return deadLettersText(lines, now, { label: 'verdict', grouped });
 }
 
 /** The outcome of a redrive as text. */
 export function redrivenText(
-  session: Pick<Session, 'commandLine'>,
-  { source, judged }: RedrivePlan,
+  session: RemedyDeps,
+  { place, source, judged, received }: RedrivePlan,
   redriven: Redriven,
 ): string {
   const { runs, handled } = counts(judged);
   const verb = source.kind === 'dead' ? 'published' : source.kind === 'stream' ? 'swept' : 'processed';
   return [
+    prose(placeText(place)),
     runs + handled === 0
       ? `Nothing in ${source.name} would run again.`
       : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} deleted as already handled` : ''}.`,
-    ...remedies(judged),
+    ...remediesText(session, source, judged, received.deadLetters),
     ...stoppedText(session, redriven, verb),
   ].join('\n');
 }
@@ -132,10 +149,6 @@ function stoppedText(
 
 function isStopped({ back, waiting, untried }: Redriven): boolean {
   return back.length + waiting.length + untried.length > 0;
-}
-
-function remedies(judged: readonly JudgedDeadLetter[]): string[] {
-  return [...new Set(judged.flatMap(({ verdict }) => REMEDIES[verdict] ?? []))].map((text) => prose(text));
 }
 
 function counts(judged: readonly JudgedDeadLetter[]): Record<RedriveVerdict, number> {

@@ -31,11 +31,19 @@ export function messageIdArgument(text: string): string {
   );
 }
 
-/** Reads a reason of 3 to 500 characters. */
+/** Texts that stand for a reason, without spaces and punctuation. */
+const PLACEHOLDERS =
+  /^(|x+|(a|my|the|your|some|no|insert|enter|add|write)?(reason|why|text|comment|note)(here)?|because|todo|tbd|tba|na|none|notgiven|unknown|placeholder|fillin|fillme|asdf)$/;
+
+/** Reads a reason of 3 to 500 characters. A placeholder, such as `…` or `<reason>`, is refused: it tells the next reader nothing. */
 export function reasonArgument(text: string): string {
   const reason = text.trim();
-  if (reason.length >= 3 && reason.length <= 500) return reason;
-  throw new InvalidArgumentError('Expected a reason of 3 to 500 characters. It is stored with the change.');
+  const isPlaceholder = PLACEHOLDERS.test(reason.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, ''));
+  if (reason.length >= 3 && reason.length <= 500 && !isPlaceholder) return reason;
+  throw new InvalidArgumentError(
+    'Write a reason of 3 to 500 characters: why you make this change, such as "the bank is back" or a ticket number. It is ' +
+      'stored, and mailroom log shows it.',
+  );
 }
 
 /** The help of an argument that names a dead-letter source. */

@@ -47,8 +47,8 @@ const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
   [
     'PART_MISSING',
     /ResourceNotFoundException|QueueDoesNotExist|ParameterNotFound/,
-    'A resource of the Mailroom was deleted, but the directory still lists it. Create it again: ' +
-      '`npx cdk deploy <stack> --revert-drift`. mailroom status names deleted queues.',
+    'A resource of the Mailroom was deleted, but the directory still lists it. `npx mailroom status` names what is ' +
+      'missing. Deploy its stack again with --revert-drift.',
   ],
 ];
 

@@ -62,11 +62,11 @@ export function messageCase(
 }
 
 function rejectedCase(
-  { reason, rejectedAt = 0 }: InboxRow,
+  { reason, runAnyway, rejectedAt = 0 }: InboxRow,
   { deadLetter, unseen }: TracedMessage,
   now: number,
 ): MessageCase {
-  if (reason === TOO_OLD) return 'rejected-too-old';
+  if (reason === TOO_OLD && runAnyway !== true) return 'rejected-too-old';
   if (deadLetter !== undefined) return 'rejected';
   if (now - rejectedAt < REDELIVERED_MS) return 'rejected-moving';
   return unseen ? 'rejected-unseen' : 'rejected-gone';

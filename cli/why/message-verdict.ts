@@ -38,7 +38,10 @@ export function ofMessage(
   const heldUntil = state.is === 'leased' ? state.until : 0;
   const facts = { ...message, event, name, row: row ?? {}, heldUntil, context };
   const { state: named, text, next } = WORDS[found];
-  return { ...subject, state: named, text: text(facts) + doubtText(facts), next: next?.(facts) ?? null };
+  const said = { ...subject, state: named, text: text(facts) + doubtText(facts) };
+  const skipped = skippedByRedrive(facts);
+  if (skipped === undefined) return { ...said, next: next?.(facts) ?? null };
+  return { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
 }
 
 /** The state, text and command of a case. */
@@ -77,7 +80,7 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   'rejected-too-old': rejected(
     () =>
       'It is older than the inbox retention, so it may already have been processed. If you know that it was not, allow it, then redrive it:',
-    ({ consumer, event }) => shell`message allow ${consumer.name} ${event.eventId} --reason "why"`,
+    ({ consumer, event }) => shell`message allow ${consumer.name} ${event.eventId}`,
   ),
   rejected: rejected(expiryText, redriveCommand),
   'rejected-moving': rejected(
@@ -92,7 +95,7 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   ),
   'rejected-gone': rejected(
     () => 'Its dead letter is no longer in a dead-letter queue. If its work was done by hand, resolve it:',
-    ({ consumer, event }) => shell`message resolve ${consumer.name} ${event.eventId} --reason "why"`,
+    ({ consumer, event }) => shell`message resolve ${consumer.name} ${event.eventId}`,
   ),
   'dead-lettered': {
     state: 'dead-lettered',
@@ -186,6 +189,28 @@ function waitingText(facts: MessageFacts): string {
 
 function expiryText({ deadLetter, context }: MessageFacts): string {
   return `Its dead letter is in ${deadLetter?.source} and is permanently deleted ${inTime(deadLetter?.expiresAt ?? 0, context.now)}.`;
+}
+
+/** The help for a dead letter that a redrive would leave where it is; `undefined` if it would not, or that is unknown. */
+function skippedByRedrive(
+  facts: MessageFacts,
+): { readonly text: string; readonly next: ShellText } | undefined {
+  const { consumer, event, deadLetter, context, row } = facts;
+  const { id, verdict, code, message } = context.redrive ?? {};
+  if (deadLetter === undefined || id !== deadLetter.id) return undefined;
+  if (verdict === 'fails') {
+    const refusal = clipped([code, message].filter(Boolean).join(': '));
+    const text =
+      `The deployed code of ${consumer.name} still refuses it (${refusal}), so a redrive would leave it. Deploy code that reads it, ` +
+      'then redrive it. If it is not needed, discard it:';
+    return { text, next: shell`dlq discard ${deadLetter.source} ${deadLetter.id}` };
+  }
+  // Rejected as too old: the words of that case suggest what helps.
+  if (verdict !== 'too-old' || row.status !== undefined) return undefined;
+  const text =
+    'It is older than the inbox retention, so it may have been processed, and a redrive would leave it. If it was not, do its ' +
+    'work by hand, then resolve it:';
+  return { text, next: shell`message resolve ${consumer.name} ${event.eventId}` };
 }
 
 function redriveCommand({ deadLetter }: MessageFacts): ShellText {

@@ -10,7 +10,7 @@ import {
   consumersOf,
   type Directory,
 } from '../../lambdas/runtime/operations/directory.ts';
-import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
+import type { QueueDepth, QueueMessage, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { failedKey, type InboxRow, inboxKey, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
@@ -70,6 +70,8 @@ interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
   readonly expiresAt: number;
   /** EventBridge's error, if it could not deliver the event. */
   readonly refusal: string | undefined;
+  /** As received from SQS. */
+  readonly received: QueueMessage;
 }
 
 /** Dependencies of {@link readTrace}. */
@@ -202,6 +204,7 @@ async function deadLettersOf(
     sentAt: received.sentAt,
     expiresAt,
     refusal: cause,
+    received,
   }));
   return { deadLetters, more: deadLetters.length < seen.total };
 }

@@ -1,4 +1,5 @@
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { JudgedDeadLetter } from '../dead-letters/redrive-plan.ts';
 import { clipped, duration, time } from '../frame/output.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
 import { unreadableText } from '../reading/row-text.ts';
@@ -60,7 +61,12 @@ export interface WhyContext {
   readonly tableName: string;
   /** The sources that the relay publishes; absent if the directory does not list them. */
   readonly sources?: readonly string[] | undefined;
+  /** The verdict of a redrive on one dead letter; absent if it was not checked. */
+  readonly redrive?: RedriveCheck | undefined;
 }
+
+/** The verdict of a redrive on a dead letter, by the consumer's deployed code. */
+export type RedriveCheck = Pick<JudgedDeadLetter, 'id' | 'verdict' | 'code' | 'message'>;
 
 /**
  * The verdict on an unreadable row: its event's state is unknown, and the command shows the row.

@@ -1,4 +1,5 @@
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
+import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { clipped, duration, many } from '../frame/output.ts';
 import { hours, shell } from '../frame/shell.ts';
 import { STUCK_MS } from '../status/status-report.ts';
@@ -61,6 +62,15 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   const error = row?.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
   if (row?.status === 'DEAD') {
     const text = `${name} is DEAD: it could not be published after ${many(row.attempts, 'attempt')}${error}. It is not retried.`;
+    const problem = tooLarge(row);
+    if (problem !== undefined) {
+      const todo = 'Have its producer write a smaller event, then discard this one:';
+      return {
+        state: 'dead',
+        text: `${text} ${problem} ${todo}`,
+        next: commandLine(shell`dlq discard dead ${eventId}`),
+      };
+    }
     return { state: 'dead', text, next: commandLine(shell`dlq redrive dead ${eventId}`) };
   }
   if (row?.status !== 'PENDING') return undefined;

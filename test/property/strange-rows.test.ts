@@ -171,7 +171,9 @@ it('the audit never fails, its books close, and no row that cannot be read is ta
       const event = readOutboxRow(mailroom.memory.item(outboxKeyOf(eventId)));
       if (row !== undefined && 'unreadable' in row && event !== undefined && 'status' in event)
         expect(report.consumers.worker).toMatchObject({ processed: 0, missing: 0, waiting: 0 });
-      expect(auditText({ report }, { repair: 'audit --repair', apply: 'audit --apply' })).not.toBe('');
+      expect(
+        auditText({ report }, { repair: 'audit --repair', apply: 'audit --apply', deploy: 'deploy' }),
+      ).not.toBe('');
     }),
     runs(150),
   );

@@ -12,7 +12,7 @@ import {
 import { inboxState } from '../store/inbox-state.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { type InboxRow, inboxKey } from '../store/rows.ts';
-import { isUnreadable, readable, readInboxRow } from '../store/stored-rows.ts';
+import { isUnreadable, readable, readInboxRow, type UnreadableRow } from '../store/stored-rows.ts';
 
 /** A message, with the operator who decides about it and the reason. */
 export interface MessageNote extends Note {
@@ -137,14 +137,21 @@ export async function allowTooOld(deps: OperationDeps, note: MessageNote): Promi
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
   const { consumer, eventId } = note;
   if (await allowMessage({ table, clock, random, consumer }, note)) return;
-  const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
+  throw notTooOld(note, readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true })));
+}
+
+/** The refusal to allow a message that was not rejected as too old, with the state of its row. */
+export function notTooOld(
+  { consumer, eventId }: Pick<MessageNote, 'consumer' | 'eventId'>,
+  row: InboxRow | UnreadableRow | undefined,
+): MailroomError {
   const found =
     row === undefined
       ? 'has no row'
       : isUnreadable(row)
         ? `has a row that cannot be read (${row.unreadable})`
         : `is ${[row.status, row.reason].filter(Boolean).join(', ')}`;
-  throw new MailroomError(
+  return new MailroomError(
     'NOT_TOO_OLD',
     `The message ${eventId} of ${consumer} ${found}; only one that is REJECTED as ${TOO_OLD} needs to be allowed. ` +
       'Any other message can be redriven without this.',

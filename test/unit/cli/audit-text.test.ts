@@ -3,7 +3,11 @@ import { auditFindings, auditText } from '../../../cli/audit-text.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 
-const commands = { repair: 'npx mailroom audit --repair', apply: 'npx mailroom audit --repair --apply' };
+const commands = {
+  repair: 'npx mailroom audit --repair',
+  apply: 'npx mailroom audit --repair --apply',
+  deploy: 'npx cdk deploy mailroom-dev --revert-drift',
+};
 const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
 
 /** An audit of five events that one consumer never received, and whose queue holds messages. */

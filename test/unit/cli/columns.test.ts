@@ -141,7 +141,11 @@ test('an audit with every finding fits 80 columns', async () => {
     { ...doubt, conclusiveAt: report.until },
   ];
   const found = { ...full, inconclusive, incomplete: ['x '.repeat(100)] };
-  const commands = { repair: commandLine('audit --repair'), apply: commandLine('audit --apply') };
+  const commands = {
+    repair: commandLine('audit --repair'),
+    apply: commandLine('audit --apply'),
+    deploy: 'npx cdk deploy mailroom-dev --revert-drift',
+  };
   const place = {
     stack: 'a-stack-with-a-long-name-in-production',
     account: '111122223333',
@@ -171,12 +175,27 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
     verdict,
   }));
   const source = { name: 'dead', kind: 'dead' } as const;
-  const plan = { source, judged, received: { deadLetters: judged, total: 6 }, choice: {} };
+  const place = {
+    stack: 'a-stack-with-a-long-name-in-production',
+    account: '111122223333',
+    region: 'eu-central-1',
+  };
+  const plan = { place, source, judged, received: { deadLetters: judged, total: 6 }, choice: {} };
   const clock = { now: () => 5_700_000, sleep: async () => {} };
   const [first] = judged;
   const back = first === undefined ? [] : [{ deadLetter: first, fingerprint: long, sameCause: true }];
-  const stopped = redrivenText({ commandLine }, plan, { done: [], back, waiting: [], untried: judged });
-  const late = redrivenText({ commandLine }, plan, { done: [], back: [], waiting: judged, untried: [] });
+  const stopped = redrivenText({ clock, commandLine }, plan, {
+    done: [],
+    back,
+    waiting: [],
+    untried: judged,
+  });
+  const late = redrivenText({ clock, commandLine }, plan, {
+    done: [],
+    back: [],
+    waiting: judged,
+    untried: [],
+  });
   for (const text of [planText({ clock, commandLine }, plan), stopped, late])
     expect(tooWide(text)).toEqual([]);
   const causes = byCause(judged.map(({ eventId }) => ({ fingerprint: long, eventId, at: 0 })));

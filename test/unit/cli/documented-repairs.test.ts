@@ -40,11 +40,12 @@ test('dlq list, by cause too, prints the members in docs/cli.md', async () => {
 });
 
 test('dlq redrive and discard print the members in docs/cli.md', async () => {
-  const plan = { source, judged: [deadLetter], received, choice: {} };
+  const place = { stack: 's', account: 'a', region: 'r' };
+  const plan = { place, source, judged: [deadLetter], received, choice: {} };
   const back = [{ deadLetter, fingerprint: 'c', sameCause: true }];
   const redriven = redriveJson(plan, { done: [], back, waiting: [], untried: [] });
   const steps = [{ deadLetter, outcome: 'discarded' }] as const;
-  const discarded = discardJson({ source, applied: true, reason: 'r', steps });
+  const discarded = discardJson({ place, source, applied: true, reason: 'r', steps });
   expect([redriven].map(shape)).toEqual((await documented('dlq redrive')).map(shape));
   expect(shape(redriveJson(plan))).toEqual(shape(planOf(redriven)));
   expect([discarded].map(shape)).toEqual((await documented('dlq discard')).map(shape));

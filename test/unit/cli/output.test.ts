@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { countArgument, durationArgument, reasonArgument } from '../../../cli/frame/arguments.ts';
+import { applyWords, reasonToApply } from '../../../cli/frame/change.ts';
 import { byCause } from '../../../cli/frame/listing.ts';
 import { clipped, createOutput, duration, fitted, table } from '../../../cli/frame/output.ts';
 import { paint } from '../../../cli/frame/paint.ts';
@@ -108,6 +109,41 @@ describe('arguments', () => {
     expect(reasonArgument('  charged by phone ')).toBe('charged by phone');
     for (const text of ['', '  ', 'ok', 'x'.repeat(501)])
       expect(() => reasonArgument(text)).toThrow('a reason of');
+  });
+
+  test.each([
+    '…',
+    '...',
+    "'…'",
+    '<reason>',
+    '<why>',
+    'reason',
+    'Why?',
+    'the reason',
+    'REASON HERE',
+    'TODO',
+    'n/a',
+    'xxx',
+  ])('a reason is not the placeholder %j', (text) =>
+    expect(() => reasonArgument(text)).toThrow('such as "the bank is back"'),
+  );
+
+  test.each([
+    'the reason is a lost rule',
+    'INC-1234',
+    '12345',
+    'die Bank ist zurück',
+    '銀行が復旧した',
+    'todo of ticket 12',
+  ])('the reason %j is taken', (text) => expect(reasonArgument(text)).toBe(text));
+
+  test('a change is made only with a reason; a plan needs none, and prints a reason that is still to be written', () => {
+    expect(reasonToApply({})).toBeUndefined();
+    expect(reasonToApply({ reason: 'by phone' })).toBeUndefined();
+    expect(reasonToApply({ apply: true, reason: 'by phone' })).toBe('by phone');
+    expect(() => reasonToApply({ apply: true })).toThrow('--apply needs a reason');
+    expect(applyWords({ reason: 'by phone' })).toEqual(['--apply', '--reason', 'by phone']);
+    expect(() => reasonArgument(applyWords({}).at(-1) ?? '')).toThrow('a reason of');
   });
 });
 

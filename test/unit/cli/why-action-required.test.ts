@@ -1,7 +1,11 @@
+import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { judgeDeadLetters } from '../../../cli/dead-letters/redrive-plan.ts';
+import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
@@ -19,6 +23,102 @@ describe('why, of an event that requires action', () => {
     expect(verdict.next).toBe(`mailroom dlq redrive dead ${eventId}`);
     expect(story).toEqual(['outbox committed', 'outbox dead']);
     expect(needed).toBe(true);
+  });
+
+  test.each([
+    ['ValidationException', 'Total size of the entries in the request is over the limit.', 1],
+    ['InvalidArgument', 'no', PUT_EVENTS_BYTES_MAX - 20],
+  ])(
+    'it is DEAD for its size (%s): no redrive is suggested, which would fail again',
+    async (code, message, bytes) => {
+      const mailroom = mailroomInMemory([fine], { bus: { failEntry: () => ({ code, message }) } });
+      const eventId = await commit(mailroom);
+      await mailroom.publish();
+      const key = outboxKeyOf(eventId);
+      const envelope = deflateRawSync(JSON.stringify('x'.repeat(bytes)));
+      const large = { ...mailroom.memory.item(key), envelope, encoding: 'deflate-raw' };
+      await mailroom.table.write({ Put: { Item: large } });
+      const { verdict } = await why(mailroom, eventId);
+      expect(verdict).toMatchObject({ state: 'dead', next: `mailroom dlq discard dead ${eventId}` });
+      expect(verdict.text).toContain('Have its producer write a smaller event');
+      const judged = await judgeDeadLetters(
+        { table: mailroom.table, check: async () => [], now: mailroom.clock.now() },
+        { name: 'dead', kind: 'dead' },
+        [
+          {
+            id: eventId,
+            eventId,
+            type: undefined,
+            sentAt: 1,
+            expiresAt: undefined,
+            fingerprint: '',
+            lastError: '',
+          },
+        ],
+      );
+      expect(judged).toMatchObject([{ verdict: 'fails', code: 'EVENT_TOO_LARGE' }]);
+    },
+  );
+
+  test('the deployed code refuses its dead letter: what helps is suggested, and not a redrive that its plan refuses', async () => {
+    const mailroom = mailroomInMemory([poison]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    const [deadLetter] = mailroom.queue.deadLetters();
+    const refuse = async () => [
+      { ok: false, code: 'INVALID_PAYLOAD', message: 'data.n is missing' } as const,
+    ];
+    const { verdict } = await why(mailroom, eventId, directory, refuse);
+    expect(verdict).toMatchObject({
+      state: 'rejected',
+      next: `mailroom dlq discard consumer:worker ${deadLetter?.messageId}`,
+    });
+    expect(verdict.text).toContain('(INVALID_PAYLOAD: data.n is missing), so a redrive would leave it');
+    const unknown = await why(mailroom, eventId, directory, async () => {
+      throw new Error('the function is throttled');
+    });
+    expect(unknown.verdict.next).toBe(`mailroom dlq redrive consumer:worker ${deadLetter?.messageId}`);
+  });
+
+  test.each([
+    [undefined, `mailroom message allow worker`],
+    [true, 'mailroom dlq redrive consumer:worker'],
+  ])('it was rejected as too old, and was allowed: %s', async (runAnyway, next) => {
+    const mailroom = mailroomInMemory([poison]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    const row = {
+      ...mailroom.memory.item(inboxKey(worker.name, eventId)),
+      reason: 'EVENT_TOO_OLD',
+      runAnyway,
+    };
+    await mailroom.memory.write({ Put: { Item: row } });
+    const accept = async () => [{ ok: true, eventId, type: 'ThingHappened' } as const];
+    const { verdict } = await why(mailroom, eventId, directory, accept);
+    expect(verdict.next).toContain(next);
+  });
+
+  test('its message died without a row, and is too old: it is resolved by hand', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const [sent] = mailroom.queue.messages();
+    await mailroom.clock.advance(36 * 86_400_000);
+    mailroom.addDeadLetter(worker.deadLetterQueue, {
+      messageId: 'message-1',
+      receiptHandle: 'r',
+      body: sent?.body ?? '',
+      sentAt: mailroom.clock.now(),
+      attributes: {},
+    });
+    const accept = async () => [{ ok: true, eventId, type: 'ThingHappened' } as const];
+    const { verdict } = await why(mailroom, eventId, directory, accept);
+    expect(verdict).toMatchObject({
+      state: 'dead-lettered',
+      next: `mailroom message resolve worker ${eventId}`,
+    });
   });
 
   test('it is not being published', async () => {
@@ -62,7 +162,7 @@ describe('why, of an event that requires action', () => {
     const hidden = await why(seeing(1), eventId);
     expect(hidden.verdict.next).toBe(`mailroom dlq redrive consumer:worker ${eventId}`);
     const gone = await why(seeing(0), eventId);
-    expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId} --reason "why"`);
+    expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId}`);
   });
 
   test('the message of its consumer cannot be read: it is known by the name of its row', async () => {

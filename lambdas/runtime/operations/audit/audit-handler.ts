@@ -87,7 +87,9 @@ export function createAuditHandler(
       incomplete: incomplete.length,
     };
     telemetry.log.info('Audited', summary);
-    warn('Consumers never received these events: mailroom audit --repair --apply sends them', { missing });
+    warn('Consumers never received these events: npx mailroom audit --repair plans to send them', {
+      missing,
+    });
     warn('Inconclusive: these events are lost, unless the queue of their consumer holds them', {
       inconclusive,
     });

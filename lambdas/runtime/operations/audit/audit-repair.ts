@@ -103,7 +103,7 @@ async function planConsumer(
   const events = missing.filter((event) => event.consumer === consumer.name);
   const depth = events.length === 0 ? undefined : await depthOf(queues, consumer.queue);
   if (depth === undefined) {
-    const why = 'its queue does not exist: see "To deploy a stack again" in docs/operating.md';
+    const why = `its queue does not exist; \`npx cdk deploy ${consumer.stack} --revert-drift\` restores it`;
     return { queueArn: '', toSend: [], unsent: events.map((event) => ({ ...event, why })) };
   }
   const judged = await pMap(

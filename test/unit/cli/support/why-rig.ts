@@ -1,3 +1,5 @@
+import type { JudgeDeps } from '../../../../cli/dead-letters/redrive-plan.ts';
+import { checkRedrive } from '../../../../cli/why/redrive-check.ts';
 import { storyOf } from '../../../../cli/why/story.ts';
 import { readTrace } from '../../../../cli/why/trace-reader.ts';
 import { isActionRequired } from '../../../../cli/why/verdict.ts';
@@ -24,17 +26,30 @@ export async function commit(mailroom: Mailroom): Promise<string> {
   return event?.eventId ?? '';
 }
 
-/** What `mailroom why` says of an event, and what it is made of. */
-export async function why(mailroom: Mailroom, eventId: string, deployed = directory) {
+/** What `mailroom why` says of an event, and what it is made of. @param check - of the deployed code: it accepts all, if absent */
+export async function why(
+  mailroom: Mailroom,
+  eventId: string,
+  deployed = directory,
+  check?: JudgeDeps['check'],
+) {
   const trace = await readTrace({ directory: deployed, table: mailroom.table, queues: mailroom.queues }, [
     eventId,
   ]);
-  const verdict = verdictOf(trace, {
+  const context = {
     now: mailroom.clock.now(),
-    commandLine: (command) => `mailroom ${command}`,
-    awsLine: (command) => `aws ${command}`,
+    commandLine: (command: string) => `mailroom ${command}`,
+    awsLine: (command: string) => `aws ${command}`,
     tableName: mailroom.table.name,
-  });
+  };
+  const deps = {
+    directory: deployed,
+    table: mailroom.table,
+    check: check ?? (async () => []),
+    now: context.now,
+  };
+  const redrive = await checkRedrive(deps, trace, verdictOf(trace, context));
+  const verdict = verdictOf(trace, { ...context, redrive });
   const story = trace.events.flatMap(storyOf).map(({ consumer, what }) => `${consumer ?? 'outbox'} ${what}`);
   return { trace, verdict, story, needed: isActionRequired(verdict) };
 }

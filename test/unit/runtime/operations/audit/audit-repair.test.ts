@@ -112,7 +112,7 @@ describe('a repair', () => {
     expect(sent).toEqual([]);
     expect(unsent.map(({ consumer, why }) => `${consumer}: ${why}`)).toEqual([
       'payments: its outbox row has expired, and its payload with it',
-      'inventory: its queue does not exist: see "To deploy a stack again" in docs/operating.md',
+      'inventory: its queue does not exist; `npx cdk deploy mailroom-test --revert-drift` restores it',
     ]);
     expect(rig.queues.sent).toEqual([]);
   });

@@ -1,0 +1,126 @@
+import { prose } from '../frame/prose.ts';
+import type { Session } from '../frame/session.ts';
+import { hours, type ShellText, shell } from '../frame/shell.ts';
+import { groupsOf } from './dead-letter-text.ts';
+import { type DeadLetter, inboxId } from './dead-letters.ts';
+import type { JudgedDeadLetter, RedriveVerdict } from './redrive-plan.ts';
+import type { DeadLetterSource } from './sources.ts';
+
+/** Dependencies of {@link remediesText}. */
+export type RemedyDeps = Pick<Session, 'clock' | 'commandLine'>;
+
+/** The help for dead letters that a redrive does not send, with its commands. */
+interface Remedy {
+  readonly text: string;
+  readonly commands: readonly ShellText[];
+}
+
+/** The most commands of one remedy. */
+const COMMANDS_MAX = 5;
+
+/** The most ids of one command. */
+const IDS_MAX = 20;
+
+/**
+ * The remedies for the dead letters that a redrive does not send: a sentence for each verdict, and commands to paste.
+ *
+ * @param judged - the dead letters of the list or plan
+ * @param all - all dead letters that were received: a command for some of them must not select others
+ */
+export function remediesText(
+  { clock, commandLine }: RemedyDeps,
+  source: DeadLetterSource,
+  judged: readonly JudgedDeadLetter[],
+  all: readonly DeadLetter[],
+): string[] {
+  const of = (verdict: RedriveVerdict) => judged.filter((deadLetter) => deadLetter.verdict === verdict);
+  const remedies = [
+    failing(source, of('fails'), all, clock.now()),
+    tooOld(source, of('too-old')),
+    busy(of('busy')),
+    unreadable(of('unreadable')),
+  ];
+  return remedies.flatMap((remedy) => {
+    if (remedy === undefined) return [];
+    const commands = [...new Set(remedy.commands)];
+    const more = commands.length > COMMANDS_MAX ? ['  …; --verbose shows each dead letter'] : [];
+    const shown = commands.slice(0, COMMANDS_MAX).map((command) => `  ${commandLine(command)}`);
+    return [prose(remedy.text), ...shown, ...more];
+  });
+}
+
+function failing(
+  source: DeadLetterSource,
+  fails: readonly JudgedDeadLetter[],
+  all: readonly DeadLetter[],
+  now: number,
+): Remedy | undefined {
+  const [oldest] = fails;
+  if (oldest === undefined) return undefined;
+  const discards = groupsOf(fails.map(asLine)).map((group) => {
+    const words = selecting(
+      group.map(({ deadLetter }) => deadLetter),
+      all,
+    );
+    return shell`dlq discard ${[source.name, ...words]}`;
+  });
+  const count = `${fails.length} still ${fails.length === 1 ? 'fails' : 'fail'}`;
+  if (source.kind === 'dead') {
+    const text = `${count}, too large for EventBridge: have the producer write a smaller event, then discard the old one:`;
+    return { text, commands: discards };
+  }
+  if (source.kind === 'stream') {
+    const text = `${count}, naming no batch of the stream: sweep from before the first send, then discard:`;
+    return { text, commands: [shell`sweep --since ${hours(now - (oldest.sentAt ?? now))}`, ...discards] };
+  }
+  const text = `${count}: the deployed code of ${source.consumer.name} refuses it. Deploy code that reads it and redrive; or, if not needed, discard:`;
+  return { text, commands: discards };
+}
+
+/** Without a row, a message cannot be allowed: only its consumer's own rejection is known to be for its age. */
+function tooOld(source: DeadLetterSource, old: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (old.length === 0 || source.kind === 'dead' || source.kind === 'stream') return undefined;
+  const { name } = source.consumer;
+  const decide = (deadLetter: JudgedDeadLetter) =>
+    deadLetter.row === undefined
+      ? shell`message resolve ${name} ${inboxId(deadLetter)}`
+      : shell`message allow ${name} ${inboxId(deadLetter)}`;
+  const isKnown = old.some(({ row }) => row !== undefined);
+  const text = `${old.length} too old: it may have run before. If it has not, ${isKnown ? 'allow it, then redrive it' : 'do its work by hand, then resolve it'}:`;
+  return { text, commands: old.map(decide) };
+}
+
+function busy(letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0) return undefined;
+  const text = `${letters.length} busy: a worker holds it, or it is retried soon. Repeat the command in a minute.`;
+  return { text, commands: [] };
+}
+
+function unreadable(letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0) return undefined;
+  const text = `${letters.length} unreadable: its row cannot be read, so it stays. To see what to do:`;
+  return { text, commands: letters.map((letter) => shell`why ${inboxId(letter)}`) };
+}
+
+/** The group of a judged dead letter. */
+function asLine(deadLetter: JudgedDeadLetter) {
+  return { deadLetter, label: deadLetter.verdict, refusal: deadLetter };
+}
+
+/** The error code in a fingerprint: `payments BankError: The bank answered #`. */
+const CODE = /^\S+ ([A-Za-z][\w.-]*): /;
+
+/** Stored text that is printed escaped: as an argument it would match nothing. */
+const ESCAPED = /\\u[0-9a-f]{4}/;
+
+/** The words that select exactly these dead letters: by cause if no other has it, else by id. */
+function selecting(wanted: readonly DeadLetter[], all: readonly DeadLetter[]): string[] {
+  const cause = wanted[0]?.fingerprint ?? '';
+  const isExact = (text: string) =>
+    all.filter(({ fingerprint = '' }) => fingerprint.toLowerCase().includes(text.toLowerCase())).length ===
+    wanted.length;
+  const texts = [CODE.exec(cause)?.[1], cause].filter((text) => text !== undefined && text !== '');
+  const exact = texts.find((text) => text !== undefined && !ESCAPED.test(text) && isExact(text));
+  if (exact !== undefined && wanted.length > 1) return ['--cause', exact];
+  return wanted.slice(0, IDS_MAX).map(({ id }) => id);
+}

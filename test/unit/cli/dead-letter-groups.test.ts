@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/dead-letters/redrive-plan.ts';
+import { planText } from '../../../cli/dead-letters/redrive-report.ts';
+import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
+import { listText } from '../../../cli/dlq.ts';
+import { type ShellText, shell } from '../../../cli/frame/shell.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { unwrapped } from '../../support/captured-io.ts';
+
+const DAY_MS = 86_400_000;
+const NOW = 100 * DAY_MS;
+const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
+const source: DeadLetterSource = {
+  name: 'consumer:payments',
+  kind: 'consumer',
+  url: 'dead-letters',
+  consumer: { name: 'payments' } as ConsumerEntry,
+};
+const session = {
+  clock: { now: () => NOW, sleep: async () => {} },
+  commandLine: (command: ShellText) => `npx mailroom ${command} --stage dev`,
+};
+
+let made = 0;
+
+/** Dead letters of one cause, each younger than the one before. */
+function letters(
+  count: number,
+  verdict: RedriveVerdict,
+  fingerprint: string | undefined,
+  more: Partial<JudgedDeadLetter> = {},
+): JudgedDeadLetter[] {
+  return Array.from({ length: count }, (): JudgedDeadLetter => {
+    made += 1;
+    const [id, sentAt] = [`letter-${made}`, NOW - DAY_MS + made];
+    const expiresAt = NOW + 13 * DAY_MS + made;
+    return {
+      id,
+      eventId: `event-${made}`,
+      type: 'T',
+      sentAt,
+      expiresAt,
+      fingerprint,
+      lastError: 'e',
+      verdict,
+      ...more,
+    };
+  });
+}
+
+function planned(judged: readonly JudgedDeadLetter[], options = {}, at: DeadLetterSource = source): string {
+  const plan = {
+    place,
+    source: at,
+    judged,
+    received: { deadLetters: judged, total: judged.length },
+    choice: {},
+  };
+  return planText(session, plan, options);
+}
+
+const BANK = 'payments BankError: The bank answered #';
+const INVALID = 'payments INVALID_PAYLOAD: data.n is missing';
+const TIMEOUT = 'payments ATTEMPTS_SPENT: Rejected after # attempts. Timeout: no answer';
+
+const refused = (n: number) => ({ code: 'INVALID_PAYLOAD', message: `data.n is "${n}"` });
+const forty = () => [
+  ...letters(15, 'runs', BANK),
+  ...letters(15, 'fails', INVALID).map((letter, n) => ({ ...letter, ...refused(n) })),
+  ...letters(10, 'runs', TIMEOUT),
+];
+
+describe('a plan of forty dead letters of three causes', () => {
+  test('is one screen: stack, account and region, then each cause with its count, verdict, expiry and an example', () => {
+    const judged = forty();
+    const text = planned(judged);
+    expect(text.split('\n').length).toBeLessThanOrEqual(24);
+    const said = unwrapped(text);
+    expect(said).toMatch(
+      /^Stack mailroom-dev, account 111122223333, region eu-west-1 consumer:payments: 40 of 40/,
+    );
+    expect(said).toMatch(/count verdict first expiry example 15 runs in 13 d event-\d+ payments BankError/);
+    expect(said).toMatch(
+      /15 fails in 13 d event-\d+ payments INVALID_PAYLOAD: .* now: INVALID_PAYLOAD: data\.n is/,
+    );
+    expect(said).toMatch(/10 runs in 13 d event-\d+ payments ATTEMPTS_SPENT/);
+    expect(said).toContain('--verbose shows each dead letter');
+    for (const { id } of judged) expect(text).not.toContain(id);
+  });
+
+  test('prints commands to paste: one that discards exactly those that still fail, and one that redrives the others', () => {
+    const text = planned(forty());
+    expect(text).toContain(
+      '\n  npx mailroom dlq discard consumer:payments --cause INVALID_PAYLOAD --stage dev\n',
+    );
+    expect(text).toContain("\n  npx mailroom dlq redrive consumer:payments --apply --reason '…' --stage dev");
+    const again = planned(forty(), { reason: 'the bank is back', limit: 40 });
+    expect(again).toContain(
+      "redrive consumer:payments --limit 40 --apply --reason 'the bank is back' --stage dev",
+    );
+  });
+
+  test('shows each of them on request, and always up to ten', () => {
+    const judged = forty();
+    const text = planned(judged, { verbose: true });
+    for (const { id } of judged) expect(text).toContain(id);
+    const [first, ...others] = letters(11, 'runs', BANK);
+    for (const { id } of others) expect(planned(others)).toContain(id);
+    expect(planned([...others, ...(first === undefined ? [] : [first])])).not.toContain('letter-');
+  });
+
+  test('names the earliest expiry of a cause', () => {
+    const [first] = letters(1, 'runs', BANK, { expiresAt: NOW + DAY_MS });
+    const text = planned([...letters(11, 'runs', BANK), ...(first === undefined ? [] : [first])]);
+    expect(unwrapped(text)).toMatch(/12 runs in 1 d/);
+  });
+});
+
+describe('the remedies of a plan', () => {
+  test('select by id where a cause would select others, too', () => {
+    const fails = letters(2, 'fails', INVALID, { code: 'INVALID_PAYLOAD' });
+    const text = planned([...letters(1, 'runs', INVALID), ...fails]);
+    expect(text).toContain(`dlq discard consumer:payments ${fails.map(({ id }) => id).join(' ')} `);
+    const hostile = planned([...letters(2, 'fails', 'no code \\u001b'), ...letters(1, 'runs', BANK)]);
+    expect(hostile).not.toContain('--cause');
+  });
+
+  test('allow what was rejected as too old, and resolve what has no row', () => {
+    const row = { status: 'REJECTED' } as JudgedDeadLetter['row'];
+    const [rejected] = letters(1, 'too-old', undefined, { row });
+    const [never] = letters(1, 'too-old', undefined);
+    const text = planned([rejected, never].flatMap((letter) => letter ?? []));
+    expect(text).toContain(`message allow payments ${rejected?.eventId} --stage dev`);
+    expect(text).toContain(`message resolve payments ${never?.eventId} --stage dev`);
+    expect(text).toContain('There is nothing to redrive.');
+  });
+
+  test('have no placeholders but the reason', () => {
+    for (const verdict of ['fails', 'too-old', 'busy', 'unreadable'] as const)
+      expect(planned(letters(3, verdict, BANK))).not.toMatch(/<\w+>|…|'\.\.\.'/);
+    const stream = { name: 'stream', kind: 'stream', url: 'failures' } as const;
+    const text = planned(letters(1, 'fails', undefined), {}, stream);
+    expect(text).toMatch(
+      /npx mailroom sweep --since 25h --stage dev\n {2}npx mailroom dlq discard stream letter-\d+/,
+    );
+  });
+});
+
+describe('a list', () => {
+  test('of more than ten is grouped with the verdicts of a redrive, and plans one', () => {
+    const judged = forty();
+    const list = { source, total: 40, deadLetters: judged, grouped: true };
+    const text = listText(session, [{ ...list, judged }], NOW);
+    expect(unwrapped(text)).toMatch(/15 fails .* discard consumer:payments --cause INVALID_PAYLOAD/);
+    expect(text).toContain(
+      '25 dead letters can be redriven. To plan it:\n  npx mailroom dlq redrive consumer:payments',
+    );
+    const unchecked = unwrapped(listText(session, [list], NOW));
+    expect(unchecked).toMatch(/count first expiry example 15 in 13 d event-\d+ payments BankError/);
+    expect(unchecked).toContain('To see which would run again: npx mailroom dlq redrive consumer:payments');
+  });
+
+  test('of DEAD events says how old they are, because they do not expire', () => {
+    const deadLetters = letters(12, 'runs', BANK, { expiresAt: undefined });
+    const dead = { source: { name: 'dead', kind: 'dead' } as const, total: 12, deadLetters, grouped: true };
+    expect(unwrapped(listText(session, [dead], NOW))).toMatch(/count oldest example 12 (1 d|23 h)/);
+  });
+});
+
+test('a command is one line whatever a cause contains', () => {
+  const text = planned(letters(3, 'fails', "payments: it's `off` $(now)").concat(letters(1, 'runs', BANK)));
+  expect(text).toContain(shell`dlq discard consumer:payments --cause ${"payments: it's `off` $(now)"}`);
+});
