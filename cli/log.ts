@@ -2,11 +2,11 @@ import { Command } from 'commander';
 import { type OperationRow, operationKey } from '../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readOperation } from '../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../lambdas/runtime/store/table.ts';
-import { durationArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { moreText } from './frame/listing.ts';
-import { clipped, detailedTable, duration, time } from './frame/output.ts';
+import { clipped, detailedTable, time } from './frame/output.ts';
+import { type WindowOptions, windowOf, windowOptions } from './frame/window.ts';
 import { eachOf, readPartition } from './reading/rows-reader.ts';
 
 const DAY_MS = 86_400_000;
@@ -19,21 +19,22 @@ const CHANGES_MAX = 10_000;
 
 /** `mailroom log`. */
 export function logCommand(io: Io): Command {
+  const [since, at] = windowOptions('how far back', SINCE_MS);
   return new Command('log')
     .description(
       'Lists what operators changed with this command: when, who, what and why. Entries are kept for 400 days.',
     )
-    .option('--since <duration>', 'how far back, e.g. 1h, 7d (default: 7d)', durationArgument)
+    .addOption(since)
+    .addOption(at)
     .action(
-      withSession(io, async (session, options: { readonly since?: number }) => {
-        const sinceMs = options.since ?? SINCE_MS;
-        const now = session.clock.now();
-        const found = await readOperations(session.table, now - sinceMs, now);
+      withSession(io, async (session, options: WindowOptions) => {
+        const { since, until, text } = windowOf(options, session.clock.now());
+        const found = await readOperations(session.table, since, until);
         const { operations, more, unreadable } = found;
         session.output.result(found, operations, (seen) =>
           [
             seen.length === 0
-              ? `Nothing was changed in the last ${duration(sinceMs)}.`
+              ? `Nothing was changed ${text}.`
               : operationsText(seen) + moreText(more, 'There are more: shorten the range with --since.'),
             ...(unreadable === 0 ? [] : [`Unreadable entries in these months: ${unreadable}.`]),
           ].join('\n'),
@@ -44,10 +45,12 @@ export function logCommand(io: Io): Command {
 }
 
 /** Newest first. */
-async function readOperations(stored: Table, since: number, now: number) {
-  const months = await eachOf(monthsOf(since, now), (pk) => readPartition(stored, { pk }, CHANGES_MAX));
+async function readOperations(stored: Table, since: number, until: number) {
+  const months = await eachOf(monthsOf(since, until), (pk) => readPartition(stored, { pk }, CHANGES_MAX));
   const rows = months.flatMap((month) => month.items.map(readOperation));
-  const items = rows.filter((row): row is OperationRow => !isUnreadable(row) && row.at >= since);
+  const items = rows.filter(
+    (row): row is OperationRow => !isUnreadable(row) && row.at >= since && row.at <= until,
+  );
   return {
     operations: items
       .sort((a, b) => b.at - a.at)
@@ -58,10 +61,10 @@ async function readOperations(stored: Table, since: number, now: number) {
 }
 
 /** The partitions of the months that overlap a range of time. */
-function monthsOf(since: number, now: number): string[] {
+function monthsOf(since: number, until: number): string[] {
   const months = new Set<string>();
-  for (let at = since; at < now; at += DAY_MS) months.add(operationKey(at, '').PK);
-  return [...months.add(operationKey(now, '').PK)];
+  for (let at = since; at < until; at += DAY_MS) months.add(operationKey(at, '').PK);
+  return [...months.add(operationKey(until, '').PK)];
 }
 
 function operationsText(operations: Awaited<ReturnType<typeof readOperations>>['operations']): string {

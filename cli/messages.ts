@@ -10,17 +10,25 @@ import { EXIT, type Io } from './frame/io.ts';
 import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest, when } from './frame/listing.ts';
 import { clipped, detailedTable } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
+import { type WindowOptions, windowOf, windowOptions } from './frame/window.ts';
 import { readInbox, readRejected, readWaiting } from './reading/message-reader.ts';
 import { unfinishedText, unreadableText } from './reading/row-text.ts';
-import { eachOf, type PartialList } from './reading/rows-reader.ts';
+import { eachOf, type PartialList, readSweepState } from './reading/rows-reader.ts';
+import { readUnclaimed } from './reading/unclaimed-messages.ts';
 
 /** The most messages that are read of one consumer. Rows are in order of their events, and the newest are shown. */
 const READ_MAX = 5_000;
 
+const HOUR_MS = 3_600_000;
+
+/** The cause of a message that its consumer has not claimed. */
+const UNCLAIMED = 'published, unclaimed';
+
 /** The options of `messages list`. */
-interface MessagesOptions {
+interface MessagesOptions extends Partial<WindowOptions> {
   readonly failed?: boolean;
   readonly rejected?: boolean;
+  readonly waiting?: boolean;
   readonly consumer?: string;
   readonly by?: 'cause';
   readonly limit: number;
@@ -29,15 +37,19 @@ interface MessagesOptions {
 /** `mailroom messages`. */
 export function messagesCommand(io: Io): Command {
   return new Command('messages')
-    .description('Lists messages that consumers could not process.')
+    .description('Lists messages that consumers could not process, or have not claimed.')
     .addCommand(listCommand(io));
 }
 
 function listCommand(io: Io): Command {
+  const [since, at] = windowOptions('with --waiting: how far back', HOUR_MS);
   return new Command('list')
     .description('Lists messages that failed and are retried, and messages that were rejected.')
     .option('--failed', 'only messages that are retried')
     .option('--rejected', 'only messages that were rejected')
+    .option('--waiting', 'only messages that are unclaimed: published, and without a row of the consumer')
+    .addOption(since)
+    .addOption(at)
     .option('--consumer <name>', 'only messages of this consumer')
     .addOption(byOption())
     .option('--limit <count>', 'list at most this many', countArgument, 100)
@@ -71,26 +83,53 @@ function listCommand(io: Io): Command {
     );
 }
 
-/** Reads a consumer's messages that failed or were left unfinished (`--failed`), were rejected (`--rejected`), or both. */
+/**
+ * Reads a consumer's messages that failed or were left unfinished (`--failed`), were rejected (`--rejected`), or are unclaimed
+ * (`--waiting`). Without any of them, the first two.
+ */
 export async function messagesOf(
-  { table, queues, clock }: Pick<Session, 'table' | 'queues' | 'clock'>,
+  session: Pick<Session, 'directory' | 'table' | 'queues' | 'clock'>,
   consumer: ConsumerEntry,
   options: MessagesOptions,
 ): Promise<PartialList<ListedMessage>> {
-  const both = options.failed === options.rejected;
+  const { table, queues, clock } = session;
+  const all = !options.failed && !options.rejected && !options.waiting;
   const none: PartialList<ListedMessage> = { items: [], more: false };
-  const [failed, rejected] = await Promise.all([
-    both || options.failed ? waitingOf(table, consumer, clock.now()) : none,
-    both || options.rejected
+  const [failed, rejected, unclaimed] = await Promise.all([
+    all || options.failed ? retriedOf(table, consumer, clock.now()) : none,
+    all || options.rejected
       ? depthOf(queues, consumer.deadLetterQueue).then((depth) =>
           rejectedOf(table, consumer, options, depth?.retentionMs),
         )
       : none,
+    options.waiting ? unclaimedOf(session, consumer, options) : none,
   ]);
-  return { items: [...failed.items, ...rejected.items], more: failed.more || rejected.more };
+  const lists = [failed, rejected, unclaimed];
+  return { items: lists.flatMap(({ items }) => items), more: lists.some(({ more }) => more) };
 }
 
-async function waitingOf(
+async function unclaimedOf(
+  { directory, table, clock }: Pick<Session, 'directory' | 'table' | 'clock'>,
+  consumer: ConsumerEntry,
+  { since = HOUR_MS, at, by, limit }: MessagesOptions,
+): Promise<PartialList<ListedMessage>> {
+  const { shards } = await readSweepState(directory, table);
+  const window = windowOf({ since, ...(at && { at }) }, clock.now());
+  const max = by === undefined ? limit : READ_MAX;
+  const { items, more } = await readUnclaimed({ directory, table, shards }, consumer, window, max);
+  return {
+    items: items.map(({ eventId, type, publishedAt }) =>
+      listed(consumer, eventId, 'WAITING', {
+        type,
+        at: publishedAt,
+        fingerprint: `${consumer.name}: ${UNCLAIMED}`,
+      }),
+    ),
+    more,
+  };
+}
+
+async function retriedOf(
   table: Table,
   consumer: ConsumerEntry,
   now: number,
@@ -145,7 +184,7 @@ type ListedMessage = ReturnType<typeof listed>;
 function listed(
   consumer: ConsumerEntry,
   eventId: string,
-  status: 'FAILED' | 'PROCESSING' | 'REJECTED' | 'UNREADABLE',
+  status: 'FAILED' | 'PROCESSING' | 'REJECTED' | 'UNREADABLE' | 'WAITING',
   content: Partial<InboxRow> & { readonly at?: number | undefined },
 ) {
   return {
@@ -167,8 +206,8 @@ function listed(
 }
 
 /** `2 of 5`; `-` before the first attempt. */
-function attemptCell({ attempt, maxAttempts }: ListedMessage): string {
-  if (attempt === 0) return '-';
+function attemptCell({ attempt, maxAttempts, status }: ListedMessage): string {
+  if (attempt === 0 || status === 'WAITING') return '-';
   return attempt !== null && attempt > maxAttempts ? String(attempt) : `${attempt ?? '?'} of ${maxAttempts}`;
 }
 
@@ -178,18 +217,25 @@ export function messagesText(messages: readonly ListedMessage[], now: number): s
   return detailedTable(
     ['event', 'attempt', 'when', 'next'],
     messages.map((message) => ({
-      cells: [
-        clipped(message.eventId),
-        attemptCell(message),
-        when(message.at, now),
-        message.status === 'REJECTED' ? 'never' : when(message.nextAt, now),
-      ],
+      cells: [clipped(message.eventId), attemptCell(message), when(message.at, now), nextCell(message, now)],
       details: [
         `${message.consumer}, ${clipped(message.type ?? 'unknown type')}${deletedText(message, now)}`,
-        clipped(`${message.reason === null ? '' : `${message.reason}: `}${message.lastError ?? '?'}`),
+        clipped(
+          `${message.reason === null ? '' : `${message.reason}: `}${message.lastError ?? causeOf(message)}`,
+        ),
       ],
     })),
   );
+}
+
+function nextCell({ status, nextAt }: ListedMessage, now: number): string {
+  if (status === 'REJECTED') return 'never';
+  return status === 'WAITING' ? '-' : when(nextAt, now);
+}
+
+/** The cause of a message without an error. */
+function causeOf({ status }: ListedMessage): string {
+  return status === 'WAITING' ? UNCLAIMED : '?';
 }
 
 function deletedText({ status, expiresAt }: ListedMessage, now: number): string {

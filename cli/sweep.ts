@@ -70,7 +70,9 @@ function text({ since, until }: SweepRange, report: SweepRangeReport): string {
   return [
     `Swept ${time(since)} to ${time(complete ? until : sweptTo)}: ${published} published, ${pending} still pending.`,
     ...(pending > 0
-      ? ['Pending events are being published, or wait for a retry by the scheduled sweep.']
+      ? [
+          'Those still pending are leased by a relay, or wait for their next attempt: mailroom events list --pending shows them.',
+        ]
       : []),
     ...(complete
       ? []

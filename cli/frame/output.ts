@@ -46,7 +46,8 @@ export function createOutput(io: Io, json: boolean): Output {
     progress: (line) => {
       if (!io.errIsTerminal) return;
       // A line that wraps could not be overwritten.
-      io.err(`${CLEAR_LINE}${escaped(line).slice(0, COLUMNS - 1)}`);
+      const columns = Math.min(COLUMNS, io.outSize()?.columns ?? COLUMNS);
+      io.err(`${CLEAR_LINE}${escaped(line).slice(0, columns - 1)}`);
       inLine = true;
     },
   };

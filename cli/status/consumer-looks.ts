@@ -7,18 +7,9 @@ import type { QueueDepth } from '../../lambdas/runtime/operations/queues.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
-import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/keys.ts';
-import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { readInbox, type WaitingMessage } from '../reading/message-reader.ts';
-import {
-  eachOf,
-  minutesOf,
-  once,
-  type PartialList,
-  partitionsOf,
-  readPartition,
-} from '../reading/rows-reader.ts';
+import { type OutboxDeps, type PublishedEvent, publishedIn } from '../reading/published-events.ts';
+import { eachOf, minutesOf, once, type PartialList } from '../reading/rows-reader.ts';
 
 /** A consumer that may be in trouble although none of its messages is rejected. */
 export interface Look {
@@ -42,20 +33,9 @@ export interface ConsumerReading {
 }
 
 /** Dependencies of {@link createLooks}. */
-export interface LookDeps {
+export interface LookDeps extends OutboxDeps {
   readonly directory: Directory;
-  readonly table: Table;
-  /** Every shard that was ever used. */
-  readonly shards: readonly number[];
   readonly now: number;
-}
-
-/** A published event. */
-interface SampledEvent {
-  readonly eventId: string;
-  readonly source: string;
-  readonly type: string;
-  readonly publishedAt: number;
 }
 
 /** The number of failed messages beside which none has succeeded: fewer may be chance in a consumer with little to do. */
@@ -84,7 +64,7 @@ const ROWS_MAX = 25;
  * one, and failed messages cannot tell whether others succeed. It reads nothing unless messages wait or many fail.
  */
 export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promise<Look | undefined> {
-  const known = new Map<string, Promise<PartialList<SampledEvent>>>();
+  const known = new Map<string, Promise<PartialList<PublishedEvent>>>();
   const sample = async (consumer: ConsumerEntry, minutes: readonly string[], max: number) => {
     const pages = await eachOf(minutes, (minute) =>
       once(known, `${minute} ${max}`, () => publishedIn(deps, minute, max)),
@@ -95,7 +75,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
       .sort((a, b) => a.publishedAt - b.publishedAt);
     return { events, more: pages.some(({ more }) => more) };
   };
-  const stateOf = async (consumer: ConsumerEntry, event: SampledEvent) => ({
+  const stateOf = async (consumer: ConsumerEntry, event: PublishedEvent) => ({
     event,
     state: inboxState(await readInbox(deps.table, consumer.name, event.eventId), deps.now),
   });
@@ -137,7 +117,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
   }
 
   /** The newest events that a consumer must receive and that were published before a time: of the first minutes that have any. */
-  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly SampledEvent[]> {
+  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly PublishedEvent[]> {
     const minutes = minutesOf(deps.now - SAMPLED_MS, until);
     for (let read = 0; read < minutes.length; read += MINUTES_MAX) {
       const step = minutes.slice(read, read + MINUTES_MAX);
@@ -152,26 +132,6 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
   }
 
   return async (reading) => (await failing(reading)) ?? unclaimed(reading);
-}
-
-/** Reads the published events of a minute: the first ones of each shard. */
-async function publishedIn(
-  { table, shards }: LookDeps,
-  minute: string,
-  max: number,
-): Promise<PartialList<SampledEvent>> {
-  const pages = await eachOf(partitionsOf(minute, shards), (pk) =>
-    readPartition(table, { pk, skPrefix: EVENT_PREFIX, limit: max }, max),
-  );
-  const items = pages.flatMap((page) =>
-    page.items.flatMap((item) => {
-      const row = readable(readOutboxRow(item));
-      const eventId = eventIdOf(item);
-      if (row?.publishedAt === undefined || eventId === undefined) return [];
-      return [{ eventId, source: row.source, type: row.type, publishedAt: row.publishedAt }];
-    }),
-  );
-  return { items, more: pages.some(({ more }) => more) };
 }
 
 /** The first and the last items of a list. */

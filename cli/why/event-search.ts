@@ -17,16 +17,20 @@ export interface SearchDeps {
 }
 
 /**
- * Finds the events of the last `sinceMs` that match an id other than an event id: an order's, a customer's, a chain's. An event
+ * Finds the events of a range of time that match an id other than an event id: an order's, a customer's, a chain's. An event
  * matches if its `aggregateId` or `correlationId` is the id, or if `data` contains it as a value at any depth. There is no index,
  * so every minute is read, newest first.
  *
  * @returns their ids, newest first
  */
-export async function searchEvents(deps: SearchDeps, id: string, sinceMs: number, now: number) {
+export async function searchEvents(
+  deps: SearchDeps,
+  id: string,
+  { since, until }: { readonly since: number; readonly until: number },
+) {
   const { directory, table, signal, onProgress } = deps;
   const { shards } = await readSweepState(directory, table);
-  const minutes = minutesOf(now - sinceMs, now);
+  const minutes = minutesOf(since, until);
   const found: string[] = [];
   for (let read = 0; read < minutes.length; read += MINUTES_AT_ONCE) {
     signal.throwIfAborted();

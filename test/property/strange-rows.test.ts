@@ -189,14 +189,14 @@ it('status, lists and searches never fail', async () => {
       expect(
         statusText(report, { commandLine: (command) => command, awsLine: (command) => command }),
       ).not.toBe('');
-      const messages = await messagesOf({ table, queues, clock }, worker, { limit: 10 });
+      const messages = await messagesOf({ directory, table, queues, clock }, worker, { limit: 10 });
       for (const { at } of messages.items) expect(at === null || isTime(at)).toBe(true);
       await receiveDeadLetters({ directory, table, queues }, deadLetterSource(directory, 'dead'), {
         limit: 10,
         hideS: 0,
       });
       const search = { directory, table, signal: new AbortController().signal, onProgress: () => {} };
-      const found = await searchEvents(search, eventId, HOUR_MS, now);
+      const found = await searchEvents(search, eventId, { since: now - HOUR_MS, until: now });
       expect(found.every(isEventId)).toBe(true);
     }),
     runs(60),

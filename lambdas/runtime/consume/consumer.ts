@@ -160,6 +160,7 @@ async function hide({ queue, telemetry, delivery }: Received, { afterMs }: Shown
     await queue.changeVisibility(receiptHandle, seconds);
   } catch (error) {
     telemetry.log.warn('The visibility timeout of a message could not be changed', {
+      eventId: message.eventId,
       messageId: message.messageId,
       error: error as Error,
     });

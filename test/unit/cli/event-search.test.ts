@@ -28,7 +28,8 @@ async function searched(id: string, sinceMs: number, signal = new AbortControlle
       steps.push(`${read}/${of} ${found}`);
     },
   };
-  const found = await searchEvents(deps, id, sinceMs, mailroom.clock.now());
+  const until = mailroom.clock.now();
+  const found = await searchEvents(deps, id, { since: until - sinceMs, until });
   const ids = [...old, ...young].map(({ eventId }) => eventId);
   return { found: found.map((eventId) => ids.indexOf(eventId)), steps };
 }

@@ -84,6 +84,7 @@ export function mailroomInMemory(
 
   return {
     ...parts,
+    directory,
     queues,
     /** The ids of the dead letters that were shown again after a look. */
     shown,

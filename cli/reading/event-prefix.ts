@@ -1,0 +1,72 @@
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/keys.ts';
+import { failedKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from './rows-reader.ts';
+
+/** The fewest characters of a prefix: they name a range of 66 seconds, so at most three minutes are read. */
+const PREFIX_MIN = 8;
+
+/** The first and the last event id of each prefix. */
+const FIRST = '00000000-0000-7000-8000-000000000000';
+const LAST = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+
+/** The candidates that an error lists. */
+const LISTED_MAX = 10;
+
+/** The ids that are read of one partition: enough to see that a prefix is ambiguous. */
+const READ_MAX = 25;
+
+/** Dependencies of {@link wholeEventId}. */
+export interface PrefixDeps {
+  readonly directory: Directory;
+  readonly table: Table;
+}
+
+/**
+ * Completes the beginning of an event id, of at least 8 characters. An event id begins with its time, so only those minutes of
+ * the outbox are read, and the pointers to rejected and failed messages, whose outbox rows may have expired.
+ *
+ * @param given - in any case; a trailing `…` or `...` is ignored
+ * @returns the whole id; `undefined` if the text is no prefix of an event id, or of none that is stored
+ * @throws `AMBIGUOUS_ID` if several events match, listing them
+ * @example
+ * ```ts
+ * await wholeEventId(session, '01a1fe32-7358'); // '01a1fe32-7358-7e75-8b69-4ee374467501'
+ * ```
+ */
+export async function wholeEventId(deps: PrefixDeps, given: string): Promise<string | undefined> {
+  const prefix: string = given.toLowerCase().replace(/(?:…|\.{3})$/, '');
+  if (isEventId(prefix)) return prefix;
+  if (!isPrefix(prefix)) return undefined;
+  const found = await idsOf(deps, prefix);
+  if (found.length <= 1) return found[0];
+  const more = found.length > LISTED_MAX ? ', …' : '';
+  throw new MailroomError(
+    'AMBIGUOUS_ID',
+    `${found.length} events or more begin with "${prefix}". Give more of the id: ${found.slice(0, LISTED_MAX).join(', ')}${more}`,
+  );
+}
+
+function isPrefix(text: string): boolean {
+  return text.length >= PREFIX_MIN && isEventId(text + FIRST.slice(text.length));
+}
+
+async function idsOf({ directory, table }: PrefixDeps, prefix: string): Promise<string[]> {
+  const { shards } = await readSweepState(directory, table);
+  const rest = prefix.length;
+  const minutes = minutesOf(eventIdTime(prefix + FIRST.slice(rest)), eventIdTime(prefix + LAST.slice(rest)));
+  const outbox = minutes
+    .flatMap((minute) => partitionsOf(minute, shards))
+    .map((pk) => ({ pk, skPrefix: EVENT_PREFIX + prefix }));
+  const pointers = directory.consumers
+    .flatMap(({ name }) => [rejectedKey(name, prefix), failedKey(name, prefix)])
+    .map(({ PK, SK }) => ({ pk: PK, skPrefix: SK }));
+  const pages = await eachOf([...outbox, ...pointers], (query) =>
+    readPartition(table, { ...query, limit: READ_MAX }, READ_MAX),
+  );
+  const ids = pages.flatMap(({ items }) => items.map((item) => eventIdOf(item) ?? String(item.SK)));
+  return [...new Set(ids.filter(isEventId))].sort();
+}

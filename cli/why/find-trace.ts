@@ -1,0 +1,50 @@
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { many } from '../frame/output.ts';
+import type { Session } from '../frame/session.ts';
+import { shell } from '../frame/shell.ts';
+import type { TimeWindow } from '../frame/window.ts';
+import { wholeEventId } from '../reading/event-prefix.ts';
+import { findDeadLetter, type NamedDeadLetter } from './dead-letter-search.ts';
+import { searchEvents } from './event-search.ts';
+import { readTrace, type Trace } from './trace-reader.ts';
+
+/** Dependencies of {@link findTrace}. */
+export type FindDeps = Pick<Session, 'directory' | 'table' | 'queues' | 'signal' | 'output' | 'commandLine'>;
+
+/**
+ * Finds the events that an id selects, and the events that they caused.
+ *
+ * @throws `NO_SUCH_EVENT`
+ */
+export async function findTrace(session: FindDeps, given: string, window: TimeWindow): Promise<Trace> {
+  const { directory, output } = session;
+  // An unreadable message has no event id: its row is named after the SQS message.
+  const id = given.startsWith('unreadable-') ? given : await wholeEventId(session, given);
+  if (id !== undefined) {
+    const trace = await readTrace(session, [id]);
+    if (trace.events.length > 0) return trace;
+  }
+  const onProgress = (read: number, of: number, events: number) =>
+    output.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
+  const found = await searchEvents({ ...session, onProgress }, id ?? given, window);
+  const trace = await readTrace(session, found);
+  if (trace.events.length > 0) return trace;
+  const deadLetter = await findDeadLetter(session, given);
+  if (deadLetter !== undefined) return traceOfDeadLetter(session, given, deadLetter);
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `No event of ${directory.mailroom.stack} ${window.text} matches "${given}", and no dead letter has that id. ` +
+      'Search further back with --since, e.g. --since 24h, or around a time with --at 14:00. Published events are kept for 7 days by default.',
+  );
+}
+
+/** @throws `NO_SUCH_EVENT` if the dead letter belongs to no known event, naming the command that shows it */
+async function traceOfDeadLetter(session: FindDeps, id: string, found: NamedDeadLetter): Promise<Trace> {
+  const trace = await readTrace(session, [found.traceId]);
+  if (trace.events.length > 0) return trace;
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `${id} is a dead letter in ${found.source}, and no row of its event is stored. Look at it: ` +
+      `\`${session.commandLine(shell`dlq show ${found.source} ${id}`)}\``,
+  );
+}
