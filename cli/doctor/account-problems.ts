@@ -3,9 +3,7 @@ import type { PartProblem } from '../status/part-checks.ts';
 import type { AccountConcurrency } from './deployment.ts';
 
 /** What may be wrong around a Mailroom. */
-export type AccountProblemKind = 'concurrency-low' | 'concurrency-full' | 'clock';
-
-type Problem = PartProblem<AccountProblemKind>;
+export type AccountProblem = PartProblem<'concurrency-low' | 'concurrency-full' | 'clock'>;
 
 /** At this share of its limit, the next peak of the account is throttled. */
 const FULL = 0.9;
@@ -26,7 +24,7 @@ export function concurrencyLeftProblems(
   { limit, unreserved }: AccountConcurrency,
   functions: number,
   peak: number | undefined,
-): Problem[] {
+): AccountProblem[] {
   const fix = [
     'aws',
     'service-quotas',
@@ -36,7 +34,7 @@ export function concurrencyLeftProblems(
     '--quota-code',
     QUOTA_CODE,
   ];
-  const problem = (kind: AccountProblemKind, text: string): Problem[] => [
+  const problem = (kind: AccountProblem['problem'], text: string): AccountProblem[] => [
     {
       part: 'account',
       problem: kind,
@@ -70,7 +68,10 @@ const SET_CLOCK: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> =
 };
 
 /** A wrong clock of this machine. @param aheadMs - negative if it is behind */
-export function clockProblems(aheadMs: number, platform: NodeJS.Platform = process.platform): Problem[] {
+export function clockProblems(
+  aheadMs: number,
+  platform: NodeJS.Platform = process.platform,
+): AccountProblem[] {
   if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return [];
   const side = aheadMs > 0 ? 'ahead of' : 'behind';
   const text =

@@ -3,13 +3,9 @@ import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import type { DeployedAlarm } from './deployment.ts';
 
 /** What may be wrong with the alarms. */
-export type AlarmProblemKind =
-  | 'no-alarms'
-  | 'alarm-actions-disabled'
-  | 'alarm-without-action'
-  | 'alarm-firing';
-
-type Problem = PartProblem<AlarmProblemKind>;
+export type AlarmProblem = PartProblem<
+  'no-alarms' | 'alarm-actions-disabled' | 'alarm-without-action' | 'alarm-firing'
+>;
 
 const part = 'alarms';
 
@@ -24,7 +20,7 @@ const NAMED_MAX = 3;
  *
  * @param all - all alarms of the region; those of a Mailroom have its stack in the command of their description
  */
-export function alarmProblems(all: readonly DeployedAlarm[], stack: string): Problem[] {
+export function alarmProblems(all: readonly DeployedAlarm[], stack: string): AlarmProblem[] {
   const own = all.filter(({ description }) => isOf(description, stack));
   if (own.length === 0) {
     const text =
@@ -42,7 +38,7 @@ function isOf(description: string, stack: string): boolean {
     .some((line) => line.startsWith('Run first: npx mailroom ') && line.endsWith(` --stack ${stack}`));
 }
 
-function disabledProblems(own: readonly DeployedAlarm[]): Problem[] {
+function disabledProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
   const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
   if (disabled.length === 0) return [];
   const text = `the actions of ${named(disabled)} are disabled: nobody is notified`;
@@ -51,7 +47,7 @@ function disabledProblems(own: readonly DeployedAlarm[]): Problem[] {
 }
 
 /** Alarms that notify no one: without an action, and in no composite alarm that has one. */
-function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAlarm[]): Problem[] {
+function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAlarm[]): AlarmProblem[] {
   let loud = all.filter(({ actions }) => actions.length > 0);
   for (let before = -1; before < loud.length; ) {
     before = loud.length;
@@ -65,7 +61,7 @@ function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAla
   return [{ part, problem: 'alarm-without-action', text, fix: deployWords(...stacks) }];
 }
 
-function firingProblems(own: readonly DeployedAlarm[]): Problem[] {
+function firingProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
   const firing = own.filter(({ isFiring }) => isFiring).map(({ name }) => name);
   if (firing.length === 0) return [];
   const text = `${named(firing)} is in the ALARM state`;

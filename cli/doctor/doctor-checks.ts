@@ -13,28 +13,24 @@ import {
 import type { WiringProblem } from '../status/wiring.ts';
 import { type CheckedFunction, functionOf } from '../status/wiring-problems.ts';
 import { wiringChecks } from '../status/wiring-report.ts';
-import { type AccountProblemKind, clockProblems, concurrencyLeftProblems } from './account-problems.ts';
-import { type AlarmProblemKind, alarmProblems } from './alarm-problems.ts';
+import { type AccountProblem, clockProblems, concurrencyLeftProblems } from './account-problems.ts';
+import { type AlarmProblem, alarmProblems } from './alarm-problems.ts';
 import type { DeployedFunction, DeployedQueue, Deployment, DoctorDeps } from './deployment.ts';
 import {
   consumerSettingsProblems,
-  type FunctionProblemKind,
+  type FunctionProblem,
   failedProblems,
   relaySettingsProblems,
   settingsOf,
   silentSweepProblems,
   versionProblems,
 } from './function-problems.ts';
-import {
-  type MappingProblemKind,
-  queueSettingsProblems,
-  streamSettingsProblems,
-} from './mapping-problems.ts';
+import { type MappingProblem, queueSettingsProblems, streamSettingsProblems } from './mapping-problems.ts';
 import {
   type ConsumerQueues,
   keptProblems,
   missingQueueProblems,
-  type QueueProblemKind,
+  type QueueProblem,
   queuePolicyProblems,
   redriveProblems,
   retentionProblems,
@@ -54,25 +50,21 @@ import {
   expiryProblems,
   protectionProblems,
   streamViewProblems,
-  type TableProblemKind,
+  type TableProblem,
   tablePolicyProblems,
 } from './table-problems.ts';
 
-/** What `mailroom doctor` finds. */
-export type DoctorProblemKind =
-  | WiringProblem['problem']
-  | TableProblemKind
-  | MappingProblemKind
-  | QueueProblemKind
-  | FunctionProblemKind
-  | AlarmProblemKind
-  | AccountProblemKind
-  | 'role';
+/** A finding of `mailroom doctor`. */
+export type DoctorProblem = PartProblem<
+  | (WiringProblem | TableProblem | MappingProblem | QueueProblem)['problem']
+  | (FunctionProblem | AlarmProblem | AccountProblem)['problem']
+  | 'role'
+>;
 
-type Check = PartCheck<DoctorProblemKind>;
+type DoctorCheck = PartCheck<DoctorProblem['problem']>;
 
 /** The result of {@link examine}. */
-export interface Examination extends CheckedParts<DoctorProblemKind> {
+export interface Examination extends CheckedParts<DoctorProblem['problem']> {
   /** The number of checks that were made. */
   readonly checks: number;
   /** The checks that do not apply here, as sentences. */
@@ -116,7 +108,7 @@ export async function examine(
 }
 
 /** A sweep that cannot run is not reported as silent, too. */
-function withoutConsequences(problems: readonly PartProblem<DoctorProblemKind>[]) {
+function withoutConsequences(problems: readonly DoctorProblem[]) {
   const isExplained = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
   return problems.filter(({ problem }) => problem !== 'sweep-silent' || !isExplained);
 }
@@ -162,7 +154,7 @@ function urlsOf({ queue, deadLetterQueue, undeliveredQueue }: ConsumerEntry): st
 }
 
 /** The checks of what all services share. */
-function sharedChecks(deps: DoctorDeps): Check[] {
+function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
   const { directory, deployment, wiring, now } = deps;
   const { mailroom, consumers } = directory;
   const { failureQueue, stack, table: tableName } = mailroom;
@@ -201,7 +193,7 @@ function sharedChecks(deps: DoctorDeps): Check[] {
       },
     },
     ...[relay, sweep].map(
-      (checked): Check => ({
+      (checked): DoctorCheck => ({
         part: checked.part,
         needs: FUNCTION,
         find: () =>
@@ -244,7 +236,7 @@ function sharedChecks(deps: DoctorDeps): Check[] {
 function consumerChecks(
   { directory: { mailroom }, deployment, wiring }: DoctorDeps,
   consumer: ConsumerEntry,
-): Check[] {
+): DoctorCheck[] {
   const { name: part, stack } = consumer;
   const checked = functionOf(consumer);
   const rule = ruleName(consumer);
@@ -287,11 +279,7 @@ function consumerChecks(
     },
   ];
 
-  function queueProblems(
-    entry: ConsumerEntry,
-    found: ConsumerQueues,
-    bus: string,
-  ): PartProblem<QueueProblemKind>[] {
+  function queueProblems(entry: ConsumerEntry, found: ConsumerQueues, bus: string): QueueProblem[] {
     const { queue, deadLetterQueue, undeliveredQueue } = found;
     const all = [
       [entry.queue, queue],
@@ -315,7 +303,7 @@ function consumerChecks(
 }
 
 /** The checks of the roles; none without a simulator. */
-function roleChecks(deps: DoctorDeps, queues: ReadonlyMap<string, DeployedQueue>): Check[] {
+function roleChecks(deps: DoctorDeps, queues: ReadonlyMap<string, DeployedQueue>): DoctorCheck[] {
   const { directory, deployment, roles } = deps;
   if (typeof roles === 'string') return [];
   const { mailroom, consumers } = directory;
@@ -327,7 +315,7 @@ function roleChecks(deps: DoctorDeps, queues: ReadonlyMap<string, DeployedQueue>
   const check = (
     checked: CheckedFunction,
     needs: (resources: RoleResources, found: DeployedFunction) => readonly RoleNeed[],
-  ): Check => ({
+  ): DoctorCheck => ({
     part: checked.part,
     needs: [...TABLE, ...SIMULATE],
     find: () =>
@@ -352,10 +340,8 @@ function roleChecks(deps: DoctorDeps, queues: ReadonlyMap<string, DeployedQueue>
 async function ofFunction(
   deployment: Deployment,
   { name }: CheckedFunction,
-  find: (
-    found: DeployedFunction,
-  ) => readonly PartProblem<DoctorProblemKind>[] | Promise<readonly PartProblem<DoctorProblemKind>[]>,
-): Promise<readonly PartProblem<DoctorProblemKind>[]> {
+  find: (found: DeployedFunction) => readonly DoctorProblem[] | Promise<readonly DoctorProblem[]>,
+): Promise<readonly DoctorProblem[]> {
   const found = await deployment.function(name);
   return found === undefined ? [] : find(found);
 }

@@ -9,18 +9,15 @@ import type { CheckedFunction } from '../status/wiring-problems.ts';
 import type { DeployedFunction, DeployedQueue } from './deployment.ts';
 
 /** What may be wrong with a function. */
-export type FunctionProblemKind =
-  | 'function-failed'
-  | 'settings'
-  | 'timeout'
-  | 'sweep-silent'
-  | 'older-version'
-  | 'newer-version';
-
-type Problem = PartProblem<FunctionProblemKind>;
+export type FunctionProblem = PartProblem<
+  'function-failed' | 'settings' | 'timeout' | 'sweep-silent' | 'older-version' | 'newer-version'
+>;
 
 /** A function that Lambda cannot run. */
-export function failedProblems({ part, name, stack }: CheckedFunction, found: DeployedFunction): Problem[] {
+export function failedProblems(
+  { part, name, stack }: CheckedFunction,
+  found: DeployedFunction,
+): FunctionProblem[] {
   if (found.failure === undefined) return [];
   const text = `Lambda cannot run the function ${name} of ${part}: ${found.failure}`;
   return [{ part, problem: 'function-failed', text, fix: deployWords(stack) }];
@@ -43,9 +40,11 @@ export function relaySettingsProblems(
   { part, stack }: CheckedFunction,
   found: DeployedFunction,
   { table, bus }: Directory['mailroom'],
-): Problem[] {
+): FunctionProblem[] {
   const settings = settingsOf(readRelayConfig, found);
-  const problem = (text: string): Problem[] => [{ part, problem: 'settings', text, fix: deployWords(stack) }];
+  const problem = (text: string): FunctionProblem[] => [
+    { part, problem: 'settings', text, fix: deployWords(stack) },
+  ];
   if (typeof settings === 'string') return problem(`the function of ${part} cannot start: ${settings}`);
   if (settings.tableName !== table)
     return problem(
@@ -64,10 +63,10 @@ export function consumerSettingsProblems(
   found: DeployedFunction,
   queue: DeployedQueue | undefined,
   { table, shards }: Directory['mailroom'],
-): Problem[] {
+): FunctionProblem[] {
   const { name: part, stack } = consumer;
   const settings = settingsOf<ConsumerConfig>(readConsumerConfig, found);
-  const problem = (kind: FunctionProblemKind, text: string): Problem => ({
+  const problem = (kind: FunctionProblem['problem'], text: string): FunctionProblem => ({
     part,
     problem: kind,
     text,
@@ -117,7 +116,7 @@ export function silentSweepProblems(
   sweepFunction: DeployedFunction | undefined,
   now: number,
   sweptAt: number,
-): Problem[] {
+): FunctionProblem[] {
   const settings = sweepFunction && settingsOf(readRelayConfig, sweepFunction);
   const everyMs = typeof settings === 'object' ? settings.sweepEveryMs : 0;
   const silentMs = now - sweptAt;
@@ -137,13 +136,13 @@ export function silentSweepProblems(
 export function versionProblems(
   { mailroom, consumers }: Directory,
   rowSchema: number | undefined,
-): Problem[] {
+): FunctionProblem[] {
   const entries = [{ ...mailroom, name: 'sweep' }, ...consumers];
   const newest = Math.max(rowSchema ?? 1, ...entries.map(({ schema = 1 }) => schema));
   const older = entries.filter(({ schema }) => schema !== undefined && schema < newest);
   return [
     ...older.map(
-      ({ name: part, stack, schema }): Problem => ({
+      ({ name: part, stack, schema }): FunctionProblem => ({
         part,
         problem: 'older-version',
         text: `the stack ${stack} was deployed with a version that reads rows up to schema ${schema}, but rows of schema ${newest} exist: ${part} cannot read them`,

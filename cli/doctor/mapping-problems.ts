@@ -3,21 +3,16 @@ import type { Mapping, Wiring } from '../status/wiring.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 
 /** What may be wrong with the settings of an event source mapping. */
-export type MappingProblemKind =
-  | 'no-item-failures'
-  | 'no-bisect'
-  | 'no-failure-destination'
-  | 'endless-retries'
-  | 'no-max-concurrency';
-
-type Problems = Promise<PartProblem<MappingProblemKind>[]>;
+export type MappingProblem = PartProblem<
+  'no-item-failures' | 'no-bisect' | 'no-failure-destination' | 'endless-retries' | 'no-max-concurrency'
+>;
 
 /** Settings of a consumer's mapping that lose messages, or let it starve other functions. */
 export async function queueSettingsProblems(
   wiring: Wiring,
   checked: CheckedFunction,
   queueArn: string,
-): Problems {
+): Promise<MappingProblem[]> {
   const mapping = await mappingOf(wiring, checked, (source) => source === queueArn);
   if (mapping === undefined) return []; // reported as `no-mapping`
   const { part, stack } = checked;
@@ -40,11 +35,11 @@ export async function streamSettingsProblems(
   checked: CheckedFunction,
   table: string,
   failureQueueArn: string | undefined,
-): Problems {
+): Promise<MappingProblem[]> {
   const mapping = await mappingOf(wiring, checked, (source) => source.includes(`:table/${table}/stream/`));
   if (mapping === undefined) return []; // reported as `no-mapping`
   const { part, name, stack } = checked;
-  const problem = (kind: MappingProblemKind, text: string, fix: readonly string[]) => ({
+  const problem = (kind: MappingProblem['problem'], text: string, fix: readonly string[]) => ({
     part,
     problem: kind,
     text,
@@ -84,11 +79,7 @@ export async function streamSettingsProblems(
   ];
 }
 
-function itemFailures(
-  { part, name }: CheckedFunction,
-  mapping: Mapping,
-  effect: string,
-): PartProblem<MappingProblemKind>[] {
+function itemFailures({ part, name }: CheckedFunction, mapping: Mapping, effect: string): MappingProblem[] {
   if (mapping.reportsItemFailures) return [];
   const text = `the event source mapping of ${name} ignores which items failed (ReportBatchItemFailures is off): ${effect}`;
   const fix = update(mapping, '--function-response-types', 'ReportBatchItemFailures');

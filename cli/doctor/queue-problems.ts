@@ -6,16 +6,15 @@ import type { DeployedQueue, DeployedTarget, Deployment } from './deployment.ts'
 import { matchesAny, objectOf, type ReadStatement, statementsOf } from './resource-policy.ts';
 
 /** What may be wrong with a consumer's queues and its rule's target. */
-export type QueueProblemKind =
+export type QueueProblem = PartProblem<
   | 'no-queue'
   | 'visibility'
   | 'redrive'
   | 'retention'
   | 'message-size'
   | 'queue-policy'
-  | 'no-dead-letter-queue';
-
-type Problem = PartProblem<QueueProblemKind>;
+  | 'no-dead-letter-queue'
+>;
 
 /** The queues of a consumer that exist. */
 export interface ConsumerQueues {
@@ -39,7 +38,7 @@ export function missingQueueProblems(
   stack: string,
   url: string,
   queue: DeployedQueue | undefined,
-): Problem[] {
+): QueueProblem[] {
   if (queue !== undefined) return [];
   const text = `the queue ${url} does not exist: what is sent to it is lost. Once it is back, \`audit\` finds the events that were in it`;
   return [{ part, problem: 'no-queue', text, fix: deployWords(stack) }];
@@ -50,7 +49,7 @@ export function visibilityProblems(
   { name: part, queue: url }: ConsumerEntry,
   queue: DeployedQueue,
   declaredMs: number,
-): Problem[] {
+): QueueProblem[] {
   const declaredS = Math.ceil(declaredMs / 1_000);
   if (queue.visibilityS === declaredS) return [];
   const effect =
@@ -65,10 +64,12 @@ export function visibilityProblems(
 export function redriveProblems(
   { name: part, stack, maxAttempts }: ConsumerEntry,
   { queue, deadLetterQueue }: ConsumerQueues,
-): Problem[] {
+): QueueProblem[] {
   if (queue === undefined || deadLetterQueue === undefined) return []; // reported as `no-queue`
   const { deadLetterTargetArn, maxReceiveCount } = objectOf(queue.redrive);
-  const problem = (text: string): Problem[] => [{ part, problem: 'redrive', text, fix: deployWords(stack) }];
+  const problem = (text: string): QueueProblem[] => [
+    { part, problem: 'redrive', text, fix: deployWords(stack) },
+  ];
   if (deadLetterTargetArn !== deadLetterQueue.arn) {
     const found =
       deadLetterTargetArn === undefined
@@ -89,7 +90,7 @@ export function redriveProblems(
 export function retentionProblems(
   { name: part, stack, inboxRetentionDays, deadLetterQueue: url }: ConsumerEntry,
   { queue, deadLetterQueue }: ConsumerQueues,
-): Problem[] {
+): QueueProblem[] {
   if (queue === undefined || deadLetterQueue === undefined) return [];
   const inboxS = inboxRetentionDays * 86_400;
   const kept = deadLetterQueue.retentionS;
@@ -108,7 +109,7 @@ export function retentionProblems(
 }
 
 /** A queue without a consumer that keeps its messages for less than the constructs set. */
-export function keptProblems(part: string, what: string, url: string, queue: DeployedQueue): Problem[] {
+export function keptProblems(part: string, what: string, url: string, queue: DeployedQueue): QueueProblem[] {
   if (queue.retentionS >= RETENTION_S) return [];
   const text = `${what} keeps messages for ${duration(queue.retentionS * 1_000)} instead of 14 d: they are permanently deleted before someone can look at them`;
   return [
@@ -117,7 +118,12 @@ export function keptProblems(part: string, what: string, url: string, queue: Dep
 }
 
 /** A queue that refuses events which the outbox and the bus accept. */
-export function sizeProblems(part: string, source: string, url: string, queue: DeployedQueue): Problem[] {
+export function sizeProblems(
+  part: string,
+  source: string,
+  url: string,
+  queue: DeployedQueue,
+): QueueProblem[] {
   if (!(queue.messageBytesMax < MESSAGE_BYTES)) return [];
   const text =
     `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: larger ones ` +
@@ -132,8 +138,8 @@ export function queuePolicyProblems(
   { name: part, stack }: ConsumerEntry,
   { queue, deadLetterQueue, undeliveredQueue }: ConsumerQueues,
   ruleArn: string,
-): Problem[] {
-  const problem = (text: string): Problem => ({
+): QueueProblem[] {
+  const problem = (text: string): QueueProblem => ({
     part,
     problem: 'queue-policy',
     text,
@@ -182,7 +188,7 @@ export async function targetProblems(
   { bus }: Directory['mailroom'],
   { name: part, rule }: { readonly name: string; readonly rule: string },
   { queue, undeliveredQueue }: ConsumerQueues,
-): Promise<Problem[]> {
+): Promise<QueueProblem[]> {
   if (queue === undefined || undeliveredQueue === undefined) return [];
   const target = (await deployment.targets(bus, rule)).find(({ arn }) => arn === queue.arn);
   if (target === undefined || target.deadLetterQueue === undeliveredQueue.arn) return []; // without a target: `target`

@@ -5,14 +5,9 @@ import type { DeployedTable, Deployment } from './deployment.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';
 
 /** What may be wrong with the table. */
-export type TableProblemKind =
-  | 'ttl-off'
-  | 'stream-view'
-  | 'table-policy'
-  | 'deletion-protection'
-  | 'recovery-off';
-
-type Problems = Promise<PartProblem<TableProblemKind>[]>;
+export type TableProblem = PartProblem<
+  'ttl-off' | 'stream-view' | 'table-policy' | 'deletion-protection' | 'recovery-off'
+>;
 
 const part = 'table';
 
@@ -20,7 +15,10 @@ const part = 'table';
 const WITH_NEW_IMAGE = /^NEW_/;
 
 /** A table that keeps its rows for ever. */
-export async function expiryProblems(deployment: Deployment, { table }: Directory['mailroom']): Problems {
+export async function expiryProblems(
+  deployment: Deployment,
+  { table }: Directory['mailroom'],
+): Promise<TableProblem[]> {
   if ((await deployment.expiryAttribute()) === EXPIRES_AT) return [];
   const text = `TTL of the table ${table} is off: no row expires, and the table grows and costs more every day`;
   const specification = `Enabled=true,AttributeName=${EXPIRES_AT}`;
@@ -32,7 +30,7 @@ export async function expiryProblems(deployment: Deployment, { table }: Director
 export async function streamViewProblems(
   table: () => Promise<DeployedTable>,
   { stack }: Directory['mailroom'],
-): Problems {
+): Promise<TableProblem[]> {
   const { streamView } = await table();
   if (streamView === undefined || WITH_NEW_IMAGE.test(streamView)) return []; // without a stream: `stream-off`
   const text = `the stream of the table holds ${streamView} instead of NEW_IMAGE: the stream relay cannot read events, and each waits for the sweep`;
@@ -46,7 +44,7 @@ const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInse
 export async function tablePolicyProblems(
   deployment: Deployment,
   { stack }: Directory['mailroom'],
-): Problems {
+): Promise<TableProblem[]> {
   const kept = statementsOf(await deployment.tablePolicy())
     .filter(({ effect, conditions }) => {
       const keys = conditions.get('dynamodb:LeadingKeys') ?? [];
@@ -67,7 +65,7 @@ export async function protectionProblems(
   deployment: Deployment,
   table: () => Promise<DeployedTable>,
   { table: name }: Directory['mailroom'],
-): Problems {
+): Promise<TableProblem[]> {
   const [{ isProtected }, hasRecovery] = await Promise.all([table(), deployment.hasRecovery()]);
   if (isProtected === hasRecovery) return [];
   if (hasRecovery) {

@@ -6,7 +6,7 @@ import type { Directory } from '../../../../lambdas/runtime/operations/directory
 import { directory as deployed } from './mailroom-in-memory.ts';
 
 /** The ARN of the stream of the Mailroom's table. */
-const STREAM = 'arn:aws:dynamodb:eu-west-1:111122223333:table/mailroom/stream/2026';
+const STREAM = 'arn:aws:dynamodb:eu-west-1:111122223333:table/Mailroom/stream/2026';
 
 /** The settings of a mapping that reports each failed item. */
 const SETTINGS = {
