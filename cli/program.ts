@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { Command, type OutputConfiguration } from 'commander';
 import { auditCommand } from './audit.ts';
 import { dlqCommand } from './dlq.ts';
+import { doctorCommand } from './doctor.ts';
 import { eventsCommand } from './events.ts';
 import type { ExitCode, Io } from './frame/io.ts';
 import { plain } from './frame/paint.ts';
@@ -20,6 +21,7 @@ const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') 
 /** The commands, in the order of the help. */
 const COMMANDS = [
   statusCommand,
+  doctorCommand,
   whyCommand,
   eventsCommand,
   messagesCommand,

@@ -153,7 +153,8 @@ export class DeliveryAlarms extends Construct {
 
   /** Alarms only if both windows breach; without composite alarms, on the long window alone. */
   private addSlo(scope: Construct, plans: readonly AlarmPlan[]): void {
-    const windows = plans.map((plan) => ({ plan, alarm: deliveryAlarm(scope, this.place, plan) }));
+    const measured = this.composite ? plans : plans.slice(-1);
+    const windows = measured.map((plan) => ({ plan, alarm: deliveryAlarm(scope, this.place, plan) }));
     if (this.composite) for (const { alarm } of windows) acknowledge(alarm, PART_OF_COMPOSITE);
     const long = windows.at(-1);
     if (long === undefined) return;

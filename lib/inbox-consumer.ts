@@ -7,6 +7,7 @@ import { Construct } from 'constructs';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operations/directory.ts';
+import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
 import { acknowledge, acknowledgeLastStop } from './acknowledgements.ts';
 import type { IInboxConsumer } from './consumer.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
@@ -169,6 +170,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       },
       inboxRetentionDays: settings.inboxRetention.toDays(),
       inboxSince: inboxSince(props),
+      schema: SCHEMA,
     };
     directoryEntry(this, consumerEntryName(table, props.name), entry);
   }

@@ -7,6 +7,7 @@ import { Construct } from 'constructs';
 import { encodeAtOnceConfig, encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
+import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
 import type { IInboxConsumer } from './consumer.ts';
 import { DeclaredEvents, publishesProblems, sourcesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
@@ -189,6 +190,7 @@ export class Mailroom extends Construct {
       sweepRule: this.relay.sweepRule.ruleName,
       failureQueue: this.relay.failureQueue.queueUrl,
       sources: Lazy.list({ produce: () => this.declared.sources }),
+      schema: SCHEMA,
     };
     directoryEntry(this, mailroomEntryName(this.table.tableName), entry);
   }

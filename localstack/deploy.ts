@@ -3,6 +3,7 @@ import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { type Outputs, readOutputs, runCdk } from './cdk-process.ts';
 import { type DeployProgress, deployProgress } from './deploy-progress.ts';
 import { identify, lastLines } from './health.ts';
+import { applyTableSettings } from './table-settings.ts';
 import {
   LOCAL_ACCOUNT,
   LOCAL_REGION,
@@ -57,6 +58,7 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
       ],
       onLine: deployProgress({ onProgress, onDetail }),
     });
+    await applyTableSettings(endpoint, assembly);
   } finally {
     await rm(assembly, { recursive: true, force: true });
   }

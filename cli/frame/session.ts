@@ -17,7 +17,7 @@ import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
 import type { Io } from './io.ts';
 import { createOutput, duration, type Output } from './output.ts';
 import { type ShellText, shell } from './shell.ts';
-import { type GlobalOptions, targetOf } from './target.ts';
+import { type GlobalOptions, type Target, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
 export interface Session {
@@ -28,6 +28,12 @@ export interface Session {
   readonly clock: Clock;
   /** False if `clock` falls back to this machine's time. */
   readonly clockIsTrusted: boolean;
+  /** The least by which this machine's clock is ahead of AWS's, milliseconds; negative if it is behind. */
+  readonly machineAheadMs: number;
+  /** True if the endpoint is a local engine. */
+  readonly isLocal: boolean;
+  /** The settings of the clients, for a client that only one command needs. */
+  readonly settings: SessionSettings;
   readonly region: string;
   readonly directory: Directory;
   readonly table: Table;
@@ -51,6 +57,12 @@ export interface Session {
   consumer(name: string): ConsumerEntry;
 }
 
+/** Settings of the AWS SDK clients of a session. */
+export interface SessionSettings extends Target {
+  readonly maxAttempts: number;
+  readonly requestHandler: typeof REQUEST_LIMITS;
+}
+
 /** Timeouts of a call: the terminal must not be silent for minutes. */
 const REQUEST_LIMITS = { connectionTimeout: 3_000, requestTimeout: 30_000, throwOnRequestTimeout: true };
 
@@ -64,7 +76,7 @@ const INVOKE_LIMITS = { ...REQUEST_LIMITS, requestTimeout: 16 * 60_000 };
  */
 export async function openSession(io: Io, options: GlobalOptions): Promise<Session> {
   const output = createOutput(io, options.json ?? false);
-  const target = await targetOf(options, io.env);
+  const { isLocal, ...target } = await targetOf(options, io.env);
   const settings = { ...target, maxAttempts: 5, requestHandler: REQUEST_LIMITS };
   const clock = createAwsClock();
   const ssm = listenTo(new SSMClient(settings), clock);
@@ -84,6 +96,9 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     signal: io.signal,
     clock,
     clockIsTrusted: clock.isKnown(),
+    machineAheadMs: clock.machineAheadMs(),
+    isLocal,
+    settings,
     region,
     directory,
     table: dynamoTable({ client: dynamo, tableName: directory.mailroom.table }),

@@ -13,7 +13,7 @@ export interface GlobalOptions {
 }
 
 /** Configuration of the AWS SDK clients. */
-interface Target {
+export interface Target {
   readonly region?: string;
   readonly endpoint?: string;
   readonly profile?: string;
@@ -32,7 +32,10 @@ const LOOPBACK = /^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/;
  * Chooses the endpoint: `--endpoint`, else `AWS_ENDPOINT_URL`, else AWS. The stage `local` is the local engine. So is a call
  * without any such option or variable, in a folder where `npm run demo -- --keep` or `npm run local` left one running.
  */
-export async function targetOf(options: GlobalOptions, env: Io['env']): Promise<Target> {
+export async function targetOf(
+  options: GlobalOptions,
+  env: Io['env'],
+): Promise<Target & { readonly isLocal: boolean }> {
   const { stage, region, profile } = options;
   const said = options.endpoint ?? env.AWS_ENDPOINT_URL;
   const nothingSaid = [stage, region, profile, env.AWS_PROFILE, env.AWS_ACCESS_KEY_ID].every(
@@ -42,15 +45,15 @@ export async function targetOf(options: GlobalOptions, env: Io['env']): Promise<
     said === undefined && (stage === LOCAL.stage || nothingSaid) ? await leftRunning() : undefined;
   const endpoint = said ?? local ?? (stage === LOCAL.stage ? LOCAL.endpoint : undefined);
   const named = { ...(region && { region }), ...(profile && { profile }) };
-  if (endpoint === undefined) return named;
+  if (endpoint === undefined) return { isLocal: false, ...named };
   if (!URL.canParse(endpoint)) {
     throw new MailroomError(
       'BAD_ARGUMENT',
       `--endpoint is "${endpoint}"; expected an address like ${LOCAL.endpoint}.`,
     );
   }
-  if (!LOOPBACK.test(endpoint)) return { endpoint, ...named };
-  return { endpoint, region: LOCAL.region, credentials: LOCAL_CREDENTIALS, ...named };
+  if (!LOOPBACK.test(endpoint)) return { isLocal: false, endpoint, ...named };
+  return { isLocal: true, endpoint, region: LOCAL.region, credentials: LOCAL_CREDENTIALS, ...named };
 }
 
 /**

@@ -43,12 +43,19 @@ export interface SweepReading {
   readonly shards: readonly number[];
   /** When the last complete pass began, epoch milliseconds; `undefined` before the first. */
   readonly sweptTo: number | undefined;
+  /** The version of the state row; `undefined` before the first pass. */
+  readonly schema: number | undefined;
 }
 
 /** Reads the sweep's state row. */
 export async function readSweepState({ mailroom }: Directory, table: Table): Promise<SweepReading> {
-  const { shards = 0, sweptTo } = sweepStateOf(await table.get(SWEEP_STATE_KEY));
-  return { shards: [...Array(Math.max(shards, mailroom.shards)).keys()], sweptTo };
+  const item = await table.get(SWEEP_STATE_KEY);
+  const { shards = 0, sweptTo } = sweepStateOf(item);
+  return {
+    shards: [...Array(Math.max(shards, mailroom.shards)).keys()],
+    sweptTo,
+    schema: Number.isSafeInteger(item?.schema) ? item?.schema : undefined,
+  };
 }
 
 /** The partitions of a minute, one for each shard. */

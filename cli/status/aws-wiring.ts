@@ -1,6 +1,7 @@
 import { DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DescribeEventBusCommand, type EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import {
+  type EventSourceMappingConfiguration,
   GetFunctionConcurrencyCommand,
   type LambdaClient,
   paginateListEventSourceMappings,
@@ -28,8 +29,7 @@ export function awsWiring({ dynamo, events, lambda, tableName }: AwsWiringDeps):
       (await orMissing(async () => {
         const found: Mapping[] = [];
         for await (const page of paginateListEventSourceMappings({ client: lambda }, { FunctionName })) {
-          for (const { UUID = '', EventSourceArn = '', State = '' } of page.EventSourceMappings ?? [])
-            found.push({ uuid: UUID, source: EventSourceArn, enabled: READING.has(State) });
+          for (const mapping of page.EventSourceMappings ?? []) found.push(mappingOf(mapping));
         }
         return found;
       })) ?? [],
@@ -48,12 +48,28 @@ export function awsWiring({ dynamo, events, lambda, tableName }: AwsWiringDeps):
   };
 }
 
-/** Makes a read; `undefined` if the resource does not exist. */
-async function orMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
+function mappingOf(found: EventSourceMappingConfiguration): Mapping {
+  return {
+    uuid: found.UUID ?? '',
+    source: found.EventSourceArn ?? '',
+    enabled: READING.has(found.State ?? ''),
+    reportsItemFailures: found.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
+    bisects: found.BisectBatchOnFunctionError ?? false,
+    failureDestination: found.DestinationConfig?.OnFailure?.Destination,
+    retriesMax: found.MaximumRetryAttempts,
+    concurrencyMax: found.ScalingConfig?.MaximumConcurrency,
+  };
+}
+
+/** Makes a read; `undefined` if the resource does not exist. @param missing - the code of the error that means this */
+export async function orMissing<T>(
+  read: () => Promise<T>,
+  missing = 'ResourceNotFoundException',
+): Promise<T | undefined> {
   try {
     return await read();
   } catch (error) {
-    if (errorCode(error) === 'ResourceNotFoundException') return undefined;
+    if (errorCode(error) === missing) return undefined;
     throw error;
   }
 }

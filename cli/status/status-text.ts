@@ -45,18 +45,24 @@ function verdictOf(problems: number, looks: number, unchecked: number): string {
   return found.length === 0 ? paint.green('all is well') : found.join(', ');
 }
 
-function bullet(
+/** A finding, and the command to run first. */
+export function bullet(
   { what, next }: { readonly what: string; readonly next?: string },
   colour: (text: string) => string,
 ): string[] {
   return [prose(`  ${colour('•')} ${what}`, 4), ...(next === undefined ? [] : [`    ${paint.dim(next)}`])];
 }
 
-function wiringFindings({ wiring }: StatusReport, { awsLine }: CommandLines) {
-  return wiring.problems.map(({ text, fix: [program = '', ...words] }) => {
-    const command = shell`${words}`;
-    return { what: text, next: program === 'aws' ? awsLine(command) : `${program} ${command}` };
-  });
+function wiringFindings({ wiring }: StatusReport, lines: CommandLines) {
+  return wiring.problems.map(({ text, fix }) => ({ what: text, next: fixLine(fix, lines) }));
+}
+
+/** The line to paste for the words of a command. */
+export function fixLine([program = '', ...words]: readonly string[], lines: CommandLines): string {
+  if (program === 'aws') return lines.awsLine(shell`${words}`);
+  const [command, ...others] = words;
+  if (command === 'mailroom') return lines.commandLine(shell`${others}`);
+  return `${program} ${shell`${words}`}`;
 }
 
 const LOOKS: Readonly<Record<Look['look'], (look: Look) => Finding>> = {

@@ -1,6 +1,7 @@
 import { takesExactly } from '../../lambdas/runtime/bus/rule-pattern.ts';
 import { ruleName } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { deployWords } from './part-checks.ts';
 import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
 
 /** A function, the part that it belongs to, and its stack. */
@@ -25,7 +26,7 @@ export function streamProblems(
 ): WiringProblem[] {
   if (arn !== undefined) return [];
   const text = `the stream of the table ${table} is off: the stream relay publishes nothing`;
-  return [{ part: 'table', problem: 'stream-off', text, fix: deploy(stack) }];
+  return [{ part: 'table', problem: 'stream-off', text, fix: deployWords(stack) }];
 }
 
 /** A stream relay that does not read the table's stream. */
@@ -64,7 +65,7 @@ async function mappingProblems(
   if (own.some(({ enabled }) => enabled)) return [];
   if (first === undefined) {
     const text = `${effect}: the function ${name} has no event source mapping for it`;
-    return [{ part, problem: 'no-mapping', text, fix: deploy(stack) }];
+    return [{ part, problem: 'no-mapping', text, fix: deployWords(stack) }];
   }
   const text = `${effect}: the event source mapping of ${name} is disabled`;
   const fix = ['aws', 'lambda', 'update-event-source-mapping', '--uuid', first.uuid, '--enabled'];
@@ -83,12 +84,12 @@ export async function scheduleProblems({
     { part: 'sweep', problem: kind, text: `the sweep does not run: its rule ${sweepRule} ${state}`, fix },
   ];
   const rule = await wiring.rules.describe(DEFAULT_BUS, sweepRule);
-  if (rule === undefined) return problem('no-rule', 'does not exist', deploy(stack));
+  if (rule === undefined) return problem('no-rule', 'does not exist', deployWords(stack));
   if (!rule.enabled) {
     return problem('rule-disabled', 'is disabled', ['aws', 'events', 'enable-rule', '--name', sweepRule]);
   }
   const invokes = rule.targets.some((arn) => arn.endsWith(`:function:${sweepFunction}`));
-  return invokes ? [] : problem('target', `does not invoke ${sweepFunction}`, deploy(stack));
+  return invokes ? [] : problem('target', `does not invoke ${sweepFunction}`, deployWords(stack));
 }
 
 /** A bus that does not exist: its rules are not reported, too. */
@@ -99,7 +100,7 @@ export function busProblems(exists: boolean, { mailroom, consumers }: Directory)
   const text =
     `the bus ${bus} and its rules do not exist: EventBridge accepts every event and delivers none. Once the bus is back, ` +
     '`audit` finds the events that no consumer received';
-  return [{ part: 'bus', problem: 'no-bus', text, fix: deploy(...stacks) }];
+  return [{ part: 'bus', problem: 'no-bus', text, fix: deployWords(...stacks) }];
 }
 
 /** A consumer whose rule does not deliver the declared events to its queue. */
@@ -112,7 +113,7 @@ export async function ruleProblems(
   const { name: part, stack, events, queue } = consumer;
   if (!(await hasBus().catch(() => true))) return []; // reported as `no-bus`
   const name = ruleName(consumer);
-  const problem = (kind: WiringProblem['problem'], state: string, fix = deploy(stack)) => ({
+  const problem = (kind: WiringProblem['problem'], state: string, fix = deployWords(stack)) => ({
     part,
     problem: kind,
     text: `${part} does not receive every event: its rule ${name} ${state}. Once it is restored, \`audit\` finds the events that it missed`,
@@ -139,15 +140,10 @@ export async function concurrencyProblems(
   const reserved = await wiring.reservedConcurrency(name);
   if (reserved === undefined) {
     const text = `the function ${name} of ${part} does not exist`;
-    return [{ part, problem: 'no-function', text, fix: deploy(stack) }];
+    return [{ part, problem: 'no-function', text, fix: deployWords(stack) }];
   }
   if (reserved !== 0) return [];
   const text = `the function ${name} of ${part} never runs: its reserved concurrency is 0`;
   const fix = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
   return [{ part, problem: 'concurrency-zero', text, fix }];
-}
-
-/** The command that restores what was changed or deleted by hand. */
-function deploy(...stacks: readonly string[]): string[] {
-  return ['npx', 'cdk', 'deploy', ...stacks, '--revert-drift'];
 }

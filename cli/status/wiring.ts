@@ -1,5 +1,6 @@
 import type { DeployedRules, Drift } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { CheckedParts, PartProblem } from './part-checks.ts';
 
 /** The wiring port: the deployed resources that move events from one part to the next. */
 export interface Wiring {
@@ -19,37 +20,31 @@ export interface Mapping {
   /** The ARN of the queue or stream that it reads. */
   readonly source: string;
   readonly enabled: boolean;
+  /** Lambda keeps the messages or records that the function reports as failed (`ReportBatchItemFailures`). */
+  readonly reportsItemFailures: boolean;
+  /** Lambda halves a batch of a stream before it retries it. */
+  readonly bisects: boolean;
+  /** The ARN of the queue that receives discarded records of a stream. */
+  readonly failureDestination: string | undefined;
+  /** The most retries of a batch of a stream; `undefined` or -1 for no limit. */
+  readonly retriesMax: number | undefined;
+  /** The most concurrent invocations for a queue; `undefined` for no limit. */
+  readonly concurrencyMax: number | undefined;
 }
 
 /** A part that events pass, and what stops them there. */
-export interface WiringProblem {
-  /** `stream relay`, `sweep`, `bus`, `table`, or the name of a consumer. */
-  readonly part: string;
-  readonly problem:
-    | 'mapping-disabled'
-    | 'no-mapping'
-    | 'concurrency-zero'
-    | 'no-function'
-    | 'no-bus'
-    | 'stream-off'
-    | Exclude<Drift['problem'], 'no-queue'>;
-  /** The problem as a sentence, for people. */
-  readonly text: string;
-  /** The words of the command that repairs it, without region, profile and endpoint. */
-  readonly fix: readonly string[];
-}
+export type WiringProblem = PartProblem<
+  | 'mapping-disabled'
+  | 'no-mapping'
+  | 'concurrency-zero'
+  | 'no-function'
+  | 'no-bus'
+  | 'stream-off'
+  | Exclude<Drift['problem'], 'no-queue'>
+>;
 
 /** The result of {@link readWiring}. */
-export interface WiringReport {
-  readonly problems: readonly WiringProblem[];
-  /** The checks that were not made because the caller may not read what they need. */
-  readonly notChecked: readonly {
-    /** The actions that the caller's policies lack. */
-    readonly needs: readonly string[];
-    /** The parts that were not checked, as in {@link WiringProblem}. */
-    readonly parts: readonly string[];
-  }[];
-}
+export type WiringReport = CheckedParts<WiringProblem['problem']>;
 
 /** Dependencies of {@link readWiring}. */
 export interface WiringDeps {

@@ -30,6 +30,8 @@ export interface MailroomEntry {
   readonly failureQueue: string;
   /** The sources that the relay publishes. */
   readonly sources?: readonly string[] | undefined;
+  /** The version of the stored shape that the stack's functions read and write. Absent in entries of versions up to 0.1. */
+  readonly schema?: number | undefined;
 }
 
 /** The directory entry of a consumer. */
@@ -55,6 +57,8 @@ export interface ConsumerEntry {
   readonly inboxRetentionDays: number;
   /** The start of its inbox, if it had another name before, epoch milliseconds. */
   readonly inboxSince?: number | undefined;
+  /** The version of the stored shape that the stack's functions read and write. Absent in entries of versions up to 0.1. */
+  readonly schema?: number | undefined;
   /** The time of the entry's last change, epoch milliseconds. Not stored in the entry: it comes from the parameter. */
   readonly changedAt?: number | undefined;
 }

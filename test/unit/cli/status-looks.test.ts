@@ -130,7 +130,11 @@ describe('messages that wait', () => {
     await mailroom.clock.advance(3 * 60_000);
     await mailroom.publish();
     const deployed = wiringInMemory();
-    deployed.mappings.set(worker.function, [{ uuid: 'm', source: worker.queue, enabled: false }]);
+    const own = deployed.mappings.get(worker.function) ?? [];
+    deployed.mappings.set(
+      worker.function,
+      own.map((mapping) => ({ ...mapping, enabled: false })),
+    );
     const { table, queues, clock } = mailroom;
     const wiring = wiringOf(deployed.wiring);
     const report = await readStatus({ directory, region: 'x', table, queues, wiring, now: clock.now() });

@@ -6,16 +6,26 @@ import type { Directory } from '../../../../lambdas/runtime/operations/directory
 import { directory as deployed } from './mailroom-in-memory.ts';
 
 /** The ARN of the stream of the Mailroom's table. */
-const STREAM = 'arn:aws:dynamodb:eu-west-1:111122223333:table/mailroom/stream/2026';
+const STREAM = 'arn:aws:dynamodb:eu-west-1:111122223333:table/Mailroom/stream/2026';
+
+/** The settings of a mapping that reports each failed item. */
+const SETTINGS = {
+  enabled: true,
+  reportsItemFailures: true,
+  bisects: true,
+  failureDestination: 'failures',
+  retriesMax: 10,
+  concurrencyMax: 100,
+};
 
 /** The deployed wiring of a Mailroom, healthy until a test changes it. The ARN of a queue is its URL, as in `mailroomInMemory`. */
 export function wiringInMemory(directory: Directory = deployed) {
   const { mailroom, consumers } = directory;
   const mappings = new Map<string, Mapping[]>([
-    [mailroom.streamFunction, [{ uuid: 'stream-mapping', source: STREAM, enabled: true }]],
+    [mailroom.streamFunction, [{ uuid: 'stream-mapping', source: STREAM, ...SETTINGS }]],
     ...consumers.map((consumer): [string, Mapping[]] => [
       consumer.function,
-      [{ uuid: `${consumer.name}-mapping`, source: consumer.queue, enabled: true }],
+      [{ uuid: `${consumer.name}-mapping`, source: consumer.queue, ...SETTINGS }],
     ]),
   ]);
   const reserved = new Map<string, number | null>(

@@ -1,0 +1,50 @@
+import { Command } from 'commander';
+import { awsDeployment } from './doctor/aws-deployment.ts';
+import type { DoctorDeps } from './doctor/deployment.ts';
+import { examine } from './doctor/doctor-checks.ts';
+import { type DoctorReport, doctorText } from './doctor/doctor-text.ts';
+import { iamSimulator } from './doctor/iam-simulator.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT, type Io } from './frame/io.ts';
+import type { Session } from './frame/session.ts';
+import { readSweepState } from './reading/rows-reader.ts';
+import { awsWiring } from './status/aws-wiring.ts';
+import { readOnce } from './status/part-checks.ts';
+
+/** `mailroom doctor`. */
+export function doctorCommand(io: Io): Command {
+  return new Command('doctor')
+    .description(
+      'Checks that the deployed resources are as declared: settings, policies, alarms, limits and, on AWS, roles. Changes nothing. ' +
+        'Exits with 1 if it finds a problem, or could not check everything.',
+    )
+    .action(
+      withSession(io, async (session) => {
+        const { output, directory, region, clock } = session;
+        const at = clock.now();
+        const found = await examine(await depsOf(session, at), (made, all) =>
+          output.progress(`${made} of ${all} checks made`),
+        );
+        const ok = found.problems.length + found.notChecked.length === 0;
+        const report: DoctorReport = { stack: directory.mailroom.stack, region, at, ok, ...found };
+        output.result(report, report, (seen) => doctorText(seen, session));
+        return ok ? EXIT.ok : EXIT.attention;
+      }),
+    );
+}
+
+async function depsOf(session: Session, now: number): Promise<DoctorDeps> {
+  const { directory, table, lambdaReads: lambda } = session;
+  const aws = { ...session, lambda, tableName: table.name };
+  const sweep = readOnce(() => readSweepState(directory, table));
+  return {
+    directory,
+    wiring: awsWiring(aws),
+    deployment: awsDeployment({ ...aws, now }),
+    now,
+    sweptAt: async () => (await sweep()).sweptTo ?? table.createdAt(),
+    rowSchema: async () => (await sweep()).schema,
+    machineAheadMs: session.machineAheadMs,
+    roles: session.isLocal ? 'local' : ((await iamSimulator(session.settings)) ?? 'no-client'),
+  };
+}

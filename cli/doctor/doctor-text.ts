@@ -1,0 +1,34 @@
+import { many, time } from '../frame/output.ts';
+import { paint } from '../frame/paint.ts';
+import { prose } from '../frame/prose.ts';
+import { bullet, type CommandLines, fixLine } from '../status/status-text.ts';
+import type { Examination } from './doctor-checks.ts';
+
+/** The document of `mailroom doctor --json`. Times are epoch milliseconds. */
+export interface DoctorReport extends Examination {
+  readonly stack: string;
+  readonly region: string;
+  readonly at: number;
+  /** No problem was found, and nothing that applies was left unchecked. */
+  readonly ok: boolean;
+}
+
+/** The report as text: the verdict, and each problem with the command that repairs it. */
+export function doctorText(report: DoctorReport, lines: CommandLines): string {
+  const { problems, notChecked, skipped, checks, stack, region, at } = report;
+  const found = [
+    ...(problems.length > 0 ? [paint.red(many(problems.length, 'problem'))] : []),
+    ...(notChecked.length > 0 ? [paint.yellow('not everything was checked')] : []),
+  ];
+  const verdict = found.length === 0 ? paint.green('no problem found') : found.join(', ');
+  return [
+    prose(`${paint.bold(verdict)} in ${many(checks, 'check')}  ${stack}, ${region}, ${time(at)}`),
+    ...problems.flatMap(({ text, fix }) =>
+      bullet({ what: text, ...(fix.length === 0 ? {} : { next: fixLine(fix, lines) }) }, paint.red),
+    ),
+    ...notChecked.flatMap(({ needs, parts }) =>
+      bullet({ what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}` }, paint.yellow),
+    ),
+    ...skipped.map((what) => prose(paint.dim(`  skipped: ${what}`), 4)),
+  ].join('\n');
+}

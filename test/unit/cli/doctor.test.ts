@@ -1,0 +1,435 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import type { DoctorDeps } from '../../../cli/doctor/deployment.ts';
+import { examine } from '../../../cli/doctor/doctor-checks.ts';
+import { doctorText } from '../../../cli/doctor/doctor-text.ts';
+import type { RoleNeed } from '../../../cli/doctor/role-needs.ts';
+import { COLUMNS } from '../../../cli/frame/prose.ts';
+import { unwrapped } from '../../support/captured-io.ts';
+import { deploymentInMemory } from './support/deployment-in-memory.ts';
+import { directory, worker } from './support/mailroom-in-memory.ts';
+
+type Deployed = ReturnType<typeof deploymentInMemory>;
+
+const lines = {
+  commandLine: (command: string) => `npx mailroom ${command} --stage dev`,
+  awsLine: (command: string) => `aws ${command} --region eu-west-1`,
+};
+
+async function examined(deps: DoctorDeps) {
+  const found = await examine(deps);
+  const ok = found.problems.length + found.notChecked.length === 0;
+  const text = doctorText({ stack: 'mailroom-dev', region: 'eu-west-1', at: deps.now, ok, ...found }, lines);
+  return { ...found, ok, text };
+}
+
+test('a healthy Mailroom has no problem', async () => {
+  const { problems, notChecked, skipped, text } = await examined(deploymentInMemory().deps);
+  expect({ problems, notChecked }).toEqual({ problems: [], notChecked: [] });
+  expect(skipped).toEqual(['roles: a local engine checks no policies']);
+  expect(unwrapped(text)).toMatch(/^no problem found in \d+ checks/);
+});
+
+const { streamFunction, sweepFunction } = directory.mailroom;
+const DEPLOY = 'npx cdk deploy mailroom-dev --revert-drift';
+const DEPLOY_WORKER = 'npx cdk deploy things-dev --revert-drift';
+const UPDATE = 'aws lambda update-event-source-mapping --uuid';
+
+describe('the doctor finds, and names the command that repairs it:', () => {
+  test.each<[string, (deployed: Deployed) => void, [string, string], string]>([
+    [
+      'what status finds: a rule that is disabled',
+      ({ rules }) => {
+        const rule = rules.get('bus|worker-rule');
+        if (rule) rules.set('bus|worker-rule', { ...rule, enabled: false });
+      },
+      [worker.name, 'rule-disabled'],
+      'aws events enable-rule --name worker-rule --event-bus-name bus --region eu-west-1',
+    ],
+    [
+      'TTL that is off',
+      ({ settings }) => {
+        settings.expiryAttribute = undefined;
+      },
+      ['table', 'ttl-off'],
+      'aws dynamodb update-time-to-live --table-name Mailroom --time-to-live-specification Enabled=true,AttributeName=expiresAt --region eu-west-1',
+    ],
+    [
+      'a stream without the new rows',
+      ({ table }) => {
+        table.streamView = 'KEYS_ONLY';
+      },
+      ['table', 'stream-view'],
+      DEPLOY,
+    ],
+    [
+      'a table policy that lets inbox rows be deleted',
+      ({ settings }) => {
+        settings.tablePolicy = settings.tablePolicy?.replace('"dynamodb:DeleteItem",', '');
+      },
+      ['table', 'table-policy'],
+      DEPLOY,
+    ],
+    [
+      'a table policy that was deleted',
+      ({ settings }) => {
+        settings.tablePolicy = undefined;
+      },
+      ['table', 'table-policy'],
+      DEPLOY,
+    ],
+    [
+      'deletion protection that is off',
+      ({ table }) => {
+        table.isProtected = false;
+      },
+      ['table', 'deletion-protection'],
+      'aws dynamodb update-table --table-name Mailroom --deletion-protection-enabled --region eu-west-1',
+    ],
+    [
+      'point-in-time recovery that is off',
+      ({ settings }) => {
+        settings.hasRecovery = false;
+      },
+      ['table', 'recovery-off'],
+      'aws dynamodb update-continuous-backups --table-name Mailroom --point-in-time-recovery-specification PointInTimeRecoveryEnabled=true --region eu-west-1',
+    ],
+    [
+      'a queue mapping that ignores which messages failed',
+      ({ changeMapping }) => changeMapping(worker.function, { reportsItemFailures: false }),
+      [worker.name, 'no-item-failures'],
+      `${UPDATE} worker-mapping --function-response-types ReportBatchItemFailures --region eu-west-1`,
+    ],
+    [
+      'a queue mapping without a maximum concurrency',
+      ({ changeMapping }) => changeMapping(worker.function, { concurrencyMax: undefined }),
+      [worker.name, 'no-max-concurrency'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a stream mapping that ignores which records failed',
+      ({ changeMapping }) => changeMapping(streamFunction, { reportsItemFailures: false }),
+      ['stream relay', 'no-item-failures'],
+      `${UPDATE} stream-mapping --function-response-types ReportBatchItemFailures --region eu-west-1`,
+    ],
+    [
+      'a stream mapping that does not halve batches',
+      ({ changeMapping }) => changeMapping(streamFunction, { bisects: false }),
+      ['stream relay', 'no-bisect'],
+      `${UPDATE} stream-mapping --bisect-batch-on-function-error --region eu-west-1`,
+    ],
+    [
+      'a stream mapping without a failure destination',
+      ({ changeMapping }) => changeMapping(streamFunction, { failureDestination: undefined }),
+      ['stream relay', 'no-failure-destination'],
+      `${UPDATE} stream-mapping --destination-config '{"OnFailure":{"Destination":"arn:aws:sqs:eu-west-1:111122223333:failures"}}' --region eu-west-1`,
+    ],
+    [
+      'a stream mapping that retries without limit',
+      ({ changeMapping }) => changeMapping(streamFunction, { retriesMax: -1 }),
+      ['stream relay', 'endless-retries'],
+      DEPLOY,
+    ],
+    [
+      'a visibility timeout shorter than declared',
+      ({ changeQueue }) => changeQueue(worker.queue, { visibilityS: 60 }),
+      [worker.name, 'visibility'],
+      'aws sqs set-queue-attributes --queue-url queue --attributes VisibilityTimeout=180 --region eu-west-1',
+    ],
+    [
+      'a function that may run for longer than its messages are hidden',
+      ({ changeFunction }) => changeFunction(worker.function, { timeoutS: 181 }),
+      [worker.name, 'timeout'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a queue without a redrive policy',
+      ({ changeQueue }) => changeQueue(worker.queue, { redrive: undefined }),
+      [worker.name, 'redrive'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a queue that gives a message fewer receives than it has attempts',
+      ({ changeQueue, queues }) => {
+        const { redrive = '' } = queues.get(worker.queue) ?? {};
+        const few = { ...JSON.parse(redrive), maxReceiveCount: worker.maxAttempts };
+        changeQueue(worker.queue, { redrive: JSON.stringify(few) });
+      },
+      [worker.name, 'redrive'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a dead-letter queue that forgets within a day',
+      ({ changeQueue }) => changeQueue(worker.deadLetterQueue, { retentionS: 86_400 }),
+      [worker.name, 'retention'],
+      'aws sqs set-queue-attributes --queue-url dead-letters --attributes MessageRetentionPeriod=1209600 --region eu-west-1',
+    ],
+    [
+      'an undelivered queue that forgets within an hour',
+      ({ changeQueue }) => changeQueue(worker.undeliveredQueue, { retentionS: 3_600 }),
+      [worker.name, 'retention'],
+      'aws sqs set-queue-attributes --queue-url undelivered --attributes MessageRetentionPeriod=1209600 --region eu-west-1',
+    ],
+    [
+      'a failure queue that forgets within an hour',
+      ({ changeQueue }) => changeQueue(directory.mailroom.failureQueue, { retentionS: 3_600 }),
+      ['stream relay', 'retention'],
+      'aws sqs set-queue-attributes --queue-url failures --attributes MessageRetentionPeriod=1209600 --region eu-west-1',
+    ],
+    [
+      'a queue that refuses large events',
+      ({ changeQueue }) => changeQueue(worker.queue, { messageBytesMax: 262_144 }),
+      [worker.name, 'message-size'],
+      'aws sqs set-queue-attributes --queue-url queue --attributes MaximumMessageSize=1048576 --region eu-west-1',
+    ],
+    [
+      'a queue policy that names another bus',
+      ({ changeQueue, queues }) => {
+        const policy = queues.get(worker.queue)?.policy?.replace('rule/bus/', 'rule/old-bus/');
+        changeQueue(worker.queue, { policy });
+      },
+      [worker.name, 'queue-policy'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a dead-letter queue that accepts messages from everyone',
+      ({ changeQueue }) => changeQueue(worker.deadLetterQueue, { policy: undefined }),
+      [worker.name, 'queue-policy'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a queue that does not exist',
+      ({ queues }) => queues.delete(worker.undeliveredQueue),
+      [worker.name, 'no-queue'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a rule whose target has no dead-letter queue',
+      ({ targets }) => {
+        const target = targets.get('worker-rule');
+        if (target) targets.set('worker-rule', { ...target, deadLetterQueue: undefined });
+      },
+      [worker.name, 'no-dead-letter-queue'],
+      'aws events put-targets --rule worker-rule --event-bus-name bus --targets ' +
+        `'[{"Id":"Target0","Arn":"arn:aws:sqs:eu-west-1:111122223333:queue","DeadLetterConfig":{"Arn":"arn:aws:sqs:eu-west-1:111122223333:undelivered"}}]' --region eu-west-1`,
+    ],
+    [
+      'a function that Lambda cannot run',
+      ({ changeFunction }) => changeFunction(worker.function, { failure: 'The key is disabled.' }),
+      [worker.name, 'function-failed'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a consumer with a variable missing',
+      ({ changeEnvironment }) => changeEnvironment(worker.function, { MAILROOM_LEASE_MS: '' }),
+      [worker.name, 'settings'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a consumer on another table',
+      ({ changeEnvironment }) => changeEnvironment(worker.function, { MAILROOM_TABLE: 'old-table' }),
+      [worker.name, 'settings'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a consumer that writes to shards that the relay does not read',
+      ({ changeEnvironment }) => changeEnvironment(worker.function, { MAILROOM_SHARDS: '256' }),
+      [worker.name, 'settings'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'a relay that publishes to another bus',
+      ({ changeEnvironment }) => changeEnvironment(sweepFunction, { MAILROOM_BUS: 'old-bus' }),
+      ['sweep', 'settings'],
+      DEPLOY,
+    ],
+    [
+      'a sweep that runs and completes nothing',
+      ({ deps }) => Object.assign(deps, { sweptAt: async () => deps.now - 301_000 }),
+      ['sweep', 'sweep-silent'],
+      'npx mailroom sweep --since 1h --stage dev',
+    ],
+    [
+      'a stack deployed with a version older than the rows',
+      ({ deps }) =>
+        Object.assign(deps, {
+          directory: { ...directory, consumers: [{ ...worker, schema: 0 }] },
+        }),
+      [worker.name, 'older-version'],
+      DEPLOY_WORKER,
+    ],
+    [
+      'rows newer than the command',
+      ({ deps }) => Object.assign(deps, { rowSchema: async () => 99 }),
+      ['this machine', 'newer-version'],
+      'npm install cdk-mailroom@latest',
+    ],
+    [
+      'an account with less concurrency than functions',
+      ({ settings }) => {
+        settings.concurrency = { limit: 10, unreserved: 2 };
+      },
+      ['account', 'concurrency-low'],
+      'aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value 1000 --region eu-west-1',
+    ],
+    [
+      'an account that came close to its limit',
+      ({ settings }) => {
+        settings.peak = 900;
+      },
+      ['account', 'concurrency-full'],
+      'aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value 2000 --region eu-west-1',
+    ],
+    [
+      'alarms whose actions are disabled',
+      ({ settings, alarm }) => {
+        settings.alarms = [alarm('a', { actionsEnabled: false }), alarm('b', { actionsEnabled: false })];
+      },
+      ['alarms', 'alarm-actions-disabled'],
+      'aws cloudwatch enable-alarm-actions --alarm-names a b --region eu-west-1',
+    ],
+    [
+      'an alarm without an action',
+      ({ settings, alarm }) => {
+        settings.alarms = [alarm('mailroom-ops-Stuck-1A', { actions: [] })];
+      },
+      ['alarms', 'alarm-without-action'],
+      'npx cdk deploy mailroom-ops --revert-drift',
+    ],
+    [
+      'an alarm that fires',
+      ({ settings, alarm }) => {
+        settings.alarms = [alarm('a', { isFiring: true })];
+      },
+      ['alarms', 'alarm-firing'],
+      'npx mailroom status --stage dev',
+    ],
+    [
+      'no alarms at all',
+      ({ settings }) => {
+        settings.alarms = [];
+      },
+      ['alarms', 'no-alarms'],
+      'Add DeliveryAlarms',
+    ],
+    [
+      'a clock of this machine that is ahead',
+      ({ deps }) => Object.assign(deps, { machineAheadMs: 60_000 }),
+      ['this machine', 'clock'],
+      '1 min ahead of',
+    ],
+  ])('%s', async (_what, plant, [part, problem], command) => {
+    const deployed = deploymentInMemory();
+    plant(deployed);
+    const { problems, ok, text } = await examined(deployed.deps);
+    expect(problems.map((found) => [found.part, found.problem])).toEqual([[part, problem]]);
+    expect(ok).toBe(false);
+    expect(unwrapped(text)).toMatch(/^1 problem in \d+ checks/);
+    expect(unwrapped(text)).toContain(command);
+    const prose = stripVTControlCharacters(text)
+      .split('\n')
+      .filter((line) => !/^ {4}(aws|npx|npm|sudo) /.test(line));
+    expect(prose.filter((line) => line.length > COLUMNS)).toEqual([]);
+  });
+});
+
+test('alarms of a composite alarm that notifies need no action, however deep they are', async () => {
+  const { deps, settings, alarm } = deploymentInMemory();
+  settings.alarms = [
+    alarm('window', { actions: [] }),
+    alarm('slow', { actions: [], rule: 'ALARM("window")' }),
+    alarm('page', { rule: 'ALARM("arn:aws:cloudwatch:eu-west-1:111122223333:alarm:slow")' }),
+  ];
+  expect((await examined(deps)).problems).toEqual([]);
+});
+
+test('a sweep that cannot run is not reported as silent, too', async () => {
+  const deployed = deploymentInMemory();
+  Object.assign(deployed.deps, { sweptAt: async () => 0 });
+  deployed.reserved.set(sweepFunction, 0);
+  const { problems } = await examined(deployed.deps);
+  expect(problems.map(({ problem }) => problem)).toEqual(['concurrency-zero']);
+});
+
+test('a check that the caller may not make is named with the action that it lacks, and the doctor does not say that all is well', async () => {
+  const { deps } = deploymentInMemory();
+  const deny = (action: string) => () =>
+    Promise.reject(
+      Object.assign(new Error(`User: me is not authorized to perform: ${action} on resource: x`), {
+        name: 'AccessDeniedException',
+      }),
+    );
+  const deployment = {
+    ...deps.deployment,
+    tablePolicy: deny('dynamodb:GetResourcePolicy'),
+    queue: deny('sqs:GetQueueAttributes'),
+    alarms: deny('cloudwatch:DescribeAlarms'),
+  };
+  const { ok, problems, notChecked, text } = await examined({ ...deps, deployment });
+  expect({ ok, problems }).toEqual({ ok: false, problems: [] });
+  expect(notChecked).toEqual([
+    { needs: ['dynamodb:GetResourcePolicy'], parts: ['table'] },
+    { needs: ['sqs:GetQueueAttributes'], parts: ['stream relay', worker.name] },
+    { needs: ['cloudwatch:DescribeAlarms'], parts: ['alarms'] },
+  ]);
+  expect(unwrapped(text)).toContain('not checked: alarms; needs cloudwatch:DescribeAlarms');
+  expect(text).not.toContain('no problem');
+});
+
+test('any other failure of a check fails the doctor, instead of passing for a result', async () => {
+  const { deps } = deploymentInMemory();
+  const deployment = { ...deps.deployment, alarms: () => Promise.reject(new Error('no answer')) };
+  await expect(examine({ ...deps, deployment })).rejects.toThrow('no answer');
+});
+
+test('progress counts the checks up to all of them', async () => {
+  const seen: string[] = [];
+  const { checks } = await examine(deploymentInMemory().deps, (made, all) => seen.push(`${made}/${all}`));
+  expect(seen).toHaveLength(checks);
+  expect(seen.at(-1)).toBe(`${checks}/${checks}`);
+});
+
+describe('roles', () => {
+  const refusing = (action: string) => {
+    const needed: RoleNeed[] = [];
+    return {
+      needed,
+      denied: async (_role: string, need: RoleNeed) => {
+        needed.push(need);
+        return need.actions.filter((one) => one === action);
+      },
+    };
+  };
+
+  test('a role that lacks an action is named with the resource', async () => {
+    const { deps } = deploymentInMemory();
+    const { problems, text } = await examined({ ...deps, roles: refusing('sqs:DeleteMessage') });
+    expect(problems).toMatchObject([{ part: worker.name, problem: 'role' }]);
+    expect(unwrapped(text)).toContain(
+      'the role of worker may not sqs:DeleteMessage on arn:aws:sqs:eu-west-1:111122223333:queue: its calls fail',
+    );
+    expect(text).toContain(DEPLOY_WORKER);
+  });
+
+  test('a consumer needs the outbox only if it publishes', async () => {
+    const { deps, changeEnvironment } = deploymentInMemory();
+    const outboxOf = async () => {
+      const roles = refusing('none');
+      await examine({ ...deps, roles });
+      return roles.needed.filter(
+        ({ actions, context }) =>
+          actions.includes('dynamodb:PutItem') && context?.values[0]?.startsWith('OUTBOX#'),
+      );
+    };
+    expect(await outboxOf()).toHaveLength(1);
+    changeEnvironment(worker.function, { MAILROOM_PUBLISHES: '[]' });
+    expect(await outboxOf()).toHaveLength(0);
+  });
+
+  test('without the package of the client, they are not checked, and the doctor names it', async () => {
+    const { deps } = deploymentInMemory();
+    const { ok, text } = await examined({ ...deps, roles: 'no-client' });
+    expect(ok).toBe(false);
+    expect(unwrapped(text)).toContain('not checked: roles; needs the package @aws-sdk/client-iam');
+  });
+});
