@@ -36,7 +36,8 @@ export type MetricName =
   | 'UnstableEffects'
   | 'EventsMissing'
   | 'EventsDoubled'
-  | 'RowsUnreadable';
+  | 'RowsUnreadable'
+  | 'HeartbeatsLate';
 
 /**
  * The port for Mailroom's logs and metrics; `powertoolsTelemetry` implements it. Payloads are never logged.
