@@ -130,7 +130,7 @@ export interface SweepState extends Key {
   readonly shards?: number | undefined;
 }
 
-/** The last heartbeats: `HEARTBEAT` / `STATE`. */
+/** The last heartbeats: `MAILROOM#HEARTBEAT` / `STATE`. */
 export interface HeartbeatState extends Key {
   readonly schema: number;
   /** The event id of the last heartbeat. */
@@ -286,7 +286,7 @@ export function unsettledKey(shard: number, minute: string): Key {
 export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
 
 /** The key of the heartbeats' state. */
-export const HEARTBEAT_STATE_KEY: Key = { PK: 'HEARTBEAT', SK: 'STATE' };
+export const HEARTBEAT_STATE_KEY: Key = { PK: 'MAILROOM#HEARTBEAT', SK: 'STATE' };
 
 /** Makes the key of a message's inbox row. */
 export function inboxKey(consumer: string, eventId: string): Key {
