@@ -11,8 +11,17 @@ import {
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import type { IInboxConsumer } from './consumer.ts';
-import type { AuditMetrics, ConsumerMetrics, RelayMetrics } from './delivery-metrics.ts';
-import { DASHBOARD_WIDTH, FROM_ZERO, graphs, heading, named, percentiles, sum } from './delivery-widgets.ts';
+import type { AuditMetrics, ConsumerMetrics, HeartbeatMetrics, RelayMetrics } from './delivery-metrics.ts';
+import {
+  DASHBOARD_WIDTH,
+  FROM_ZERO,
+  graphs,
+  heading,
+  minus,
+  named,
+  percentiles,
+  sum,
+} from './delivery-widgets.ts';
 import { say } from './refusal.ts';
 
 /** A consumer and its metrics. */
@@ -26,6 +35,8 @@ export interface DeliveryDashboardProps {
   readonly relay: RelayMetrics;
   /** Absent unless an audit is scheduled. */
   readonly audit?: AuditMetrics | undefined;
+  /** Absent unless a heartbeat is scheduled. */
+  readonly heartbeat?: HeartbeatMetrics | undefined;
   readonly consumers: readonly WatchedConsumer[];
   /** The alarms, most urgent first. */
   readonly alarms: readonly IAlarm[];
@@ -44,7 +55,7 @@ const HOUR_MS = Duration.hours(1).toMilliseconds();
  */
 export class DeliveryDashboard extends Dashboard {
   constructor(scope: Construct, id: string, props: DeliveryDashboardProps) {
-    const { relay, consumers, alarms } = props;
+    const { relay, heartbeat, consumers, alarms } = props;
     super(scope, id, {
       defaultInterval: Duration.hours(6),
       widgets: [
@@ -59,7 +70,7 @@ export class DeliveryDashboard extends Dashboard {
         [heading('SLO')],
         promise(props),
         [heading('Flow')],
-        flow(relay, consumers),
+        flow(relay, heartbeat, consumers),
         [heading('Dead')],
         dead(relay, consumers),
         [heading('Relay')],
@@ -75,7 +86,7 @@ export class DeliveryDashboard extends Dashboard {
   }
 }
 
-function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[] {
+function promise({ relay, audit, heartbeat, consumers }: DeliveryDashboardProps): IWidget[] {
   return graphs([
     { title: 'Oldest pending event', left: [named(relay.oldestPending, 'age')] },
     { title: 'Commit to bus', left: percentiles(relay.publishLatency) },
@@ -99,11 +110,23 @@ function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[]
             ],
           },
         ]),
+    ...(heartbeat === undefined
+      ? []
+      : [{ title: 'Heartbeat', left: [named(heartbeat.late, 'consumers that are late')] }]),
   ]);
 }
 
-/** Two pairs of lines that should coincide: what one side hands over, and what the other side does with it. */
-function flow(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidget[] {
+/**
+ * Two pairs of lines that should coincide: what one side hands over, and what the other side does with it. The counts of relay and
+ * rules include heartbeats, those of producers and consumers do not, so heartbeats are subtracted.
+ */
+function flow(
+  relay: RelayMetrics,
+  heartbeat: HeartbeatMetrics | undefined,
+  consumers: readonly WatchedConsumer[],
+): IWidget[] {
+  const without = (label: string, metric: MathExpression, rules = 1) =>
+    heartbeat === undefined ? metric.with({ label }) : minus(label, metric, heartbeat.sent, rules);
   const total = (label: string, pick: (metrics: ConsumerMetrics) => IMetric) =>
     sum(
       label,
@@ -114,8 +137,10 @@ function flow(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
       title: 'Committed = published; delivered to consumers = processed by them',
       left: [
         relay.committed.with({ label: 'committed' }),
-        relay.publishedByAll.with({ label: 'published' }),
-        ...total('delivered', ({ delivered }) => delivered),
+        without('published', relay.publishedByAll),
+        ...total('delivered', ({ delivered }) => delivered).map((delivered) =>
+          without('delivered', delivered, consumers.length),
+        ),
         ...total('processed', ({ processed }) => processed),
       ],
     },
