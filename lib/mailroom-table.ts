@@ -186,8 +186,7 @@ export class MailroomTable extends TableV2 {
 
   /** Lets a function commit heartbeats, and read which consumers acknowledged them. */
   grantHeartbeat(grantee: IGrantable): void {
-    this.grantOutbox(grantee);
-    this.grantRows(grantee, ['PutItem'], [HEARTBEAT_STATE_KEY.PK]);
+    this.grantRows(grantee, ['PutItem'], [OUTBOX_KEYS, HEARTBEAT_STATE_KEY.PK]);
     this.grantRows(grantee, ['GetItem'], [HEARTBEAT_STATE_KEY.PK, `${INBOX_PREFIX}*`]);
   }
 

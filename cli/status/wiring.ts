@@ -23,7 +23,7 @@ export interface Mapping {
 
 /** A part that events pass, and what stops them there. */
 export interface WiringProblem {
-  /** `stream relay`, `sweep`, `bus`, `table`, or the name of a consumer. */
+  /** `stream relay`, `sweep`, `heartbeat`, `bus`, `table`, or the name of a consumer. */
   readonly part: string;
   readonly problem:
     | 'mapping-disabled'
