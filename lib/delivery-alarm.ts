@@ -42,6 +42,8 @@ export const RUNBOOK_ANCHORS = [
   'clocks-differ',
   'the-audit-found-rows-that-cannot-be-read',
   'the-audit-is-silent',
+  'a-heartbeat-is-late',
+  'the-heartbeat-is-silent',
 ] as const;
 
 /** One heading of docs/operating.md. */

@@ -29,7 +29,14 @@ import {
   stalledConsumer,
 } from './delivery-consumer-alarms.ts';
 import { DeliveryDashboard } from './delivery-dashboard.ts';
-import { auditMetrics, consumerMetrics, deliveryCounts, relayMetrics } from './delivery-metrics.ts';
+import { heartbeatAlarms } from './delivery-heartbeat-alarms.ts';
+import {
+  auditMetrics,
+  consumerMetrics,
+  deliveryCounts,
+  heartbeatMetrics,
+  relayMetrics,
+} from './delivery-metrics.ts';
 import { auditAlarms, relayAlarms } from './delivery-relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from './delivery-thresholds.ts';
 import type { Mailroom } from './mailroom.ts';
@@ -119,6 +126,8 @@ export class DeliveryAlarms extends Construct {
     this.addAll(this, relayAlarms(relay, thresholds));
     const audit = mailroom.audit && auditMetrics(mailroom, mailroom.audit);
     if (mailroom.audit && audit) this.addAll(this, auditAlarms(mailroom.audit, audit));
+    const heartbeat = mailroom.heartbeat && heartbeatMetrics(mailroom, mailroom.heartbeat);
+    if (heartbeat) this.addAll(this, heartbeatAlarms(heartbeat));
     const consumers = mailroom.consumers.map((consumer) => ({
       consumer,
       metrics: consumerMetrics(mailroom, consumer),
@@ -140,6 +149,7 @@ export class DeliveryAlarms extends Construct {
       this.dashboard = new DeliveryDashboard(this, 'Dashboard', {
         relay,
         audit,
+        heartbeat,
         consumers,
         alarms: [...told, ...this.alarms.page, ...this.alarms.ticket],
       });

@@ -13,7 +13,13 @@ import {
 import type { Construct } from 'constructs';
 import type { IInboxConsumer } from './consumer.ts';
 import { SLO_PERCENTILE } from './consumer-slo.ts';
-import type { AuditMetrics, ConsumerMetrics, DeliveryCounts, RelayMetrics } from './delivery-metrics.ts';
+import type {
+  AuditMetrics,
+  ConsumerMetrics,
+  DeliveryCounts,
+  HeartbeatMetrics,
+  RelayMetrics,
+} from './delivery-metrics.ts';
 import {
   DASHBOARD_WIDTH,
   deliveryRate,
@@ -21,6 +27,7 @@ import {
   FROM_ZERO,
   graphs,
   heading,
+  minus,
   named,
   percentiles,
   sum,
@@ -40,6 +47,8 @@ export interface DeliveryDashboardProps {
   readonly relay: RelayMetrics;
   /** Absent unless an audit is scheduled. */
   readonly audit?: AuditMetrics | undefined;
+  /** Absent unless a heartbeat is scheduled. */
+  readonly heartbeat?: HeartbeatMetrics | undefined;
   readonly consumers: readonly WatchedConsumer[];
   /** The alarms, most urgent first. */
   readonly alarms: readonly IAlarm[];
@@ -58,7 +67,7 @@ const HOUR_MS = Duration.hours(1).toMilliseconds();
  */
 export class DeliveryDashboard extends Dashboard {
   constructor(scope: Construct, id: string, props: DeliveryDashboardProps) {
-    const { relay, consumers, alarms } = props;
+    const { relay, heartbeat, consumers, alarms } = props;
     super(scope, id, {
       defaultInterval: Duration.hours(6),
       // The counts of deliveries are right only for their own period.
@@ -76,7 +85,7 @@ export class DeliveryDashboard extends Dashboard {
         promise(props),
         deliveryRow(consumers),
         [heading('Flow')],
-        flow(relay, consumers),
+        flow(relay, heartbeat, consumers),
         [heading('Dead')],
         dead(relay, consumers),
         [heading('Relay')],
@@ -92,7 +101,7 @@ export class DeliveryDashboard extends Dashboard {
   }
 }
 
-function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[] {
+function promise({ relay, audit, heartbeat, consumers }: DeliveryDashboardProps): IWidget[] {
   return graphs([
     { title: 'Oldest pending event', left: [named(relay.oldestPending, 'age')] },
     { title: 'Commit to bus', left: percentiles(relay.publishLatency) },
@@ -116,6 +125,9 @@ function promise({ relay, audit, consumers }: DeliveryDashboardProps): IWidget[]
             ],
           },
         ]),
+    ...(heartbeat === undefined
+      ? []
+      : [{ title: 'Heartbeat', left: [named(heartbeat.late, 'consumers that are late')] }]),
   ]);
 }
 
@@ -154,8 +166,17 @@ function deliveryRow(consumers: readonly WatchedConsumer[]): IWidget[] {
   ];
 }
 
-/** Two pairs of lines that should coincide: what one side hands over, and what the other side does with it. */
-function flow(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidget[] {
+/**
+ * Two pairs of lines that should coincide: what one side hands over, and what the other side does with it. The counts of relay and
+ * rules include heartbeats, those of producers and consumers do not, so heartbeats are subtracted.
+ */
+function flow(
+  relay: RelayMetrics,
+  heartbeat: HeartbeatMetrics | undefined,
+  consumers: readonly WatchedConsumer[],
+): IWidget[] {
+  const without = (label: string, metric: MathExpression, rules = 1) =>
+    heartbeat === undefined ? metric.with({ label }) : minus(label, metric, heartbeat.sent, rules);
   const total = (label: string, pick: (metrics: ConsumerMetrics) => IMetric) =>
     sum(
       label,
@@ -166,8 +187,10 @@ function flow(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
       title: 'Committed = published; delivered to consumers = processed by them',
       left: [
         relay.committed.with({ label: 'committed' }),
-        relay.publishedByAll.with({ label: 'published' }),
-        ...total('delivered', ({ delivered }) => delivered),
+        without('published', relay.publishedByAll),
+        ...total('delivered', ({ delivered }) => delivered).map((delivered) =>
+          without('delivered', delivered, consumers.length),
+        ),
         ...total('processed', ({ processed }) => processed),
       ],
     },

@@ -5,6 +5,7 @@ import type { IInboxConsumer } from './consumer.ts';
 import { SLO_PERCENTILE } from './consumer-slo.ts';
 import type { Mailroom } from './mailroom.ts';
 import type { OutboxAudit } from './outbox-audit.ts';
+import type { OutboxHeartbeat } from './outbox-heartbeat.ts';
 import { SCHEDULE_MIN } from './timings.ts';
 
 /** The period over which alarms and dashboard sum counters. */
@@ -160,6 +161,20 @@ export function deliveryCounts(mailroom: Mailroom, { every }: OutboxAudit, { nam
     published: counts('DeliveriesPublished'),
     processed: counts('DeliveriesProcessed'),
     withinSlo: counts('DeliveriesWithinSlo'),
+  };
+}
+
+/** Metrics of a scheduled heartbeat. */
+export type HeartbeatMetrics = ReturnType<typeof heartbeatMetrics>;
+
+/** Creates each metric once. Each run sends the gauge once, so the period is the interval between runs. */
+export function heartbeatMetrics(mailroom: Mailroom, { every }: OutboxHeartbeat) {
+  const dimensionsMap = { service: 'mailroom-heartbeat', table: mailroom.table.tableName };
+  const late = own(mailroom, 'HeartbeatsLate', dimensionsMap, Stats.MAXIMUM, every);
+  return {
+    late,
+    /** The number of heartbeats: each run that sends one emits the gauge. */
+    sent: late.with({ statistic: Stats.SAMPLE_COUNT, period: COUNT_PERIOD }),
   };
 }
 

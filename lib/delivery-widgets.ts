@@ -86,3 +86,14 @@ export function errorBudget(
     period: published.period,
   });
 }
+
+/** Subtracts a metric, multiplied by a factor, under a label, which must be one lower-case word. */
+export function minus(label: string, from: IMetric, subtracted: IMetric, factor: number): MathExpression {
+  const [all, less] = [`${label}All`, `${label}Less`];
+  return new MathExpression({
+    expression: `${all} - ${factor} * FILL(${less}, 0)`,
+    usingMetrics: { [all]: from, [less]: subtracted },
+    label,
+    period: COUNT_PERIOD,
+  });
+}

@@ -6,6 +6,8 @@ import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
+import type { EventRef } from '../lambdas/runtime/event.ts';
+import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
 import { acknowledge, acknowledgeLastStop } from './acknowledgements.ts';
@@ -113,7 +115,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.rule = new Rule(this, 'Rule', {
       description: `Events for the consumer ${props.name}.`,
       eventBus: props.mailroom.bus,
-      eventPattern: encodeRulePattern(props.events),
+      eventPattern: encodeRulePattern(subscribed(props)),
     });
     sendTo(this.rule, props.mailroom.bus, this.queue, this.undeliveredQueue);
     for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
@@ -157,7 +159,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       stack: Stack.of(this).stackName,
       name: props.name,
       service: props.service,
-      events: props.events.map(({ source, type }) => ({ source, type })),
+      events: subscribed(props),
       rule: this.rule.ruleName,
       queue: this.queue.queueUrl,
       deadLetterQueue: this.deadLetterQueue.queueUrl,
@@ -220,6 +222,11 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     });
     return handler;
   }
+}
+
+/** The events that the consumer receives: its subscriptions, and heartbeats, which cost nothing while none is sent. */
+function subscribed({ events }: InboxConsumerProps): EventRef[] {
+  return [...events, HEARTBEAT].map(({ source, type }) => ({ source, type }));
 }
 
 /** When the inbox of its current name began; `undefined` if it never had another name. */

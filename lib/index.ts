@@ -10,6 +10,11 @@ export type { InboxConsumerProps, RetryOptions } from './inbox-consumer-props.ts
 export { Mailroom, type MailroomProps } from './mailroom.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom-table.ts';
 export { OutboxAudit, type OutboxAuditOptions, type OutboxAuditProps } from './outbox-audit.ts';
+export {
+  OutboxHeartbeat,
+  type OutboxHeartbeatOptions,
+  type OutboxHeartbeatProps,
+} from './outbox-heartbeat.ts';
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './outbox-relay.ts';
 export type { ProducerProps, PublishAtOnceOptions } from './producer-props.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

@@ -21,6 +21,7 @@ import type { Construct } from 'constructs';
 import {
   EXPIRES_AT,
   failedKey,
+  HEARTBEAT_STATE_KEY,
   INBOX_PREFIX,
   OUTBOX_PREFIX,
   rejectedKey,
@@ -63,6 +64,7 @@ const SYSTEM_PREFIXES = [
   INBOX_PREFIX,
   'DEAD#',
   'SWEEP',
+  'MAILROOM#',
   'REJECTED#',
   'FAILED#',
   'OPERATIONS#',
@@ -180,6 +182,12 @@ export class MailroomTable extends TableV2 {
   grantAudit(grantee: IGrantable): void {
     this.grantRows(grantee, ['Query'], [OUTBOX_KEYS]);
     this.grantRows(grantee, ['GetItem'], [`${INBOX_PREFIX}*`, SWEEP_STATE_KEY.PK]);
+  }
+
+  /** Lets a function commit heartbeats, and read which consumers acknowledged them. */
+  grantHeartbeat(grantee: IGrantable): void {
+    this.grantRows(grantee, ['PutItem'], [OUTBOX_KEYS, HEARTBEAT_STATE_KEY.PK]);
+    this.grantRows(grantee, ['GetItem'], [HEARTBEAT_STATE_KEY.PK, `${INBOX_PREFIX}*`]);
   }
 
   /** Lets a function list the rejected messages of every consumer. */

@@ -5,7 +5,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { encodeAtOnceConfig, encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
-import type { EventRef } from '../lambdas/runtime/event.ts';
+import { type EventRef, RESERVED_SOURCE } from '../lambdas/runtime/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
 import type { IInboxConsumer } from './consumer.ts';
@@ -16,6 +16,11 @@ import { MailroomBus } from './event-bus.ts';
 import { MailroomTable } from './mailroom-table.ts';
 import { serviceNameProblems } from './names.ts';
 import { OutboxAudit, type OutboxAuditOptions } from './outbox-audit.ts';
+import {
+  OutboxHeartbeat,
+  type OutboxHeartbeatOptions,
+  type OutboxHeartbeatProps,
+} from './outbox-heartbeat.ts';
 import { OutboxRelay, type OutboxRelayOptions } from './outbox-relay.ts';
 import { type ProducerProps, turnOf } from './producer-props.ts';
 import { refuse } from './refusal.ts';
@@ -96,6 +101,13 @@ export interface MailroomProps {
    * @default no schedule: run `mailroom audit` by hand
    */
   readonly audit?: OutboxAuditOptions;
+  /**
+   * Sends a heartbeat on a schedule, an event that every consumer acknowledges; `{}` uses the defaults. Consumers of other apps take
+   * part once they are deployed with this version.
+   *
+   * @default no heartbeat
+   */
+  readonly heartbeat?: OutboxHeartbeatOptions;
 }
 
 /**
@@ -131,6 +143,8 @@ export class Mailroom extends Construct {
   readonly relay: OutboxRelay;
   /** The scheduled audit; absent if none is configured. */
   readonly audit: OutboxAudit | undefined;
+  /** The scheduled heartbeat; absent if none is configured. */
+  readonly heartbeat: OutboxHeartbeat | undefined;
   /** The retention of the archive; absent without an archive. */
   readonly archive: Duration | undefined;
   /** Encrypts all its data; absent if AWS-owned keys do. */
@@ -152,7 +166,8 @@ export class Mailroom extends Construct {
     refuse(`The archive of ${this.node.path}`, archiveProblems(props.archive));
     const { sources = [] } = props;
     refuse(`The Mailroom ${this.node.path}`, sourcesProblems(sources));
-    this.declared = new DeclaredEvents(sources);
+    // Always: a heartbeat that is written while the schedule is removed would otherwise wait for a source that nothing declares.
+    this.declared = new DeclaredEvents([...sources, RESERVED_SOURCE]);
     const { removalPolicy, warmThroughput, breakGlassRole, archive, encryptionKey, tracing } = props;
     const common = { removalPolicy, encryptionKey };
     this.encryptionKey = encryptionKey;
@@ -180,6 +195,7 @@ export class Mailroom extends Construct {
         ...common,
         tracing,
       });
+    if (props.heartbeat !== undefined) this.heartbeat = this.beat(props.heartbeat, { ...common, tracing });
     const entry: MailroomEntry = {
       stack: Stack.of(this).stackName,
       table: this.table.tableName,
@@ -191,8 +207,26 @@ export class Mailroom extends Construct {
       failureQueue: this.relay.failureQueue.queueUrl,
       sources: Lazy.list({ produce: () => this.declared.sources }),
       schema: SCHEMA,
+      heartbeat: this.heartbeat && {
+        function: this.heartbeat.function.functionName,
+        rule: this.heartbeat.rule.ruleName,
+        everyMs: this.heartbeat.every.toMilliseconds(),
+      },
     };
     directoryEntry(this, mailroomEntryName(this.table.tableName), entry);
+  }
+
+  private beat(options: OutboxHeartbeatOptions, common: Partial<OutboxHeartbeatProps>): OutboxHeartbeat {
+    const { table, shards, bornLease } = this;
+    const heartbeat = new OutboxHeartbeat(this, 'Heartbeat', {
+      ...common,
+      ...options,
+      table,
+      shards,
+      bornLease,
+    });
+    heartbeat.node.addDependency(this.relay);
+    return heartbeat;
   }
 
   /**
@@ -261,7 +295,10 @@ export class Mailroom extends Construct {
    * @throws `BAD_SETTINGS` if `publishes` contains an event of another service
    */
   producerConfig(service: string, publishes: readonly EventRef[]): ProducerConfig {
-    refuse(`The service ${service}`, publishesProblems(service, publishes));
+    refuse(`The service ${service}`, [
+      ...serviceNameProblems('service', service),
+      ...publishesProblems(service, publishes),
+    ]);
     this.declared.add(publishes);
     return {
       publishes: [...new Set(publishes.map(({ type }) => type))],

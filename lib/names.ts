@@ -1,3 +1,4 @@
+import { RESERVED_SOURCE } from '../lambdas/runtime/event.ts';
 import { unless } from './refusal.ts';
 
 const CONSUMER_NAME = /^[a-z][a-z0-9-]{0,47}$/;
@@ -16,6 +17,11 @@ export function consumerNameProblems(name: string): string[] {
 
 /** Validates a service's name, which is the EventBridge `source` of its events. */
 export function serviceNameProblems(property: string, service: string): string[] {
+  if (service === RESERVED_SOURCE) {
+    return [
+      `${property} is "${service}", which is reserved for Mailroom's own events. Choose a name like "orders".`,
+    ];
+  }
   return unless(
     typeof service === 'string' &&
       /^[A-Za-z0-9._/-]+$/.test(service) &&

@@ -1,3 +1,4 @@
+import { isHeartbeat } from '../../lambdas/runtime/heartbeat-event.ts';
 import {
   type ConsumerEntry,
   consumersOf,
@@ -93,7 +94,8 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
     );
     // Of a busy minute only the beginning is read, so there an earlier success of the minute counts, too.
     const from = more ? Math.floor(since / MINUTE_MS) * MINUTE_MS : since;
-    const recent = events.filter(({ eventId }) => eventIdTime(eventId) >= from);
+    // A heartbeat runs no handler, so its success says nothing about the others.
+    const recent = events.filter((event) => !isHeartbeat(event) && eventIdTime(event.eventId) >= from);
     const read = await eachOf(ends(recent, ROWS_MAX), (event) => stateOf(consumer, event));
     if (read.some(({ state }) => state.is === 'processed' && state.row.resolvedBy === undefined))
       return undefined;

@@ -8,6 +8,7 @@ import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { readRejected, readWaiting } from '../reading/message-reader.ts';
 import { eachOf, readSweepState } from '../reading/rows-reader.ts';
 import { createLooks, type Look } from './consumer-looks.ts';
+import { type HeartbeatStatus, readHeartbeatStatus } from './heartbeat-status.ts';
 import { oldestMs, readPending, waitingSince } from './pending-events.ts';
 import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
 import type { WiringReport } from './wiring.ts';
@@ -25,6 +26,8 @@ export interface StatusReport {
   readonly wiring: WiringReport;
   /** Consumers that may be in trouble. */
   readonly looks: readonly Look[];
+  /** The scheduled heartbeat; `null` if there is none. */
+  readonly heartbeat: HeartbeatStatus | null;
   readonly outbox: {
     readonly pending: number;
     /** The longest time for which an event has been PENDING, milliseconds: since its commit or its last requeue; 0 if none is. */
@@ -90,12 +93,13 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   const sweep = await readSweepState(directory, table);
   // The time of creation matters only before the first complete pass.
   const createdAt = sweep.sweptTo ?? (await table.createdAt());
-  const [pending, dead, consumers, depths, wiring] = await Promise.all([
+  const [pending, dead, consumers, depths, wiring, heartbeat] = await Promise.all([
     readPending(deps, sweep, createdAt),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
     eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
     reading,
     reading.then((depths) => deps.wiring((url) => depths.get(url)?.arn)),
+    readHeartbeatStatus(deps),
   ]);
   const look = createLooks({ directory, table, shards: sweep.shards, now });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
@@ -110,6 +114,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   const report = {
     wiring,
     looks: looks.flatMap((found) => found ?? []),
+    heartbeat,
     stack: directory.mailroom.stack,
     region,
     at: now,
@@ -142,8 +147,10 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
 
 function stateOf(report: Facts): StatusReport['state'] {
   if (!isWell(report)) return 'broken';
+  const { looks, wiring, heartbeat } = report;
+  const isProven = heartbeat === null || heartbeat.state === 'ok';
   // What was not checked is not known to be well.
-  return report.looks.length + report.wiring.notChecked.length > 0 ? 'look' : 'ok';
+  return looks.length + wiring.notChecked.length > 0 || !isProven ? 'look' : 'ok';
 }
 
 type Facts = Omit<StatusReport, 'ok' | 'state'>;

@@ -3,6 +3,7 @@ import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import type { Look } from './consumer-looks.ts';
+import { heartbeatFindings, heartbeatText } from './heartbeat-text.ts';
 import { STUCK_MS, type StatusReport } from './status-report.ts';
 
 /** The status as text: the problems with the command to run first for each, then the tables. */
@@ -14,7 +15,10 @@ export function statusText(report: StatusReport, lines: CommandLines): string {
       ({ what, command }) => ({ what, next: lines.commandLine(command) }),
     ),
   ];
-  const looks = lookFindings(report).map(({ what, command }) => ({ what, next: lines.commandLine(command) }));
+  const looks = [
+    ...lookFindings(report).map(({ what, command }) => ({ what, next: lines.commandLine(command) })),
+    ...heartbeatFindings(report, lines),
+  ];
   const unchecked = report.wiring.notChecked.map(({ needs, parts }) => ({
     what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}`,
   }));
@@ -26,7 +30,7 @@ export function statusText(report: StatusReport, lines: CommandLines): string {
     ),
     ...[...looks, ...unchecked].flatMap((finding) => bullet(finding, paint.yellow)),
   ];
-  const tables = [outboxText(report), consumersText(report), sourcesText(report)];
+  const tables = [...heartbeatText(report), outboxText(report), consumersText(report), sourcesText(report)];
   return [[prose(head), ...bullets].join('\n'), ...tables].join('\n\n');
 }
 

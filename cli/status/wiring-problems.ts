@@ -72,24 +72,37 @@ async function mappingProblems(
   return [{ part, problem: 'mapping-disabled', text, fix }];
 }
 
-/** A sweep that is not scheduled. */
+/** A sweep or a heartbeat that is not scheduled. */
 export async function scheduleProblems({
   wiring,
   directory: { mailroom },
 }: WiringDeps): Promise<WiringProblem[]> {
-  const { sweepRule, sweepFunction, stack } = mailroom;
-  // An entry of an older version does not name the rule: there, only the age of the last sweep shows that it runs.
-  if (sweepRule === undefined) return [];
-  const problem = (kind: WiringProblem['problem'], state: string, fix: readonly string[]) => [
-    { part: 'sweep', problem: kind, text: `the sweep does not run: its rule ${sweepRule} ${state}`, fix },
-  ];
-  const rule = await wiring.rules.describe(DEFAULT_BUS, sweepRule);
-  if (rule === undefined) return problem('no-rule', 'does not exist', deployWords(stack));
-  if (!rule.enabled) {
-    return problem('rule-disabled', 'is disabled', ['aws', 'events', 'enable-rule', '--name', sweepRule]);
+  const { sweepRule, sweepFunction, heartbeat } = mailroom;
+  const found = await Promise.all([
+    // An entry of an older version does not name the rule: there, only the age of the last sweep shows that it runs.
+    sweepRule === undefined
+      ? []
+      : scheduled('sweep', 'the sweep does not run', { rule: sweepRule, function: sweepFunction }),
+    heartbeat === undefined ? [] : scheduled('heartbeat', 'no heartbeat is sent', heartbeat),
+  ]);
+  return found.flat();
+
+  async function scheduled(
+    part: string,
+    effect: string,
+    { rule, function: functionName }: { readonly rule: string; readonly function: string },
+  ): Promise<WiringProblem[]> {
+    const problem = (kind: WiringProblem['problem'], state: string, fix: readonly string[]) => [
+      { part, problem: kind, text: `${effect}: its rule ${rule} ${state}`, fix },
+    ];
+    const deployed = await wiring.rules.describe(DEFAULT_BUS, rule);
+    if (deployed === undefined) return problem('no-rule', 'does not exist', deployWords(mailroom.stack));
+    if (!deployed.enabled) {
+      return problem('rule-disabled', 'is disabled', ['aws', 'events', 'enable-rule', '--name', rule]);
+    }
+    const invokes = deployed.targets.some((arn) => arn.endsWith(`:function:${functionName}`));
+    return invokes ? [] : problem('target', `does not invoke ${functionName}`, deployWords(mailroom.stack));
   }
-  const invokes = rule.targets.some((arn) => arn.endsWith(`:function:${sweepFunction}`));
-  return invokes ? [] : problem('target', `does not invoke ${sweepFunction}`, deployWords(stack));
 }
 
 /** A bus that does not exist: its rules are not reported, too. */

@@ -157,6 +157,12 @@ export interface AuditConfig {
   readonly everyMs: number;
 }
 
+/** Settings of the scheduled heartbeat, which writes one event per run. */
+export interface HeartbeatConfig extends ProducerConfig {
+  /** The interval between heartbeats, milliseconds. */
+  readonly everyMs: number;
+}
+
 const producerFields: Fields<ProducerConfig> = {
   service: text('MAILROOM_SERVICE'),
   tableName: text('MAILROOM_TABLE'),
@@ -200,6 +206,11 @@ const auditFields: Fields<AuditConfig> = {
   tableName: text('MAILROOM_TABLE'),
   sinceMs: integer('MAILROOM_AUDIT_SINCE_MS', 60_000, DAY_MS),
   everyMs: integer('MAILROOM_AUDIT_EVERY_MS', 60_000, DAY_MS),
+};
+
+const heartbeatFields: Fields<HeartbeatConfig> = {
+  ...producerFields,
+  everyMs: integer('MAILROOM_HEARTBEAT_EVERY_MS', 60_000, DAY_MS),
 };
 
 function encode<C extends object>(fields: Fields<C>, config: C): Record<string, string> {
@@ -320,4 +331,18 @@ export function encodeAuditConfig(config: AuditConfig): Record<string, string> {
  */
 export function readAuditConfig(env: Environment): AuditConfig {
   return decode(auditFields, env);
+}
+
+/** Encodes the environment of the heartbeat's function. */
+export function encodeHeartbeatConfig(config: HeartbeatConfig): Record<string, string> {
+  return encode(heartbeatFields, config);
+}
+
+/**
+ * Reads the heartbeat's settings from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readHeartbeatConfig(env: Environment): HeartbeatConfig {
+  return decode(heartbeatFields, env);
 }

@@ -2,6 +2,9 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MailroomError } from './errors.ts';
 import { fullIssues, maskedIssues } from './payload-issues.ts';
 
+/** The source of Mailroom's own events, which no service may use. */
+export const RESERVED_SOURCE = 'mailroom';
+
 /** The maximum number of events that may precede an event in its chain; one more fails with `TOO_MANY_HOPS`. */
 export const HOPS_MAX = 32;
 
@@ -109,7 +112,8 @@ export type EventOf<E extends AnyEventDefinition> =
  * The service in `source` owns the event. Only that service may publish it, and a consumer that subscribes to it rejects
  * events of the same type from any other service (`WRONG_SOURCE`).
  *
- * @param definition.source - the owning service, by the name that `mailroom.addProducer` and `InboxConsumer` use; 1 to 256 characters
+ * @param definition.source - the owning service, by the name that `mailroom.addProducer` and `InboxConsumer` use; 1 to 256 characters,
+ * not `mailroom`
  * @param definition.type - the name: the EventBridge `detail-type`; 1 to 128 characters
  * @param definition.version - a whole number from 1; increase it when the shape of the payload changes
  * @param definition.schema - any Standard Schema validator: zod, valibot, arktype, …
@@ -117,7 +121,7 @@ export type EventOf<E extends AnyEventDefinition> =
  * @param definition.exposeIssues - includes in errors the validator's own messages, every key, and the messages of errors that
  * `schema` and `upcast` throw. They may quote the payload, and errors are logged and stored. By default, an error contains only
  * the kind of issue and its path, in which only names that the schema declares are shown. @default false
- * @throws `BAD_EVENT_DEFINITION` if a property is out of range
+ * @throws `BAD_EVENT_DEFINITION` if a property is out of range, or `source` is `mailroom`, which is reserved
  *
  * @example
  * ```ts
@@ -146,6 +150,11 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
   if (typeof source !== 'string' || source.length < 1 || source.length > SOURCE_MAX) {
     throw bad(
       `source is ${JSON.stringify(source)}; it must be the name of the service that owns the event, such as "orders", of 1 to ${SOURCE_MAX} characters`,
+    );
+  }
+  if (source === RESERVED_SOURCE) {
+    throw bad(
+      `source is "${RESERVED_SOURCE}", which is reserved for Mailroom's own events; use the name of the service that owns the event, such as "orders"`,
     );
   }
   if (type.length < 1 || type.length > DETAIL_TYPE_MAX) {

@@ -40,7 +40,8 @@ export type MetricName =
   | 'RowsUnreadable'
   | 'DeliveriesPublished'
   | 'DeliveriesProcessed'
-  | 'DeliveriesWithinSlo';
+  | 'DeliveriesWithinSlo'
+  | 'HeartbeatsLate';
 
 /**
  * The port for Mailroom's logs and metrics; `powertoolsTelemetry` implements it. Payloads are never logged.

@@ -25,6 +25,7 @@ export class MailroomStack extends Stack {
       tracing: audited ? Tracing.ACTIVE : undefined,
       archive: stage.archive,
       audit: {},
+      heartbeat: stage.heartbeat ? {} : undefined,
       relay: { sweepEvery: stage.sweepEvery },
     });
     new CfnOutput(this, 'TableName', { value: this.mailroom.table.tableName });

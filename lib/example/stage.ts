@@ -19,6 +19,8 @@ export interface Stage {
   readonly sweepEvery: Duration;
   /** The retention of the archive, for replays. Absent: no archive; MiniStack has none. */
   readonly archive?: Duration;
+  /** Sends heartbeats. A local demo shows the events of orders only. */
+  readonly heartbeat: boolean;
   /** The maximum number of concurrent invocations of one consumer. Absent: the library's default. */
   readonly maxConcurrency?: number;
   /** The retry schedule of every consumer. Absent: the library's default. */
@@ -65,6 +67,7 @@ export function readStage(name: string | undefined, env: EnvironmentVariables): 
         removalPolicy: RemovalPolicy.DESTROY,
         ordersAuth: FunctionUrlAuthType.NONE,
         sweepEvery: Duration.seconds(5),
+        heartbeat: false,
         // Each concurrent invocation is a separate process on a laptop.
         maxConcurrency: 2,
         // Rejecting a message must not take half an hour on a laptop, nor the receives of a long outage.
@@ -81,6 +84,7 @@ export function readStage(name: string | undefined, env: EnvironmentVariables): 
         ordersAuth: FunctionUrlAuthType.AWS_IAM,
         sweepEvery: Duration.minutes(1),
         archive: Duration.days(30),
+        heartbeat: true,
         audited: chosen === 'prod',
         compositeAlarms: true,
       };

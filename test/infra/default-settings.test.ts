@@ -45,6 +45,8 @@ test('the settings that cdk-mailroom/testing gives are those that the constructs
     consumerConfig({ service: 'payments', publishes: [], consumer: 'payments' }),
   );
   for (const relay of ['MailroomRelayStream', 'MailroomRelaySweep']) {
-    expect(readRelayConfig(environmentOf(relay)), relay).toEqual(relayConfig({ sources: ['orders'] }));
+    expect(readRelayConfig(environmentOf(relay)), relay).toEqual(
+      relayConfig({ sources: ['mailroom', 'orders'] }),
+    );
   }
 });

@@ -10,11 +10,12 @@ describe('a consumer of the example', () => {
   const { templates } = synthStage('prod');
   const template = templates.Payments;
 
-  test('sees the events of its sources and types, and no others', () => {
+  test('sees the events of its sources and types, heartbeats, and no others', () => {
     expect(only(template, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
       $or: [
         { source: ['orders'], 'detail-type': ['OrderPlaced'] },
         { source: ['inventory'], 'detail-type': ['StockRejected'] },
+        { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
       ],
     });
     expect(only(templates.Orders, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
@@ -24,6 +25,7 @@ describe('a consumer of the example', () => {
           'detail-type': ['PaymentCaptured', 'PaymentDeclined', 'PaymentRefunded', 'PaymentCancelled'],
         },
         { source: ['inventory'], 'detail-type': ['StockReserved', 'StockRejected', 'StockReleased'] },
+        { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
       ],
     });
   });
@@ -200,7 +202,7 @@ describe('defaults derived from other settings', () => {
   });
 });
 
-test('its rule and its directory entry hold the same events: of each service only those that it subscribes to', () => {
+test('its rule and its directory entry hold the same events: of each service only those that it subscribes to, and heartbeats', () => {
   const events = [
     { source: 'orders', type: 'OrderPlaced' },
     { source: 'payments', type: 'PaymentDeclined' },
@@ -211,10 +213,14 @@ test('its rule and its directory entry hold the same events: of each service onl
     $or: [
       { source: ['orders'], 'detail-type': ['OrderPlaced'] },
       { source: ['payments'], 'detail-type': ['PaymentDeclined'] },
+      { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
     ],
   });
+  const heartbeat = { source: 'mailroom', type: 'Heartbeat' };
   const entry = only(template, 'AWS::SSM::Parameter', /^ConsumerDirectoryEntry/).Properties.Value;
-  expect(JSON.stringify(entry)).toContain(JSON.stringify(JSON.stringify({ events })).slice(2, -2));
+  expect(JSON.stringify(entry)).toContain(
+    JSON.stringify(JSON.stringify({ events: [...events, heartbeat] })).slice(2, -2),
+  );
 });
 
 test('an event without a declared publisher is warned of, but not one whose producer is declared later', () => {

@@ -1,8 +1,9 @@
 import { Duration, Stack } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
+import { Match, Template } from 'aws-cdk-lib/assertions';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { describe, expect, test } from 'vitest';
 import { rangeToSweep } from '../../lambdas/runtime/relay/sweep-range.ts';
-import { Mailroom, type MailroomProps, ServiceFunction } from '../../lib/index.ts';
+import { Mailroom, MailroomBus, type MailroomProps, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, synthStage, testApp } from './synth.ts';
 
@@ -127,13 +128,28 @@ describe('the relay', () => {
     const stack = new Stack(testApp(), 'Test');
     const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['shop', 'bank'] });
     mailroom.producerConfig('orders', [{ source: 'orders', type: 'OrderPlaced' }]);
-    expect(declaredIn(Template.fromStack(stack))).toEqual(['bank', 'orders', 'shop']);
+    expect(declaredIn(Template.fromStack(stack))).toEqual(['bank', 'mailroom', 'orders', 'shop']);
   });
 
-  test('publishes nothing without declared sources', () => {
+  test('publishes only heartbeats without declared sources', () => {
     const stack = new Stack(testApp(), 'Test');
     new Mailroom(stack, 'Mailroom');
-    expect(declaredIn(Template.fromStack(stack), ['(none)'])).toEqual([]);
+    expect(declaredIn(Template.fromStack(stack))).toEqual(['mailroom']);
+  });
+
+  test('a publisher without sources can publish nothing', () => {
+    const stack = new Stack(testApp(), 'Test');
+    const role = new Role(stack, 'Publisher', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    new MailroomBus(stack, 'Bus').grantPublish(role, () => []);
+    Template.fromStack(stack).hasResourceProperties('AWS::IAM::Policy', {
+      PolicyDocument: {
+        Statement: [
+          Match.objectLike({
+            Condition: Match.objectLike({ 'ForAllValues:StringEquals': { 'events:source': ['(none)'] } }),
+          }),
+        ],
+      },
+    });
   });
 
   test('refuses an invalid source', () => {
@@ -162,8 +178,8 @@ function sweep(template: Template) {
   )?.[1];
 }
 
-/** The sources in the settings of both functions. Their roles have to allow the same ones. @param allowed - @default those */
-function declaredIn(template: Template, allowed?: readonly string[]): string[] {
+/** The sources in the settings of both functions. Their roles have to allow the same ones. */
+function declaredIn(template: Template): string[] {
   const relays = Object.entries(resources(template, 'AWS::Lambda::Function')).filter(([id]) =>
     /Relay(Stream|Sweep)/.test(id),
   );
@@ -176,7 +192,7 @@ function declaredIn(template: Template, allowed?: readonly string[]): string[] {
     .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
     .filter(({ Action }) => Action === 'events:PutEvents');
   const condition = {
-    'ForAllValues:StringEquals': { 'events:source': allowed ?? sources },
+    'ForAllValues:StringEquals': { 'events:source': sources },
     Null: { 'events:source': 'false' },
   };
   expect(statements.map(({ Condition }) => Condition)).toEqual([condition, condition]);

@@ -13,7 +13,7 @@ import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
 import { claimAndRun } from './claimed-run.ts';
 import type { Received } from './consumer-context.ts';
-import { hasMessageId, readDelivery } from './delivery.ts';
+import { deliversHeartbeat, hasMessageId, readDelivery } from './delivery.ts';
 import type { Handler } from './handler.ts';
 import { type Handlers, handlerOf, refText } from './message.ts';
 import {
@@ -68,6 +68,7 @@ const START_MIN_MS = 2_000;
  *   reason, and SQS moves the message to the DLQ.
  * - The handler throws {@link RetryLater} or any other error (5xx): the message is FAILED, and retried after the delay that it
  *   chose or by the retry schedule.
+ * - A heartbeat of the Mailroom is acknowledged without a handler.
  * - Mailroom cannot reach its own table: no attempt is counted, and the message becomes visible again after 1 to 15 minutes.
  *
  * @throws `BAD_CONSUMER` immediately if an entry of `handlers` is not a handler, or two handlers take the same event
@@ -97,8 +98,8 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
     const beganAt = clock.now();
     const endsBy = beganAt + context.getRemainingTimeInMillis();
-    telemetry.count('MessagesReceived', records.length);
     const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }));
+    telemetry.count('MessagesReceived', deliveries.filter((delivery) => !deliversHeartbeat(delivery)).length);
     const { now, later } = await batchTurn(ctx, deliveries);
     // A suspect may kill the process, so the other messages are returned first, for another invocation.
     await Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome)));

@@ -1,4 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
+import { isHeartbeat } from '../heartbeat-event.ts';
 import type { Message } from '../store/inbox.ts';
 import { type DeliveredEvent, readDelivered } from './message.ts';
 
@@ -19,6 +20,11 @@ export interface Delivery {
 /** Returns true if a record can be named in a batch response, which lists failures by this id. */
 export function hasMessageId(record: SQSRecord): boolean {
   return typeof record?.messageId === 'string' && record.messageId !== '';
+}
+
+/** Returns true for a heartbeat, which the consumer's metrics of messages and of latency exclude. */
+export function deliversHeartbeat({ content }: Delivery): boolean {
+  return 'bus' in content && isHeartbeat(content.bus);
 }
 
 /**

@@ -5,6 +5,7 @@ import { TOO_OLD } from '../store/inbox-conditions.ts';
 import { rejectUnclaimed } from '../store/inbox-rejection.ts';
 import { fraction } from '../store/retry.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
+import { deliversHeartbeat } from './delivery.ts';
 import { removeFailedHint } from './failed-hints.ts';
 import { poison } from './message.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
@@ -24,9 +25,13 @@ export function again(afterMs: number, error: unknown): ShownAgain {
   return { kind: 'again', afterMs, error };
 }
 
-/** This worker set the row PROCESSED. */
+/**
+ * This worker set the row PROCESSED. A heartbeat is not counted: the latency of an idle consumer would be that of heartbeats, and one
+ * that fails at every message would seem to process some.
+ */
 export function reportProcessed({ telemetry, clock, delivery }: Received): MessageOutcome {
   const { eventId } = delivery.message;
+  if (deliversHeartbeat(delivery)) return { kind: 'done' };
   telemetry.count('MessagesProcessed');
   if (isEventId(eventId)) telemetry.duration('ProcessLatency', clock.now() - eventIdTime(eventId));
   return { kind: 'done' };

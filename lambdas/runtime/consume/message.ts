@@ -7,9 +7,11 @@ import {
   type ReceivedEvent,
   validateData,
 } from '../event.ts';
+import { isHeartbeat } from '../heartbeat-event.ts';
 import { parseJson, TOO_DEEP } from '../json-depth.ts';
 import { isEventId } from '../store/event-id.ts';
 import type { Handler } from './handler.ts';
+import { acknowledgeHeartbeat } from './heartbeat.ts';
 
 /** The maximum number of characters of a name from a message that an error quotes. */
 const QUOTED_MAX = 100;
@@ -94,7 +96,7 @@ export function handlerOf(handlers: Handlers, consumer: string, { bus, envelope 
         'Mailroom writes the same type in both: identify the sender before you redrive the message.',
     );
   }
-  const handler = handlers.get(refText(bus));
+  const handler = isHeartbeat(bus) ? acknowledgeHeartbeat : handlers.get(refText(bus));
   if (handler !== undefined) return handler;
   const owners = [...handlers.values()].map((one) => one.definition).filter((one) => one.type === type);
   if (owners.length === 0) {

@@ -32,6 +32,20 @@ export interface MailroomEntry {
   readonly sources?: readonly string[] | undefined;
   /** The version of the stored shape that the stack's functions read and write. Absent in entries of versions up to 0.1. */
   readonly schema?: number | undefined;
+  /** The scheduled heartbeat; absent if there is none. */
+  readonly heartbeat?: HeartbeatEntry | undefined;
+  /** The time of the entry's last change, epoch milliseconds. Not stored in the entry: it comes from the parameter. */
+  readonly changedAt?: number | undefined;
+}
+
+/** The scheduled heartbeat of a Mailroom. */
+export interface HeartbeatEntry {
+  /** The name of its function. */
+  readonly function: string;
+  /** The name of the rule that runs it, on the default bus. */
+  readonly rule: string;
+  /** The interval between heartbeats, milliseconds. */
+  readonly everyMs: number;
 }
 
 /** The directory entry of a consumer. */
@@ -127,9 +141,10 @@ export function readDirectories(parameters: readonly DirectoryParameter[]): Dire
   for (const parameter of parameters) {
     const [, root, table = '', kind] = parameter.name.split('/');
     if (`/${root}` !== DIRECTORY_ROOT) continue;
-    if (kind === 'mailroom') mailrooms.push(entry<MailroomEntry>(parameter, 'table'));
+    const { changedAt } = parameter;
+    if (kind === 'mailroom') mailrooms.push({ ...entry<MailroomEntry>(parameter, 'table'), changedAt });
     if (kind === 'consumers') {
-      const consumer = { ...entry<ConsumerEntry>(parameter, 'name'), changedAt: parameter.changedAt };
+      const consumer = { ...entry<ConsumerEntry>(parameter, 'name'), changedAt };
       consumers.set(table, [...(consumers.get(table) ?? []), consumer]);
     }
   }

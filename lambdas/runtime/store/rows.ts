@@ -130,6 +130,15 @@ export interface SweepState extends Key {
   readonly shards?: number | undefined;
 }
 
+/** The last heartbeats: `MAILROOM#HEARTBEAT` / `STATE`. */
+export interface HeartbeatState extends Key {
+  readonly schema: number;
+  /** The event id of the last heartbeat. */
+  readonly latest: string;
+  /** The event id of the heartbeat before it. Absent: there was none. */
+  readonly previous?: string | undefined;
+}
+
 /** The state of an inbox row. `DISCARDED`: an operator discarded a rejected message. */
 export type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
 
@@ -275,6 +284,9 @@ export function unsettledKey(shard: number, minute: string): Key {
 
 /** The key of the sweep's state. */
 export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
+
+/** The key of the heartbeats' state. */
+export const HEARTBEAT_STATE_KEY: Key = { PK: 'MAILROOM#HEARTBEAT', SK: 'STATE' };
 
 /** Makes the key of a message's inbox row. */
 export function inboxKey(consumer: string, eventId: string): Key {

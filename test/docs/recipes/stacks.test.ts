@@ -54,7 +54,12 @@ test('several-consumers.md: each consumer has its own stack, rule and inbox', ()
   for (const consumer of mailroom.consumers) {
     const template = Template.fromStack(Stack.of(consumer));
     template.hasResourceProperties('AWS::Events::Rule', {
-      EventPattern: { source: ['orders'], 'detail-type': ['OrderPlaced'] },
+      EventPattern: {
+        $or: [
+          { source: ['orders'], 'detail-type': ['OrderPlaced'] },
+          { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
+        ],
+      },
     });
     const policies = JSON.stringify(resources(template, 'AWS::IAM::ManagedPolicy'));
     expect(policies).toContain(`"INBOX#${consumer.name}#*"`);

@@ -14,7 +14,7 @@ export interface Declaration {
 }
 
 /** A changed rule does not match immediately (EventBridge API reference, PutRule: "allow a short period of time"). */
-const RULE_DELAY_MS = 60_000;
+export const RULE_DELAY_MS = 60_000;
 
 /**
  * Dates each subscription of a consumer, that is, each pair of source and type. Any change of its entry gives the entry a new

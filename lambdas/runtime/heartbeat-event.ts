@@ -1,0 +1,26 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { type EventDefinition, type EventRef, RESERVED_SOURCE } from './event.ts';
+
+/** A heartbeat has no payload. */
+const NO_PAYLOAD: StandardSchemaV1<Record<never, never>> = {
+  '~standard': { version: 1, vendor: 'mailroom', validate: () => ({ value: {} }) },
+};
+
+/**
+ * The event that a scheduled heartbeat commits. Every consumer subscribes to it, and its runtime acknowledges it without a handler.
+ * `defineEvent` refuses its source, so it is written out here.
+ */
+export const HEARTBEAT: EventDefinition<'Heartbeat', typeof NO_PAYLOAD> = {
+  source: RESERVED_SOURCE,
+  type: 'Heartbeat',
+  version: 1,
+  aggregateType: 'Mailroom',
+  schema: NO_PAYLOAD,
+  upcast: undefined,
+  create: (input) => ({ ...input, definition: HEARTBEAT }),
+};
+
+/** Returns true if an event is a heartbeat, by its source and type. */
+export function isHeartbeat({ source, type }: EventRef): boolean {
+  return source === HEARTBEAT.source && type === HEARTBEAT.type;
+}

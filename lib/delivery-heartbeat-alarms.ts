@@ -1,0 +1,35 @@
+import { Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import type { AlarmPlan } from './delivery-alarm.ts';
+import type { HeartbeatMetrics } from './delivery-metrics.ts';
+
+/** The number of most recent heartbeats that the alarms consider. */
+const HEARTBEATS = 3;
+
+/** The alarms on the heartbeats. A heartbeat that no consumer acknowledges pages; one that is not sent does not, as during a first deployment. */
+export function heartbeatAlarms({ late }: HeartbeatMetrics): AlarmPlan[] {
+  return [
+    {
+      id: 'HeartbeatLate',
+      anchor: 'a-heartbeat-is-late',
+      severity: 'page',
+      what: 'A consumer has not acknowledged two of three heartbeats: events do not reach it, or wait for long.',
+      run: 'status',
+      metric: late,
+      threshold: 0,
+      breaches: HEARTBEATS - 1,
+      among: HEARTBEATS,
+    },
+    {
+      id: 'HeartbeatSilent',
+      anchor: 'the-heartbeat-is-silent',
+      severity: 'ticket',
+      what: 'No heartbeat has been sent for three times its interval.',
+      run: 'status',
+      metric: late.with({ statistic: Stats.SAMPLE_COUNT }),
+      threshold: 1,
+      below: true,
+      breaches: HEARTBEATS,
+      missing: TreatMissingData.BREACHING,
+    },
+  ];
+}
