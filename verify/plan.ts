@@ -33,7 +33,7 @@ export function planText({ target, name, orders, destroyOnly }: VerifyPlan): str
     ...(endpoint === undefined
       ? [
           prose(
-            `Takes about ${USUAL_S / 60} minutes and at most ${usd} USD an hour (list prices of us-east-1, without free tiers).`,
+            `Takes about ${USUAL_S / 60} minutes, and costs about ${usd} USD an hour (list prices of us-east-1, without free tiers).`,
           ),
         ]
       : []),

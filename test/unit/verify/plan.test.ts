@@ -14,8 +14,8 @@ describe('the plan', () => {
     expect(planText({ ...plan, target: AWS })).toMatchInlineSnapshot(`
       "Deploys 8 stacks, mailroom-verify-x7k2q9mt*: account 111122223333, region
         eu-west-1, profile my sandbox.
-      Takes about 30 minutes and at most 0.10 USD an hour (list prices of us-east-1,
-        without free tiers).
+      Takes about 30 minutes, and costs about 0.10 USD an hour (list prices of
+        us-east-1, without free tiers).
       Then it destroys them, also if a check fails or you press Ctrl-C.
       If this process is killed, destroy them with:
         npm run verify -- --profile 'my sandbox' --region eu-west-1 --destroy verify-x7k2q9mt --yes"
