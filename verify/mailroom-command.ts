@@ -4,7 +4,7 @@ import { mailroomStack } from './system-name.ts';
 import type { VerifyTarget } from './target.ts';
 
 /** The end of a run of the `mailroom` command. */
-export interface MailroomRun {
+interface MailroomRun {
   readonly code: ExitCode;
   readonly out: string;
   readonly err: string;

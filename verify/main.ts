@@ -30,7 +30,7 @@ const EXIT_CODES = `
 Exit codes:
     0  every check passed or cannot be shown here, and everything is destroyed
     1  a check failed, or something is left
-    2  wrong usage, or no consent; nothing was changed
+    2  wrong usage, no such account, or no consent; nothing was changed
   130  stopped with Ctrl-C, and everything is destroyed`;
 
 const steps = stepPrinter(process.stderr);
@@ -59,9 +59,9 @@ async function localEngine(): Promise<Engine> {
 
 async function run(plan: VerifyPlan, yes: boolean): Promise<VerifyReceipt> {
   const { target, name } = plan;
-  const signal = stopSignal(target, name);
   steps.say(planText(plan));
-  await requireConsent(plan, yes, { input: process.stdin, output: process.stderr, signal });
+  await requireConsent(plan, yes, { input: process.stdin, output: process.stderr });
+  const signal = stopSignal(target, name);
   return await verify(plan, {
     stacks: stacksOf(target, name, { onProgress: steps.step, onDetail: steps.detail }),
     checks: checksOf(plan.orders),

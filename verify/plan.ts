@@ -33,7 +33,7 @@ export function planText({ target, name, orders, destroyOnly }: VerifyPlan): str
     ...(endpoint === undefined
       ? [
           prose(
-            `Takes about ${USUAL_S / 60} minutes and at most ${usd} USD an hour (list prices of us-east-1, without free tiers).`,
+            `Takes about ${USUAL_S / 60} minutes, and costs about ${usd} USD an hour (list prices of us-east-1, without free tiers).`,
           ),
         ]
       : []),
@@ -48,7 +48,6 @@ export function planText({ target, name, orders, destroyOnly }: VerifyPlan): str
 export interface Asking {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly output: NodeJS.WritableStream;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -59,7 +58,7 @@ export interface Asking {
 export async function requireConsent(
   { target, name }: Pick<VerifyPlan, 'target' | 'name'>,
   yes: boolean,
-  { input, output, signal }: Asking,
+  { input, output }: Asking,
 ): Promise<void> {
   if (target.endpoint !== undefined || yes) return;
   if (input.isTTY !== true) {
@@ -70,7 +69,9 @@ export async function requireConsent(
   }
   const terminal = createInterface({ input, output });
   try {
-    const typed = await terminal.question(`Type ${name} to go on: `, { signal });
+    // Ctrl-C and the end of the input close it, and leave the question without an answer.
+    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+    const typed = await Promise.race([terminal.question(`Type ${name} to go on: `), closed]);
     if (typed.trim() === name) return;
   } finally {
     terminal.close();

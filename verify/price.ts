@@ -6,7 +6,8 @@ export const BY_THE_HOUR: Readonly<
   Record<'keys' | 'alarms' | 'compositeAlarms' | 'dashboards' | 'metrics', HourlyPrice>
 > = {
   keys: { count: 1, usdAMonth: 1 },
-  alarms: { count: 64, usdAMonth: 0.1 },
+  // More than there are: an alarm on several metrics is paid for each.
+  alarms: { count: 130, usdAMonth: 0.1 },
   compositeAlarms: { count: 12, usdAMonth: 0.5 },
   dashboards: { count: 1, usdAMonth: 3 },
   // At most, of all functions together; most of them never report.

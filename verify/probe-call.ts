@@ -8,7 +8,7 @@ import type {
   ScanCommandInput,
   UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
-import type { PutEventsCommandInput } from '@aws-sdk/client-eventbridge';
+import type { PutEventsCommandInput, PutEventsCommandOutput } from '@aws-sdk/client-eventbridge';
 import type { SendMessageCommandInput } from '@aws-sdk/client-sqs';
 
 /** A call that a probe makes with its role. */
@@ -34,6 +34,13 @@ export interface ProbeOutcome {
 /** Errors that a service returns only to a caller that it has admitted: a condition of the call failed. */
 const ADMITTED = ['ConditionalCheckFailedException', 'DuplicateItemException'];
 
+/** Throws the error of an entry that the bus refused: `PutEvents` succeeds although it refuses every entry. */
+export function acceptedEntries({ Entries = [] }: Pick<PutEventsCommandOutput, 'Entries'>): void {
+  const refused = Entries.find(({ ErrorCode }) => ErrorCode !== undefined);
+  if (refused === undefined) return;
+  throw Object.assign(new Error(refused.ErrorMessage), { name: refused.ErrorCode });
+}
+
 /** Runs a call, and judges by its error whether IAM denied it. */
 export async function outcomeOf(send: () => Promise<unknown>): Promise<ProbeOutcome> {
   try {
@@ -42,8 +49,8 @@ export async function outcomeOf(send: () => Promise<unknown>): Promise<ProbeOutc
   } catch (error) {
     const { name = 'Error', message = '' } = error as Partial<Error>;
     const text = `${name}: ${message}`;
-    // AccessDeniedException; of SQS, AccessDenied.
-    if (name.startsWith('AccessDenied')) return { kind: 'denied', error: text };
+    // AccessDeniedException; of SQS, AccessDenied; of an entry for a bus, NotAuthorizedForSourceException.
+    if (/^(AccessDenied|NotAuthorized)/.test(name)) return { kind: 'denied', error: text };
     return { kind: ADMITTED.includes(name) ? 'allowed' : 'unknown', error: text };
   }
 }

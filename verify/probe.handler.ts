@@ -11,7 +11,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { outcomeOf, type ProbeCall, type ProbeOutcome } from './probe-call.ts';
+import { acceptedEntries, outcomeOf, type ProbeCall, type ProbeOutcome } from './probe-call.ts';
 
 const dynamo = new DynamoDBClient({});
 const events = new EventBridgeClient({});
@@ -36,7 +36,7 @@ function send(call: ProbeCall): Promise<unknown> {
     case 'UpdateItem':
       return dynamo.send(new UpdateItemCommand(call.input));
     case 'PutEvents':
-      return events.send(new PutEventsCommand(call.input));
+      return events.send(new PutEventsCommand(call.input)).then(acceptedEntries);
     case 'SendMessage':
       return sqs.send(new SendMessageCommand(call.input));
   }

@@ -24,7 +24,7 @@ export function verifiedSystem(app: App, stage: Stage): void {
  * *intruder* has every right on the table, bus and queues, so only their own policies can stop it; what they stop, it may do on a
  * bus and a queue without a policy.
  */
-export class ProbesStack extends Stack {
+class ProbesStack extends Stack {
   constructor(scope: App, id: string, stage: Stage, system: OrderSystem) {
     super(scope, id, stackProps(stage, 'probes'));
     const { mailroom, api } = system;

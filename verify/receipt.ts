@@ -3,7 +3,7 @@ import { shell } from '../cli/frame/shell.ts';
 import type { VerifyTarget } from './target.ts';
 
 /** The outcome of a check. `not-shown`: this target cannot show it, e.g. a local engine that enforces no IAM. */
-export type VerifyOutcome = 'passed' | 'failed' | 'not-shown';
+type VerifyOutcome = 'passed' | 'failed' | 'not-shown';
 
 /** A finished check. */
 export interface VerifyResult {

@@ -1,7 +1,7 @@
 import { errorMessage } from '../lambdas/runtime/errors.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
-import type { Check, VerifyFinding } from './checks/check.ts';
+import type { VerifyCheck, VerifyFinding } from './checks/check.ts';
 import { passed } from './checks/check.ts';
 import type { DeployedSystem } from './deployed-system.ts';
 import type { VerifyPlan } from './plan.ts';

@@ -7,7 +7,7 @@ import type { DeployedSystem } from '../deployed-system.ts';
 import type { ProbeCall } from '../probe-call.ts';
 
 /** A call, and what it does, for the receipt. */
-export interface Attempt {
+interface Attempt {
   readonly what: string;
   readonly call: ProbeCall;
 }

@@ -26,11 +26,14 @@ async function deadOrder(system: DeployedSystem): Promise<{ orderId: string; eve
   });
 }
 
-/** Sends a dead letter back with the command. */
-async function redrive({ mailroom }: DeployedSystem, eventId: string): Promise<void> {
+/** Sends a dead letter back with the command, as soon as it is in the queue and nobody else looks at it. */
+async function redrive({ mailroom, until }: DeployedSystem, eventId: string): Promise<void> {
   const argv = ['dlq', 'redrive', SOURCE, eventId, '--apply', '--reason', 'the bank has recovered'];
-  const { code, out, err } = await mailroom(...argv);
-  if (code !== EXIT.ok) throw new Error(`mailroom ${argv.join(' ')} exited with ${code}:\n${out}${err}`);
+  await until(`mailroom ${argv.join(' ')} exits with 0`, async () => {
+    const { code, out, err } = await mailroom(...argv);
+    if (code !== EXIT.ok) throw new Error(`it exited with ${code}:\n${out}${err}`);
+    return true;
+  });
 }
 
 /** A dead letter of an outage is processed after a redrive with the command. */

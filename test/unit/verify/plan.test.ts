@@ -14,8 +14,8 @@ describe('the plan', () => {
     expect(planText({ ...plan, target: AWS })).toMatchInlineSnapshot(`
       "Deploys 8 stacks, mailroom-verify-x7k2q9mt*: account 111122223333, region
         eu-west-1, profile my sandbox.
-      Takes about 30 minutes and at most 0.09 USD an hour (list prices of us-east-1,
-        without free tiers).
+      Takes about 30 minutes, and costs about 0.10 USD an hour (list prices of
+        us-east-1, without free tiers).
       Then it destroys them, also if a check fails or you press Ctrl-C.
       If this process is killed, destroy them with:
         npm run verify -- --profile 'my sandbox' --region eu-west-1 --destroy verify-x7k2q9mt --yes"
@@ -58,13 +58,8 @@ describe('consent', () => {
   const nowhere = () => new Writable({ write: (_chunk, _encoding, done) => done() });
   const typing = (text: string, isTTY = true) =>
     Object.assign(new PassThrough(), { isTTY }).end(`${text}\n`) as PassThrough & { isTTY: boolean };
-  const asking = (input: ReturnType<typeof typing>) => ({
-    input,
-    output: nowhere(),
-    signal: new AbortController().signal,
-  });
   const ask = (target: typeof AWS | typeof LOCAL, yes: boolean, input: ReturnType<typeof typing>) =>
-    requireConsent({ target, name }, yes, asking(input));
+    requireConsent({ target, name }, yes, { input, output: nowhere() });
 
   test('is --yes, or the name typed at a terminal', async () => {
     await ask(AWS, true, typing('', false));
@@ -74,6 +69,12 @@ describe('consent', () => {
   test('is not any other answer', async () => {
     for (const answer of ['y', 'yes', '', 'verify-', `${name}2`])
       await expect(ask(AWS, false, typing(answer))).rejects.toThrow('Nothing was changed');
+  });
+
+  test('is not the end of the input, nor Ctrl-C, which closes it', async () => {
+    const input = Object.assign(new PassThrough(), { isTTY: true });
+    input.end();
+    await expect(ask(AWS, false, input as ReturnType<typeof typing>)).rejects.toThrow('Nothing was changed');
   });
 
   test('cannot be typed without a terminal, so that needs --yes', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outcomeOf } from '../../../verify/probe-call.ts';
+import { acceptedEntries, outcomeOf } from '../../../verify/probe-call.ts';
 
 const failing = (name: string) => async () => {
   throw Object.assign(new Error('no'), { name });
@@ -20,4 +20,12 @@ test('a call is denied only by an error of IAM, and allowed only if the service 
     'ValidationException',
   ])
     expect(await outcomeOf(failing(other))).toMatchObject({ kind: 'unknown' });
+});
+
+test('an entry that the bus refuses counts as refused, although the call succeeded', async () => {
+  const answer = (ErrorCode?: string) => async () =>
+    acceptedEntries({ Entries: [{ EventId: '1' }, ErrorCode === undefined ? {} : { ErrorCode }] });
+  expect(await outcomeOf(answer())).toEqual({ kind: 'allowed' });
+  expect(await outcomeOf(answer('NotAuthorizedForSourceException'))).toMatchObject({ kind: 'denied' });
+  expect(await outcomeOf(answer('InternalFailure'))).toMatchObject({ kind: 'unknown' });
 });
