@@ -1,5 +1,6 @@
 import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
 import type { InconclusiveEvents } from '../lambdas/runtime/operations/audit/audit-ledger.ts';
+import { deliveriesText, deliveryJson } from './audit-deliveries.ts';
 import { type AuditRepair, repairJson, repairText } from './audit-repair.ts';
 import { headedList } from './frame/listing.ts';
 import { clipped, detailedTable, many, time } from './frame/output.ts';
@@ -10,6 +11,8 @@ import { prose } from './frame/prose.ts';
 /** The result of the command: an audit and, with `--repair`, its repair. */
 export interface AuditResult {
   readonly report: AuditReport;
+  /** Also show the deliveries by day. @default false */
+  readonly byDay?: boolean | undefined;
   readonly repair?: AuditRepair | undefined;
 }
 
@@ -25,11 +28,12 @@ interface AuditCommands {
 
 /** The document of `--json`. */
 export function auditJson({ report, repair }: AuditResult) {
-  return { ...report, repair: repair === undefined ? null : repairJson(repair) };
+  const deliveries = report.deliveries.map(deliveryJson);
+  return { ...report, deliveries, repair: repair === undefined ? null : repairJson(repair) };
 }
 
 /** An audit as text: the verdict, the counts of each consumer, then each finding with its remedy, and the repair. */
-export function auditText({ report, repair }: AuditResult, commands: AuditCommands): string {
+export function auditText({ report, byDay, repair }: AuditResult, commands: AuditCommands): string {
   const { since, until, events, published, pending, dead, discarded, unreadable } = report;
   const parts = [
     repair === undefined ? '' : prose(placeText(repair.place)),
@@ -38,6 +42,7 @@ export function auditText({ report, repair }: AuditResult, commands: AuditComman
       `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
     ),
     consumersText(report),
+    byDay === true ? deliveriesText(report) : '',
     missingText(report, repair === undefined ? commands.repair : undefined),
     inconclusiveText(report, commands.repair),
     unprovenText(report),

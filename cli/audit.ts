@@ -21,6 +21,7 @@ interface AuditOptions extends ChangeOptions {
   /** Milliseconds. */
   readonly grace: number;
   readonly earlier?: boolean;
+  readonly by?: string;
   readonly repair?: boolean;
 }
 
@@ -45,6 +46,12 @@ export function auditCommand(io: Io): Command {
         .default(GRACE_MS, '5m'),
     )
     .option('--earlier', 'also expect events from before the current declaration of a consumer')
+    .addOption(
+      new Option(
+        '--by <what>',
+        "also show each consumer's deliveries by UTC day, and its error budget",
+      ).choices(['day']),
+    )
     .option('--repair', 'show which missing events would be sent, each to the one consumer that missed it')
     .addOption(new Option('--apply', 'send them').implies({ repair: true }))
     .addOption(reasonOption())
@@ -53,6 +60,7 @@ export function auditCommand(io: Io): Command {
       `
 Examples:
   $ mailroom audit --since 6h
+  $ mailroom audit --since 7d --by day
   $ mailroom audit --since 6h --repair
   $ mailroom audit --since 6h --repair --apply --reason "the rule had drifted"`,
     )
@@ -83,7 +91,7 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
   const repaired =
     options.repair === true && !signal.aborted ? await repair(session, found, reason) : undefined;
   const sent = repaired?.applied === true ? repaired.events.length : 0;
-  const result = { report: { ...found, repaired: sent }, repair: repaired };
+  const result = { report: { ...found, repaired: sent }, byDay: options.by === 'day', repair: repaired };
   const line = (command: ShellText) => session.commandLine(command);
   output.result(auditJson(result), result, (seen) =>
     auditText(seen, {

@@ -223,6 +223,18 @@ test('its rule and its directory entry hold the same events: of each service onl
   );
 });
 
+test.each([
+  [{ latency: Duration.seconds(30) }, { latencyMs: 30_000, percentile: 99 }],
+  [
+    { latency: Duration.minutes(2), percentile: 99.9 },
+    { latencyMs: 120_000, percentile: 99.9 },
+  ],
+])('its directory entry has its SLO, for the audit: %#', (slo, expected) => {
+  const entry = only(consumerTemplate({ slo }), 'AWS::SSM::Parameter', /^ConsumerDirectoryEntry/).Properties
+    .Value;
+  expect(JSON.stringify(entry)).toContain(JSON.stringify(JSON.stringify({ slo: expected })).slice(2, -2));
+});
+
 test('an event without a declared publisher is warned of, but not one whose producer is declared later', () => {
   const { stack, mailroom } = mailroomStack({ sources: ['shop'] });
   const event = (source: string, type: string) => ({ source, type });

@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } fr
 import { z } from 'zod/mini';
 import { CONSUMERS } from '../../demo/readings.ts';
 import { createConsumer, defineEvent, transactional } from '../../lambdas/runtime/index.ts';
+import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
+import { inboxKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
@@ -17,6 +19,16 @@ const Sold = defineEvent({
   aggregateType: 'Sale',
   schema: z.object({ sale: z.string() }),
 });
+
+/** A member of `deliveries`. */
+interface DayJson {
+  readonly consumer: string;
+  readonly day: string;
+  readonly published: number;
+  readonly processed: number;
+  readonly withinSlo: number | null;
+  readonly rate: number;
+}
 
 /** Where nobody else looks. */
 const REGION = 'eu-west-1';
@@ -36,12 +48,35 @@ describe('an audit of the order system', () => {
       expect(states.processed).toBeGreaterThan(0);
       expect(Object.values(states).reduce((sum, count) => sum + count, 0)).toBe(expected);
     }
+    const deliveries: DayJson[] = report.deliveries;
+    for (const consumer of CONSUMERS) {
+      const days = deliveries.filter((one) => one.consumer === consumer);
+      const processed = days.reduce((sum, day) => sum + day.processed, 0);
+      expect(processed).toBe(report.consumers[consumer].processed);
+      for (const { day, published, processed, withinSlo, rate } of days) {
+        expect(day).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+        expect(rate).toBe(processed / published);
+        // Only payments has an SLO.
+        expect(withinSlo === null).toBe(consumer !== 'payments');
+      }
+    }
+    expect(report.errorBudgets).toMatchObject([{ consumer: 'payments', latencyMs: 30_000, percentile: 99 }]);
   });
 
   test('is shown as a table, by consumer', async () => {
     const { out } = await mailroom('audit', '--since', '1m');
     expect(out).toMatch(/^consumer +expected +processed +missing$/m);
     for (const consumer of CONSUMERS) expect(out).toMatch(new RegExp(`^${consumer}( +\\d+){3}$`, 'm'));
+  });
+
+  test('is shown by day on request, with the error budget of the consumer that has an SLO', async () => {
+    const { orderId } = await placeOrder();
+    await settled(orderId);
+    const { out } = await mailroom('audit', '--by', 'day');
+    expect(out).toMatch(
+      /^Deliveries to payments\nday \(UTC\) +published +processed +within SLO +rate\n\d{4}(-\d\d){2}( +\d+){3} +[\d.]+ %$/m,
+    );
+    expect(out).toMatch(/^SLO 99 % within 30 s: \d+ missed it, \d+ may; /m);
   });
 
   test.each([
@@ -225,6 +260,16 @@ describe('an audit of a Mailroom', () => {
 
   test('runs on a schedule, too', async () => {
     await small.publishedAgo(10 * 60_000, Sold.type);
+    const eventId = await small.publishedAgo(30 * 60_000, Sold.type);
+    const committedAt = eventIdTime(eventId);
+    const row = {
+      ...inboxKey('ledger', eventId),
+      schema: SCHEMA,
+      status: 'PROCESSED',
+      fence: 'f',
+      attempts: 1,
+    };
+    await small.table.write({ Put: { Item: { ...row, processedAt: committedAt } } });
     vi.stubEnv('AWS_REGION', REGION);
     vi.stubEnv('MAILROOM_TABLE', small.tableName);
     vi.stubEnv('MAILROOM_AUDIT_SINCE_MS', '3600000');
@@ -240,13 +285,24 @@ describe('an audit of a Mailroom', () => {
     expect(printed).toContainEqual(
       expect.objectContaining({ EventsMissing: 0, EventsDoubled: 0, table: small.tableName }),
     );
+    // The deliveries of a period have the time of its start.
+    const periodMs = 900_000;
+    expect(printed).toContainEqual(
+      expect.objectContaining({
+        _aws: expect.objectContaining({ Timestamp: Math.floor(committedAt / periodMs) * periodMs }),
+        consumer: 'ledger',
+        service: 'mailroom-audit',
+        DeliveriesPublished: 1,
+        DeliveriesProcessed: 1,
+      }),
+    );
     expect(printed).toContainEqual(
       expect.objectContaining({
         message: 'Audited',
-        events: 1,
+        events: 2,
         consumers: {
-          ledger: expect.objectContaining({ unproven: 1 }),
-          mail: expect.objectContaining({ unproven: 1 }),
+          ledger: expect.objectContaining({ processed: 1, unproven: 1 }),
+          mail: expect.objectContaining({ unproven: 2 }),
         },
       }),
     );

@@ -119,6 +119,45 @@ export const auditMutants: readonly Mutant[] = [
       to: 'context.getRemainingTimeInMillis()',
     },
   ]),
+  ...mutantsOf('operations/audit/audit-deliveries.ts', unit('audit-deliveries'), [
+    {
+      rule: 'an event whose state is unknown is not counted as delivered or late',
+      from: 'if (UNKNOWN.has(standing)) return;',
+      to: '',
+    },
+    {
+      rule: 'an event that is not processed counts only once it is late',
+      from: 'if (!isProcessed && committedAt + (slo?.latencyMs ?? graceMs) >= now) return;',
+      to: '',
+    },
+    {
+      rule: 'a message that was processed late missed the SLO',
+      from: 'if (slo !== undefined && tookMs <= slo.latencyMs)',
+      to: 'if (slo !== undefined)',
+    },
+    {
+      rule: 'a budget is not smaller for the rounding of binary fractions',
+      from: 'Number(((published * (100 - slo.percentile)) / 100).toPrecision(12))',
+      to: '(published * (1 - slo.percentile / 100))',
+    },
+  ]),
+  ...mutantsOf('operations/audit/audit-delivery-metrics.ts', unit('audit-handler'), [
+    {
+      rule: 'a period that the run read only in part is not emitted: its start',
+      from: 'from >= now - sinceMs && ',
+      to: '',
+    },
+    {
+      rule: 'a period that the run read only in part is not emitted: its end',
+      from: 'from + everyMs <= readUntil',
+      to: 'from <= readUntil',
+    },
+    {
+      rule: 'an SLO is emitted only where the last run that reads a period can judge it',
+      from: 'sinceMs - 2 * everyMs',
+      to: 'sinceMs',
+    },
+  ]),
   ...mutantsOf('operations/audit/audit-queue-age.ts', unit('audit-queue-age'), [
     {
       rule: 'the oldest message is at least as old as the receives of a message can last',

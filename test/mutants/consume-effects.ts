@@ -167,4 +167,16 @@ export const consumeEffectMutants: readonly Mutant[] = [
       to: 'String(json',
     },
   ]),
+  ...mutantsOf('consume/effects-in-doubt.ts', unit('consumer-effects-in-doubt'), [
+    {
+      rule: 'an effect is in doubt only once its function has stopped',
+      from: 'Number(endsBy) + CLOCK_SKEW_MS < clock.now()',
+      to: 'true',
+    },
+    {
+      rule: 'an effect with a result is not in doubt',
+      from: "status === 'IN_PROGRESS' && ",
+      to: '',
+    },
+  ]),
 ];

@@ -177,12 +177,13 @@ export async function smallMailroom(
       await bridge.send(new DeleteEventBusCommand({ Name: busName }));
     },
     /** Writes the row of an event that was published a while ago, and that nobody received. */
-    publishedAgo: async (agoMs: number, type: string): Promise<void> => {
+    publishedAgo: async (agoMs: number, type: string): Promise<string> => {
       const publishedAt = Date.now() - agoMs;
       const eventId = mintEventId(publishedAt, config.shards);
       const envelope = JSON.stringify({ eventId, type, aggregateId: 'old', data: {} });
       const row = { schema: SCHEMA, status: 'PUBLISHED', source: SMALL_SOURCE, type, envelope, publishedAt };
       await table.write({ Put: { Item: { ...outboxKeyOf(eventId), ...row } } });
+      return eventId;
     },
     /** Commits events, hands them to the bus and marks them published, as the relay does. */
     publish: async (...drafts: readonly EventDraft[]): Promise<readonly Envelope[]> => {

@@ -1,5 +1,6 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { auditFindings, auditText } from '../../../cli/audit-text.ts';
+import { auditFindings, auditJson, auditText } from '../../../cli/audit-text.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 
@@ -78,4 +79,74 @@ test('a repair that sent all says so; one that left something does not', async (
     'Sent 5 events to payments. Audit again in a few minutes.',
   );
   expect(auditFindings({ ...report, repaired: 4 })).toEqual(['1 missing']);
+});
+
+/** An audit of events that payments processed in the given times; one more event per day was rejected by it. */
+async function delivered(tookMs: readonly number[], percentile: number) {
+  const rig = auditRig([
+    consumerEntry('payments', { slo: { latencyMs: 30_000, percentile } }),
+    consumerEntry('inventory'),
+  ]);
+  for (const agoMs of [60 * MINUTE_MS, 13 * 60 * MINUTE_MS]) {
+    const rejected = await rig.event(agoMs);
+    await rig.inbox('payments', rejected.eventId, 'REJECTED');
+    for (const ms of tookMs) {
+      const { eventId, occurredAt } = await rig.event(agoMs);
+      for (const consumer of ['payments', 'inventory'])
+        await rig.inbox(consumer, eventId, 'PROCESSED', { processedAt: occurredAt + ms });
+    }
+  }
+  return rig.run({ since: rig.clock.now() - 14 * 60 * MINUTE_MS, earlier: true });
+}
+
+test('the deliveries of each consumer are shown by UTC day, with what is left of its error budget', async () => {
+  const report = await delivered([1_000, 30_000, 30_001], 75);
+  const text = stripVTControlCharacters(auditText({ report, byDay: true }, commands));
+  expect(text).toMatch(/^SLO 75 % within 30 s: 4 missed it, 2 may; the budget is overspent by 2\.$/m);
+  expect(text).toMatch(/^day \(UTC\) +published +processed +within SLO +rate$/m);
+  expect(text).toMatch(/^2025-12-31 +4 +3 +2 +75\.00 %$/m);
+  expect(text).toMatch(/^2026-01-01 +4 +3 +2 +75\.00 %$/m);
+  expect(text).toMatch(
+    /Deliveries to inventory\nday \(UTC\) +published +processed +rate\n2025-12-31 +4 +3 +75\.00 %/,
+  );
+  expect(auditText({ report }, commands)).not.toContain('Deliveries');
+  const generous = await delivered([1_000], 50);
+  expect(auditText({ report: generous, byDay: true }, commands)).toContain(
+    'SLO 50 % within 30 s: 2 missed it, 2 may; 0 left.',
+  );
+});
+
+test('a rate is rounded down: nothing less than all is 100 %', async () => {
+  const report = await delivered([1_000], 99);
+  const [first] = report.deliveries;
+  const deliveries = first === undefined ? [] : [{ ...first, published: 1_000_000, processed: 999_999 }];
+  expect(auditText({ report: { ...report, deliveries }, byDay: true }, commands)).toContain('99.99 %');
+  expect(auditText({ report: { ...report, deliveries: [] }, byDay: true }, commands)).toContain(
+    'No deliveries to count.',
+  );
+});
+
+test('the document has a row per consumer and day, with its rate', async () => {
+  const report = await delivered([1_000, 40_000, 1_000], 99);
+  const { deliveries, errorBudgets } = auditJson({ report });
+  expect(deliveries).toContainEqual({
+    consumer: 'payments',
+    day: '2025-12-31',
+    published: 4,
+    processed: 3,
+    withinSlo: 2,
+    rate: 0.75,
+  });
+  expect(deliveries).toHaveLength(4);
+  expect(errorBudgets).toEqual([
+    {
+      consumer: 'payments',
+      latencyMs: 30_000,
+      percentile: 99,
+      published: 8,
+      allowed: 0,
+      missed: 4,
+      left: -4,
+    },
+  ]);
 });

@@ -140,7 +140,25 @@ test('an audit with every finding fits 80 columns', async () => {
     { ...doubt, conclusiveAt: null },
     { ...doubt, conclusiveAt: report.until },
   ];
-  const found = { ...full, inconclusive, incomplete: ['x '.repeat(100)] };
+  const consumer = 'a-consumer-with-a-long-name';
+  const counts12 = { published: 12_345_678, processed: 12_345_678, withinSlo: 12_345_678 };
+  const found = {
+    ...full,
+    inconclusive,
+    incomplete: ['x '.repeat(100)],
+    deliveries: [{ consumer, from: 0, ...counts12 }],
+    errorBudgets: [
+      {
+        consumer,
+        latencyMs: 7_500_000,
+        percentile: 99.99,
+        published: 1,
+        allowed: 1,
+        missed: 12_345,
+        left: -12_344,
+      },
+    ],
+  };
   const commands = {
     repair: commandLine('audit --repair'),
     apply: commandLine('audit --apply'),
@@ -156,7 +174,7 @@ test('an audit with every finding fits 80 columns', async () => {
     why: 'its outbox row has expired, and its payload with it',
   }));
   for (const repair of [undefined, { applied: false, place, events: found.missing, unsent }]) {
-    const text = auditText({ report: found, repair }, commands);
+    const text = auditText({ report: found, byDay: true, repair }, commands);
     expect(unwrapped(text)).toContain('12345 unproven');
     expect(tooWide(text)).toEqual([]);
   }

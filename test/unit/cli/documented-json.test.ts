@@ -72,7 +72,9 @@ test('lists by cause print the members in docs/cli.md', async () => {
 
 test('audit prints the members in docs/cli.md', async () => {
   const [expected] = await documented('audit');
-  const rig = auditRig([consumerEntry('payments')]);
+  const rig = auditRig([consumerEntry('payments', { slo: { latencyMs: 30_000, percentile: 99 } })]);
+  const processed = await rig.event(20 * MINUTE_MS);
+  await rig.inbox('payments', processed.eventId);
   for (let twice = 0; twice < 2; twice += 1) await rig.event(20 * MINUTE_MS, {}, { causationId: 'cause' });
   const { eventId } = await rig.event(20 * MINUTE_MS);
   await rig.inbox('payments', eventId, 'PARKED' as never);

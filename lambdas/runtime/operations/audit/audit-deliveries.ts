@@ -22,7 +22,7 @@ export interface Delivery {
   readonly withinSlo: number | null;
 }
 
-/** What the SLO of a consumer allows in the range of an audit, and what is left of it. */
+/** The misses that a consumer's SLO allows in the range of an audit, and those left. */
 export interface ErrorBudget {
   readonly consumer: string;
   readonly latencyMs: number;
