@@ -18,6 +18,8 @@ const Sold = defineEvent({
   schema: z.object({ sale: z.string() }),
 });
 
+const APPLY = ['--apply', '--reason', 'the rule was disabled'];
+
 /** Where nobody else looks. */
 const REGION = 'eu-west-1';
 
@@ -153,10 +155,10 @@ describe('an audit of a Mailroom', () => {
     expect(report.drift).toMatchObject([{ consumer: 'ledger', problem: 'rule-disabled' }]);
     await ledger.enableRule();
 
-    const repair = await audit('--repair', '--apply', '--reason', 'the rule was disabled');
+    const repair = await audit('--repair', ...APPLY);
     expect({ code: repair.code, repaired: repair.json().repaired }).toEqual({ code: 0, repaired: 1 });
     // Not handled yet: a second repair finds it in the queue, for all it knows, and sends nothing.
-    const again = (await audit('--repair', '--apply')).json();
+    const again = (await audit('--repair', ...APPLY)).json();
     expect(again).toMatchObject({ repaired: 0, consumers: { ledger: { missing: 0 } } });
     expect(again.consumers.ledger.waiting + again.consumers.ledger.inconclusive).toBe(1);
 
@@ -180,7 +182,7 @@ describe('an audit of a Mailroom', () => {
 
     const { missing } = await foundMissing(eventId);
     expect(missing).toMatchObject([{ consumer: 'mail' }]);
-    expect((await audit('--repair', '--apply')).json().repaired).toBe(1);
+    expect((await audit('--repair', ...APPLY)).json().repaired).toBe(1);
     const { Records } = await mail.take();
     const [repaired] = Records.map(({ body }) => JSON.parse(body));
     const original = JSON.parse(delivered?.body ?? '');
@@ -189,10 +191,10 @@ describe('an audit of a Mailroom', () => {
 
     // It was taken out of the queue, as a purge would: so it is missing again, and sent again.
     await foundMissing(eventId);
-    await audit('--repair', '--apply');
+    await audit('--repair', ...APPLY);
     await mail.purge();
     await foundMissing(eventId);
-    await audit('--repair', '--apply');
+    await audit('--repair', ...APPLY);
     expect(await handle(mail)).toBe(1);
     expect(await handled(mail, sale)).toBe(1);
   });
@@ -205,7 +207,7 @@ describe('an audit of a Mailroom', () => {
     const { code, out } = await run();
     expect(code).toBe(0);
     expect(out).toContain('Unproven events have no inbox row');
-    await audit('--repair', '--apply');
+    await audit('--repair', ...APPLY);
   });
 
   test('prints what is missing and the command to run', async () => {
@@ -220,7 +222,7 @@ describe('an audit of a Mailroom', () => {
     expect(shown.out).toContain(
       `npx mailroom audit --since 40m --grace 1s --earlier --repair --stack ${small.stack} --region ${REGION}`,
     );
-    await audit('--repair', '--apply');
+    await audit('--repair', ...APPLY);
   });
 
   test('runs on a schedule, too', async () => {
