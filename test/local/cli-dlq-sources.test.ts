@@ -144,7 +144,8 @@ it('DEAD events, one of them too large: the status and a list show what helps, a
   expect(discarded.code, discarded.err).toBe(0);
   expect(await get(outboxKeyOf(large.eventId))).toMatchObject({ status: 'DISCARDED' });
   expect((await mailroom('why', large.eventId)).code).toBe(0);
-  expect((await mailroom('dlq', 'list', 'dead')).out).toBe('No dead letters.\n');
+  const { out } = await mailroom('dlq', 'list', 'dead');
+  for (const { eventId } of [large, ...requeueable]) expect(out).not.toContain(eventId);
 });
 
 it.each([
