@@ -28,7 +28,7 @@ export interface DeadLetterLine {
 }
 
 /** The reason why a dead letter would not run again. */
-export interface DeadLetterRefusal {
+interface DeadLetterRefusal {
   /** An error code, e.g. `INVALID_PAYLOAD`. */
   readonly code?: string | undefined;
   readonly message?: string | undefined;

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { mailroom, type Run } from './mailroom.ts';
 
 /** The commands of the program that a run printed, as printed. */
-export function printedCommands({ out }: Pick<Run, 'out'>): string[] {
+function printedCommands({ out }: Pick<Run, 'out'>): string[] {
   return [...out.matchAll(/^ +(npx mailroom .+)$/gm)].map(([, line = '']) => line);
 }
 
