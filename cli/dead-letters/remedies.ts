@@ -87,7 +87,10 @@ function tooOld(source: DeadLetterSource, old: readonly JudgedDeadLetter[]): Rem
       ? shell`message resolve ${name} ${inboxId(deadLetter)}`
       : shell`message allow ${name} ${inboxId(deadLetter)}`;
   const isKnown = old.some(({ row }) => row !== undefined);
-  const text = `${old.length} too old, and may have run before. Of those that have not, ${isKnown ? 'allow each, then redrive it' : 'do the work by hand, then resolve each'}:`;
+  const todo = isKnown
+    ? 'Allow only what you know has not run, then redrive it:'
+    : 'If it has not, do the work by hand, then resolve it:';
+  const text = `${old.length} too old, and may have run before. ${todo}`;
   return { text, commands: old.map(decide) };
 }
 

@@ -134,7 +134,7 @@ it('dlq list shows the DEAD events and groups them by cause', async () => {
     example: eventId,
   });
   const people = await mailroom('dlq', 'list', 'dead', '--by', 'cause');
-  expect(people.out).toMatch(/1\s+1 h 3\d min.* ago/);
+  expect(people.out).toMatch(/1\s+handled\s+1 h 3\d min ago/);
   expect(people.out).toContain(eventId);
   await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...pointerKey } }));
 });
