@@ -195,12 +195,12 @@ async function report(
   { status, text, next }: MessageResult,
 ): Promise<ExitCode> {
   const place = await placeOf(session);
-  const seen = { place, text: text.replace(/^m/, 'M') };
-  session.output.result({ ...place, consumer, eventId, applied, status }, seen, (shown) =>
+  const subject = { place, text: text.replace(/^m/, 'M'), next };
+  session.output.result({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
     [
       prose(placeText(shown.place)),
       prose(shown.text),
-      ...(next === undefined ? [] : [`  ${session.commandLine(next)}`]),
+      ...(shown.next === undefined ? [] : [`  ${session.commandLine(shown.next)}`]),
     ].join('\n'),
   );
   return EXIT.ok;

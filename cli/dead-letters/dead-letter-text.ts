@@ -28,7 +28,7 @@ export interface DeadLetterLine {
 }
 
 /** The reason why a dead letter would not run again. */
-export interface DeadLetterRefusal {
+interface DeadLetterRefusal {
   /** An error code, e.g. `INVALID_PAYLOAD`. */
   readonly code?: string | undefined;
   readonly message?: string | undefined;
@@ -112,9 +112,7 @@ function groupTable(lines: readonly DeadLetterLine[], now: number, label?: strin
       ],
       details: [
         clipped(deadLetter.fingerprint ?? refused ?? 'unknown cause'),
-        ...(refused === undefined || deadLetter.fingerprint === undefined
-          ? []
-          : [`now: ${clipped(refused)}`]),
+        ...(refused === undefined || isCauseOf(refusal, deadLetter) ? [] : [`now: ${clipped(refused)}`]),
       ],
     };
   });
@@ -125,6 +123,11 @@ function groupTable(lines: readonly DeadLetterLine[], now: number, label?: strin
     'example',
   ];
   return `${detailedTable(head, rows)}\n${paint.dim('--verbose shows each dead letter.')}`;
+}
+
+/** Returns true if the refusal is the cause for which it became a dead letter, or its only known cause. */
+function isCauseOf({ code }: DeadLetterRefusal = {}, { fingerprint }: DeadLetter): boolean {
+  return fingerprint === undefined || fingerprint.includes(` ${code}: `);
 }
 
 function expiryText({ expiresAt }: DeadLetter, now: number): string {

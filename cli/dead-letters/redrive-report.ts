@@ -49,20 +49,20 @@ export function redriveJson({ place, source, judged, received }: RedrivePlan, re
 }
 
 /** The options that a plan repeats in the command that applies it. */
-interface PlanOptions extends Pick<ChangeOptions, 'reason'> {
+interface RedrivePlanOptions extends Pick<ChangeOptions, 'reason'> {
   readonly limit?: number;
   readonly verbose?: boolean;
 }
 
 /** The plan as text. */
-export function planText(session: RemedyDeps, plan: RedrivePlan, options: PlanOptions = {}): string {
+export function planText(session: RemedyDeps, plan: RedrivePlan, options: RedrivePlanOptions = {}): string {
   return [prose(placeText(plan.place)), ...plannedText(session, plan, options)].join('\n');
 }
 
 function plannedText(
   session: RemedyDeps,
   { source, judged, received, choice }: RedrivePlan,
-  { reason, limit, verbose }: PlanOptions,
+  { reason, limit, verbose }: RedrivePlanOptions,
 ): string[] {
   const { deadLetters, total } = received;
   if (total === 0) return [`${source.name} is empty.`];

@@ -64,16 +64,17 @@ function failing(
     );
     return shell`dlq discard ${[source.name, ...words]}`;
   });
+  const it = pronoun(fails);
   const count = `${fails.length} still ${fails.length === 1 ? 'fails' : 'fail'}`;
   if (source.kind === 'dead') {
-    const text = `${count}, too large for EventBridge: have the producer write a smaller event, then discard the old one:`;
+    const text = `${count}, too large for EventBridge: have the producer write ${fails.length === 1 ? 'a smaller event' : 'smaller events'}, then discard ${it}:`;
     return { text, commands: discards };
   }
   if (source.kind === 'stream') {
-    const text = `${count}, naming no batch of the stream: sweep from before the first send, then discard:`;
+    const text = `${count}: no batch of the stream is named. Sweep from before the first send, then discard ${it}:`;
     return { text, commands: [shell`sweep --since ${hours(now - (oldest.sentAt ?? now))}`, ...discards] };
   }
-  const text = `${count}: the deployed code of ${source.consumer.name} refuses it. Deploy code that reads it and redrive; or, if not needed, discard:`;
+  const text = `${count}: the deployed code of ${source.consumer.name} refuses ${it}. Deploy code that reads ${it}, then redrive ${it}. If not needed, discard ${it}:`;
   return { text, commands: discards };
 }
 
@@ -86,20 +87,27 @@ function tooOld(source: DeadLetterSource, old: readonly JudgedDeadLetter[]): Rem
       ? shell`message resolve ${name} ${inboxId(deadLetter)}`
       : shell`message allow ${name} ${inboxId(deadLetter)}`;
   const isKnown = old.some(({ row }) => row !== undefined);
-  const text = `${old.length} too old: it may have run before. If it has not, ${isKnown ? 'allow it, then redrive it' : 'do its work by hand, then resolve it'}:`;
+  const todo = isKnown
+    ? 'Allow only what you know has not run, then redrive it:'
+    : 'If it has not, do the work by hand, then resolve it:';
+  const text = `${old.length} too old, and may have run before. ${todo}`;
   return { text, commands: old.map(decide) };
 }
 
 function busy(letters: readonly JudgedDeadLetter[]): Remedy | undefined {
   if (letters.length === 0) return undefined;
-  const text = `${letters.length} busy: a worker holds it, or it is retried soon. Repeat the command in a minute.`;
+  const text = `${letters.length} busy: a worker holds ${pronoun(letters)}, or a retry is due soon. Repeat the command in a minute.`;
   return { text, commands: [] };
 }
 
 function unreadable(letters: readonly JudgedDeadLetter[]): Remedy | undefined {
   if (letters.length === 0) return undefined;
-  const text = `${letters.length} unreadable: its row cannot be read, so it stays. To see what to do:`;
+  const text = `${letters.length} with a row that cannot be read: kept. To see what to do:`;
   return { text, commands: letters.map((letter) => shell`why ${inboxId(letter)}`) };
+}
+
+function pronoun(letters: readonly unknown[]): string {
+  return letters.length === 1 ? 'it' : 'them';
 }
 
 /** The group of a judged dead letter. */

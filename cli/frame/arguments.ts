@@ -35,9 +35,12 @@ export function messageIdArgument(text: string): string {
 const PLACEHOLDERS =
   /^(|x+|(a|my|the|your|some|no|insert|enter|add|write)?(reason|why|text|comment|note)(here)?|because|todo|tbd|tba|na|none|notgiven|unknown|placeholder|fillin|fillme|asdf)$/;
 
-/** Reads a reason of 3 to 500 characters. A placeholder, such as `…` or `<reason>`, is refused: it tells the next reader nothing. */
+/**
+ * Reads a reason of 3 to 500 characters, as one line. A placeholder, such as `…` or `<reason>`, is refused: it tells the next
+ * reader nothing.
+ */
 export function reasonArgument(text: string): string {
-  const reason = text.trim();
+  const reason = text.trim().replaceAll(/\s+/g, ' ');
   const isPlaceholder = PLACEHOLDERS.test(reason.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, ''));
   if (reason.length >= 3 && reason.length <= 500 && !isPlaceholder) return reason;
   throw new InvalidArgumentError(

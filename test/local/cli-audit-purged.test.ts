@@ -5,6 +5,7 @@ import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom, type Run } from './support/mailroom.ts';
+import { printedCommand, runPrinted } from './support/printed-command.ts';
 import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
 
 const Sold = defineEvent({
@@ -93,7 +94,7 @@ test('a queue was purged and has new messages: nothing is called accounted for, 
 
   // Too early, the suggested command sends nothing and says why.
   const plan = suggested(doubt);
-  const early = await plan('--apply');
+  const early = await plan('--apply', '--reason', 'the queue was purged');
   expect(early.code).toBe(1);
   expect(unwrapped(early.out)).toContain('There is nothing to send. Not sent: 8 inconclusive events to mail');
 
@@ -109,7 +110,7 @@ test('a queue was purged and has new messages: nothing is called accounted for, 
   );
   expect(await handle()).toBe(0);
 
-  const sent = await suggested(certain)('--reason', 'the queue was purged');
+  const sent = await runPrinted(printedCommand(certain, '--apply'), 'the queue was purged');
   expect(sent).toMatchObject({ code: 0, out: expect.stringContaining('Sent 5 events to mail.') });
   expect(await handle()).toBe(5);
   expect(await audit()).toMatchObject({

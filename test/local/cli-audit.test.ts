@@ -29,6 +29,7 @@ interface DayJson {
   readonly withinSlo: number | null;
   readonly rate: number;
 }
+const APPLY = ['--apply', '--reason', 'the rule was disabled'];
 
 /** Where nobody else looks. */
 const REGION = 'eu-west-1';
@@ -188,10 +189,10 @@ describe('an audit of a Mailroom', () => {
     expect(report.drift).toMatchObject([{ consumer: 'ledger', problem: 'rule-disabled' }]);
     await ledger.enableRule();
 
-    const repair = await audit('--repair', '--apply', '--reason', 'the rule was disabled');
+    const repair = await audit('--repair', ...APPLY);
     expect({ code: repair.code, repaired: repair.json().repaired }).toEqual({ code: 0, repaired: 1 });
     // Not handled yet: a second repair finds it in the queue, for all it knows, and sends nothing.
-    const again = (await audit('--repair', '--apply')).json();
+    const again = (await audit('--repair', ...APPLY)).json();
     expect(again).toMatchObject({ repaired: 0, consumers: { ledger: { missing: 0 } } });
     expect(again.consumers.ledger.waiting + again.consumers.ledger.inconclusive).toBe(1);
 
@@ -215,7 +216,7 @@ describe('an audit of a Mailroom', () => {
 
     const { missing } = await foundMissing(eventId);
     expect(missing).toMatchObject([{ consumer: 'mail' }]);
-    expect((await audit('--repair', '--apply')).json().repaired).toBe(1);
+    expect((await audit('--repair', ...APPLY)).json().repaired).toBe(1);
     const { Records } = await mail.take();
     const [repaired] = Records.map(({ body }) => JSON.parse(body));
     const original = JSON.parse(delivered?.body ?? '');
@@ -224,10 +225,10 @@ describe('an audit of a Mailroom', () => {
 
     // It was taken out of the queue, as a purge would: so it is missing again, and sent again.
     await foundMissing(eventId);
-    await audit('--repair', '--apply');
+    await audit('--repair', ...APPLY);
     await mail.purge();
     await foundMissing(eventId);
-    await audit('--repair', '--apply');
+    await audit('--repair', ...APPLY);
     expect(await handle(mail)).toBe(1);
     expect(await handled(mail, sale)).toBe(1);
   });
@@ -240,7 +241,7 @@ describe('an audit of a Mailroom', () => {
     const { code, out } = await run();
     expect(code).toBe(0);
     expect(out).toContain('Unproven events have no inbox row');
-    await audit('--repair', '--apply');
+    await audit('--repair', ...APPLY);
   });
 
   test('prints what is missing and the command to run', async () => {
@@ -255,7 +256,7 @@ describe('an audit of a Mailroom', () => {
     expect(shown.out).toContain(
       `npx mailroom audit --since 40m --grace 1s --earlier --repair --stack ${small.stack} --region ${REGION}`,
     );
-    await audit('--repair', '--apply');
+    await audit('--repair', ...APPLY);
   });
 
   test('runs on a schedule, too', async () => {

@@ -5,6 +5,7 @@ import { unwrapped } from '../support/captured-io.ts';
 import { byId, directory, queues, seeing } from './support/dead-letters.ts';
 import { mailroom } from './support/mailroom.ts';
 import { get } from './support/order-system.ts';
+import { printedCommand, runPrinted } from './support/printed-command.ts';
 import { deadEvent, forgottenEvent } from './support/stuck-events.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
@@ -40,10 +41,11 @@ describe.concurrent('DEAD events', () => {
     expect(own).toMatchObject({ count: 2, oldestAt: expect.any(Number), newestAt: expect.any(Number) });
     expect(ids).toContain(own.example);
     const redrive = ['dlq', 'redrive', 'dead', '--cause', word.toUpperCase(), '--apply', '--wait', '15m'];
-    const run = await mailroom(...redrive, '--reason', 'fixed', '--json');
+    redrive.push('--reason', 'fixed', '--json');
+    const run = await mailroom(...redrive);
     expect(run.code, run.err).toBe(0);
     expect(Object.keys(byId(run.json().deadLetters)).sort()).toEqual(ids);
-    expect((await mailroom(...redrive, '--json')).json().deadLetters).toEqual([]);
+    expect((await mailroom(...redrive)).json().deadLetters).toEqual([]);
     for (const eventId of ids)
       expect(await get(outboxKeyOf(eventId))).toMatchObject({ status: 'PUBLISHED', requeuedReason: 'fixed' });
   });
@@ -101,7 +103,7 @@ describe.concurrent('dead letters of the stream', () => {
     expect(plan[unreadable]).toMatchObject({ verdict: 'fails', code: 'UNREADABLE_DEAD_LETTER' });
     expect(await get(outboxKeyOf(eventId))).toMatchObject({ status: 'PENDING' });
 
-    const run = await seeing(...argv, '--apply');
+    const run = await seeing(...argv, '--apply', '--reason', 'the stream is back');
     expect(run.code).toBe(1); // the other one is there still
     expect(byId(run.json().deadLetters)[deadLetter]).toMatchObject({ outcome: 'processed' });
     expect(await get(outboxKeyOf(eventId))).toMatchObject({ status: 'PUBLISHED' });
@@ -114,6 +116,38 @@ describe.concurrent('dead letters of the stream', () => {
   });
 });
 
+it('DEAD events, one of them too large: the status and a list show what helps, and its commands repair all', async () => {
+  const requeueable = await Promise.all([deadEvent(), deadEvent(), deadEvent()]);
+  const large = await deadEvent('Total size of the entries in the request is over the limit.');
+  const why = await mailroom('why', large.eventId);
+  expect(unwrapped(why.out)).toContain('EventBridge refused it as too large');
+  printedCommand(why, `dlq discard dead ${large.eventId}`);
+
+  const status = await mailroom('status');
+  const list = await runPrinted(printedCommand(status, 'dlq list dead'));
+  expect(unwrapped(list.out)).toMatch(/3 runs .* relay MalformedDetail: The entry is malformed/);
+  expect(unwrapped(list.out)).toMatch(/1 fails .* relay MalformedDetail: Total size/);
+
+  const plan = await runPrinted(printedCommand(list, 'dlq redrive dead'));
+  const apply = printedCommand(plan, 'dlq redrive dead', '--apply');
+  const redriven = await runPrinted(apply, 'the entries were fixed', '--wait', '15m');
+  expect(redriven.code, redriven.err).toBe(1); // the large one is left
+  expect(redriven.out).toContain('3 of 3 published');
+  for (const { eventId } of requeueable)
+    expect(await get(outboxKeyOf(eventId))).toMatchObject({ status: 'PUBLISHED' });
+
+  const discard = await runPrinted(printedCommand(list, 'dlq discard dead'));
+  const discarded = await runPrinted(
+    printedCommand(discard, '--apply'),
+    'written again, without the picture',
+  );
+  expect(discarded.code, discarded.err).toBe(0);
+  expect(await get(outboxKeyOf(large.eventId))).toMatchObject({ status: 'DISCARDED' });
+  expect((await mailroom('why', large.eventId)).code).toBe(0);
+  const { out } = await mailroom('dlq', 'list', 'dead');
+  for (const { eventId } of [large, ...requeueable]) expect(out).not.toContain(eventId);
+});
+
 it.each([
   [['dlq', 'list', 'nowhere'], 3, 'NO_SUCH_SOURCE'],
   [['dlq', 'redrive'], 2, 'source'],
@@ -122,7 +156,9 @@ it.each([
   [['dlq', 'redrive', 'dead', '--limit', 'all'], 2, 'whole number'],
   [['dlq', 'redrive', 'dead', '--wait', '5'], 2, 'whole number with a unit'],
   [['dlq', 'discard', 'stream', '--reason', 'why not'], 2, 'BAD_ARGUMENT'],
-  [['dlq', 'discard', 'stream', '--all'], 2, '--reason'],
+  [['dlq', 'redrive', 'dead', '--apply'], 2, '--apply needs a reason'],
+  [['dlq', 'redrive', 'dead', '--apply', '--reason', '…'], 2, 'the bank is back'],
+  [['dlq', 'discard', 'stream', '--all', '--apply'], 2, '--reason'],
   [['dlq', 'discard', 'stream', '--all', '--reason', ' '], 2, 'a reason of 3'],
 ])('%j is refused', async (argv, code, says) => {
   const run = await mailroom(...argv);
@@ -131,7 +167,7 @@ it.each([
 });
 
 it('where nothing is dead there is nothing to do', async () => {
-  const empty = await mailroom('dlq', 'redrive', 'rule:order-status', '--apply');
+  const empty = await mailroom('dlq', 'redrive', 'rule:order-status', '--apply', '--reason', 'nothing');
   expect(empty).toMatchObject({ code: 0, err: '' });
   const discard = ['dlq', 'discard', 'rule:order-status', '--all', '--reason', 'nothing', '--apply'];
   expect(await mailroom(...discard)).toMatchObject({ code: 0, err: '' });

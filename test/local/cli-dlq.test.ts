@@ -19,6 +19,8 @@ const HELD_MS = 3_600_000;
 /** A redrive that waits as long as this engine takes. */
 const PATIENTLY = ['--wait', '15m'];
 
+const APPLY = ['--apply', '--reason', 'a test of dead letters'];
+
 describe.concurrent('dead letters of a consumer', () => {
   it('are listed with event, cause and when they are permanently deleted, and stay', async () => {
     const envelope = await paymentCaptured();
@@ -132,7 +134,7 @@ describe.concurrent('dead letters of a consumer', () => {
     const envelopes = await Promise.all(Array.from({ length: 13 }, () => paymentCaptured()));
     const ids: string[] = [];
     for (const envelope of envelopes) ids.push(await die('consumer:notifications', delivered(envelope)));
-    const redrive = ['dlq', 'redrive', 'consumer:notifications', '--rate', '100/s', '--apply', '--json'];
+    const redrive = ['dlq', 'redrive', 'consumer:notifications', '--rate', '100/s', ...APPLY, '--json'];
     const { code, err, json } = await seeing(...redrive, ...PATIENTLY, ...ids);
     expect(code, err).toBe(0);
     expect(json()).toMatchObject({ processed: 13, stopped: false });
@@ -153,7 +155,7 @@ describe.concurrent('dead letters of a consumer', () => {
       { verdict: 'runs', fingerprint },
     ]);
 
-    const stopped = await seeing(...argv, ...PATIENTLY, '--apply');
+    const stopped = await seeing(...argv, ...PATIENTLY, ...APPLY);
     expect(stopped.code, stopped.err).toBe(1);
     expect(stopped.json()).toMatchObject({ stopped: true, processed: 0 });
     const outcomes = stopped.json().deadLetters.map(({ outcome }: { outcome: string }) => outcome);
@@ -163,7 +165,7 @@ describe.concurrent('dead letters of a consumer', () => {
     const rest = stopped
       .json()
       .deadLetters.filter(({ outcome }: { outcome: string }) => outcome === 'untried');
-    const redrive = ['dlq', 'redrive', 'consumer:order-status', '--json', ...PATIENTLY, '--apply'];
+    const redrive = ['dlq', 'redrive', 'consumer:order-status', '--json', ...PATIENTLY, ...APPLY];
     const mended = await seeing(...redrive, rest[0].id);
     expect(mended.code, mended.err).toBe(0);
     expect(await get(orderKey(orderId))).toMatchObject({ payment: 'captured' });
@@ -172,7 +174,7 @@ describe.concurrent('dead letters of a consumer', () => {
       await eventually(async () => {
         const row = await message('order-status', eventId);
         if (row?.status === 'REJECTED')
-          await mailroom('dlq', 'redrive', 'consumer:order-status', '--apply', eventId);
+          await mailroom('dlq', 'redrive', 'consumer:order-status', ...APPLY, eventId);
         expect(row).toMatchObject({ status: 'PROCESSED' });
       });
     }
@@ -185,15 +187,19 @@ describe.concurrent('dead letters of a consumer', () => {
     const argv = ['dlq', 'redrive', 'consumer:notifications', '--json', deadLetter];
     const plan = await seeing(...argv);
     expect(plan.json().deadLetters).toMatchObject([{ eventId, verdict: 'too-old', code: 'EVENT_TOO_OLD' }]);
-    const refused = await seeing(...argv, '--apply');
+    const refused = await seeing(...argv, ...APPLY);
     expect(refused.code).toBe(1);
     expect(refused.json().deadLetters).toMatchObject([{ outcome: 'kept' }]);
 
     const allow = ['message', 'allow', 'notifications', eventId, '--json', '--reason', 'never sent before'];
+    expect((await mailroom(...allow)).json()).toMatchObject({ status: 'allow', applied: false });
+    allow.push('--apply');
     for (let twice = 0; twice < 2; twice += 1) expect(await mailroom(...allow)).toMatchObject({ code: 0 });
     const people = await mailroom(...allow.filter((word) => word !== '--json'));
-    expect(people.out).toContain(`npx mailroom dlq redrive consumer:notifications ${eventId} --apply`);
-    expect((await seeing(...argv, ...PATIENTLY, '--apply')).code).toBe(0);
+    expect(people.out).toContain(
+      `npx mailroom dlq redrive consumer:notifications ${eventId} --apply --reason 'never sent before'`,
+    );
+    expect((await seeing(...argv, ...PATIENTLY, ...APPLY)).code).toBe(0);
     expect(await message('notifications', eventId)).toMatchObject({
       status: 'PROCESSED',
       allowedReason: 'never sent before',
@@ -234,7 +240,7 @@ describe.concurrent('dead letters of a consumer', () => {
     expect(resolved.code).toBe(2);
     expect(resolved.err).toContain('MESSAGE_LEASED');
     const forced = await mailroom(
-      ...['message', 'resolve', 'payments', envelope.eventId, '--reason', 'by phone', '--force'],
+      ...['message', 'resolve', 'payments', envelope.eventId, '--reason', 'by phone', '--force', '--apply'],
     );
     expect(forced.code, forced.err).toBe(0);
     expect(await message('payments', envelope.eventId)).toMatchObject({
@@ -250,7 +256,7 @@ describe.concurrent('dead letters of a rule', () => {
   it('go to the consumer that never got them', async () => {
     const envelope = await paymentCaptured();
     const deadLetter = await die('rule:notifications', delivered(envelope));
-    const redrive = ['dlq', 'redrive', 'rule:notifications', ...PATIENTLY, '--apply', deadLetter];
+    const redrive = ['dlq', 'redrive', 'rule:notifications', ...PATIENTLY, ...APPLY, deadLetter];
     const run = await seeing(...redrive);
     expect(run.code, run.err).toBe(0);
     expect(run.out).toContain('1 of 1 processed');
@@ -261,7 +267,7 @@ describe.concurrent('dead letters of a rule', () => {
     const envelope = await paymentCaptured();
     const deadLetter = await die('rule:notifications', delivered(envelope));
     const argv = ['dlq', 'discard', 'rule:notifications', deadLetter, '--json'];
-    expect((await mailroom(...argv)).err).toContain('--reason');
+    expect((await mailroom(...argv, '--apply')).err).toContain('--reason');
     const plan = await seeing(...argv, '--reason', 'a test order');
     expect(plan.json()).toMatchObject({
       applied: false,
@@ -283,7 +289,7 @@ describe.concurrent('dead letters of a rule', () => {
     expect(again.code).toBe(3);
 
     const copy = await die('rule:notifications', delivered(envelope));
-    const handled = await seeing(...['dlq', 'redrive', 'rule:notifications', '--apply', copy]);
+    const handled = await seeing(...['dlq', 'redrive', 'rule:notifications', ...APPLY, copy]);
     expect(handled.code).toBe(0);
     expect(await emails(envelope.aggregateId)).toEqual([]);
   });

@@ -62,9 +62,9 @@ describe.concurrent('messages list', () => {
     const eventId = mintEventId(Date.now(), 8);
     const poison = { ...envelope, eventId, version: 99 };
     const sentAfter = Date.now();
-    const [messageId = ''] = await send('inventory', [asDelivered('orders', poison)]);
+    const [messageId = ''] = await send('payments', [asDelivered('orders', poison)]);
     const sentBefore = Date.now();
-    const argv = ['messages', 'list', '--rejected', '--consumer', 'inventory'];
+    const argv = ['messages', 'list', '--rejected', '--consumer', 'payments'];
     await eventually(async () => {
       const { messages } = (await mailroom(...argv, '--json')).json();
       const own = messages.find((message: Listed) => message.eventId === eventId);
@@ -72,7 +72,7 @@ describe.concurrent('messages list', () => {
         status: 'REJECTED',
         reason: 'UNKNOWN_EVENT_VERSION',
         nextAt: null,
-        fingerprint: expect.stringContaining('inventory UNKNOWN_EVENT_VERSION'),
+        fingerprint: expect.stringContaining('payments UNKNOWN_EVENT_VERSION'),
       });
       // SQS took it while it was sent, and may count in seconds.
       expect(own.expiresAt - 14 * DAY_MS).toBeGreaterThan(sentAfter - 1_000);
@@ -80,11 +80,11 @@ describe.concurrent('messages list', () => {
     });
     const text = await mailroom(...argv);
     expect(unwrapped(text.out)).toMatch(
-      new RegExp(`${eventId} .* never inventory, OrderPlaced, dead letter deleted in 1[34] d`),
+      new RegExp(`${eventId} .* never payments, OrderPlaced, dead letter deleted in 1[34] d`),
     );
     const causes = (await mailroom(...argv, '--by', 'cause', '--json')).json().causes as Cause[];
     expect(causes.some(({ fingerprint }) => fingerprint.includes('UNKNOWN_EVENT_VERSION'))).toBe(true);
-    await takeDeadLetter('inventory', messageId);
+    await takeDeadLetter('payments', messageId);
   });
 });
 
@@ -134,7 +134,7 @@ it('dlq list shows the DEAD events and groups them by cause', async () => {
     example: eventId,
   });
   const people = await mailroom('dlq', 'list', 'dead', '--by', 'cause');
-  expect(people.out).toMatch(/1\s+1 h 3\d min.* ago/);
+  expect(people.out).toMatch(/1\s+handled\s+1 h 3\d min ago/);
   expect(people.out).toContain(eventId);
   await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...pointerKey } }));
 });

@@ -21,10 +21,19 @@ describe.concurrent('message resolve', () => {
   it('sets a message PROCESSED without running it, and says who, when and why', async () => {
     const { order, envelope } = await unseenOrder();
     const { eventId } = envelope;
-    const argv = ['message', 'resolve', 'payments', eventId, '--json', '--reason', 'charged by phone'];
-    const run = await mailroom(...argv);
+    const argv = ['message', 'resolve', 'payments', eventId, '--reason', 'charged by phone'];
+    const plan = await mailroom(...argv);
+    expect(plan.code, plan.err).toBe(0);
+    expect(unwrapped(plan.out)).toMatch(
+      /^Stack \S+, account \d+, region \S+ Would set message .* PROCESSED without running it\. .* Nothing was changed/,
+    );
+    expect(await message('payments', eventId)).toBeUndefined();
+    const apply = [...argv, '--json', '--apply'];
+    const run = await mailroom(...apply);
     expect(run.code, run.err).toBe(0);
-    expect(run.json()).toEqual({ consumer: 'payments', eventId, status: 'resolved' });
+    const place = { stack: expect.any(String), account: expect.any(String), region: 'us-east-1' };
+    const said = { ...place, consumer: 'payments', eventId, applied: true };
+    expect(run.json()).toEqual({ ...said, status: 'resolved' });
     expect(await message('payments', eventId)).toMatchObject({
       status: 'PROCESSED',
       processedAt: expect.any(Number),
@@ -35,7 +44,7 @@ describe.concurrent('message resolve', () => {
     expect(operations.filter(({ subject }) => subject === `payments ${eventId}`)).toMatchObject([
       { command: 'message resolve', reason: 'charged by phone', by: expect.stringContaining('arn:aws') },
     ]);
-    expect((await mailroom(...argv)).json()).toEqual({ consumer: 'payments', eventId, status: 'processed' });
+    expect((await mailroom(...apply)).json()).toEqual({ ...said, status: 'processed' });
 
     // It comes after all, with a neighbour behind it: when that one is charged, this one was absorbed.
     const neighbour = await paperOrder();
@@ -51,7 +60,10 @@ describe.concurrent('message resolve', () => {
     expect(refused.code).toBe(3);
     expect(refused.err).toContain('NO_SUCH_EVENT');
     expect(await message('payments', eventId)).toBeUndefined();
-    expect(await mailroom(...argv, '--force')).toMatchObject({ code: 0 });
+    const forced = await mailroom(...argv, '--force');
+    expect(forced.out).toContain(`${eventId} --force --apply --reason 'charged by phone'`);
+    expect(await message('payments', eventId)).toBeUndefined();
+    expect(await mailroom(...argv, '--force', '--apply')).toMatchObject({ code: 0 });
     expect(await message('payments', eventId)).toMatchObject({ status: 'PROCESSED' });
   });
 
@@ -60,7 +72,8 @@ describe.concurrent('message resolve', () => {
     [['resolve', 'cashiers', eventId, '--reason', 'by phone'], 3, 'NO_SUCH_CONSUMER'],
     [['allow', 'cashiers', eventId, '--reason', 'by phone'], 3, 'NO_SUCH_CONSUMER'],
     [['allow', 'payments', eventId, '--reason', 'by phone'], 2, 'NOT_TOO_OLD'],
-    [['resolve', 'payments', eventId], 2, '--reason'],
+    [['resolve', 'payments', eventId, '--apply'], 2, '--reason'],
+    [['resolve', 'payments', eventId, '--reason', 'why'], 2, 'a reason of 3'],
     [['resolve', 'payments', eventId, '--reason', '?'], 2, 'a reason of 3'],
     [['resolve', 'payments', '42', '--reason', 'by phone'], 2, 'UUIDv7'],
     [['resolve', 'payments', '--reason', 'by phone'], 2, 'eventId'],

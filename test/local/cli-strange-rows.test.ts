@@ -74,7 +74,7 @@ describe('rows that somebody changed by hand, or that a newer version wrote,', (
     const refused = await run(...resolve);
     expect(refused.code).toBe(2);
     expect(unwrapped(refused.err)).toMatch(/UNREADABLE_ROW: .*its "status" is "PARKED"/);
-    expect((await run(...resolve, '--force')).code).toBe(0);
+    expect((await run(...resolve, '--force', '--apply')).code).toBe(0);
     expect(await small.table.get(inboxKey('ledger', eventId))).toMatchObject({ status: 'PROCESSED' });
   });
 
@@ -107,7 +107,8 @@ describe('rows that somebody changed by hand, or that a newer version wrote,', (
 describe('a message that is PROCESSING', () => {
   test('without a lease can be resolved', async () => {
     const eventId = await sold({ status: 'PROCESSING', schema: 1, fence: 'f', attempts: 1 });
-    const resolved = await run('message', 'resolve', 'ledger', eventId, '--reason', 'done by hand', '--json');
+    const argv = ['message', 'resolve', 'ledger', eventId, '--reason', 'done by hand', '--json'];
+    const resolved = await run(...argv, '--apply');
     expect(resolved.json()).toMatchObject({ status: 'resolved' });
   });
 

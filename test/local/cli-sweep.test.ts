@@ -20,6 +20,8 @@ it('a sweep publishes what was forgotten in a range, and nothing the second time
   expect(Number((await get(SWEEP_STATE_KEY))?.sweptTo ?? 0)).toBeGreaterThanOrEqual(sweptTo);
 
   expect((await mailroom(...argv)).json()).toMatchObject({ published: 0, complete: true });
+  const people = await mailroom(...argv.slice(0, -1));
+  expect(people.out).toMatch(/^Stack \S+, account \d+, region us-east-1\nSwept /);
 });
 
 it.each([

@@ -137,7 +137,8 @@ export async function allowTooOld(deps: OperationDeps, note: MessageNote): Promi
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
   const { consumer, eventId } = note;
   if (await allowMessage({ table, clock, random, consumer }, note)) return;
-  throw notTooOld(note, readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true })));
+  const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
+  throw notTooOld(note, row);
 }
 
 /** The refusal to allow a message that was not rejected as too old, with the state of its row. */

@@ -106,7 +106,7 @@ describe('arguments', () => {
   test('counts are whole and at least 1; reasons are not empty', () => {
     expect(countArgument('7')).toBe(7);
     for (const text of ['0', '-1', '1.5', 'x', '']) expect(() => countArgument(text)).toThrow('from 1');
-    expect(reasonArgument('  charged by phone ')).toBe('charged by phone');
+    expect(reasonArgument('  charged\nby phone ')).toBe('charged by phone');
     for (const text of ['', '  ', 'ok', 'x'.repeat(501)])
       expect(() => reasonArgument(text)).toThrow('a reason of');
   });
