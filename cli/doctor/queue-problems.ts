@@ -118,16 +118,11 @@ export function keptProblems(part: string, what: string, url: string, queue: Dep
 }
 
 /** A queue that refuses events which the outbox and the bus accept. */
-export function sizeProblems(
-  part: string,
-  source: string,
-  url: string,
-  queue: DeployedQueue,
-): QueueProblem[] {
+export function sizeProblems(part: string, url: string, queue: DeployedQueue): QueueProblem[] {
   if (!(queue.messageBytesMax < MESSAGE_BYTES)) return [];
   const text =
-    `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: larger ones ` +
-    `are not delivered to ${source}`;
+    `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses ` +
+    'larger ones';
   return [
     { part, problem: 'message-size', text, fix: setAttribute(url, 'MaximumMessageSize', MESSAGE_BYTES) },
   ];

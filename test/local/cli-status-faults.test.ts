@@ -17,7 +17,7 @@ import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { eventBridgeClient } from '../support/aws.ts';
 import { unwrapped } from '../support/captured-io.ts';
-import { runAwsLine } from './support/aws-line.ts';
+import { awsLines, runAwsLine } from './support/aws-line.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
 import { message } from './support/order-system.ts';
@@ -37,11 +37,6 @@ async function problems(...where: string[]): Promise<{ part: string; problem: st
   const { json } = await mailroom('status', '--json', ...where);
   expect(json().wiring.notChecked).toEqual([]);
   return json().wiring.problems;
-}
-
-/** The printed commands of the AWS CLI. */
-function awsLines(out: string): string[] {
-  return out.split('\n').filter((line) => line.startsWith('    aws '));
 }
 
 describe('the status of the order system', () => {
