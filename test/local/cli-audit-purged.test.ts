@@ -4,8 +4,9 @@ import { createConsumer, defineEvent, transactional } from '../../lambdas/runtim
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
-import { mailroom, type Run } from './support/mailroom.ts';
+import { mailroom } from './support/mailroom.ts';
 import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
+import { suggested } from './support/suggested.ts';
 
 const Sold = defineEvent({
   source: SMALL_SOURCE,
@@ -61,13 +62,6 @@ async function handle(): Promise<number> {
   const event = await mail.take();
   expect(await handler(event, lambdaContext())).toEqual({ batchItemFailures: [] });
   return event.Records.length;
-}
-
-/** The command that a run printed, to be run as it is. */
-function suggested({ out }: Run): (...more: string[]) => Promise<Run> {
-  const [command, ...others] = [...out.matchAll(/^ +npx mailroom (.*)$/gm)].map(([, words = '']) => words);
-  if (command === undefined || others.length > 0) throw new Error(`Not one command in: ${out}`);
-  return (...more) => mailroom(...command.split(' '), ...more);
 }
 
 test('a queue was purged and has new messages: nothing is called accounted for, and what the audit prints repairs it', async () => {
