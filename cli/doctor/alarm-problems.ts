@@ -41,7 +41,7 @@ function isOf(description: string, stack: string): boolean {
 function disabledProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
   const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
   if (disabled.length === 0) return [];
-  const text = `the actions of ${named(disabled)} are disabled, so they notify no one`;
+  const text = `the actions of ${named(disabled)} are disabled: no one is notified`;
   const fix = ['aws', 'cloudwatch', 'enable-alarm-actions', '--alarm-names', ...disabled.slice(0, NAMES_MAX)];
   return [{ part, problem: 'alarm-actions-disabled', text, fix }];
 }
@@ -56,7 +56,7 @@ function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAla
   }
   const silent = own.filter((alarm) => !loud.includes(alarm)).map(({ name }) => name);
   if (silent.length === 0) return [];
-  const text = `no one is notified by ${named(silent)}: it has no action`;
+  const text = `no action is set for ${named(silent)}: no one is notified`;
   const stacks = [...new Set(silent.map(stackOf))];
   return [{ part, problem: 'alarm-without-action', text, fix: deployWords(...stacks) }];
 }
@@ -64,7 +64,7 @@ function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAla
 function firingProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
   const firing = own.filter(({ isFiring }) => isFiring).map(({ name }) => name);
   if (firing.length === 0) return [];
-  const text = `${named(firing)} is in the ALARM state`;
+  const text = `in the ALARM state: ${named(firing)}`;
   return [{ part, problem: 'alarm-firing', text, fix: ['npx', 'mailroom', 'status'] }];
 }
 

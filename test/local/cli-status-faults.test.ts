@@ -173,7 +173,7 @@ describe('the status of a Mailroom', () => {
   let where: string[];
 
   beforeAll(async () => {
-    small = await smallMailroom(endpoint, REGION, ['ledger', 'mail'], ['Sold']);
+    small = await smallMailroom(endpoint, REGION, ['ledger'], ['Sold']);
     const [first] = small.consumers;
     if (first === undefined) throw new Error('There are no consumers');
     ledger = first;
@@ -278,6 +278,6 @@ describe('the status of a Mailroom', () => {
     await small.deployBus();
     expect(await found()).toEqual([]);
     await repairedByAudit('the bus was deleted');
-    expect((await received()).sort()).toEqual(lost.map(({ eventId }) => eventId).sort());
+    expect(await received()).toEqual(expect.arrayContaining(lost.map(({ eventId }) => eventId)));
   });
 });
