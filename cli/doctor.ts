@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { awsDeployment } from './doctor/aws-deployment.ts';
 import type { DoctorDeps } from './doctor/deployment.ts';
 import { examine } from './doctor/doctor-checks.ts';
-import { type DoctorReport, doctorText } from './doctor/doctor-text.ts';
+import { doctorReport, doctorText } from './doctor/doctor-text.ts';
 import { iamSimulator } from './doctor/iam-simulator.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
@@ -25,10 +25,9 @@ export function doctorCommand(io: Io): Command {
         const found = await examine(await depsOf(session, at), (made, all) =>
           output.progress(`${made} of ${all} checks made`),
         );
-        const ok = found.problems.length + found.notChecked.length === 0;
-        const report: DoctorReport = { stack: directory.mailroom.stack, region, at, ok, ...found };
+        const report = doctorReport(directory, region, at, found);
         output.result(report, report, (seen) => doctorText(seen, session));
-        return ok ? EXIT.ok : EXIT.attention;
+        return report.ok ? EXIT.ok : EXIT.attention;
       }),
     );
 }

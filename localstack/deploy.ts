@@ -58,7 +58,7 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
       ],
       onLine: deployProgress({ onProgress, onDetail }),
     });
-    await applyTableSettings(endpoint, assembly);
+    if ((await identify(endpoint)) === 'ministack') await applyTableSettings(endpoint, assembly);
   } finally {
     await rm(assembly, { recursive: true, force: true });
   }

@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from './workspace.ts';
 
-/** The properties of a table in a template that the engine's CloudFormation leaves out. */
+/** The properties of a table in a template that MiniStack's CloudFormation leaves out. */
 interface TableProperties {
   readonly TimeToLiveSpecification?: { readonly AttributeName?: string };
   readonly Replicas?: readonly { readonly ResourcePolicy?: { readonly PolicyDocument: object } }[];
@@ -21,7 +21,7 @@ interface TemplateText {
 }
 
 /**
- * Applies the TTL and the policy of each table of a synthesized app: the engine's CloudFormation creates tables without them.
+ * Applies the TTL and the policy of each table of a synthesized app: MiniStack's CloudFormation creates global tables without them.
  *
  * @param assembly - the folder with the templates
  */

@@ -2,7 +2,7 @@ import { duration } from '../frame/output.ts';
 import type { PartProblem } from '../status/part-checks.ts';
 import type { AccountConcurrency } from './deployment.ts';
 
-/** What may be wrong around a Mailroom. */
+/** A problem of the account or of this machine. */
 export type AccountProblem = PartProblem<'concurrency-low' | 'concurrency-full' | 'clock'>;
 
 /** At this share of its limit, the next peak of the account is throttled. */

@@ -2,7 +2,7 @@ import { many } from '../frame/output.ts';
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import type { DeployedAlarm } from './deployment.ts';
 
-/** What may be wrong with the alarms. */
+/** A problem of the alarms. */
 export type AlarmProblem = PartProblem<
   'no-alarms' | 'alarm-actions-disabled' | 'alarm-without-action' | 'alarm-firing'
 >;
@@ -24,7 +24,7 @@ export function alarmProblems(all: readonly DeployedAlarm[], stack: string): Ala
   const own = all.filter(({ description }) => isOf(description, stack));
   if (own.length === 0) {
     const text =
-      `no alarm watches ${stack}: nobody is told when events are late, lost or dead. Add DeliveryAlarms to the app ` +
+      `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app ` +
       '(docs/operating.md, "Setting the alarms up") and deploy it';
     return [{ part, problem: 'no-alarms', text, fix: [] }];
   }
@@ -41,7 +41,7 @@ function isOf(description: string, stack: string): boolean {
 function disabledProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
   const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
   if (disabled.length === 0) return [];
-  const text = `the actions of ${named(disabled)} are disabled: nobody is notified`;
+  const text = `the actions of ${named(disabled)} are disabled: no one is notified`;
   const fix = ['aws', 'cloudwatch', 'enable-alarm-actions', '--alarm-names', ...disabled.slice(0, NAMES_MAX)];
   return [{ part, problem: 'alarm-actions-disabled', text, fix }];
 }
@@ -56,7 +56,7 @@ function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAla
   }
   const silent = own.filter((alarm) => !loud.includes(alarm)).map(({ name }) => name);
   if (silent.length === 0) return [];
-  const text = `nobody is notified when ${named(silent)} fires: it has no action`;
+  const text = `no action is set for ${named(silent)}: no one is notified`;
   const stacks = [...new Set(silent.map(stackOf))];
   return [{ part, problem: 'alarm-without-action', text, fix: deployWords(...stacks) }];
 }
@@ -64,7 +64,7 @@ function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAla
 function firingProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
   const firing = own.filter(({ isFiring }) => isFiring).map(({ name }) => name);
   if (firing.length === 0) return [];
-  const text = `${named(firing)} is in the ALARM state`;
+  const text = `in the ALARM state: ${named(firing)}`;
   return [{ part, problem: 'alarm-firing', text, fix: ['npx', 'mailroom', 'status'] }];
 }
 

@@ -49,7 +49,7 @@ export interface DeployedQueue {
 export interface DeployedTarget {
   readonly id: string;
   readonly arn: string;
-  /** The ARN of the queue that receives what the target did not accept. */
+  /** The ARN of the queue that receives events that the target did not accept. */
   readonly deadLetterQueue: string | undefined;
 }
 
@@ -59,14 +59,14 @@ export interface DeployedFunction {
   /** The ARN of its role. */
   readonly role: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Why it cannot run, in Lambda's words; `undefined` if it can. */
+  /** Lambda's reason why it cannot run; `undefined` if it can. */
   readonly failure: string | undefined;
 }
 
 /** Concurrent executions of the account's functions in the region. */
 export interface AccountConcurrency {
   readonly limit: number;
-  /** What is left of the limit for functions without a reservation. */
+  /** The part of the limit that functions without a reservation share. */
   readonly unreserved: number;
 }
 

@@ -1,3 +1,4 @@
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { many, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
@@ -5,12 +6,23 @@ import { bullet, type CommandLines, fixLine } from '../status/status-text.ts';
 import type { Examination } from './doctor-checks.ts';
 
 /** The document of `mailroom doctor --json`. Times are epoch milliseconds. */
-export interface DoctorReport extends Examination {
+interface DoctorReport extends Examination {
   readonly stack: string;
   readonly region: string;
   readonly at: number;
   /** No problem was found, and nothing that applies was left unchecked. */
   readonly ok: boolean;
+}
+
+/** Makes the report of an examination. */
+export function doctorReport(
+  { mailroom: { stack } }: Directory,
+  region: string,
+  at: number,
+  found: Examination,
+): DoctorReport {
+  const ok = found.problems.length + found.notChecked.length === 0;
+  return { stack, region, at, ok, ...found };
 }
 
 /** The report as text: the verdict, and each problem with the command that repairs it. */

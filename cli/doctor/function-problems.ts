@@ -8,7 +8,7 @@ import { STUCK_MS } from '../status/status-report.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 import type { DeployedFunction, DeployedQueue } from './deployment.ts';
 
-/** What may be wrong with a function. */
+/** A problem of a function. */
 export type FunctionProblem = PartProblem<
   'function-failed' | 'settings' | 'timeout' | 'sweep-silent' | 'older-version' | 'newer-version'
 >;

@@ -2,7 +2,7 @@ import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import type { Mapping, Wiring } from '../status/wiring.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 
-/** What may be wrong with the settings of an event source mapping. */
+/** A problem of the settings of an event source mapping. */
 export type MappingProblem = PartProblem<
   'no-item-failures' | 'no-bisect' | 'no-failure-destination' | 'endless-retries' | 'no-max-concurrency'
 >;

@@ -5,7 +5,7 @@ import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import type { DeployedQueue, DeployedTarget, Deployment } from './deployment.ts';
 import { matchesAny, objectOf, type ReadStatement, statementsOf } from './resource-policy.ts';
 
-/** What may be wrong with a consumer's queues and its rule's target. */
+/** A problem of a queue, or of the rule that sends to it. */
 export type QueueProblem = PartProblem<
   | 'no-queue'
   | 'visibility'
@@ -40,7 +40,7 @@ export function missingQueueProblems(
   queue: DeployedQueue | undefined,
 ): QueueProblem[] {
   if (queue !== undefined) return [];
-  const text = `the queue ${url} does not exist: what is sent to it is lost. Once it is back, \`audit\` finds the events that were in it`;
+  const text = `the queue ${url} does not exist: messages sent to it are lost. Once it is back, \`audit\` finds the events that were in it`;
   return [{ part, problem: 'no-queue', text, fix: deployWords(stack) }];
 }
 
@@ -86,7 +86,7 @@ export function redriveProblems(
   );
 }
 
-/** Dead letters that are deleted before someone can look at them, or kept for longer than their inbox row. */
+/** Dead letters that are deleted before an operator can look at them, or kept for longer than their inbox row. */
 export function retentionProblems(
   { name: part, stack, inboxRetentionDays, deadLetterQueue: url }: ConsumerEntry,
   { queue, deadLetterQueue }: ConsumerQueues,
@@ -95,7 +95,7 @@ export function retentionProblems(
   const inboxS = inboxRetentionDays * 86_400;
   const kept = deadLetterQueue.retentionS;
   if (kept < DEAD_LETTERS_MIN_S) {
-    const text = `the dead-letter queue of ${part} keeps messages for ${duration(kept * 1_000)}: they are permanently deleted before someone can look at them`;
+    const text = `the dead-letter queue of ${part} keeps messages for ${duration(kept * 1_000)}: they are permanently deleted before an operator can look at them`;
     const bestS = Math.min(RETENTION_S, inboxS - queue.retentionS);
     const fix =
       bestS < DEAD_LETTERS_MIN_S ? deployWords(stack) : setAttribute(url, 'MessageRetentionPeriod', bestS);
@@ -111,23 +111,18 @@ export function retentionProblems(
 /** A queue without a consumer that keeps its messages for less than the constructs set. */
 export function keptProblems(part: string, what: string, url: string, queue: DeployedQueue): QueueProblem[] {
   if (queue.retentionS >= RETENTION_S) return [];
-  const text = `${what} keeps messages for ${duration(queue.retentionS * 1_000)} instead of 14 d: they are permanently deleted before someone can look at them`;
+  const text = `${what} keeps messages for ${duration(queue.retentionS * 1_000)} instead of 14 d: they are permanently deleted before an operator can look at them`;
   return [
     { part, problem: 'retention', text, fix: setAttribute(url, 'MessageRetentionPeriod', RETENTION_S) },
   ];
 }
 
 /** A queue that refuses events which the outbox and the bus accept. */
-export function sizeProblems(
-  part: string,
-  source: string,
-  url: string,
-  queue: DeployedQueue,
-): QueueProblem[] {
+export function sizeProblems(part: string, url: string, queue: DeployedQueue): QueueProblem[] {
   if (!(queue.messageBytesMax < MESSAGE_BYTES)) return [];
   const text =
-    `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: larger ones ` +
-    `are not delivered to ${source}`;
+    `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses ` +
+    'larger ones';
   return [
     { part, problem: 'message-size', text, fix: setAttribute(url, 'MaximumMessageSize', MESSAGE_BYTES) },
   ];

@@ -10,7 +10,7 @@ import {
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 
-/** The simulator port: what a role's own policies allow. */
+/** The simulator port: the permissions that a role's own policies grant. */
 export interface RoleSimulator {
   /** @returns the actions of the need that the role's policies do not allow */
   denied(role: string, need: RoleNeed): Promise<readonly string[]>;
@@ -47,7 +47,7 @@ function arnBeside(table: string, service: string, resource: string): string {
   return [arn, partition, service, region, account, resource].join(':');
 }
 
-/** What both functions of the relay need. */
+/** The needs of both functions of the relay. */
 function relayNeeds({ table }: RoleResources, { bus, sources = [] }: Directory['mailroom']): RoleNeed[] {
   return [
     rows(table, ['UpdateItem', 'PartiQLUpdate'], `${OUTBOX_PREFIX}any`),
@@ -64,7 +64,7 @@ function relayNeeds({ table }: RoleResources, { bus, sources = [] }: Directory['
   ];
 }
 
-/** What the stream relay needs. */
+/** The needs of the stream relay. */
 export function streamRelayNeeds(resources: RoleResources, mailroom: Directory['mailroom']): RoleNeed[] {
   const { stream, queue } = resources;
   const reading = ['DescribeStream', 'GetRecords', 'GetShardIterator'].map((action) => `dynamodb:${action}`);
@@ -75,7 +75,7 @@ export function streamRelayNeeds(resources: RoleResources, mailroom: Directory['
   ];
 }
 
-/** What the sweep needs. */
+/** The needs of the sweep. */
 export function sweepNeeds(resources: RoleResources, mailroom: Directory['mailroom']): RoleNeed[] {
   const { table, queue } = resources;
   return [
@@ -92,7 +92,7 @@ export function sweepNeeds(resources: RoleResources, mailroom: Directory['mailro
   ];
 }
 
-/** What a consumer needs. @param publishes - its handlers write events */
+/** The needs of a consumer. @param publishes - its handlers write events */
 export function consumerNeeds(
   { table, queue }: RoleResources,
   { name, queue: url }: ConsumerEntry,

@@ -4,7 +4,7 @@ import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import type { DeployedTable, Deployment } from './deployment.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';
 
-/** What may be wrong with the table. */
+/** A problem of the table. */
 export type TableProblem = PartProblem<
   'ttl-off' | 'stream-view' | 'table-policy' | 'deletion-protection' | 'recovery-off'
 >;
@@ -14,7 +14,7 @@ const part = 'table';
 /** Images of a stream that contain the new row. */
 const WITH_NEW_IMAGE = /^NEW_/;
 
-/** A table that keeps its rows for ever. */
+/** A table whose rows never expire. */
 export async function expiryProblems(
   deployment: Deployment,
   { table }: Directory['mailroom'],

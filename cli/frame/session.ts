@@ -58,7 +58,7 @@ export interface Session {
 }
 
 /** Settings of the AWS SDK clients of a session. */
-export interface SessionSettings extends Target {
+interface SessionSettings extends Target {
   readonly maxAttempts: number;
   readonly requestHandler: typeof REQUEST_LIMITS;
 }

@@ -27,7 +27,7 @@ export interface CheckedParts<Kind extends string = string> {
 }
 
 /** Parts that were not checked. */
-export interface UncheckedParts {
+interface UncheckedParts {
   /** The actions that the caller's policies lack. */
   readonly needs: readonly string[];
   /** The parts, as in {@link PartProblem}. */

@@ -4,7 +4,7 @@ import { createConsumer, defineEvent, transactional } from '../../lambdas/runtim
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
-import { mailroom, type Run } from './support/mailroom.ts';
+import { mailroom } from './support/mailroom.ts';
 import { printedCommand, runPrinted } from './support/printed-command.ts';
 import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
 
@@ -64,13 +64,6 @@ async function handle(): Promise<number> {
   return event.Records.length;
 }
 
-/** The command that a run printed, to be run as it is. */
-function suggested({ out }: Run): (...more: string[]) => Promise<Run> {
-  const [command, ...others] = [...out.matchAll(/^ +npx mailroom (.*)$/gm)].map(([, words = '']) => words);
-  if (command === undefined || others.length > 0) throw new Error(`Not one command in: ${out}`);
-  return (...more) => mailroom(...command.split(' '), ...more);
-}
-
 test('a queue was purged and has new messages: nothing is called accounted for, and what the audit prints repairs it', async () => {
   await sell(5);
   await eventually(async () => {
@@ -93,14 +86,14 @@ test('a queue was purged and has new messages: nothing is called accounted for, 
   expect(doubt.out).not.toContain('accounted for');
 
   // Too early, the suggested command sends nothing and says why.
-  const plan = suggested(doubt);
-  const early = await plan('--apply', '--reason', 'the queue was purged');
+  const plan = printedCommand(doubt, '--repair');
+  const early = await runPrinted(plan, undefined, '--apply', '--reason', 'the queue was purged');
   expect(early.code).toBe(1);
   expect(unwrapped(early.out)).toContain('There is nothing to send. Not sent: 8 inconclusive events to mail');
 
   expect(await handle()).toBe(3);
   const certain = await eventually(async () => {
-    const planned = await plan();
+    const planned = await runPrinted(plan);
     expect(planned.out).toContain('Would send 5 events to mail.');
     return planned;
   });

@@ -12,16 +12,20 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { z } from 'zod/mini';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { required } from '../../demo/readings.ts';
-import { createConsumer, defineEvent, leased } from '../../lambdas/runtime/index.ts';
+import { createConsumer, defineEvent, type Envelope, leased } from '../../lambdas/runtime/index.ts';
+import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
 import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
+import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { TRANSACTION_ACTIONS_MAX } from '../../lambdas/runtime/store/table.ts';
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { eventBridgeClient } from '../support/aws.ts';
 import { unwrapped } from '../support/captured-io.ts';
-import { runAwsLine } from './support/aws-line.ts';
+import { awsLines, runAwsLine } from './support/aws-line.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
-import { message } from './support/order-system.ts';
-import { paperOrder } from './support/paper-order.ts';
+import { get, message } from './support/order-system.ts';
+import { outboxOf, paperOrder } from './support/paper-order.ts';
+import { printedCommand, runPrinted } from './support/printed-command.ts';
 import { send } from './support/queues.ts';
 import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
 
@@ -32,6 +36,14 @@ const settings = {
   credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
 };
 
+const OrderNoted = defineEvent({
+  source: 'orders',
+  type: 'OrderNoted',
+  version: 1,
+  aggregateType: 'Order',
+  schema: z.object({}),
+});
+
 /** The problems of the wiring that the status finds. */
 async function problems(...where: string[]): Promise<{ part: string; problem: string }[]> {
   const { json } = await mailroom('status', '--json', ...where);
@@ -39,14 +51,23 @@ async function problems(...where: string[]): Promise<{ part: string; problem: st
   return json().wiring.problems;
 }
 
-/** The printed commands of the AWS CLI. */
-function awsLines(out: string): string[] {
-  return out.split('\n').filter((line) => line.startsWith('    aws '));
-}
-
 describe('the status of the order system', () => {
   const lambda = new LambdaClient(settings);
   const deployed = () => readDirectory(new SSMClient(settings), required(inject('outputs'), 'TableName'));
+
+  /** Commits events that no consumer receives. */
+  async function commitNoted(count: number): Promise<readonly Envelope[]> {
+    const drafts = Array.from({ length: count }, (_, index) =>
+      OrderNoted.create({ aggregateId: `order-${index}`, data: {} }),
+    );
+    const outbox = outboxOf('orders');
+    const committed: Envelope[] = [];
+    while (committed.length < count) {
+      const events = drafts.slice(committed.length, committed.length + TRANSACTION_ACTIONS_MAX);
+      committed.push(...(await outbox.commit({ events })));
+    }
+    return committed;
+  }
 
   async function disableMapping(FunctionName: string): Promise<string> {
     const { EventSourceMappings: [mapping] = [] } = await lambda.send(
@@ -87,7 +108,7 @@ describe('the status of the order system', () => {
     });
   });
 
-  test('names the stream relay and the sweep if both are off, and the commands that start them again', async () => {
+  test('names the stream relay and the sweep if both are off, and the commands after which 500 pending events are published', async () => {
     const { mailroom: entry } = await deployed();
     const { sweepRule: Name = '', streamFunction } = entry;
     await disableMapping(streamFunction);
@@ -96,20 +117,28 @@ describe('the status of the order system', () => {
       await bridge.send(new EnableRuleCommand({ Name }));
     });
     await bridge.send(new DisableRuleCommand({ Name }));
+    const pending = await commitNoted(500);
 
     const found = await problems();
     expect(found.map(({ part, problem }) => [part, problem])).toEqual([
       ['stream relay', 'mapping-disabled'],
       ['sweep', 'rule-disabled'],
     ]);
-    const { out } = await mailroom('status');
+    const { out, code } = await mailroom('status');
+    expect(code).toBe(1);
+    expect(out).not.toContain('all is well');
     const fix = awsLines(out);
     expect(fix).toHaveLength(2);
     for (const line of fix) await runAwsLine(line);
     expect(await problems()).toEqual([]);
+
+    await eventually(async () => {
+      const rows = await Promise.all(pending.map(({ eventId }) => get(outboxKeyOf(eventId))));
+      expect(rows.filter((row) => row?.status !== 'PUBLISHED')).toEqual([]);
+    });
   });
 
-  test('names a reserved concurrency of 0, and the command that removes it', async () => {
+  test('names a reserved concurrency of 0, and the command after which the consumer goes on', async () => {
     const { consumers } = await deployed();
     const name = 'notifications';
     const FunctionName = consumers.find((consumer) => consumer.name === name)?.function ?? '';
@@ -118,10 +147,15 @@ describe('the status of the order system', () => {
       await lambda.send(new DeleteFunctionConcurrencyCommand({ FunctionName }));
     });
     await lambda.send(new PutFunctionConcurrencyCommand(none));
+    const { envelope } = await paperOrder();
+    await send(name, [asDelivered('orders', envelope)]);
     expect(await problems()).toMatchObject([{ part: name, problem: 'concurrency-zero' }]);
     const { out } = await mailroom('status');
     for (const line of awsLines(out)) await runAwsLine(line);
     expect(await problems()).toEqual([]);
+    await eventually(async () => {
+      expect(await message(name, envelope.eventId)).toBeDefined();
+    });
   });
 });
 
@@ -139,7 +173,7 @@ describe('the status of a Mailroom', () => {
   let where: string[];
 
   beforeAll(async () => {
-    small = await smallMailroom(endpoint, REGION, ['ledger', 'mail'], ['Sold']);
+    small = await smallMailroom(endpoint, REGION, ['ledger'], ['Sold']);
     const [first] = small.consumers;
     if (first === undefined) throw new Error('There are no consumers');
     ledger = first;
@@ -154,14 +188,38 @@ describe('the status of a Mailroom', () => {
       .filter(({ problem }) => /rule|bus|target|pattern/.test(problem))
       .map(({ part, problem }) => [part, problem]);
 
-  test('names a rule that is disabled, and the command that enables it', async () => {
+  const aSale = () => Sold.create({ aggregateId: 'sale', data: { sale: randomUUID() } });
+
+  /** The ids of the events in the queue of the ledger. */
+  async function received(): Promise<string[]> {
+    const { Records } = await ledger.take();
+    return Records.map(({ body }) => deliveredEventId(body) ?? '');
+  }
+
+  /** Runs the audit, the plan that it prints and the change that the plan prints, as printed but for the reason. */
+  async function repairedByAudit(reason: string): Promise<void> {
+    const audit = () => mailroom('audit', '--earlier', '--grace', '1s', ...where);
+    const missing = await eventually(async () => {
+      const run = await audit();
+      expect(run.out).toMatch(/^\d+ missing/);
+      return run;
+    });
+    const plan = await runPrinted(printedCommand(missing, '--repair'));
+    const sent = await runPrinted(printedCommand(plan, '--apply'), reason);
+    expect(sent).toMatchObject({ code: 0, out: expect.stringContaining('Sent ') });
+  }
+
+  test('names a rule that is disabled, and the command that enables it; the audit sends what it missed', async () => {
     expect(await found()).toEqual([]);
     await ledger.disableRule();
+    const [sold] = await small.publish(aSale());
     expect(await found()).toEqual([['ledger', 'rule-disabled']]);
     const { out, code } = await mailroom('status', ...where);
     expect(code).toBe(1);
     for (const line of awsLines(out)) await runAwsLine(line);
     expect(await found()).toEqual([]);
+    await repairedByAudit('the rule was disabled');
+    expect(await received()).toEqual([sold?.eventId]);
   });
 
   test('names a consumer whose every attempt fails, until one succeeds', async () => {
@@ -213,7 +271,13 @@ describe('the status of a Mailroom', () => {
   test('names a bus that was deleted once, and not the rules that were on it', async () => {
     await small.deleteBus();
     expect(await found()).toEqual([['bus', 'no-bus']]);
+    const lost = await small.publish(aSale(), aSale());
     const { out } = await mailroom('status', ...where);
     expect(out).toContain(`npx cdk deploy ${small.stack} --revert-drift`);
+    // A Mailroom that was made by hand has no stack to deploy.
+    await small.deployBus();
+    expect(await found()).toEqual([]);
+    await repairedByAudit('the bus was deleted');
+    expect(await received()).toEqual(expect.arrayContaining(lost.map(({ eventId }) => eventId)));
   });
 });

@@ -1,55 +1,160 @@
-import { EnableRuleCommand, EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { CloudWatchClient, EnableAlarmActionsCommand } from '@aws-sdk/client-cloudwatch';
+import {
+  DynamoDBClient,
+  UpdateContinuousBackupsCommand,
+  UpdateTableCommand,
+  UpdateTimeToLiveCommand,
+} from '@aws-sdk/client-dynamodb';
+import { EnableRuleCommand, EventBridgeClient, PutTargetsCommand } from '@aws-sdk/client-eventbridge';
 import {
   DeleteFunctionConcurrencyCommand,
+  type FunctionResponseType,
   LambdaClient,
   UpdateEventSourceMappingCommand,
 } from '@aws-sdk/client-lambda';
+import { SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+
+/** The options of a line that are not yet read. */
+interface Options {
+  /** Reads an option's only value. */
+  one(name: string): string;
+  /** Reads an option's values; none if the line does not have it. */
+  any(name: string): string[];
+  /** Reads a flag. */
+  flag(name: string): boolean;
+}
+
+/** Settings of a client. */
+interface Settings {
+  readonly region: string;
+  readonly endpoint: string;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
+
+/** The commands of the AWS CLI that are printed, each as the call that the CLI makes. */
+const COMMANDS: Readonly<Record<string, (settings: Settings, options: Options) => Promise<unknown>>> = {
+  'events enable-rule': (settings, { one, any }) =>
+    new EventBridgeClient(settings).send(
+      new EnableRuleCommand({ Name: one('--name'), EventBusName: any('--event-bus-name')[0] }),
+    ),
+  'events put-targets': (settings, { one }) =>
+    new EventBridgeClient(settings).send(
+      new PutTargetsCommand({
+        Rule: one('--rule'),
+        EventBusName: one('--event-bus-name'),
+        Targets: JSON.parse(one('--targets')),
+      }),
+    ),
+  'lambda update-event-source-mapping': (settings, { one, any, flag }) => {
+    const [destination] = any('--destination-config');
+    const types = any('--function-response-types');
+    return new LambdaClient(settings).send(
+      new UpdateEventSourceMappingCommand({
+        UUID: one('--uuid'),
+        ...(flag('--enabled') ? { Enabled: true } : {}),
+        ...(flag('--bisect-batch-on-function-error') ? { BisectBatchOnFunctionError: true } : {}),
+        ...(types.length > 0 ? { FunctionResponseTypes: types as FunctionResponseType[] } : {}),
+        ...(destination === undefined ? {} : { DestinationConfig: JSON.parse(destination) }),
+      }),
+    );
+  },
+  'lambda delete-function-concurrency': (settings, { one }) =>
+    new LambdaClient(settings).send(
+      new DeleteFunctionConcurrencyCommand({ FunctionName: one('--function-name') }),
+    ),
+  'dynamodb update-time-to-live': (settings, { one }) => {
+    const { Enabled, AttributeName } = shorthand(one('--time-to-live-specification'));
+    const TimeToLiveSpecification = { Enabled: Enabled === 'true', AttributeName };
+    return new DynamoDBClient(settings).send(
+      new UpdateTimeToLiveCommand({ TableName: one('--table-name'), TimeToLiveSpecification }),
+    );
+  },
+  'dynamodb update-table': (settings, { one, flag }) =>
+    new DynamoDBClient(settings).send(
+      new UpdateTableCommand({
+        TableName: one('--table-name'),
+        ...(flag('--deletion-protection-enabled') ? { DeletionProtectionEnabled: true } : {}),
+      }),
+    ),
+  'dynamodb update-continuous-backups': (settings, { one }) => {
+    const { PointInTimeRecoveryEnabled } = shorthand(one('--point-in-time-recovery-specification'));
+    const PointInTimeRecoverySpecification = {
+      PointInTimeRecoveryEnabled: PointInTimeRecoveryEnabled === 'true',
+    };
+    return new DynamoDBClient(settings).send(
+      new UpdateContinuousBackupsCommand({
+        TableName: one('--table-name'),
+        PointInTimeRecoverySpecification,
+      }),
+    );
+  },
+  'sqs set-queue-attributes': (settings, { one }) =>
+    new SQSClient({ ...settings, useQueueUrlAsEndpoint: false }).send(
+      new SetQueueAttributesCommand({
+        QueueUrl: one('--queue-url'),
+        Attributes: shorthand(one('--attributes')),
+      }),
+    ),
+  'cloudwatch enable-alarm-actions': (settings, { any }) =>
+    new CloudWatchClient(settings).send(new EnableAlarmActionsCommand({ AlarmNames: any('--alarm-names') })),
+};
+
+/** The printed commands of the AWS CLI. */
+export function awsLines(out: string): string[] {
+  return out.split('\n').filter((line) => line.startsWith('    aws '));
+}
 
 /** Runs a printed command of the AWS CLI as the CLI does: the same action, parameters, region and endpoint. */
 export async function runAwsLine(line: string): Promise<void> {
-  const [program, service, operation, ...words] = line.trim().split(/\s+/);
-  const options = optionsOf(words);
-  const take = (name: string): string => {
-    const value = options.get(name);
-    options.delete(name);
-    if (value === undefined) throw new Error(`"${line}" lacks ${name}`);
+  const [program, service, operation, ...words] = wordsOf(line);
+  const left = optionsOf(words);
+  const any = (name: string): string[] => {
+    const values = left.get(name) ?? [];
+    left.delete(name);
+    return values;
+  };
+  const one = (name: string): string => {
+    const [value, ...others] = any(name);
+    if (value === undefined || others.length > 0) throw new Error(`"${line}" has no single ${name}`);
     return value;
   };
+  const flag = (name: string): boolean => {
+    const isGiven = left.has(name);
+    if (any(name).length > 0) throw new Error(`"${line}": ${name} takes no value`);
+    return isGiven;
+  };
   const settings = {
-    region: take('--region'),
-    endpoint: take('--endpoint-url'),
+    region: one('--region'),
+    endpoint: one('--endpoint-url'),
     credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
   };
-  switch (`${program} ${service} ${operation}`) {
-    case 'aws events enable-rule': {
-      const Name = take('--name');
-      const EventBusName = options.has('--event-bus-name') ? take('--event-bus-name') : undefined;
-      await new EventBridgeClient(settings).send(new EnableRuleCommand({ Name, EventBusName }));
-      break;
-    }
-    case 'aws lambda update-event-source-mapping': {
-      const UUID = take('--uuid');
-      take('--enabled');
-      await new LambdaClient(settings).send(new UpdateEventSourceMappingCommand({ UUID, Enabled: true }));
-      break;
-    }
-    case 'aws lambda delete-function-concurrency': {
-      const FunctionName = take('--function-name');
-      await new LambdaClient(settings).send(new DeleteFunctionConcurrencyCommand({ FunctionName }));
-      break;
-    }
-    default:
-      throw new Error(`No test runs "${line}"`);
-  }
-  if (options.size > 0) throw new Error(`"${line}" has more options: ${[...options.keys()].join(', ')}`);
+  const run = program === 'aws' ? COMMANDS[`${service} ${operation}`] : undefined;
+  if (run === undefined) throw new Error(`No test runs "${line}"`);
+  await run(settings, { one, any, flag });
+  if (left.size > 0) throw new Error(`"${line}" has more options: ${[...left.keys()].join(', ')}`);
 }
 
-/** Options with their values; a flag's value is empty. */
-function optionsOf(words: readonly string[]): Map<string, string> {
-  const options = new Map<string, string>();
-  for (const [index, word] of words.entries()) {
-    const next = words[index + 1];
-    if (word.startsWith('--')) options.set(word, next === undefined || next.startsWith('--') ? '' : next);
+/** The words of a line as a POSIX shell reads them, of the quotes only single ones. */
+function wordsOf(line: string): string[] {
+  return [...line.trim().matchAll(/(?:'[^']*'|\\.|[^\s'])+/g)].map(([word]) =>
+    word.replace(/'([^']*)'|\\(.)/g, (_all, quoted?: string, escaped?: string) => quoted ?? escaped ?? ''),
+  );
+}
+
+/** Options with their values; a flag has none. */
+function optionsOf(words: readonly string[]): Map<string, string[]> {
+  const options = new Map<string, string[]>();
+  let current: string[] = [];
+  for (const word of words) {
+    if (word.startsWith('--')) {
+      current = [];
+      options.set(word, current);
+    } else current.push(word);
   }
   return options;
+}
+
+/** The shorthand syntax of the AWS CLI for a structure: `Key=value,Key=value`. */
+function shorthand(text: string): Record<string, string> {
+  return Object.fromEntries(text.split(',').map((pair) => pair.split('=') as [string, string]));
 }

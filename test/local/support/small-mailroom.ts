@@ -40,6 +40,8 @@ import { createTable } from '../../support/aws.ts';
 /** A consumer of a {@link smallMailroom}: a rule and queues, and no function that reads them. */
 export interface SmallConsumer {
   readonly entry: ConsumerEntry;
+  /** Creates its rule, as a deployment does. */
+  subscribe(): Promise<void>;
   disableRule(): Promise<void>;
   enableRule(): Promise<void>;
   /** Declares its subscriptions anew: events until a minute from now may not be meant for it. */
@@ -118,14 +120,18 @@ export async function smallMailroom(
     const { Attributes } = await sqs.send(
       new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['QueueArn'] }),
     );
-    const EventPattern = JSON.stringify(encodeRulePattern(entry.events));
-    await bridge.send(new PutRuleCommand({ EventBusName: busName, Name: rule, EventPattern }));
-    const Targets = [{ Id: 'queue', Arn: Attributes?.QueueArn }];
-    await bridge.send(new PutTargetsCommand({ EventBusName: busName, Rule: rule, Targets }));
+    const subscribe = async (): Promise<void> => {
+      const EventPattern = JSON.stringify(encodeRulePattern(entry.events));
+      await bridge.send(new PutRuleCommand({ EventBusName: busName, Name: rule, EventPattern }));
+      const Targets = [{ Id: 'queue', Arn: Attributes?.QueueArn }];
+      await bridge.send(new PutTargetsCommand({ EventBusName: busName, Rule: rule, Targets }));
+    };
+    await subscribe();
     await enter(consumerEntryName(tableName, name), entry);
     const named = { EventBusName: busName, Name: rule };
     return {
       entry,
+      subscribe,
       disableRule: async () => {
         await bridge.send(new DisableRuleCommand(named));
       },
@@ -157,12 +163,13 @@ export async function smallMailroom(
     };
   }
 
+  const consumers = await Promise.all(names.map(consumer));
   return {
     stack: mailroom.stack,
     table,
     tableName,
     config,
-    consumers: await Promise.all(names.map(consumer)),
+    consumers,
     /** Takes it out of the directory, so that nobody finds it any more. */
     remove: async (): Promise<void> => {
       for (const Name of entered) await ssm.send(new DeleteParameterCommand({ Name }));
@@ -175,6 +182,11 @@ export async function smallMailroom(
         await bridge.send(new DeleteRuleCommand({ EventBusName: busName, Name: rule.Rule }));
       }
       await bridge.send(new DeleteEventBusCommand({ Name: busName }));
+    },
+    /** Creates the bus and its rules again, as the deployment of its stacks does. */
+    deployBus: async (): Promise<void> => {
+      await bridge.send(new CreateEventBusCommand({ Name: busName }));
+      for (const { subscribe } of consumers) await subscribe();
     },
     /** Writes the row of an event that was published a while ago, and that nobody received. */
     publishedAgo: async (agoMs: number, type: string): Promise<string> => {

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { DoctorDeps } from '../../../cli/doctor/deployment.ts';
 import { examine } from '../../../cli/doctor/doctor-checks.ts';
-import { doctorText } from '../../../cli/doctor/doctor-text.ts';
+import { doctorReport, doctorText } from '../../../cli/doctor/doctor-text.ts';
 import type { RoleNeed } from '../../../cli/doctor/role-needs.ts';
 import { COLUMNS } from '../../../cli/frame/prose.ts';
 import { unwrapped } from '../../support/captured-io.ts';
@@ -18,9 +18,8 @@ const lines = {
 
 async function examined(deps: DoctorDeps) {
   const found = await examine(deps);
-  const ok = found.problems.length + found.notChecked.length === 0;
-  const text = doctorText({ stack: 'mailroom-dev', region: 'eu-west-1', at: deps.now, ok, ...found }, lines);
-  return { ...found, ok, text };
+  const report = doctorReport(deps.directory, 'eu-west-1', deps.now, found);
+  return { ...report, text: doctorText(report, lines) };
 }
 
 test('a healthy Mailroom has no problem', async () => {

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { auditJson } from '../../../cli/audit-text.ts';
+import { examine } from '../../../cli/doctor/doctor-checks.ts';
+import { doctorReport } from '../../../cli/doctor/doctor-text.ts';
 import { byCause } from '../../../cli/frame/listing.ts';
 import type { Look } from '../../../cli/status/consumer-looks.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
@@ -10,6 +12,7 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { planRepair } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
+import { deploymentInMemory } from './support/deployment-in-memory.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 
 /** The JSON documents under a heading of docs/cli.md. */
@@ -54,6 +57,18 @@ test('status prints the members in docs/cli.md', async () => {
   });
   const looks: readonly Look[] = [{ consumer: 'payments', look: 'failing', messages: 1, forMs: 1 }];
   expect(members(JSON.parse(JSON.stringify({ ...report, looks })))).toEqual(members(expected));
+});
+
+test('doctor prints the members in docs/cli.md', async () => {
+  const [expected] = await documented('doctor');
+  const { deps } = deploymentInMemory();
+  const deployment = {
+    ...deps.deployment,
+    expiryAttribute: async () => undefined,
+    alarms: () => Promise.reject(Object.assign(new Error(), { name: 'AccessDenied' })),
+  };
+  const report = doctorReport(directory, 'eu-west-1', 1, await examine({ ...deps, deployment }));
+  expect(members(JSON.parse(JSON.stringify(report)))).toEqual(members(expected));
 });
 
 test('why prints the members of events in docs/cli.md', async () => {

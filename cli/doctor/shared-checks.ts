@@ -1,0 +1,103 @@
+import { clockProblems, concurrencyLeftProblems } from './account-problems.ts';
+import { alarmProblems } from './alarm-problems.ts';
+import type { DoctorDeps } from './deployment.ts';
+import { type DoctorCheck, NEEDS, ofFunction, relaysOf } from './doctor-problem.ts';
+import {
+  failedProblems,
+  relaySettingsProblems,
+  silentSweepProblems,
+  versionProblems,
+} from './function-problems.ts';
+import { streamSettingsProblems } from './mapping-problems.ts';
+import { keptProblems, missingQueueProblems } from './queue-problems.ts';
+import {
+  expiryProblems,
+  protectionProblems,
+  streamViewProblems,
+  tablePolicyProblems,
+} from './table-problems.ts';
+
+/** The checks of what all services share. */
+export function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
+  const { directory, deployment, wiring, now } = deps;
+  const { mailroom, consumers } = directory;
+  const { failureQueue, stack, table: tableName } = mailroom;
+  const { relay, sweep } = relaysOf(deps);
+  const failures = () => deployment.queue(failureQueue);
+  return [
+    ...tableChecks(deps),
+    {
+      part: relay.part,
+      needs: [...NEEDS.mappings, ...NEEDS.queue],
+      find: async () => streamSettingsProblems(wiring, relay, tableName, (await failures())?.arn),
+    },
+    {
+      part: relay.part,
+      needs: NEEDS.queue,
+      find: async () => {
+        const queue = await failures();
+        if (queue === undefined) return missingQueueProblems(relay.part, stack, failureQueue, queue);
+        return keptProblems(relay.part, 'the queue of discarded batches', failureQueue, queue);
+      },
+    },
+    ...[relay, sweep].map(
+      (checked): DoctorCheck => ({
+        part: checked.part,
+        needs: NEEDS.function,
+        find: () =>
+          ofFunction(deployment, checked, (found) => [
+            ...failedProblems(checked, found),
+            ...relaySettingsProblems(checked, found, mailroom),
+          ]),
+      }),
+    ),
+    {
+      part: sweep.part,
+      needs: ['dynamodb:GetItem', ...NEEDS.table, ...NEEDS.function],
+      find: async () => silentSweepProblems(await deployment.function(sweep.name), now, await deps.sweptAt()),
+    },
+    {
+      part: sweep.part,
+      needs: ['dynamodb:GetItem'],
+      find: async () => versionProblems(directory, await deps.rowSchema()),
+    },
+    {
+      part: 'account',
+      needs: ['lambda:GetAccountSettings', 'cloudwatch:GetMetricData'],
+      find: async () =>
+        concurrencyLeftProblems(
+          await deployment.concurrency(),
+          consumers.length + 2,
+          await deployment.concurrencyPeak(),
+        ),
+    },
+    {
+      part: 'alarms',
+      needs: ['cloudwatch:DescribeAlarms'],
+      find: async () => alarmProblems(await deployment.alarms(), stack),
+    },
+    { part: 'this machine', needs: [], find: async () => clockProblems(deps.machineAheadMs) },
+  ];
+}
+
+function tableChecks({ directory: { mailroom }, deployment }: DoctorDeps): DoctorCheck[] {
+  const table = () => deployment.table();
+  return [
+    { part: 'table', needs: NEEDS.table, find: () => streamViewProblems(table, mailroom) },
+    {
+      part: 'table',
+      needs: ['dynamodb:DescribeTimeToLive'],
+      find: () => expiryProblems(deployment, mailroom),
+    },
+    {
+      part: 'table',
+      needs: [...NEEDS.table, 'dynamodb:GetResourcePolicy'],
+      find: () => tablePolicyProblems(deployment, mailroom),
+    },
+    {
+      part: 'table',
+      needs: [...NEEDS.table, 'dynamodb:DescribeContinuousBackups'],
+      find: () => protectionProblems(deployment, table, mailroom),
+    },
+  ];
+}
