@@ -67,7 +67,7 @@ test('a scheduled heartbeat passes the whole path, and a consumer that receives 
     {
       type: 'Heartbeat',
       status: 'PUBLISHED',
-      consumers: { payments: { status: 'PROCESSED' }, shipping: { status: 'PROCESSED' } },
+      consumers: { payments: 'PROCESSED', shipping: 'PROCESSED' },
     },
   ]);
   const well = await mailroomAt(engine.endpoint, 'status');

@@ -60,7 +60,7 @@ async function usdPerMonth(consumerCount: number): Promise<number> {
         .filter(({ dynamodb }) => dynamodb?.Keys?.PK?.S?.startsWith(OUTBOX_PREFIX)),
     });
     for (const _function of [beat, relay]) aws.book('lambda', 'Invoke', 1);
-    const [{ Source, DetailType, Detail } = {}] = aws.takePublished();
+    const [{ Source = '', DetailType = '', Detail = '' } = {}] = aws.takePublished();
     const body = eventBridgeMessage({
       source: Source,
       detailType: DetailType,
