@@ -49,8 +49,7 @@ const EVERY_MAX = Duration.hours(1);
  * without running a handler. It proves the whole path in production, also while no service publishes. Each run emits `HeartbeatsLate`,
  * the number of consumers that have not acknowledged the heartbeat before.
  *
- * Every 5 minutes with two consumers, it costs some 0.70 USD a month, half of it for the metric and nearly all the rest for the two alarms
- * (docs/cost.md).
+ * Every 5 minutes with two consumers, it costs some 0.60 USD a month, 0.50 of it for the metric and the two alarms (docs/cost.md).
  *
  * @throws `BAD_SETTINGS` if `every` is out of range
  *

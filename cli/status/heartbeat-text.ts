@@ -1,10 +1,10 @@
 import { duration, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
+import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
 import type { HeartbeatStatus } from './heartbeat-status.ts';
 import type { StatusReport } from './status-report.ts';
-import type { CommandLines } from './status-text.ts';
 
 /** The heartbeat as one line; none if none is scheduled. */
 export function heartbeatText({ heartbeat }: StatusReport): string[] {
@@ -24,7 +24,7 @@ function sentText({ sentAgoMs, acknowledged, slowestMs, waiting }: HeartbeatStat
 /** Adds what the heartbeat shows, and the command to run first, unless the wiring or a look explains it. */
 export function heartbeatFindings(
   { heartbeat, wiring, looks }: StatusReport,
-  { awsLine, commandLine }: CommandLines,
+  { awsLine, commandLine }: Pick<Session, 'awsLine' | 'commandLine'>,
 ): { readonly what: string; readonly next: string }[] {
   if (heartbeat === null || heartbeat.state === 'ok') return [];
   const known = new Set([

@@ -19,8 +19,8 @@ const READING = ['GetItem', 'BatchGetItem', 'Query', 'PartiQLSelect', 'Condition
 );
 const CHANGING = ROW_ACTIONS.filter((action) => !READING.includes(action));
 
-/** The audit compares every event with every inbox; it must be able to change none. */
-const readsAll = ({ name }: Principal) => /Audit/.test(name);
+/** The audit and the heartbeat look into every inbox; they must be able to change none. */
+const readsAll = ({ name }: Principal) => /Audit|Heartbeat/.test(name);
 
 const inboxKey = (consumer: string) => `INBOX#${consumer}#01a1fba6-4458-7a41-9c37-3f5d2b8e1103`;
 

@@ -13,8 +13,8 @@ const starters = STACKS.flatMap((stack) =>
 );
 
 test('there are rules, schedules and mappings to look at', () => {
-  // A rule and a mapping for each of four consumers; the mapping of the stream; the schedules of sweep and audit.
-  expect(starters).toHaveLength(4 * 2 + 1 + 2);
+  // A rule and a mapping for each of four consumers; the mapping of the stream; the schedules of sweep, audit and heartbeat.
+  expect(starters).toHaveLength(4 * 2 + 1 + 3);
 });
 
 describe('whatever starts the flow is deployed after the code that handles it', () => {

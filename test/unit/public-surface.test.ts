@@ -5,6 +5,7 @@ import {
   encodeAtOnceConfig,
   encodeAuditConfig,
   encodeConsumerConfig,
+  encodeHeartbeatConfig,
   encodeProducerConfig,
   encodeRelayConfig,
 } from '../../lambdas/runtime/config.ts';
@@ -55,6 +56,7 @@ test('names that others rely on are those that were reviewed', async () => {
     consumer: encodeConsumerConfig({ ...consumerConfig, publishes: [], inboxSince: 0 }),
     relay: encodeRelayConfig({ ...relayConfig, sources: [] }),
     audit: encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 60_000, everyMs: 60_000 }),
+    heartbeat: encodeHeartbeatConfig({ ...consumerConfig, publishes: [], everyMs: 300_000 }),
   };
   const parts: Readonly<Record<string, readonly string[]>> = {
     'Metrics, in the namespace Mailroom': metrics(runtime),

@@ -31,8 +31,8 @@ const LATE_MS = 2_000;
 /** The share of that margin that may be spent on recording that the time was up, milliseconds. */
 const MARK_MAX_MS = RESPONSE_MARGIN_MS / 2;
 
-/** The maximum wait for a heartbeat in progress: a hanging one must not use up the time to complete the message, milliseconds. */
-const LAST_BEAT_MAX_MS = 1_000;
+/** The maximum wait for a renewal in progress: a hanging one must not use up the time to complete the message, milliseconds. */
+const LAST_RENEWAL_MAX_MS = 1_000;
 
 /** The error of a handler that was still running when the function's time was up. */
 export function outOfTime(cause?: unknown): MailroomError {
@@ -43,7 +43,7 @@ export function outOfTime(cause?: unknown): MailroomError {
 
 /**
  * Runs one leased handler under its claim until everything that it started has ended: an un-awaited commit or effect is
- * awaited here. During the run, a heartbeat extends both the inbox lease and the SQS visibility timeout, at intervals of a third
+ * awaited here. During the run, a renewal extends both the inbox lease and the SQS visibility timeout, at intervals of a third
  * of the shorter one, and never past the end of the function.
  *
  * When the function's time is nearly up, the handler's signal is aborted and the batch is answered without it, except while an
@@ -67,7 +67,7 @@ export async function runLeased(
   // A slow claim also counts as an outage: a handler that starts late did not get its full time.
   const late = clock.now() - delivery.beganAt > LATE_MS;
 
-  const beating = heartbeat(run, delivery.receiptHandle, stop, over.signal);
+  const renewing = keepLease(run, delivery.receiptHandle, stop, over.signal);
   const work = toTheEnd(run, handler);
   const workMs = claim.endsBy - RESPONSE_MARGIN_MS - clock.now();
   const end = await withDeadline(clock, workMs, work, async (): Promise<LeasedRun> => {
@@ -80,7 +80,12 @@ export async function runLeased(
   });
   over.abort();
   run.ended = true;
-  await withDeadline(clock, Math.min(LAST_BEAT_MAX_MS, (claim.endsBy - clock.now()) / 4), beating, () => {});
+  await withDeadline(
+    clock,
+    Math.min(LAST_RENEWAL_MAX_MS, (claim.endsBy - clock.now()) / 4),
+    renewing,
+    () => {},
+  );
   return explained(run, settled(run, end));
 }
 
@@ -116,7 +121,7 @@ async function sayOutOfTime({ ctx, claim, event }: HandlerRun, robbed: boolean):
   await withDeadline(ctx.clock, MARK_MAX_MS, marked, () => {});
 }
 
-async function heartbeat(
+async function keepLease(
   run: HandlerRun,
   receiptHandle: string,
   stop: AbortController,
@@ -138,7 +143,7 @@ async function heartbeat(
         if (run.commit.kind === 'none') stop.abort(error);
         return;
       }
-      telemetry.log.warn('A heartbeat failed; the next one tries again', {
+      telemetry.log.warn('A lease renewal failed; the next one tries again', {
         eventId: event.eventId,
         error: error as Error,
       });

@@ -37,6 +37,7 @@ const KEY_KINDS: readonly { readonly title: string; readonly keyOf: (consumer: s
       { title: `${kind}#other`, keyOf: () => `${kind}#${ANOTHER}${tail}` },
     ];
   }),
+  { title: 'HEARTBEAT', keyOf: () => 'MAILROOM#HEARTBEAT' },
   { title: 'OPERATIONS#', keyOf: () => 'OPERATIONS#2026-11' },
 ];
 

@@ -5,6 +5,7 @@ import { examine } from '../../../cli/doctor/doctor-checks.ts';
 import { doctorReport } from '../../../cli/doctor/doctor-text.ts';
 import { byCause } from '../../../cli/frame/listing.ts';
 import type { Look } from '../../../cli/status/consumer-looks.ts';
+import type { HeartbeatStatus } from '../../../cli/status/heartbeat-status.ts';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { readTrace } from '../../../cli/why/trace-reader.ts';
 import { eventReports } from '../../../cli/why/trace-text.ts';
@@ -56,7 +57,17 @@ test('status prints the members in docs/cli.md', async () => {
     now: clock.now(),
   });
   const looks: readonly Look[] = [{ consumer: 'payments', look: 'failing', messages: 1, forMs: 1 }];
-  expect(members(JSON.parse(JSON.stringify({ ...report, looks })))).toEqual(members(expected));
+  const heartbeat: HeartbeatStatus = {
+    state: 'ok',
+    function: 'mailroom-heartbeat',
+    eventId: '',
+    sentAgoMs: 1,
+    acknowledged: 1,
+    slowestMs: 1,
+    waiting: [],
+    late: [{ consumer: 'payments', eventId: '', sentAt: 1 }],
+  };
+  expect(members(JSON.parse(JSON.stringify({ ...report, looks, heartbeat })))).toEqual(members(expected));
 });
 
 test('doctor prints the members in docs/cli.md', async () => {

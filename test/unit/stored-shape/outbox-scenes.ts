@@ -1,11 +1,16 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
+import { HEARTBEAT } from '../../../lambdas/runtime/heartbeat-event.ts';
+import type { MailroomEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { eventIdShard } from '../../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
+import { HEARTBEAT_STATE_KEY, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { listUnsettled, storeWalk } from '../../../lambdas/runtime/store/unsettled-minutes.ts';
+import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
-import { EVENT_ID, NOW, shapeRig } from './stored-shape-rig.ts';
+import { bytesOf, EVENT_ID, NOW, shapeRig } from './stored-shape-rig.ts';
 
 const REFUSED = { code: 'InvalidArgument', message: 'Parameter Detail is not valid' };
 const note = { by: 'arn:aws:sts::111122223333:assumed-role/on-call/ada', reason: 'sent by hand' };
@@ -76,6 +81,23 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
     return rig.item('SWEEP#');
   },
   'Sweep state': async () => (await dead()).item('SWEEP', 'STATE'),
+  'Heartbeat state': async () => {
+    const rig = shapeRig();
+    const latest = '01a1fba1-b078-7a41-9c37-3f5d2b8e1103';
+    await rig.table.write({ Put: { Item: { ...HEARTBEAT_STATE_KEY, schema: SCHEMA, latest } } });
+    const everyMs = 300_000;
+    const config = { ...producerConfig({ service: HEARTBEAT.source }), everyMs };
+    const directory = { mailroom: {} as MailroomEntry, consumers: [] };
+    const random = bytesOf(EVENT_ID);
+    await createHeartbeatHandler({
+      ...rig,
+      config,
+      random,
+      telemetry: memoryTelemetry(),
+      directory: async () => directory,
+    })();
+    return rig.item('MAILROOM#');
+  },
   Operation: async () => {
     const rig = shapeRig();
     const what = { command: 'message resolve', subject: `payments ${EVENT_ID}` };

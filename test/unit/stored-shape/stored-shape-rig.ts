@@ -36,7 +36,8 @@ export const OrderPlaced = defineEvent({
   schema: z.object({ orderId: z.string(), totalCents: z.int() }),
 });
 
-const bytesOf = (hex: string): RandomBytes => {
+/** A random source that always returns these bytes. */
+export const bytesOf = (hex: string): RandomBytes => {
   const bytes = Buffer.from(hex.replaceAll('-', ''), 'hex');
   return (count) => bytes.subarray(0, count);
 };
