@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { readUnpublished, type UnpublishedEvent } from './events/unpublished-events.ts';
 import { countArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
+import { type ExportFormat, exported, formatOption } from './frame/export.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import {
   byCause,
@@ -23,6 +24,7 @@ interface EventsOptions {
   readonly dead?: boolean;
   readonly by?: 'cause' | 'source';
   readonly limit: number;
+  readonly format?: ExportFormat;
 }
 
 /** `mailroom events`. */
@@ -39,6 +41,7 @@ function listCommand(io: Io): Command {
     .option('--dead', 'only DEAD events')
     .addOption(new Option('--by <what>', 'group by').choices(['cause', 'source']))
     .option('--limit <count>', 'list at most this many', countArgument, 100)
+    .addOption(formatOption())
     .action(
       withSession(io, async (session, options: EventsOptions) => {
         const all = options.pending === options.dead;
@@ -46,7 +49,7 @@ function listCommand(io: Io): Command {
           pending: all || options.pending === true,
           dead: all || options.dead === true,
         });
-        if (options.by === undefined) showList(session, found, options.limit);
+        if (options.by === undefined) showList(session, found, options);
         else showGroups(session, found, options.by);
         return EXIT.ok;
       }),
@@ -55,18 +58,20 @@ function listCommand(io: Io): Command {
 
 type Found = Awaited<ReturnType<typeof readUnpublished>>;
 
-function showList({ output, clock, commandLine }: Session, { items, more }: Found, limit: number): void {
+function showList(
+  { output, clock, commandLine }: Session,
+  { items, more }: Found,
+  { limit, format }: EventsOptions,
+): void {
   const now = clock.now();
   const listed = items.slice(0, limit);
   const cut = more || listed.length < items.length;
   const head = { counts: countsText(items, more), next: nextCommand(items, now) };
-  output.result(
-    { events: listed, more: cut },
-    { listed, head },
-    (seen) =>
-      eventsText(seen.listed, now, { ...seen.head, next: head.next && commandLine(head.next) }) +
-      moreText(cut, MORE_LISTED),
-  );
+  output.result({ events: listed, more: cut }, { listed, head }, (seen) => {
+    if (format !== undefined) return exported(listed, format);
+    const next = seen.head.next && commandLine(seen.head.next);
+    return eventsText(seen.listed, now, { ...seen.head, next }) + moreText(cut, MORE_LISTED);
+  });
 }
 
 function showGroups({ output, clock }: Session, { items, more }: Found, by: 'cause' | 'source'): void {

@@ -6,6 +6,7 @@ import { isUnreadable, readable, type UnreadableRow } from '../lambdas/runtime/s
 import type { Table } from '../lambdas/runtime/store/table.ts';
 import { byOption, countArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
+import { type ExportFormat, exported, formatOption } from './frame/export.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest, when } from './frame/listing.ts';
 import { clipped, detailedTable } from './frame/output.ts';
@@ -32,6 +33,7 @@ interface MessagesOptions extends Partial<WindowOptions> {
   readonly consumer?: string;
   readonly by?: 'cause';
   readonly limit: number;
+  readonly format?: ExportFormat;
 }
 
 /** `mailroom messages`. */
@@ -53,6 +55,7 @@ function listCommand(io: Io): Command {
     .option('--consumer <name>', 'only messages of this consumer')
     .addOption(byOption())
     .option('--limit <count>', 'list at most this many', countArgument, 100)
+    .addOption(formatOption())
     .action(
       withSession(io, async (session, options: MessagesOptions) => {
         const { directory, output, clock } = session;
@@ -73,10 +76,12 @@ function listCommand(io: Io): Command {
         }
         const listed = messages.slice(0, options.limit);
         const more = messages.length > listed.length || found.some((list) => list.more);
-        output.result(
-          { messages: listed, more },
-          listed,
-          (seen) => messagesText(seen, now) + moreText(more, MORE_LISTED),
+        const { format } = options;
+        if (format !== undefined && more) output.say(MORE_LISTED);
+        output.result({ messages: listed, more }, listed, (seen) =>
+          format === undefined
+            ? messagesText(seen, now) + moreText(more, MORE_LISTED)
+            : exported(listed, format),
         );
         return EXIT.ok;
       }),

@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module';
 import { Command, type OutputConfiguration } from 'commander';
 import { auditCommand } from './audit.ts';
+import { completionCommand } from './completion.ts';
+import { describeCommand } from './describe.ts';
 import { dlqCommand } from './dlq.ts';
 import { eventsCommand } from './events.ts';
 import type { ExitCode, Io } from './frame/io.ts';
@@ -8,10 +10,12 @@ import { plain } from './frame/paint.ts';
 import { COLUMNS, prose } from './frame/prose.ts';
 import { reportError } from './frame/report-error.ts';
 import { logCommand } from './log.ts';
+import { logsCommand } from './logs.ts';
 import { messageCommand } from './message.ts';
 import { messagesCommand } from './messages.ts';
 import { statusCommand } from './status.ts';
 import { sweepCommand } from './sweep.ts';
+import { tailCommand } from './tail.ts';
 import { whyCommand } from './why.ts';
 
 /** Resolved by the package's name, which works in the repository and in the built package. */
@@ -21,6 +25,9 @@ const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') 
 const COMMANDS = [
   statusCommand,
   whyCommand,
+  describeCommand,
+  logsCommand,
+  tailCommand,
   eventsCommand,
   messagesCommand,
   messageCommand,
@@ -28,6 +35,7 @@ const COMMANDS = [
   sweepCommand,
   auditCommand,
   logCommand,
+  completionCommand,
 ];
 
 /** The heading of the options that every command takes. */

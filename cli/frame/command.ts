@@ -19,6 +19,7 @@ export function withSession<Args extends readonly unknown[], Options>(
     const command = received.at(-1) as Command;
     const args = received.slice(0, -2) as unknown as Args;
     const all = command.optsWithGlobals<GlobalOptions & Options>();
-    io.exitCode = await run(await openSession(io, all), all, ...args);
+    const open = io.open ?? openSession;
+    io.exitCode = await run(await open(io, all), all, ...args);
   };
 }
