@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
 import { EXIT, type Io } from './frame/io.ts';
 
-/** The shells that {@link completionScript} supports. */
+/** The shells that the command supports. */
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 type CompletedShell = (typeof SHELLS)[number];
@@ -31,7 +31,7 @@ interface Completions {
 }
 
 /** The script for a shell, generated from a command and its subcommands. */
-export function completionScript(shell: CompletedShell, root: Command): string {
+function completionScript(shell: CompletedShell, root: Command): string {
   const all = completionsOf(root, '');
   if (shell === 'fish') return fishScript(all);
   const zsh = shell === 'zsh' ? ['autoload -U +X bashcompinit && bashcompinit'] : [];

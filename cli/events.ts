@@ -111,7 +111,7 @@ function countsText(events: readonly UnpublishedEvent[], more: boolean): string 
 }
 
 /** The list as text: the counts and the command to run first, then the events. */
-export function eventsText(
+function eventsText(
   events: readonly UnpublishedEvent[],
   now: number,
   { counts, next }: { readonly counts: string; readonly next?: string | undefined },

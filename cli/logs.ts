@@ -18,7 +18,7 @@ import { readTrace, type TracedEvent } from './why/trace-reader.ts';
 const MARGIN_MS = 60_000;
 
 /** A function that handled an event, as in the JSON document of docs/cli.md. */
-interface HandlerLog {
+interface FunctionLog {
   /** A consumer, `stream relay` or `sweep`. */
   readonly part: string;
   readonly function: string;
@@ -37,7 +37,7 @@ export function logsCommand(io: Io): Command {
         const { event, eventId } = await find(session, given);
         const since = eventIdTime(eventId) - MARGIN_MS;
         const until = endOf(event, session.clock.now()) + MARGIN_MS;
-        const logs = await eachOf(functionsOf(session, event), async (handler): Promise<HandlerLog> => {
+        const logs = await eachOf(functionsOf(session, event), async (handler): Promise<FunctionLog> => {
           const deployed = await session.deployedFunction(handler.function);
           const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
           const range = [`${since}`, '--end-time', `${until}`];
@@ -96,7 +96,7 @@ function logsText({
   insights,
 }: {
   readonly eventId: string;
-  readonly functions: readonly HandlerLog[];
+  readonly functions: readonly FunctionLog[];
   readonly insights: string;
 }): string {
   return [

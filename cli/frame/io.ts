@@ -1,6 +1,3 @@
-import type { Session } from './session.ts';
-import type { GlobalOptions } from './target.ts';
-
 /** The exit codes: a contract with pipelines. */
 export const EXIT = {
   /** No action required, or done. */
@@ -40,8 +37,6 @@ export interface Io {
   err(text: string): void;
   /** Aborted when the user asks it to stop, e.g. `status --watch`. */
   readonly signal: AbortSignal;
-  /** Opens the Mailroom that the options select. @default `openSession`, which opens one on AWS */
-  readonly open?: ((io: Io, options: GlobalOptions) => Promise<Session>) | undefined;
   /** The exit code of the run. */
   exitCode: ExitCode;
 }

@@ -1,7 +1,7 @@
 import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { BEHIND_MAX_MS } from '../frame/aws-clock.ts';
-import type { OutboxDeps } from '../reading/published-events.ts';
+import type { OutboxReaderDeps } from '../reading/published-events.ts';
 import { eachOf, minutesOf, partitionsOf } from '../reading/rows-reader.ts';
 
 /** A commit may become visible this much later than one with a younger id: the range is read again for as long. */
@@ -25,7 +25,7 @@ export interface NewEvents {
  * @param since - the first call begins here, epoch milliseconds
  */
 export function createEventCursor(
-  { table, shards }: OutboxDeps,
+  { table, shards }: OutboxReaderDeps,
   since: number,
 ): (now: number) => Promise<NewEvents> {
   let from = since;

@@ -4,7 +4,7 @@ import { type InboxState, inboxState } from '../../lambdas/runtime/store/inbox-s
 import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { readInbox } from '../reading/message-reader.ts';
-import type { OutboxDeps } from '../reading/published-events.ts';
+import type { OutboxReaderDeps } from '../reading/published-events.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import { createEventCursor } from './event-cursor.ts';
 
@@ -22,7 +22,7 @@ export interface TailedEvent {
 }
 
 /** The state of a message. */
-export type TailedState = 'waiting' | 'working' | Exclude<InboxState['is'], 'absent' | 'leased'>;
+type TailedState = 'waiting' | 'working' | Exclude<InboxState['is'], 'absent' | 'leased'>;
 
 /** The events that changed since the step before, and those that were left out because there are too many. */
 export interface TailStep {
@@ -38,7 +38,7 @@ const FOLLOWED_MAX = 50;
 const FINAL: ReadonlySet<TailedState> = new Set(['processed', 'rejected', 'discarded', 'unreadable']);
 
 /** Dependencies of {@link createTail}. */
-export interface TailDeps extends OutboxDeps {
+export interface TailDeps extends OutboxReaderDeps {
   readonly directory: Directory;
 }
 
