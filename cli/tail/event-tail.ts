@@ -17,7 +17,7 @@ export interface TailedEvent {
   readonly source: string | null;
   /** The status of its outbox row. */
   readonly status: string;
-  /** What each consumer did with it; `waiting` before its claim. */
+  /** The state of its message at each consumer; `waiting` before the claim. */
   readonly consumers: Readonly<Record<string, TailedState>>;
 }
 
