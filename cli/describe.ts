@@ -53,7 +53,7 @@ function descriptionText(described: ConsumerDescription): string {
       ['attempts', `${maxAttempts}; inbox rows are kept for ${many(inboxRetentionDays, 'day')}`],
       [
         'messages',
-        `${described.failed} failed, ${described.rejected} rejected, ${described.deadLetters} dead letters`,
+        `${described.failed} failed, ${described.rejected} rejected, ${many(described.deadLetters, 'dead letter')}`,
       ],
       [
         'queue',

@@ -11,6 +11,7 @@ import {
   MORE_GROUPED,
   MORE_LISTED,
   moreText,
+  nextTime,
   when,
 } from './frame/listing.ts';
 import { clipped, detailedTable, many } from './frame/output.ts';
@@ -122,7 +123,7 @@ function eventsText(
       clipped(eventId),
       status === 'PENDING' ? status : paint.red(status),
       when(at, now),
-      status === 'PENDING' ? when(nextAt, now) : 'never',
+      status === 'PENDING' ? nextTime(nextAt, now) : 'never',
     ],
     details: [
       `${clipped(type ?? 'unknown type')}${source === null ? '' : ` of ${clipped(source)}`}: ${clipped(lastError ?? fingerprint ?? '?')}`,

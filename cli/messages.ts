@@ -8,7 +8,16 @@ import { byOption, countArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { type ExportFormat, exported, formatOption } from './frame/export.ts';
 import { EXIT, type Io } from './frame/io.ts';
-import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest, when } from './frame/listing.ts';
+import {
+  byCause,
+  causesText,
+  MORE_GROUPED,
+  MORE_LISTED,
+  moreText,
+  newest,
+  nextTime,
+  when,
+} from './frame/listing.ts';
 import { clipped, detailedTable } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { type WindowOptions, windowOf, windowOptions } from './frame/window.ts';
@@ -235,7 +244,7 @@ export function messagesText(messages: readonly ListedMessage[], now: number): s
 
 function nextCell({ status, nextAt }: ListedMessage, now: number): string {
   if (status === 'REJECTED') return 'never';
-  return status === 'WAITING' ? '-' : when(nextAt, now);
+  return status === 'WAITING' ? '-' : nextTime(nextAt, now);
 }
 
 /** The cause of a message without an error. */

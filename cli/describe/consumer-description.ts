@@ -1,6 +1,7 @@
 import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { newest } from '../frame/listing.ts';
+import { many } from '../frame/output.ts';
 import type { Session } from '../frame/session.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
 import { messagesOf } from '../messages.ts';
@@ -84,16 +85,16 @@ export function findingOf(
   if (!deployed.mappings.some(({ state }) => state === 'Enabled'))
     return { what: 'its function does not read its queue', command: shell`status` };
   if (deployed.reservedConcurrency === 0) return { what: 'its function may not run', command: shell`status` };
+  const failures = `${rejected} rejected, ${failed} failed`;
   if (deadLetters > 0) {
     const command = shell`dlq list ${`consumer:${consumer}`} --by cause`;
-    return { what: `${deadLetters} in its dead-letter queue`, command };
+    return { what: `${many(deadLetters, 'dead letter')}, ${failures}`, command };
   }
-  if (undelivered > 0)
-    return {
-      what: `${undelivered} not delivered by its rule`,
-      command: shell`dlq list ${`rule:${consumer}`} --by cause`,
-    };
+  if (undelivered > 0) {
+    const command = shell`dlq list ${`rule:${consumer}`} --by cause`;
+    return { what: `${many(undelivered, 'event')} not delivered by its rule, ${failures}`, command };
+  }
   if (rejected + failed === 0) return undefined;
   const command = shell`messages list --by cause --consumer ${consumer}`;
-  return { what: `${rejected} rejected, ${failed} failed`, command };
+  return { what: failures, command };
 }
