@@ -5,6 +5,7 @@ import { table } from '../cli/frame/output.ts';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import { bundles } from './bundles.ts';
 import { capacity } from './capacity.ts';
+import { command } from './command.ts';
 import { cost } from './cost.ts';
 import { drain } from './drain.ts';
 import { latency } from './latency.ts';
@@ -23,7 +24,7 @@ interface BenchOptions {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity, peers];
+const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity, command, peers];
 
 /** The files that contain the tables. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];

@@ -19,6 +19,7 @@ import { remediesText } from './dead-letters/remedies.ts';
 import { type DeadLetterSource, deadLetterSource, deadLetterSources } from './dead-letters/sources.ts';
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
+import { showCommand } from './dlq-show.ts';
 import { byOption, countArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { checkBodies } from './frame/invoke.ts';
@@ -35,6 +36,7 @@ export function dlqCommand(io: Io): Command {
   return new Command('dlq')
     .description('Lists, redrives and discards dead letters: DEAD events and messages in dead-letter queues.')
     .addCommand(listCommand(io))
+    .addCommand(showCommand(io))
     .addCommand(redriveCommand(io))
     .addCommand(discardCommand(io));
 }

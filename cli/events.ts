@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { readUnpublished, type UnpublishedEvent } from './events/unpublished-events.ts';
 import { countArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
+import { type ExportFormat, exported, formatOption } from './frame/export.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import {
   byCause,
@@ -10,6 +11,7 @@ import {
   MORE_GROUPED,
   MORE_LISTED,
   moreText,
+  nextTime,
   when,
 } from './frame/listing.ts';
 import { clipped, detailedTable, many } from './frame/output.ts';
@@ -23,6 +25,7 @@ interface EventsOptions {
   readonly dead?: boolean;
   readonly by?: 'cause' | 'source';
   readonly limit: number;
+  readonly format?: ExportFormat;
 }
 
 /** `mailroom events`. */
@@ -39,6 +42,7 @@ function listCommand(io: Io): Command {
     .option('--dead', 'only DEAD events')
     .addOption(new Option('--by <what>', 'group by').choices(['cause', 'source']))
     .option('--limit <count>', 'list at most this many', countArgument, 100)
+    .addOption(formatOption())
     .action(
       withSession(io, async (session, options: EventsOptions) => {
         const all = options.pending === options.dead;
@@ -46,7 +50,7 @@ function listCommand(io: Io): Command {
           pending: all || options.pending === true,
           dead: all || options.dead === true,
         });
-        if (options.by === undefined) showList(session, found, options.limit);
+        if (options.by === undefined) showList(session, found, options);
         else showGroups(session, found, options.by);
         return EXIT.ok;
       }),
@@ -55,18 +59,20 @@ function listCommand(io: Io): Command {
 
 type Found = Awaited<ReturnType<typeof readUnpublished>>;
 
-function showList({ output, clock, commandLine }: Session, { items, more }: Found, limit: number): void {
+function showList(
+  { output, clock, commandLine }: Session,
+  { items, more }: Found,
+  { limit, format }: EventsOptions,
+): void {
   const now = clock.now();
   const listed = items.slice(0, limit);
   const cut = more || listed.length < items.length;
   const head = { counts: countsText(items, more), next: nextCommand(items, now) };
-  output.result(
-    { events: listed, more: cut },
-    { listed, head },
-    (seen) =>
-      eventsText(seen.listed, now, { ...seen.head, next: head.next && commandLine(head.next) }) +
-      moreText(cut, MORE_LISTED),
-  );
+  output.result({ events: listed, more: cut }, { listed, head }, (seen) => {
+    if (format !== undefined) return exported(listed, format);
+    const next = seen.head.next && commandLine(seen.head.next);
+    return eventsText(seen.listed, now, { ...seen.head, next }) + moreText(cut, MORE_LISTED);
+  });
 }
 
 function showGroups({ output, clock }: Session, { items, more }: Found, by: 'cause' | 'source'): void {
@@ -106,7 +112,7 @@ function countsText(events: readonly UnpublishedEvent[], more: boolean): string 
 }
 
 /** The list as text: the counts and the command to run first, then the events. */
-export function eventsText(
+function eventsText(
   events: readonly UnpublishedEvent[],
   now: number,
   { counts, next }: { readonly counts: string; readonly next?: string | undefined },
@@ -117,7 +123,7 @@ export function eventsText(
       clipped(eventId),
       status === 'PENDING' ? status : paint.red(status),
       when(at, now),
-      status === 'PENDING' ? when(nextAt, now) : 'never',
+      status === 'PENDING' ? nextTime(nextAt, now) : 'never',
     ],
     details: [
       `${clipped(type ?? 'unknown type')}${source === null ? '' : ` of ${clipped(source)}`}: ${clipped(lastError ?? fingerprint ?? '?')}`,

@@ -3,6 +3,7 @@ import { type OperationRow, operationKey } from '../lambdas/runtime/store/rows.t
 import { isUnreadable, readOperation } from '../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../lambdas/runtime/store/table.ts';
 import { withSession } from './frame/command.ts';
+import { type ExportFormat, exported, formatOption } from './frame/export.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { moreText } from './frame/listing.ts';
 import { clipped, detailedTable, time } from './frame/output.ts';
@@ -17,6 +18,10 @@ const SINCE_MS = 7 * DAY_MS;
 /** The most changes that are read of one month. */
 const CHANGES_MAX = 10_000;
 
+interface LogOptions extends WindowOptions {
+  readonly format?: ExportFormat;
+}
+
 /** `mailroom log`. */
 export function logCommand(io: Io): Command {
   const [since, at] = windowOptions('how far back', SINCE_MS);
@@ -26,18 +31,22 @@ export function logCommand(io: Io): Command {
     )
     .addOption(since)
     .addOption(at)
+    .addOption(formatOption())
     .action(
-      withSession(io, async (session, options: WindowOptions) => {
+      withSession(io, async (session, options: LogOptions) => {
+        const { format } = options;
         const { since, until, text } = windowOf(options, session.clock.now());
         const found = await readOperations(session.table, since, until);
         const { operations, more, unreadable } = found;
         session.output.result(found, operations, (seen) =>
-          [
-            seen.length === 0
-              ? `Nothing was changed ${text}.`
-              : operationsText(seen) + moreText(more, 'There are more: shorten the range with --since.'),
-            ...(unreadable === 0 ? [] : [`Unreadable entries in these months: ${unreadable}.`]),
-          ].join('\n'),
+          format !== undefined
+            ? exported(operations, format)
+            : [
+                seen.length === 0
+                  ? `Nothing was changed ${text}.`
+                  : operationsText(seen) + moreText(more, 'There are more: shorten the range with --since.'),
+                ...(unreadable === 0 ? [] : [`Unreadable entries in these months: ${unreadable}.`]),
+              ].join('\n'),
         );
         return EXIT.ok;
       }),

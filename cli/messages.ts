@@ -1,16 +1,17 @@
 import { Command } from 'commander';
 import { depthOf } from '../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
-import type { InboxRow, RejectedPointer } from '../lambdas/runtime/store/rows.ts';
+import type { RejectedPointer } from '../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../lambdas/runtime/store/table.ts';
 import { byOption, countArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
+import { type ExportFormat, exported, formatOption } from './frame/export.ts';
 import { EXIT, type Io } from './frame/io.ts';
-import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest, when } from './frame/listing.ts';
-import { clipped, detailedTable } from './frame/output.ts';
+import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest } from './frame/listing.ts';
 import type { Session } from './frame/session.ts';
 import { type WindowOptions, windowOf, windowOptions } from './frame/window.ts';
+import { type ListedMessage, listed, messagesText, UNCLAIMED } from './messages/listed-message.ts';
 import { readInbox, readRejected, readWaiting } from './reading/message-reader.ts';
 import { unfinishedText, unreadableText } from './reading/row-text.ts';
 import { eachOf, type PartialList, readSweepState } from './reading/rows-reader.ts';
@@ -21,9 +22,6 @@ const READ_MAX = 5_000;
 
 const HOUR_MS = 3_600_000;
 
-/** The cause of a message that its consumer has not claimed. */
-const UNCLAIMED = 'published, unclaimed';
-
 /** The options of `messages list`. */
 interface MessagesOptions extends Partial<WindowOptions> {
   readonly failed?: boolean;
@@ -32,6 +30,7 @@ interface MessagesOptions extends Partial<WindowOptions> {
   readonly consumer?: string;
   readonly by?: 'cause';
   readonly limit: number;
+  readonly format?: ExportFormat;
 }
 
 /** `mailroom messages`. */
@@ -53,6 +52,7 @@ function listCommand(io: Io): Command {
     .option('--consumer <name>', 'only messages of this consumer')
     .addOption(byOption())
     .option('--limit <count>', 'list at most this many', countArgument, 100)
+    .addOption(formatOption())
     .action(
       withSession(io, async (session, options: MessagesOptions) => {
         const { directory, output, clock } = session;
@@ -73,10 +73,12 @@ function listCommand(io: Io): Command {
         }
         const listed = messages.slice(0, options.limit);
         const more = messages.length > listed.length || found.some((list) => list.more);
-        output.result(
-          { messages: listed, more },
-          listed,
-          (seen) => messagesText(seen, now) + moreText(more, MORE_LISTED),
+        const { format } = options;
+        if (format !== undefined && more) output.say(MORE_LISTED);
+        output.result({ messages: listed, more }, listed, (seen) =>
+          format === undefined
+            ? messagesText(seen, now) + moreText(more, MORE_LISTED)
+            : exported(listed, format),
         );
         return EXIT.ok;
       }),
@@ -176,68 +178,4 @@ async function rejectedOf(
 
 function unreadableMessage(consumer: ConsumerEntry, eventId: string, problem: string): ListedMessage {
   return listed(consumer, eventId, 'UNREADABLE', { lastError: unreadableText(problem) });
-}
-
-/** A message as in the JSON document of docs/cli.md. */
-type ListedMessage = ReturnType<typeof listed>;
-
-function listed(
-  consumer: ConsumerEntry,
-  eventId: string,
-  status: 'FAILED' | 'PROCESSING' | 'REJECTED' | 'UNREADABLE' | 'WAITING',
-  content: Partial<InboxRow> & { readonly at?: number | undefined },
-) {
-  return {
-    consumer: consumer.name,
-    eventId,
-    status,
-    type: content.type ?? null,
-    attempt: content.attempts ?? null,
-    maxAttempts: consumer.maxAttempts,
-    at: content.at ?? null,
-    nextAt: content.retryAt ?? null,
-    reason: content.reason ?? null,
-    fingerprint: content.fingerprint ?? null,
-    lastError: content.lastError ?? null,
-    unfinished: content.unfinished ?? null,
-    outOfTime: content.outOfTime ?? null,
-    expiresAt: null as number | null,
-  };
-}
-
-/** `2 of 5`; `-` before the first attempt. */
-function attemptCell({ attempt, maxAttempts, status }: ListedMessage): string {
-  if (attempt === 0 || status === 'WAITING') return '-';
-  return attempt !== null && attempt > maxAttempts ? String(attempt) : `${attempt ?? '?'} of ${maxAttempts}`;
-}
-
-/** The table of {@link messagesOf}. */
-export function messagesText(messages: readonly ListedMessage[], now: number): string {
-  if (messages.length === 0) return 'No such messages.';
-  return detailedTable(
-    ['event', 'attempt', 'when', 'next'],
-    messages.map((message) => ({
-      cells: [clipped(message.eventId), attemptCell(message), when(message.at, now), nextCell(message, now)],
-      details: [
-        `${message.consumer}, ${clipped(message.type ?? 'unknown type')}${deletedText(message, now)}`,
-        clipped(
-          `${message.reason === null ? '' : `${message.reason}: `}${message.lastError ?? causeOf(message)}`,
-        ),
-      ],
-    })),
-  );
-}
-
-function nextCell({ status, nextAt }: ListedMessage, now: number): string {
-  if (status === 'REJECTED') return 'never';
-  return status === 'WAITING' ? '-' : when(nextAt, now);
-}
-
-/** The cause of a message without an error. */
-function causeOf({ status }: ListedMessage): string {
-  return status === 'WAITING' ? UNCLAIMED : '?';
-}
-
-function deletedText({ status, expiresAt }: ListedMessage, now: number): string {
-  return status === 'REJECTED' ? `, dead letter deleted ${when(expiresAt, now)}` : '';
 }

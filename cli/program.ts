@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module';
 import { Command, type OutputConfiguration } from 'commander';
 import { auditCommand } from './audit.ts';
+import { completionCommand } from './completion.ts';
+import { describeCommand } from './describe.ts';
 import { dlqCommand } from './dlq.ts';
 import { doctorCommand } from './doctor.ts';
 import { eventsCommand } from './events.ts';
@@ -9,10 +11,12 @@ import { plain } from './frame/paint.ts';
 import { COLUMNS, prose } from './frame/prose.ts';
 import { reportError } from './frame/report-error.ts';
 import { logCommand } from './log.ts';
+import { logsCommand } from './logs.ts';
 import { messageCommand } from './message.ts';
 import { messagesCommand } from './messages.ts';
 import { statusCommand } from './status.ts';
 import { sweepCommand } from './sweep.ts';
+import { tailCommand } from './tail.ts';
 import { whyCommand } from './why.ts';
 
 /** Resolved by the package's name, which works in the repository and in the built package. */
@@ -23,6 +27,9 @@ const COMMANDS = [
   statusCommand,
   doctorCommand,
   whyCommand,
+  describeCommand,
+  logsCommand,
+  tailCommand,
   eventsCommand,
   messagesCommand,
   messageCommand,
@@ -30,6 +37,7 @@ const COMMANDS = [
   sweepCommand,
   auditCommand,
   logCommand,
+  completionCommand,
 ];
 
 /** The heading of the options that every command takes. */

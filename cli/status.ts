@@ -4,7 +4,6 @@ import { withSession } from './frame/command.ts';
 import { EXIT, type Io, type TerminalSize } from './frame/io.ts';
 import { fitted } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
-import { awsWiring } from './status/aws-wiring.ts';
 import { readStatus, type StatusReport } from './status/status-report.ts';
 import { statusText } from './status/status-text.ts';
 import type { WiringReport } from './status/wiring.ts';
@@ -46,8 +45,7 @@ const WIRING_EVERY_MS = 30_000;
 
 /** Returns a function that reads the status, and the wiring only if the last reading is old. */
 function reader(session: Session): () => Promise<StatusReport> {
-  const { directory, region, table, queues, clock } = session;
-  const wiring = awsWiring({ ...session, lambda: session.lambdaReads, tableName: table.name });
+  const { directory, region, table, queues, clock, wiring } = session;
   let known: { readonly at: number; readonly report: Promise<WiringReport> } | undefined;
   return () =>
     readStatus({

@@ -3,6 +3,12 @@ import type { ExitCode, Io } from './io.ts';
 import { openSession, type Session } from './session.ts';
 import type { GlobalOptions } from './target.ts';
 
+/** Opens the Mailroom of a run; a test's `io` has one in memory. */
+interface Opener {
+  /** @default `openSession`, which opens one on AWS */
+  readonly open?: typeof openSession;
+}
+
 /**
  * Runs a command against the Mailroom that its options select, and sets the exit code.
  *
@@ -12,13 +18,14 @@ import type { GlobalOptions } from './target.ts';
  * ```
  */
 export function withSession<Args extends readonly unknown[], Options>(
-  io: Io,
+  io: Io & Opener,
   run: (session: Session, options: Options, ...args: Args) => Promise<ExitCode>,
 ): (...received: [...Args, Options, Command]) => Promise<void> {
   return async (...received) => {
     const command = received.at(-1) as Command;
     const args = received.slice(0, -2) as unknown as Args;
     const all = command.optsWithGlobals<GlobalOptions & Options>();
-    io.exitCode = await run(await openSession(io, all), all, ...args);
+    const open = io.open ?? openSession;
+    io.exitCode = await run(await open(io, all), all, ...args);
   };
 }

@@ -14,6 +14,11 @@ export function when(at: number | null, now: number): string {
   return at > now ? `in ${duration(at - now)}` : `${duration(now - at)} ago`;
 }
 
+/** The time of a next attempt; `due` once it has passed. @param at - epoch milliseconds; `null` if unknown */
+export function nextTime(at: number | null, now: number): string {
+  return at !== null && at <= now ? 'due' : when(at, now);
+}
+
 /** The line below a list that was cut. */
 export const MORE_LISTED = 'There are more: raise --limit, or group them with --by cause.';
 

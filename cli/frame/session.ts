@@ -13,6 +13,9 @@ import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
 import { readAllDirectories } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { type DeployedFunction, readFunction } from '../reading/deployed-function.ts';
+import { awsWiring } from '../status/aws-wiring.ts';
+import type { Wiring } from '../status/wiring.ts';
 import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
 import type { Io } from './io.ts';
 import { createOutput, duration, type Output } from './output.ts';
@@ -47,6 +50,10 @@ export interface Session {
   readonly lambdaReads: LambdaClient;
   readonly events: EventBridgeClient;
   readonly cloudwatch: CloudWatchClient;
+  /** Reads the deployed resources that move events. */
+  readonly wiring: Wiring;
+  /** Reads a function's settings; `undefined` if the function does not exist. */
+  deployedFunction(name: string): Promise<DeployedFunction | undefined>;
   /** The caller's ARN, which is stored with a change. Requested once. */
   operator(): Promise<string>;
   /** A command to paste, with this run's options that select the Mailroom: e.g. `npx mailroom dlq list --stage dev`. */
@@ -90,6 +97,9 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
   // The host of a queue's URL would override the chosen endpoint (AWS_ENDPOINT_URL, FIPS).
   const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
   const dynamo = listenTo(new DynamoDBClient(settings), clock);
+  const events = new EventBridgeClient(settings);
+  const lambdaReads = new LambdaClient(settings);
+  const tableName = directory.mailroom.table;
   let operator: Promise<string> | undefined;
   return {
     output,
@@ -101,15 +111,17 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     settings,
     region,
     directory,
-    table: dynamoTable({ client: dynamo, tableName: directory.mailroom.table }),
+    table: dynamoTable({ client: dynamo, tableName }),
     queues: sqsQueues(sqs),
     dynamo,
     sqs,
     ssm,
     lambda: new LambdaClient({ ...settings, maxAttempts: 1, requestHandler: INVOKE_LIMITS }),
-    lambdaReads: new LambdaClient(settings),
-    events: new EventBridgeClient(settings),
+    lambdaReads,
+    events,
     cloudwatch: new CloudWatchClient(settings),
+    wiring: awsWiring({ dynamo, events, lambda: lambdaReads, tableName }),
+    deployedFunction: (name) => readFunction(lambdaReads, name),
     operator: () => {
       operator ??= new STSClient(settings)
         .send(new GetCallerIdentityCommand({}))

@@ -4,7 +4,7 @@ import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, type PartialList, partitionsOf, readPartition } from './rows-reader.ts';
 
 /** A published event. */
-export interface PublishedEvent {
+export interface SampledEvent {
   readonly eventId: string;
   readonly source: string;
   readonly type: string;
@@ -13,17 +13,17 @@ export interface PublishedEvent {
 }
 
 /** The table, and every shard that was ever used. */
-export interface OutboxDeps {
+export interface OutboxReaderDeps {
   readonly table: Table;
   readonly shards: readonly number[];
 }
 
 /** Reads the published events that were committed in a minute: the first `max` of each shard. */
 export async function publishedIn(
-  { table, shards }: OutboxDeps,
+  { table, shards }: OutboxReaderDeps,
   minute: string,
   max: number,
-): Promise<PartialList<PublishedEvent>> {
+): Promise<PartialList<SampledEvent>> {
   const limit = Number.isFinite(max) ? max : undefined;
   const pages = await eachOf(partitionsOf(minute, shards), (pk) =>
     readPartition(table, { pk, skPrefix: EVENT_PREFIX, limit }, max),

@@ -4,7 +4,7 @@ import {
   type Directory,
 } from '../../lambdas/runtime/operations/directory.ts';
 import { readInbox } from './message-reader.ts';
-import { type OutboxDeps, type PublishedEvent, publishedIn } from './published-events.ts';
+import { type OutboxReaderDeps, publishedIn, type SampledEvent } from './published-events.ts';
 import { eachOf, minutesOf, type PartialList } from './rows-reader.ts';
 
 /** The minutes that are read at once. */
@@ -14,7 +14,7 @@ const MINUTES_AT_ONCE = 10;
 const EVENTS_MAX = 5_000;
 
 /** Dependencies of {@link readUnclaimed}. */
-export interface UnclaimedDeps extends OutboxDeps {
+export interface UnclaimedDeps extends OutboxReaderDeps {
   readonly directory: Directory;
 }
 
@@ -29,9 +29,9 @@ export async function readUnclaimed(
   consumer: ConsumerEntry,
   { since, until }: { readonly since: number; readonly until: number },
   max: number,
-): Promise<PartialList<PublishedEvent>> {
+): Promise<PartialList<SampledEvent>> {
   const minutes = minutesOf(since, until);
-  const found: PublishedEvent[] = [];
+  const found: SampledEvent[] = [];
   let looked = 0;
   let read = 0;
   for (; read < minutes.length && found.length <= max && looked < EVENTS_MAX; read += MINUTES_AT_ONCE) {

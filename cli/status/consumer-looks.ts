@@ -9,7 +9,7 @@ import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import { readInbox, type WaitingMessage } from '../reading/message-reader.ts';
-import { type OutboxDeps, type PublishedEvent, publishedIn } from '../reading/published-events.ts';
+import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../reading/published-events.ts';
 import { eachOf, minutesOf, once, type PartialList } from '../reading/rows-reader.ts';
 
 /** A consumer that may be in trouble although none of its messages is rejected. */
@@ -34,7 +34,7 @@ export interface ConsumerReading {
 }
 
 /** Dependencies of {@link createLooks}. */
-export interface LookDeps extends OutboxDeps {
+export interface LookDeps extends OutboxReaderDeps {
   readonly directory: Directory;
   readonly now: number;
 }
@@ -65,7 +65,7 @@ const ROWS_MAX = 25;
  * one, and failed messages cannot tell whether others succeed. It reads nothing unless messages wait or many fail.
  */
 export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promise<Look | undefined> {
-  const known = new Map<string, Promise<PartialList<PublishedEvent>>>();
+  const known = new Map<string, Promise<PartialList<SampledEvent>>>();
   const sample = async (consumer: ConsumerEntry, minutes: readonly string[], max: number) => {
     const pages = await eachOf(minutes, (minute) =>
       once(known, `${minute} ${max}`, () => publishedIn(deps, minute, max)),
@@ -76,7 +76,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
       .sort((a, b) => a.publishedAt - b.publishedAt);
     return { events, more: pages.some(({ more }) => more) };
   };
-  const stateOf = async (consumer: ConsumerEntry, event: PublishedEvent) => ({
+  const stateOf = async (consumer: ConsumerEntry, event: SampledEvent) => ({
     event,
     state: inboxState(await readInbox(deps.table, consumer.name, event.eventId), deps.now),
   });
@@ -119,7 +119,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
   }
 
   /** The newest events that a consumer must receive and that were published before a time: of the first minutes that have any. */
-  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly PublishedEvent[]> {
+  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly SampledEvent[]> {
     const minutes = minutesOf(deps.now - SAMPLED_MS, until);
     for (let read = 0; read < minutes.length; read += MINUTES_MAX) {
       const step = minutes.slice(read, read + MINUTES_MAX);

@@ -5,7 +5,7 @@ import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from '
 import { storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
 
 /** Minutes read between two reports of progress and checks of the signal. */
-const MINUTES_AT_ONCE = 10;
+const MINUTES_AT_ONCE = 30;
 
 /** Dependencies of {@link searchEvents}. */
 export interface SearchDeps {

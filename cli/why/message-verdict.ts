@@ -245,12 +245,9 @@ function auditOf({ event, context }: MessageFacts): string {
   return context.commandLine(shell`audit --since ${hours(context.now - bornAt(event))}`);
 }
 
-/** The command that shows the function's log. CloudFormation names the log group, so the command reads the name from the function. */
-function logsOf({ consumer, context: { awsLine } }: MessageFacts): string {
-  const group = awsLine(
-    shell`lambda get-function-configuration --function-name ${consumer.function} --query LoggingConfig.LogGroup --output text`,
-  );
-  return awsLine(`logs tail "$(${group})" --since 1h` as ShellText); // made of quoted words only
+/** The command that names the log lines of the functions that handled the event. */
+function logsOf({ event, context }: MessageFacts): string {
+  return context.commandLine(shell`logs ${event.eventId}`);
 }
 
 /** The command that shows the function's event source mapping, which must be Enabled. */

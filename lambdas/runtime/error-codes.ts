@@ -46,6 +46,7 @@ export type MailroomErrorCode =
   | 'PUBLISH_TIMEOUT'
   | 'TRANSACTION_CANCELLED'
   // An operator command failed.
+  | 'AMBIGUOUS_ID'
   | 'AUDIT_DOES_NOT_ADD_UP'
   | 'BAD_DIRECTORY'
   | 'MESSAGE_LEASED'

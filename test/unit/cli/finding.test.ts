@@ -1,17 +1,8 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { unwrapped } from '../../support/captured-io.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { broken, commit, fine, poison } from './support/why-rig.ts';
-
-vi.mock(
-  '../../../cli/frame/session.ts',
-  async () => (await import('./support/memory-session.ts')).mocks.session,
-);
-vi.mock(
-  '../../../cli/status/aws-wiring.ts',
-  async () => (await import('./support/memory-session.ts')).mocks.wiring,
-);
 
 /** A Mailroom whose events are published, and wait in the queue. */
 async function published(count: number, handler = fine) {

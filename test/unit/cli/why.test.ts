@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { messagesOf, messagesText } from '../../../cli/messages.ts';
+import { messagesText } from '../../../cli/messages/listed-message.ts';
+import { messagesOf } from '../../../cli/messages.ts';
 import { eventReports, traceText } from '../../../cli/why/trace-text.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';

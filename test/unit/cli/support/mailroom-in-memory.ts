@@ -3,6 +3,8 @@ import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import type { RandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
+import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
@@ -43,13 +45,15 @@ export const directory: Directory = {
 /** A whole Mailroom on the rig: what is committed is published by a sweep, and the consumer's queue gets it. */
 export function mailroomInMemory(
   handlers: readonly Handler[],
-  options: { readonly bus?: MemoryBusOptions } = {},
+  options: { readonly bus?: MemoryBusOptions; readonly random?: RandomBytes } = {},
 ) {
-  const parts = rig(options);
-  const { clock, queue, bus, table, telemetry } = parts;
+  const made = rig(options);
+  const { clock, queue, bus, table, telemetry } = made;
+  const { random } = options;
+  const parts = { ...made, outbox: createOutbox({ config: consumerConfig, table, clock, random }) };
   bus.routeTo(queue);
-  const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry });
-  const sweeper = createSweepPass({ ...parts, config: relayConfig });
+  const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry, random });
+  const sweeper = createSweepPass({ ...parts, random, config: relayConfig });
   const letters: Record<string, QueueMessage[]> = {};
   const shown: string[] = [];
 

@@ -2,17 +2,31 @@ import type { Io } from '../../../../cli/frame/io.ts';
 import { createOutput } from '../../../../cli/frame/output.ts';
 import type { Session } from '../../../../cli/frame/session.ts';
 import type { GlobalOptions } from '../../../../cli/frame/target.ts';
+import type { DeployedFunction } from '../../../../cli/reading/deployed-function.ts';
 import { MailroomError } from '../../../../lambdas/runtime/errors.ts';
-import { mailroomInMemory } from './mailroom-in-memory.ts';
+import type { mailroomInMemory } from './mailroom-in-memory.ts';
 import { wiringInMemory } from './wiring-in-memory.ts';
 
 /** A Mailroom in memory on which `runInMemory` runs the whole command. */
 export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
+  /** @default a healthy wiring */
   readonly deployed?: ReturnType<typeof wiringInMemory>;
+  /** The deployed functions. @default each is healthy */
+  readonly functionOf?: (name: string) => DeployedFunction | undefined;
+};
+
+/** A healthy function that reads a queue. */
+export const healthyFunction: DeployedFunction = {
+  timeoutMs: 30_000,
+  memoryMb: 512,
+  runtime: 'nodejs24.x',
+  logGroup: 'worker-logs',
+  reservedConcurrency: null,
+  mappings: [{ source: 'queue', state: 'Enabled', batchSize: 10, batchingWindowMs: 0, maxConcurrency: 5 }],
 };
 
 /** A session on a Mailroom in memory, in place of `openSession`. It has no AWS clients. */
-function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: GlobalOptions): Session {
+export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: GlobalOptions): Session {
   const { clock, table, queues, directory } = mailroom;
   const session = {
     output: createOutput(io, json),
@@ -23,6 +37,9 @@ function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: Globa
     directory,
     table,
     queues,
+    wiring: (mailroom.deployed ?? wiringInMemory(directory)).wiring,
+    deployedFunction: async (name: string) =>
+      mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
     commandLine: (command: string) => `npx mailroom ${command} --stage dev`,
     awsLine: (command: string) => `aws ${command} --region eu-west-1`,
@@ -34,24 +51,3 @@ function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: Globa
   };
   return session as unknown as Session;
 }
-
-let current: MemoryMailroom = mailroomInMemory([]);
-
-/** Selects the Mailroom of the next session. */
-export function sessionOn(mailroom: MemoryMailroom): void {
-  current = mailroom;
-}
-
-/**
- * What replaces `cli/frame/session.ts` and `cli/status/aws-wiring.ts` in a test that calls `runInMemory`.
- *
- * @example
- * ```ts
- * vi.mock('../../../cli/frame/session.ts', async () => (await import('./support/memory-session.ts')).mocks.session);
- * vi.mock('../../../cli/status/aws-wiring.ts', async () => (await import('./support/memory-session.ts')).mocks.wiring);
- * ```
- */
-export const mocks = {
-  session: { openSession: async (io: Io, options: GlobalOptions) => memorySession(current, io, options) },
-  wiring: { awsWiring: () => (current.deployed ?? wiringInMemory()).wiring },
-};

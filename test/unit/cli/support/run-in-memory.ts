@@ -1,7 +1,8 @@
-import type { ExitCode } from '../../../../cli/frame/io.ts';
+import type { ExitCode, Io } from '../../../../cli/frame/io.ts';
+import type { GlobalOptions } from '../../../../cli/frame/target.ts';
 import { runMailroom } from '../../../../cli/program.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
-import { type MemoryMailroom, sessionOn } from './memory-session.ts';
+import { type MemoryMailroom, memorySession } from './memory-session.ts';
 
 /** A run of the command. */
 export interface MemoryRun {
@@ -10,14 +11,15 @@ export interface MemoryRun {
   readonly err: string;
 }
 
-/** Runs `mailroom` on a Mailroom in memory. The test mocks `openSession`: see `memory-session.ts`. */
+/** Runs `mailroom` on a Mailroom in memory: everything but the SDK clients is the command's own. */
 export async function runInMemory(
   mailroom: MemoryMailroom,
   argv: readonly string[],
   options: Parameters<typeof capturedIo>[0] = {},
 ): Promise<MemoryRun> {
-  sessionOn(mailroom);
   const { io, written } = capturedIo(options);
-  const code = await runMailroom(argv, io);
+  const open = async (opened: Io, given: GlobalOptions) => memorySession(mailroom, opened, given);
+  const own = Object.assign(io, { open });
+  const code = await runMailroom(argv, own);
   return { code, ...written };
 }

@@ -1,0 +1,94 @@
+import { Command } from 'commander';
+import { type ConsumerDescription, describeConsumer, findingOf } from './describe/consumer-description.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT, type Io } from './frame/io.ts';
+import { when } from './frame/listing.ts';
+import { clipped, duration, many, table, time } from './frame/output.ts';
+import { paint } from './frame/paint.ts';
+import { prose } from './frame/prose.ts';
+
+/** `mailroom describe`. */
+export function describeCommand(io: Io): Command {
+  return new Command('describe')
+    .description('Describes a consumer: its events, settings and counts, and its last failure.')
+    .argument('<consumer>', 'the name of the consumer')
+    .action(
+      withSession<[string], object>(io, async (session, _options, name) => {
+        const described = await describeConsumer(session, session.consumer(name));
+        const finding = findingOf(described);
+        const next = finding === undefined ? null : session.commandLine(finding.command);
+        const what = finding?.what ?? 'nothing failed, and nothing is dead';
+        const now = session.clock.now();
+        session.output.result({ ...described, next }, { described, what, next }, (seen) =>
+          [
+            prose(
+              `${paint.bold(seen.described.consumer)}  ${(next === null ? paint.green : paint.red)(seen.what)}`,
+            ),
+            ...lastCauseText(seen.described, now),
+            ...(seen.next === null ? [] : [`  ${paint.dim(seen.next)}`]),
+            '',
+            descriptionText(seen.described),
+          ].join('\n'),
+        );
+        return EXIT.ok;
+      }),
+    );
+}
+
+function lastCauseText({ lastCause }: ConsumerDescription, now: number): string[] {
+  if (lastCause === null) return [];
+  const { at, eventId, text } = lastCause;
+  return [prose(`  last failure ${when(at, now)}, ${eventId}: ${clipped(text)}`, 4)];
+}
+
+function descriptionText(described: ConsumerDescription): string {
+  const { stack, service, events, rule, changedAt, maxAttempts, inboxRetentionDays, queue } = described;
+  return table(
+    ['stack', stack],
+    [
+      ['receives', events.map(({ source, type }) => `${type} of ${source}`).join(', ') || 'nothing'],
+      ['by rule', rule],
+      ['writes as', service],
+      ['declared', changedAt === null ? '?' : time(changedAt)],
+      ['attempts', `${maxAttempts}; inbox rows are kept for ${many(inboxRetentionDays, 'day')}`],
+      [
+        'messages',
+        `${described.failed} failed, ${described.rejected} rejected, ${many(described.deadLetters, 'dead letter')}`,
+      ],
+      [
+        'queue',
+        queue === null
+          ? 'does not exist'
+          : `${queue.queued} queued, ${queue.inFlight} in flight; ${queue.url}`,
+      ],
+      ['function', described.function],
+      ...functionRows(described),
+    ],
+  );
+}
+
+function functionRows({ deployed }: ConsumerDescription): string[][] {
+  if (deployed === null) return [['', paint.red('does not exist')]];
+  const { timeoutMs, memoryMb, runtime, reservedConcurrency, logGroup, mappings } = deployed;
+  const settings = [
+    runtime,
+    timeoutMs === null ? null : `at most ${duration(timeoutMs)}`,
+    memoryMb === null ? null : `${memoryMb} MB`,
+    reservedConcurrency === null ? null : `${reservedConcurrency} reserved`,
+  ];
+  return [
+    ['', settings.filter((setting) => setting !== null).join(', ')],
+    ['log group', logGroup],
+    ...mappings.map((mapping) => ['mapping', mappingText(mapping)]),
+  ];
+}
+
+function mappingText(mapping: NonNullable<ConsumerDescription['deployed']>['mappings'][number]): string {
+  const { state, batchSize, batchingWindowMs, maxConcurrency } = mapping;
+  return [
+    state === 'Enabled' ? state : paint.red(state),
+    ...(batchSize === null ? [] : [`batches of ${batchSize}`]),
+    ...(batchingWindowMs ? [`collected for ${duration(batchingWindowMs)}`] : []),
+    ...(maxConcurrency === null ? [] : [`at most ${maxConcurrency} at once`]),
+  ].join(', ');
+}

@@ -1,0 +1,137 @@
+import { Command } from 'commander';
+import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { isEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
+import { envelopeJson } from '../lambdas/runtime/store/stored-envelope.ts';
+import { readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
+import { deadLetterJson } from './dead-letters/dead-letter-text.ts';
+import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
+import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
+import { SOURCE_ARGUMENT } from './frame/arguments.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT, type Io } from './frame/io.ts';
+import { when } from './frame/listing.ts';
+import { clipped, table, time } from './frame/output.ts';
+import { paint } from './frame/paint.ts';
+import type { Session } from './frame/session.ts';
+import { type ShellText, shell } from './frame/shell.ts';
+
+/** The most dead letters that are received to find one. */
+const READ_MAX = 1_000;
+
+/** If the command is interrupted, dead letters reappear after this many seconds. */
+const HIDES_S = 15;
+
+/** The fewest characters of an id. */
+const PREFIX_MIN = 8;
+
+/** `mailroom dlq show`. */
+export function showCommand(io: Io): Command {
+  return new Command('show')
+    .description(
+      'Shows one dead letter, also one that cannot be read. Its body is printed only with --payload.',
+    )
+    .argument('<source>', SOURCE_ARGUMENT)
+    .argument('<id>', 'the id of the dead letter or of its event, or the first 8 or more characters')
+    .option('--payload', 'add its body')
+    .action(
+      withSession<[string, string], { readonly payload?: boolean }>(
+        io,
+        async (session, { payload = false }, name, id) => {
+          const source = deadLetterSource(session.directory, name);
+          const deadLetter = await find(session, source, id);
+          const body = payload ? await bodyOf(session, deadLetter) : undefined;
+          const next = session.commandLine(nextCommand(source, deadLetter));
+          const status = readable(deadLetter.row)?.status ?? null;
+          const json = {
+            source: source.name,
+            ...deadLetterJson(deadLetter),
+            status,
+            next,
+            ...(payload && { body }),
+          };
+          const lines = body === undefined ? [] : linesOf(body);
+          session.output.result(json, { deadLetter, next, lines }, (seen) =>
+            [
+              deadLetterText(source, seen.deadLetter, session.clock.now()),
+              `  ${paint.dim(seen.next)}`,
+              ...seen.lines,
+            ].join('\n'),
+          );
+          return EXIT.ok;
+        },
+      ),
+    );
+}
+
+/** @throws `NO_SUCH_DEAD_LETTER`, `AMBIGUOUS_ID` */
+async function find(session: Session, source: DeadLetterSource, given: string): Promise<DeadLetter> {
+  const id = given.toLowerCase().replace(/(?:…|\.{3})$/, '');
+  const { deadLetters } = await receiveDeadLetters(session, source, { limit: READ_MAX, hideS: HIDES_S });
+  await putBack(session.queues, source, deadLetters);
+  const begins = (known = '') =>
+    id.length < PREFIX_MIN ? known.toLowerCase() === id : known.toLowerCase().startsWith(id);
+  const found = deadLetters.filter((letter) => begins(letter.id) || begins(letter.eventId));
+  const [only, ...others] = found;
+  if (only === undefined) {
+    throw new MailroomError(
+      'NO_SUCH_DEAD_LETTER',
+      `"${given}" is not among the ${deadLetters.length} visible dead letters of ${source.name}. List them with mailroom ` +
+        `${shell`dlq list ${source.name}`}. Another command that reads dead letters hides them for some seconds.`,
+    );
+  }
+  if (others.length > 0) {
+    const ids = found.slice(0, 10).map((letter) => letter.id);
+    throw new MailroomError(
+      'AMBIGUOUS_ID',
+      `"${given}" matches ${found.length} dead letters: ${ids.join(', ')}. Give more of the id.`,
+    );
+  }
+  return only;
+}
+
+/** The stored text: the body of the message, or the envelope of a DEAD event. */
+async function bodyOf({ table: rows }: Session, { received, id }: DeadLetter): Promise<string | null> {
+  if (received !== undefined) return received.body;
+  const item = isEventId(id) ? await rows.get(outboxKeyOf(id)) : undefined;
+  const stored = item === undefined ? undefined : envelopeJson(item);
+  return stored === undefined || stored.problem !== undefined ? null : stored.json;
+}
+
+/** A body line by line: indented if it is JSON, else as one line. */
+function linesOf(body: string | null): string[] {
+  if (body === null) return ['', 'Its payload cannot be read.'];
+  try {
+    return ['', ...JSON.stringify(JSON.parse(body), null, 2).split('\n')];
+  } catch {
+    return ['', body];
+  }
+}
+
+function nextCommand(source: DeadLetterSource, { id, eventId }: DeadLetter): ShellText {
+  if (eventId !== undefined) return shell`why ${eventId}`;
+  return shell`dlq redrive ${source.name} ${id}`;
+}
+
+function deadLetterText({ name }: DeadLetterSource, letter: DeadLetter, now: number): string {
+  const { id, eventId, type, sentAt, expiresAt, fingerprint, lastError, received, row } = letter;
+  const optional = (label: string, text: string | undefined) =>
+    text === undefined ? [] : [[label, clipped(text)]];
+  return table(
+    ['dead letter', clipped(id)],
+    [
+      ['source', name],
+      ['event', eventId ?? 'its event cannot be read'],
+      ['type', clipped(type ?? 'unknown')],
+      ['sent', sentAt === undefined ? '?' : `${time(sentAt)}, ${when(sentAt, now)}`],
+      ['expires', expiresAt === undefined ? 'never' : `${time(expiresAt)}, ${when(expiresAt, now)}`],
+      ...optional('cause', fingerprint),
+      ...(lastError === fingerprint ? [] : optional('last error', lastError)),
+      ...optional('inbox row', statusOf(row)),
+      ...(received === undefined ? [] : [['body', `${Buffer.byteLength(received.body)} bytes`]]),
+    ],
+  );
+}
+
+function statusOf(row: DeadLetter['row'] | UnreadableRow): string | undefined {
+  return row === undefined ? undefined : (readable(row)?.status ?? 'cannot be read');
+}

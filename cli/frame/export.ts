@@ -1,0 +1,28 @@
+import { Option } from 'commander';
+import { escaped, jsonLine } from './escaped.ts';
+
+/** The formats of an exported list. */
+export type ExportFormat = 'csv' | 'jsonl';
+
+/** `--format`. */
+export function formatOption(): Option {
+  return new Option('--format <name>', 'print the list for another program').choices(['csv', 'jsonl']);
+}
+
+/** A list of flat objects as CSV, with a line of member names, or as one JSON document per line. Times stay epoch milliseconds. */
+export function exported(items: readonly object[], format: ExportFormat): string {
+  if (format === 'jsonl') return items.map(jsonLine).join('\n');
+  const [first] = items;
+  if (first === undefined) return '';
+  const names = Object.keys(first);
+  const lines = items.map((item) => names.map((name) => cell((item as Record<string, unknown>)[name])));
+  return [names, ...lines].map((line) => line.join(',')).join('\n');
+}
+
+/** A cell as RFC 4180 has it. A text that a spreadsheet would run as a formula gets an apostrophe. */
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'string') return String(value);
+  const text = escaped(value).replace(/^[=+\-@]/, "'$&");
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,108 @@
+import { Command } from 'commander';
+import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
+import { isUnreadable, readable } from '../lambdas/runtime/store/stored-rows.ts';
+import { withSession } from './frame/command.ts';
+import { EXIT, type Io } from './frame/io.ts';
+import { paint } from './frame/paint.ts';
+import { prose } from './frame/prose.ts';
+import type { Session } from './frame/session.ts';
+import { shell } from './frame/shell.ts';
+import { insightsLink } from './logs/insights-link.ts';
+import { defaultLogGroup } from './reading/deployed-function.ts';
+import { wholeEventId } from './reading/event-prefix.ts';
+import { eachOf } from './reading/rows-reader.ts';
+import { readTrace, type TracedEvent } from './why/trace-reader.ts';
+
+/** Lines before the commit and after the end are in range, too: clocks differ, and lines arrive late. */
+const MARGIN_MS = 60_000;
+
+/** A function that handled an event, as in the JSON document of docs/cli.md. */
+interface FunctionLog {
+  /** A consumer, `stream relay` or `sweep`. */
+  readonly part: string;
+  readonly function: string;
+  readonly logGroup: string;
+  /** The command of the AWS CLI that prints its lines. */
+  readonly command: string;
+}
+
+/** `mailroom logs`. */
+export function logsCommand(io: Io): Command {
+  return new Command('logs')
+    .description('Prints the commands, and a Logs Insights link, that show the log lines about an event.')
+    .argument('<eventId>', 'the event id, or its first 8 or more characters')
+    .action(
+      withSession<[string], object>(io, async (session, _options, given) => {
+        const { event, eventId } = await find(session, given);
+        const since = eventIdTime(eventId) - MARGIN_MS;
+        const until = endOf(event, session.clock.now()) + MARGIN_MS;
+        const logs = await eachOf(functionsOf(session, event), async (handler): Promise<FunctionLog> => {
+          const deployed = await session.deployedFunction(handler.function);
+          const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
+          const range = [`${since}`, '--end-time', `${until}`];
+          const command = session.awsLine(
+            shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
+          );
+          return { ...handler, logGroup, command };
+        });
+        const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
+        const logGroups = [...new Set(logs.map(({ logGroup }) => logGroup))];
+        const link = insightsLink({ region: session.region, logGroups, since, until, query });
+        const result = { eventId, since, until, functions: logs, query, insights: link };
+        session.output.result(result, result, (seen) => logsText(seen));
+        return EXIT.ok;
+      }),
+    );
+}
+
+/** @throws `NO_SUCH_EVENT` */
+async function find(session: Session, given: string): Promise<{ eventId: string; event: TracedEvent }> {
+  const eventId = await wholeEventId(session, given);
+  const trace = eventId === undefined ? undefined : await readTrace(session, [eventId]);
+  const event = trace?.events.find((traced) => traced.eventId === eventId);
+  if (eventId !== undefined && event !== undefined) return { eventId, event };
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `No event of ${session.directory.mailroom.stack} has the id "${given}". mailroom why finds events by other ids.`,
+  );
+}
+
+/** The relay that published the event, and the consumers that must receive it. */
+function functionsOf(
+  { directory: { mailroom } }: Session,
+  { row, messages }: TracedEvent,
+): { readonly part: string; readonly function: string }[] {
+  const stream = { part: 'stream relay', function: mailroom.streamFunction };
+  const sweep = { part: 'sweep', function: mailroom.sweepFunction };
+  const publisher = readable(row)?.publishedBy;
+  const relays = publisher === 'stream' ? [stream] : publisher === 'sweep' ? [sweep] : [stream, sweep];
+  return [
+    ...relays,
+    ...messages.map(({ consumer }) => ({ part: consumer.name, function: consumer.function })),
+  ];
+}
+
+/** The end of the work on an event; now, while it is not finished. */
+function endOf({ row, messages }: TracedEvent, now: number): number {
+  const isDone = !isUnreadable(row) && row?.status !== 'PENDING';
+  const ends = messages.map((message) => readable(message.row)?.processedAt ?? now);
+  return isDone && ends.length > 0 ? Math.max(...ends) : now;
+}
+
+function logsText({
+  eventId,
+  functions,
+  insights,
+}: {
+  readonly eventId: string;
+  readonly functions: readonly FunctionLog[];
+  readonly insights: string;
+}): string {
+  return [
+    prose(`${paint.bold(eventId)}: a function logs a line about an event only if something went wrong.`),
+    ...functions.flatMap(({ part, command }) => [`${part}:`, `  ${command}`]),
+    'All of them, in Logs Insights:',
+    `  ${insights}`,
+  ].join('\n');
+}

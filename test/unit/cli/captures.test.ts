@@ -1,0 +1,139 @@
+import { beforeAll, expect, test } from 'vitest';
+import { COLUMNS, columnsOf } from '../../../cli/frame/prose.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
+import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import type { MemoryMailroom } from './support/memory-session.ts';
+import { runInMemory } from './support/run-in-memory.ts';
+
+/** The data of an event decides what its handler, or the bus, does with it. */
+const N = { fine: 1, poison: 2, failing: 3, refused: 4 };
+
+const handler = leased(ThingHappened, async ({ data: { n } }) => {
+  if (n === N.poison) throw new PoisonMessage('the price is missing');
+  if (n === N.failing) throw new Error('the bank answered 500: it is closed until nine');
+});
+
+/** Counted bytes in place of random ones, so that ids and delays are the same in every run. */
+function countedBytes(): (count: number) => Uint8Array {
+  let next = 0;
+  return (count) => {
+    next += 1;
+    return Uint8Array.from({ length: count }, (_, index) => (next * 37 + index * 11) % 256);
+  };
+}
+
+/** A Mailroom in which one event of each kind is in each place. */
+async function inTrouble() {
+  const mailroom = mailroomInMemory([handler], {
+    random: countedBytes(),
+    bus: {
+      failEntry: ({ detail }) =>
+        detail.includes(`"n":${N.refused}`)
+          ? { code: 'InvalidArgument', message: 'Not a JSON object' }
+          : undefined,
+    },
+  });
+  const commit = async (n: number) => {
+    const [event] = await mailroom.outbox.commit({
+      events: [ThingHappened.create({ aggregateId: `thing-${n}`, data: { n } })],
+    });
+    return event?.eventId ?? '';
+  };
+  const ids = {
+    dead: await commit(N.refused),
+    processed: await commit(N.fine),
+    rejected: await commit(N.poison),
+  };
+  for (let pass = 0; pass < 5; pass += 1) await mailroom.publish();
+  await mailroom.drain();
+  const failed = await commit(N.failing);
+  await mailroom.publish();
+  await mailroom.deliver();
+  const waiting = await commit(N.fine);
+  await mailroom.publish();
+  const pending = await commit(N.fine);
+  await mailroom.clock.advance(7_000);
+  const changed = { by: 'arn:aws:sts::111122223333:assumed-role/ops/ada', reason: 'charged by phone' };
+  const { table, clock } = mailroom;
+  const deps = { table, clock, random: countedBytes() };
+  await recordOperation(deps, { ...changed, command: 'message resolve', subject: `worker ${ids.rejected}` });
+  await mailroom.clock.advance(90_000);
+  const letter = { body: 'not JSON', receiptHandle: 'r', attributes: {}, sentAt: clock.now() - 3_600_000 };
+  mailroom.addDeadLetter(worker.undeliveredQueue, { ...letter, messageId: UNREADABLE });
+  return { mailroom, ids: { ...ids, failed, waiting, pending } };
+}
+
+const UNREADABLE = '5f0a1a0c-6a2e-4f0f-9a3c-0c9d5b7e4f11';
+
+let trouble: Awaited<ReturnType<typeof inTrouble>>;
+
+beforeAll(async () => {
+  trouble = await inTrouble();
+});
+
+/** The output at both widths; as one text if it is the same. */
+async function captured(mailroom: MemoryMailroom, argv: readonly string[]): Promise<string> {
+  const runs = [];
+  for (const columns of [COLUMNS, 120]) {
+    const { code, out, err } = await runInMemory(mailroom, argv, { size: { rows: 50, columns } });
+    runs.push({ columns, text: `${out}${err === '' ? '' : `stderr:\n${err}`}exit code ${code}\n` });
+  }
+  const [narrow, wide] = runs.map(({ text }) => text);
+  const command = `$ mailroom ${argv.join(' ')}`;
+  if (narrow === wide) return `${command}    (80 and 120 columns)\n\n${narrow}`;
+  return runs.map(({ columns, text }) => `${command}    (${columns} columns)\n\n${text}`).join('\n');
+}
+
+/** Lines that are too wide, but for what is copied as a whole: a command, a link, a word. */
+function tooWide(text: string): string[] {
+  return text
+    .split('\n')
+    .slice(1)
+    .filter((line) => columnsOf(line) > COLUMNS && !/^\s*(npx |aws |https:|\S+$)/.test(line));
+}
+
+type Ids = (typeof trouble)['ids'];
+
+test.each<[string, (ids: Ids) => string[]]>([
+  ['status', () => ['status']],
+  ['why-dead', ({ dead }) => ['why', dead]],
+  ['why-rejected', ({ rejected }) => ['why', rejected]],
+  ['why-rejected-story', ({ rejected }) => ['why', rejected, '--story']],
+  ['why-failed', ({ failed }) => ['why', failed]],
+  ['why-waiting', ({ waiting }) => ['why', waiting]],
+  ['why-pending', ({ pending }) => ['why', pending]],
+  ['why-by-aggregate', ({ processed }) => ['why', 'thing-1', '--payload', '--at', atOf(processed)]],
+  ['why-nothing', () => ['why', 'order-1']],
+  ['describe', () => ['describe', 'worker']],
+  ['logs', ({ processed }) => ['logs', processed]],
+  ['events-list', () => ['events', 'list']],
+  ['events-list-by-cause', () => ['events', 'list', '--by', 'cause']],
+  ['messages-list', () => ['messages', 'list']],
+  ['messages-list-by-cause', () => ['messages', 'list', '--by', 'cause']],
+  ['messages-list-waiting', () => ['messages', 'list', '--waiting']],
+  ['dlq-list', () => ['dlq', 'list']],
+  ['dlq-list-by-cause', () => ['dlq', 'list', '--by', 'cause']],
+  ['dlq-show', ({ rejected }) => ['dlq', 'show', 'consumer:worker', rejected, '--payload']],
+  ['dlq-show-unreadable', () => ['dlq', 'show', 'rule:worker', UNREADABLE, '--payload']],
+  ['log', () => ['log']],
+  ['help', () => ['--help']],
+])('the output of %s is the reviewed one', async (name, argv) => {
+  const text = await captured(trouble.mailroom, argv(trouble.ids));
+  expect(tooWide(text)).toEqual([]);
+  await expect(text).toMatchFileSnapshot(`captures/${name}.txt`);
+});
+
+test('the status of a Mailroom that is well is the reviewed one', async () => {
+  const mailroom = mailroomInMemory([handler], { random: countedBytes() });
+  await mailroom.publish();
+  await expect(await captured(mailroom, ['status'])).toMatchFileSnapshot('captures/status-well.txt');
+});
+
+/** The time of an event id, as `--at` takes it. */
+function atOf(eventId: string): string {
+  const ms = Number.parseInt(eventId.replace('-', '').slice(0, 12), 16);
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest';
+import { unwrapped } from '../../support/captured-io.ts';
+import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { healthyFunction } from './support/memory-session.ts';
+import { runInMemory } from './support/run-in-memory.ts';
+import { commit, fine, poison } from './support/why-rig.ts';
+
+test('describe shows the settings of a healthy consumer, and no command', async () => {
+  const { out, code } = await runInMemory(mailroomInMemory([fine]), ['describe', 'worker']);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^worker {2}nothing failed, and nothing is dead\n\n/);
+  for (const text of [
+    'ThingHappened of things',
+    'worker-rule',
+    '35 days',
+    '512 MB',
+    'worker-logs',
+    'at most 5 at once',
+  ])
+    expect(unwrapped(out)).toContain(text);
+});
+
+test('describe names the last failure and the command to run', async () => {
+  const mailroom = mailroomInMemory([poison]);
+  const eventId = await commit(mailroom);
+  await mailroom.publish();
+  await mailroom.drain();
+  const { out } = await runInMemory(mailroom, ['describe', 'worker', '--json']);
+  expect(JSON.parse(out)).toMatchObject({
+    rejected: 1,
+    failed: 0,
+    deadLetters: 1,
+    lastCause: { eventId, text: expect.stringContaining('the price is missing') },
+    next: 'npx mailroom dlq list consumer:worker --by cause --stage dev',
+  });
+});
+
+test.each([
+  [undefined, 'its function does not exist'],
+  [{ ...healthyFunction, mappings: [] }, 'its function does not read its queue'],
+  [{ ...healthyFunction, reservedConcurrency: 0 }, 'its function may not run'],
+])('describe names a consumer that cannot work: %#', async (found, says) => {
+  const mailroom = { ...mailroomInMemory([fine]), functionOf: () => found };
+  const { out } = await runInMemory(mailroom, ['describe', 'worker']);
+  expect(out.split('\n')[0]).toBe(`worker  ${says}`);
+  expect(out).toContain('npx mailroom status --stage dev');
+});
+
+test('logs prints a command for each function that handled an event, and a link', async () => {
+  const functionOf = (name: string) => ({ ...healthyFunction, logGroup: `/aws/lambda/${name}` });
+  const mailroom = { ...mailroomInMemory([fine]), functionOf };
+  const eventId = await commit(mailroom);
+  await mailroom.publish();
+  await mailroom.drain();
+  const { out, code } = await runInMemory(mailroom, ['logs', eventId.slice(0, 23)]);
+  expect(code).toBe(0);
+  const lines = out.split('\n');
+  const command = lines.find((line) => line.includes(`/aws/lambda/${worker.function}`)) ?? '';
+  expect(command).toMatch(
+    /^ {2}aws logs filter-log-events --log-group-name \/aws\/lambda\/worker-function --start-time \d+ /,
+  );
+  expect(command).toContain(`--filter-pattern '"${eventId}"'`);
+  expect(out).toContain('/aws/lambda/sweep-function');
+  expect(out).not.toContain('stream-function');
+  const link = lines.find((line) => line.includes('https://')) ?? '';
+  expect(link).toContain(`logs-insights$3FqueryDetail$3D~(end~'`);
+  expect(link).toContain(`like*20*22${eventId}*22`);
+  expect(link).toContain(`source~(~'*2Faws*2Flambda*2Fsweep-function~'*2Faws*2Flambda*2Fworker-function)`);
+});
+
+test('logs of an unknown event says how to find one', async () => {
+  const { err, code } = await runInMemory(mailroomInMemory([fine]), ['logs', 'order-1']);
+  expect(code).toBe(3);
+  expect(err).toContain('mailroom why');
+});
+
+test.each([['not JSON \u001b[31m'], ['{"detail":{"a":1}}']])(
+  'dlq show prints a dead letter that cannot be read, and its body only on request: %s',
+  async (body) => {
+    const mailroom = mailroomInMemory([fine]);
+    const messageId = '5f0a1a0c-6a2e-4f0f-9a3c-0c9d5b7e4f11';
+    const letter = { messageId, body, sentAt: mailroom.clock.now(), receiptHandle: 'r', attributes: {} };
+    mailroom.addDeadLetter(worker.undeliveredQueue, letter);
+    const brief = await runInMemory(mailroom, ['dlq', 'show', 'rule:worker', messageId.slice(0, 8)]);
+    expect(brief.code).toBe(0);
+    expect(unwrapped(brief.out)).toContain(`dlq redrive rule:worker ${messageId}`);
+    expect(unwrapped(brief.out)).toMatch(/its event cannot be read .* \d+ bytes/);
+    expect(brief.out).not.toContain('detail');
+    expect(mailroom.shown).toContain(messageId);
+    const whole = await runInMemory(mailroom, ['dlq', 'show', 'rule:worker', messageId, '--payload']);
+    expect(whole.out).toContain(body.startsWith('{') ? '"a": 1' : 'not JSON \\u001b[31m');
+    const json = await runInMemory(mailroom, [
+      'dlq',
+      'show',
+      'rule:worker',
+      messageId,
+      '--payload',
+      '--json',
+    ]);
+    expect(JSON.parse(json.out)).toMatchObject({ source: 'rule:worker', id: messageId, eventId: null, body });
+  },
+);
+
+test('dlq show prints the envelope of a DEAD event, and refuses what it cannot find', async () => {
+  const mailroom = mailroomInMemory([fine], {
+    bus: { failEntry: () => ({ code: 'InvalidArgument', message: 'The entry is invalid' }) },
+  });
+  const eventId = await commit(mailroom);
+  for (let pass = 0; pass < 6; pass += 1) await mailroom.publish();
+  const { out } = await runInMemory(mailroom, ['dlq', 'show', 'dead', eventId, '--payload']);
+  expect(out).toContain(`"eventId": "${eventId}"`);
+  expect((await runInMemory(mailroom, ['dlq', 'show', 'dead', 'ffffffff'])).err).toContain(
+    'NO_SUCH_DEAD_LETTER',
+  );
+});
