@@ -19,7 +19,7 @@ export const FROM_ZERO = { min: 0 };
 /** A row of graphs that fills the width. */
 export function graphs(row: readonly GraphWidgetProps[]): IWidget[] {
   return row.map(
-    (props) => new GraphWidget({ width: DASHBOARD_WIDTH / row.length, leftYAxis: FROM_ZERO, ...props }),
+    (props) => new GraphWidget({ width: Math.floor(DASHBOARD_WIDTH / row.length), leftYAxis: FROM_ZERO, ...props }),
   );
 }
 
