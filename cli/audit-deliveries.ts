@@ -1,11 +1,11 @@
 import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
-import type { Delivery, ErrorBudget } from '../lambdas/runtime/operations/audit/audit-deliveries.ts';
+import type { ErrorBudget, PeriodDeliveries } from '../lambdas/runtime/operations/audit/audit-deliveries.ts';
 import { duration, table } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 import { prose } from './frame/prose.ts';
 
 /** A day's deliveries in the document of `--json`; `rate` is the processed share of the published events, 0 to 1. */
-export function deliveryJson({ consumer, from, published, processed, withinSlo }: Delivery) {
+export function deliveryJson({ consumer, from, published, processed, withinSlo }: PeriodDeliveries) {
   return { consumer, day: dayOf(from), published, processed, withinSlo, rate: processed / published };
 }
 

@@ -5,7 +5,7 @@ import { many } from '../frame/output.ts';
 import type { Session } from '../frame/session.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
 import { messagesOf } from '../messages.ts';
-import type { DeployedFunction } from '../reading/deployed-function.ts';
+import type { FunctionSettings } from '../reading/deployed-function.ts';
 import { held } from '../status/source-status.ts';
 
 /** The description of a consumer, as in the JSON document of docs/cli.md. Absent values are `null`. */
@@ -25,7 +25,7 @@ export interface ConsumerDescription {
   readonly queue: { readonly url: string; readonly queued: number; readonly inFlight: number } | null;
   readonly function: string;
   /** `null` if the function does not exist. */
-  readonly deployed: DeployedFunction | null;
+  readonly deployed: FunctionSettings | null;
   readonly failed: number;
   readonly rejected: number;
   /** Dead letters in its own queue, and in that of its rule. */

@@ -13,7 +13,7 @@ import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
 import { readAllDirectories } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { type DeployedFunction, readFunction } from '../reading/deployed-function.ts';
+import { type FunctionSettings, readFunction } from '../reading/deployed-function.ts';
 import { awsWiring } from '../status/aws-wiring.ts';
 import type { Wiring } from '../status/wiring.ts';
 import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
@@ -53,7 +53,7 @@ export interface Session {
   /** Reads the deployed resources that move events. */
   readonly wiring: Wiring;
   /** Reads a function's settings; `undefined` if the function does not exist. */
-  deployedFunction(name: string): Promise<DeployedFunction | undefined>;
+  deployedFunction(name: string): Promise<FunctionSettings | undefined>;
   /** The caller's ARN, which is stored with a change. Requested once. */
   operator(): Promise<string>;
   /** A command to paste, with this run's options that select the Mailroom: e.g. `npx mailroom dlq list --stage dev`. */

@@ -7,7 +7,7 @@ import {
 import { errorCode } from '../../lambdas/runtime/errors.ts';
 
 /** The settings of a deployed function and its mappings. Absent members are unknown, or not set. */
-export interface DeployedFunction {
+export interface FunctionSettings {
   readonly timeoutMs: number | null;
   readonly memoryMb: number | null;
   readonly runtime: string | null;
@@ -30,7 +30,7 @@ export interface DeployedFunction {
 export async function readFunction(
   client: LambdaClient,
   FunctionName: string,
-): Promise<DeployedFunction | undefined> {
+): Promise<FunctionSettings | undefined> {
   try {
     const [configuration, concurrency, mappings] = await Promise.all([
       client.send(new GetFunctionConfigurationCommand({ FunctionName })),
@@ -60,8 +60,8 @@ export function defaultLogGroup(functionName: string): string {
 async function readMappings(
   client: LambdaClient,
   FunctionName: string,
-): Promise<DeployedFunction['mappings']> {
-  const found: DeployedFunction['mappings'][number][] = [];
+): Promise<FunctionSettings['mappings']> {
+  const found: FunctionSettings['mappings'][number][] = [];
   for await (const page of paginateListEventSourceMappings({ client }, { FunctionName })) {
     for (const mapping of page.EventSourceMappings ?? []) {
       const window = mapping.MaximumBatchingWindowInSeconds;

@@ -10,7 +10,7 @@ import type { Standing } from './audit-ledger.ts';
  *
  * A redriven or resolved message was processed at that time. A rejected or discarded one was not processed.
  */
-export interface Delivery {
+export interface PeriodDeliveries {
   readonly consumer: string;
   /** The start of the period, epoch milliseconds. */
   readonly from: number;
@@ -43,7 +43,7 @@ export interface Deliveries {
   /** Counts an event at a consumer. @param row - its inbox row, if it was read */
   add(consumer: string, eventId: string, standing: Standing, row?: InboxRow): void;
   /** Returns the counts, by period and consumer; a period without events that count is left out. */
-  found(): Delivery[];
+  found(): PeriodDeliveries[];
 }
 
 /** Options of {@link createDeliveries}. */
@@ -60,7 +60,7 @@ interface DeliveryOptions {
 /** Starts to count deliveries. */
 export function createDeliveries({ directory, periodMs, graceMs, now }: DeliveryOptions): Deliveries {
   const slos = new Map(directory.consumers.map((consumer) => [consumer.name, sloOf(consumer)]));
-  const counted = new Map<string, { -readonly [K in keyof Delivery]: Delivery[K] }>();
+  const counted = new Map<string, { -readonly [K in keyof PeriodDeliveries]: PeriodDeliveries[K] }>();
 
   function countsOf(consumer: string, committedAt: number) {
     const from = Math.floor(committedAt / periodMs) * periodMs;
@@ -91,7 +91,7 @@ export function createDeliveries({ directory, periodMs, graceMs, now }: Delivery
 }
 
 /** Returns the error budget of each consumer with an SLO and events that count. */
-export function errorBudgets(directory: Directory, deliveries: readonly Delivery[]): ErrorBudget[] {
+export function errorBudgets(directory: Directory, deliveries: readonly PeriodDeliveries[]): ErrorBudget[] {
   return directory.consumers.flatMap((consumer) => {
     const slo = sloOf(consumer);
     const own = deliveries.filter((delivery) => delivery.consumer === consumer.name);

@@ -5,7 +5,12 @@ import type { Table } from '../../store/table.ts';
 import type { Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import type { EntryVersions } from './audit-declaration.ts';
-import { createDeliveries, type Delivery, type ErrorBudget, errorBudgets } from './audit-deliveries.ts';
+import {
+  createDeliveries,
+  type ErrorBudget,
+  errorBudgets,
+  type PeriodDeliveries,
+} from './audit-deliveries.ts';
 import { createDoubles, type DoubledEvent } from './audit-doubles.ts';
 import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
 import {
@@ -71,7 +76,7 @@ export interface AuditReport {
   /** By consumer: `expected` is the sum of all others. */
   readonly consumers: Readonly<Record<string, ConsumerLedger>>;
   /** By period of the events' commits and by consumer, how many were processed, and in time. */
-  readonly deliveries: readonly Delivery[];
+  readonly deliveries: readonly PeriodDeliveries[];
   /** The error budgets of the consumers with an SLO, for the range. */
   readonly errorBudgets: readonly ErrorBudget[];
   /** The unreadable rows: outbox rows, then the inbox rows of each consumer. */
