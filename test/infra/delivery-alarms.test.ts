@@ -162,6 +162,7 @@ describe('the alarms of the order system', () => {
       ['DeadEvents', 'ignore'],
       ['UndeclaredEvents', 'ignore'],
       ['AuditSilent', 'breaching'],
+      ['HeartbeatSilent', 'breaching'],
     ]);
   });
 
@@ -236,6 +237,7 @@ describe('the alarms of the order system', () => {
       'DeadLettersForLong',
       'EventsMissing',
       'EventsDoubled',
+      'HeartbeatLate',
       'orderstatusLost',
       'paymentsLost',
       'paymentsStandsStill',

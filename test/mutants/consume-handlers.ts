@@ -167,12 +167,12 @@ export const consumeHandlerMutants: readonly Mutant[] = [
         to: 'false',
       },
       {
-        rule: 'a heartbeat renews the lease',
+        rule: 'a renewal extends the lease',
         from: 'await renewLease(inbox, claim);',
         to: '',
       },
       {
-        rule: 'a heartbeat hides the message',
+        rule: 'a renewal hides the message',
         from: 'await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));',
         to: '',
       },

@@ -96,7 +96,8 @@ export function handlerOf(handlers: Handlers, consumer: string, { bus, envelope 
         'Mailroom writes the same type in both: identify the sender before you redrive the message.',
     );
   }
-  const handler = isHeartbeat(bus) ? acknowledgeHeartbeat : handlers.get(refText(bus));
+  if (isHeartbeat(bus)) return acknowledgeHeartbeat;
+  const handler = handlers.get(refText(bus));
   if (handler !== undefined) return handler;
   const owners = [...handlers.values()].map((one) => one.definition).filter((one) => one.type === type);
   if (owners.length === 0) {

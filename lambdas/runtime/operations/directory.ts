@@ -37,7 +37,7 @@ export interface MailroomEntry {
 }
 
 /** The scheduled heartbeat of a Mailroom. */
-export interface HeartbeatEntry {
+interface HeartbeatEntry {
   /** The name of its function. */
   readonly function: string;
   /** The name of the rule that runs it, on the default bus. */

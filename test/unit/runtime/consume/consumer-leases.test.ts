@@ -7,7 +7,7 @@ import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
-  test('is completed in time also when a heartbeat hangs', async () => {
+  test('is completed in time also when a renewal hangs', async () => {
     const parts = rig();
     const event = send(parts);
     let writes = 0;
@@ -41,7 +41,7 @@ describe('a leased handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING' });
   });
 
-  test('longer than its lease and its visibility is kept up by one heartbeat', async () => {
+  test('longer than its lease and its visibility is kept up by one renewal', async () => {
     const parts = rig();
     let second = 0;
     const event = send(parts);

@@ -23,7 +23,7 @@ describe('a batch', () => {
 });
 
 describe('a message', () => {
-  test('is hidden by its heartbeat no longer than until its function is stopped', async () => {
+  test('is hidden by a renewal no longer than until its function is stopped', async () => {
     const parts = rig();
     const endsBy = parts.clock.now() + 20_000;
     const visibleAt: (number | undefined)[] = [];
