@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import {
   encodeAuditConfig,
   encodeConsumerConfig,
+  encodeHeartbeatConfig,
   encodeProducerConfig,
   encodeRelayConfig,
 } from '../../lambdas/runtime/config.ts';
@@ -64,6 +65,7 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
     sweepEveryMs: 60_000,
   }),
   ...encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 3_600_000, everyMs: 900_000 }),
+  ...encodeHeartbeatConfig({ ...producer, everyMs: 300_000 }),
   BANK_FUNCTION_NAME: 'bank',
   BANK_TABLE: 'Bank',
   AWS_REGION: 'us-east-1',

@@ -39,7 +39,7 @@ describe('to the queues of a consumer', () => {
   test('no service, and no other part of the Mailroom, may send a message, whatever its own policies allow', async () => {
     expect(queues).toHaveLength(12);
     const services = rolesOf(parts).filter(({ name }) => !name.startsWith('Bank/'));
-    expect(services).toHaveLength(8);
+    expect(services).toHaveLength(9);
     for (const { arn } of queues) {
       for (const role of services)
         expect(await ask(escalated(role), { action: 'sqs:SendMessage', resource: arn })).toBe('DENY');

@@ -184,6 +184,7 @@ describe('the alarms of the order system', () => {
       ['DeadEvents', 'ignore'],
       ['UndeclaredEvents', 'ignore'],
       ['AuditSilent', 'breaching'],
+      ['HeartbeatSilent', 'breaching'],
     ]);
   });
 
@@ -293,6 +294,7 @@ describe('the alarms of the order system', () => {
       'DeadEventsGrow',
       'EventsMissing',
       'EventsDoubled',
+      'HeartbeatLate',
       'orderstatusLost',
       'paymentsLost',
       'paymentsDeadLettersGrow',

@@ -27,7 +27,7 @@ describe('with its own key, prod', () => {
       ['AWS::Events::EventBus', 'KmsKeyIdentifier', 1],
       ['AWS::Events::Archive', 'KmsKeyIdentifier', 1],
       ['AWS::SQS::Queue', 'KmsMasterKeyId', 13],
-      ['AWS::Logs::LogGroup', 'KmsKeyId', 9],
+      ['AWS::Logs::LogGroup', 'KmsKeyId', 10],
     ] as const) {
       const found = properties(type);
       expect(found, type).toHaveLength(count);
@@ -116,7 +116,7 @@ test('a Mailroom is tagged, with its services and consumers', () => {
       ),
     );
   expect(tagsOf(templates.Mailroom, 'AWS::Lambda::Function')).toEqual(
-    Array(3).fill({ mailroom: 'Mailroom/Mailroom' }),
+    Array(4).fill({ mailroom: 'Mailroom/Mailroom' }),
   );
   expect(tagsOf(templates.Payments, 'AWS::SQS::Queue')).toEqual(
     Array(3).fill({

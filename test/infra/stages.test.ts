@@ -131,6 +131,7 @@ describe.each(REAL_STAGES)('the stage %s', (name) => {
     ).toEqual([
       ['events.amazonaws.com', expect.stringMatching(/^MailroomRelaySweep/)],
       ['events.amazonaws.com', expect.stringMatching(/^MailroomAudit/)],
+      ['events.amazonaws.com', expect.stringMatching(/^MailroomHeartbeat/)],
     ]);
   });
 

@@ -21,6 +21,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-sweep': 438_000,
   audit: 456_000,
   bank: 245_000,
+  heartbeat: 374_000,
   inventory: 382_000,
   notifications: 381_000,
   'orders-api': 361_000,
