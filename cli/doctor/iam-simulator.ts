@@ -22,7 +22,7 @@ export async function iamSimulator(
   load: () => Promise<IamPackage> = () => import('@aws-sdk/client-iam'),
 ): Promise<RoleSimulator | undefined> {
   const iam = await load().catch((error: { readonly code?: string }) => {
-    if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined;
+    if (/MODULE_NOT_FOUND/.test(error.code ?? '')) return undefined;
     throw error;
   });
   if (iam === undefined) return undefined;
