@@ -20,10 +20,9 @@ import type {
   HeartbeatMetrics,
   RelayMetrics,
 } from './delivery-metrics.ts';
+import { deliveryRow } from './delivery-rate-widgets.ts';
 import {
   DASHBOARD_WIDTH,
-  deliveryRate,
-  errorBudget,
   FROM_ZERO,
   graphs,
   heading,
@@ -129,41 +128,6 @@ function promise({ relay, audit, heartbeat, consumers }: DeliveryDashboardProps)
       ? []
       : [{ title: 'Heartbeat', left: [named(heartbeat.late, 'consumers that are late')] }]),
   ]);
-}
-
-/** The share of deliveries on the last day, and the error budgets of a month; empty without a scheduled audit. */
-function deliveryRow(consumers: readonly WatchedConsumer[]): IWidget[] {
-  const audited = consumers.flatMap(({ consumer, deliveries }) =>
-    deliveries === undefined ? [] : [{ consumer, deliveries }],
-  );
-  if (audited.length === 0) return [];
-  const percentile = (consumer: IInboxConsumer) =>
-    consumer.slo && (consumer.slo.percentile ?? SLO_PERCENTILE);
-  const budgets = audited.flatMap(({ consumer, deliveries }, index) => {
-    const target = percentile(consumer);
-    return target === undefined ? [] : [errorBudget(index, consumer.name, target, deliveries)];
-  });
-  return [
-    new SingleValueWidget({
-      title: 'Processed of what was published, 24 hours, %',
-      start: '-P1D',
-      metrics: audited.map(({ consumer, deliveries }, index) =>
-        deliveryRate(index, consumer.name, deliveries),
-      ),
-      width: DASHBOARD_WIDTH / 2,
-      height: 6,
-    }),
-    ...(budgets.length === 0
-      ? []
-      : [
-          new GraphWidget({
-            title: 'Error budget left of 30 days, events',
-            start: '-P30D',
-            left: budgets,
-            width: DASHBOARD_WIDTH / 2,
-          }),
-        ]),
-  ];
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   Stats,
   TextWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
-import { COUNT_PERIOD, type DeliveryCounts } from './delivery-metrics.ts';
+import { COUNT_PERIOD } from './delivery-metrics.ts';
 
 /** The width of a dashboard in columns. */
 export const DASHBOARD_WIDTH = 24;
@@ -19,7 +19,8 @@ export const FROM_ZERO = { min: 0 };
 /** A row of graphs that fills the width. */
 export function graphs(row: readonly GraphWidgetProps[]): IWidget[] {
   return row.map(
-    (props) => new GraphWidget({ width: Math.floor(DASHBOARD_WIDTH / row.length), leftYAxis: FROM_ZERO, ...props }),
+    (props) =>
+      new GraphWidget({ width: Math.floor(DASHBOARD_WIDTH / row.length), leftYAxis: FROM_ZERO, ...props }),
   );
 }
 
@@ -52,39 +53,6 @@ export function sum(label: string, metrics: readonly IMetric[]): MathExpression[
       period: COUNT_PERIOD,
     }),
   ];
-}
-
-/** The processed share of a consumer's published events since the start of the graph, in percent. @param index - unique in its widget */
-export function deliveryRate(
-  index: number,
-  label: string,
-  { published, processed }: DeliveryCounts,
-): MathExpression {
-  return new MathExpression({
-    expression: `100 * RUNNING_SUM(processed${index}) / RUNNING_SUM(published${index})`,
-    usingMetrics: { [`processed${index}`]: processed, [`published${index}`]: published },
-    label,
-    period: published.period,
-  });
-}
-
-/**
- * The events that may still miss a consumer's SLO: those that it allows to miss it since the start of the graph, less those that did.
- *
- * @param index - unique in its widget
- */
-export function errorBudget(
-  index: number,
-  label: string,
-  percentile: number,
-  { published, withinSlo }: DeliveryCounts,
-): MathExpression {
-  return new MathExpression({
-    expression: `RUNNING_SUM(within${index}) - ${percentile / 100} * RUNNING_SUM(published${index})`,
-    usingMetrics: { [`within${index}`]: withinSlo, [`published${index}`]: published },
-    label,
-    period: published.period,
-  });
 }
 
 /** Subtracts a metric, multiplied by a factor, under a label, which must be one lower-case word. */

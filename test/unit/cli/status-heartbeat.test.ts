@@ -153,7 +153,11 @@ describe('the heartbeat in status', () => {
     await publish();
     await clock.advance(EVERY_MS);
     await publish();
-    wiring.mappings.set(worker.function, [{ uuid: 'm', source: worker.queue, enabled: false }]);
+    const mappings = wiring.mappings.get(worker.function) ?? [];
+    wiring.mappings.set(
+      worker.function,
+      mappings.map((mapping) => ({ ...mapping, enabled: false })),
+    );
     const report = await status();
     expect(report.heartbeat?.state).toBe('late');
     expect(report.text).toMatch(/^1 problem /);

@@ -2,7 +2,7 @@ import type { Io } from '../../../../cli/frame/io.ts';
 import { createOutput } from '../../../../cli/frame/output.ts';
 import type { Session } from '../../../../cli/frame/session.ts';
 import type { GlobalOptions } from '../../../../cli/frame/target.ts';
-import type { DeployedFunction } from '../../../../cli/reading/deployed-function.ts';
+import type { FunctionSettings } from '../../../../cli/reading/deployed-function.ts';
 import { MailroomError } from '../../../../lambdas/runtime/errors.ts';
 import type { mailroomInMemory } from './mailroom-in-memory.ts';
 import { wiringInMemory } from './wiring-in-memory.ts';
@@ -12,11 +12,11 @@ export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
   /** @default a healthy wiring */
   readonly deployed?: ReturnType<typeof wiringInMemory>;
   /** The deployed functions. @default each is healthy */
-  readonly functionOf?: (name: string) => DeployedFunction | undefined;
+  readonly functionOf?: (name: string) => FunctionSettings | undefined;
 };
 
 /** A healthy function that reads a queue. */
-export const healthyFunction: DeployedFunction = {
+export const healthyFunction: FunctionSettings = {
   timeoutMs: 30_000,
   memoryMb: 512,
   runtime: 'nodejs24.x',
