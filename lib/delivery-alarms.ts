@@ -139,7 +139,7 @@ export class DeliveryAlarms extends Construct {
       this.addAll(own, [growingDeadLetters(consumer, metrics, thresholds, this.composite)]);
       if (this.composite)
         this.addAll(own, [
-          stalledConsumer(consumer, metrics, thresholds),
+          stalledConsumer(consumer, metrics, thresholds, heartbeat?.sent),
           failingConsumer(consumer, metrics, thresholds),
         ]);
       this.addSlo(own, sloAlarms(consumer, metrics));

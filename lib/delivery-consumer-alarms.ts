@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
+import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IInboxConsumer } from './consumer.ts';
 import type { AlarmPlan, AlarmSeverity } from './delivery-alarm.ts';
 import { COUNT_PERIOD, type ConsumerMetrics } from './delivery-metrics.ts';
@@ -73,13 +73,19 @@ export function consumerAlarms(
   ];
 }
 
-/** A stalled consumer reports no latency, so its SLO would look met. Its queue reveals it: never empty, and nothing is deleted. */
+/**
+ * A stalled consumer reports no latency, so its SLO would look met. Its queue reveals it: never empty, and nothing is deleted.
+ *
+ * @param heartbeats - the number of heartbeats sent: a consumer whose handlers hang still acknowledges them
+ */
 export function stalledConsumer(
   { name, slo }: IInboxConsumer,
   metrics: ConsumerMetrics,
   thresholds: EffectiveThresholds,
+  heartbeats?: IMetric,
 ): AlarmPlan {
   const { waiting, deleted } = metrics;
+  const idle = heartbeats ? '<= FILL(heartbeats, 0)' : '== 0';
   return {
     id: 'StandsStill',
     anchor: 'a-consumer-is-stalled',
@@ -87,8 +93,8 @@ export function stalledConsumer(
     what: `The consumer ${name} is stalled: messages wait, and none was finished in ${say(thresholds.troubleFor)}.`,
     run: 'status',
     metric: new MathExpression({
-      expression: 'IF(waiting > 0 AND FILL(deleted, 0) == 0, 1, 0)',
-      usingMetrics: { waiting, deleted },
+      expression: `IF(waiting > 0 AND FILL(deleted, 0) ${idle}, 1, 0)`,
+      usingMetrics: { waiting, deleted, ...(heartbeats && { heartbeats }) },
       label: 'Stalled',
       period: COUNT_PERIOD,
     }),

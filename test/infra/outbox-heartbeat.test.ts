@@ -135,6 +135,16 @@ describe('the alarms on heartbeats', () => {
     expect(JSON.stringify(alarmed({}).template.toJSON())).not.toMatch(/HeartbeatLate|HeartbeatSilent/);
   });
 
+  test('do not hide a consumer whose handlers hang and that acknowledges heartbeats', () => {
+    const stalled = (heartbeat?: OutboxHeartbeatOptions) =>
+      JSON.stringify(
+        alarm(alarmed({}, heartbeat && { heartbeat }).template, 'oneStandsStill').Properties.Metrics,
+      );
+    expect(stalled()).toContain('FILL(deleted, 0) == 0');
+    expect(stalled({})).toContain('FILL(deleted, 0) <= FILL(heartbeats, 0)');
+    expect(stalled({})).toContain('SampleCount');
+  });
+
   test('page when a consumer did not acknowledge two of three, and open a ticket when none is sent', () => {
     const { template } = alarmed({}, { heartbeat: { every: Duration.minutes(10) } });
     const gauge = {
