@@ -65,20 +65,23 @@ describe('the page for the person on call', () => {
   });
 
   test('states the price of the alarms by the metrics that they watch', () => {
-    const [, relay, audit, consumer, slo] = (
-      /month: (\d+) metrics, (\d+) more for the audit, (\d+) per consumer,\s+(\d+) more per SLO/.exec(page) ??
-      []
-    ).map(Number);
+    const sentence =
+      /month: (\d+) metrics, (\d+) more for the audit, (\d+) more\s+for heartbeats, (\d+) per consumer \((\d+) with heartbeats\), (\d+) more per SLO/;
+    const [, relay, audit, heartbeat, consumer, beaten, slo] = (sentence.exec(page) ?? []).map(Number);
     const watched = (of: RegExp) =>
       Object.entries(resources(synthStage('prod').templates.Operations, 'AWS::CloudWatch::Alarm'))
         .filter(([id]) => of.test(id.replace(/^Alarms/, '')))
         .reduce((sum, [, { Properties }]) => sum + metricsOf(Properties), 0);
     const consumers = /^(orderstatus|payments|inventory|notifications)/;
     const audits = /^(EventsMissing|EventsDoubled|RowsUnreadable|AuditSilent)/;
-    expect({ relay, audit, consumer, slo }).toEqual({
-      relay: watched(/./) - watched(consumers) - watched(audits),
+    const heartbeats = /^Heartbeat/;
+    expect({ relay, audit, heartbeat, consumer, beaten, slo }).toEqual({
+      relay: watched(/./) - watched(consumers) - watched(audits) - watched(heartbeats),
       audit: watched(audits),
-      consumer: watched(/^inventory/),
+      heartbeat: watched(heartbeats),
+      // A stalled consumer is told by one more metric beside heartbeats.
+      consumer: watched(/^inventory/) - 1,
+      beaten: watched(/^inventory/),
       slo: watched(/^payments/) - watched(/^inventory/),
     });
   });
