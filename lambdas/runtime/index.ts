@@ -5,12 +5,12 @@ export { type Clock, systemClock } from './clock.ts';
 export {
   type AtOnceConfig,
   type ConsumerConfig,
-  type Environment,
   type ProducerConfig,
   readAtOnceConfig,
   readConsumerConfig,
   readProducerConfig,
 } from './config.ts';
+export type { Environment } from './config-codec.ts';
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 export {
   type Handler,
