@@ -109,7 +109,7 @@ describe('alarms of a Mailroom', () => {
 
   test.each([
     ['by default', {}, 2],
-    ['where it runs seldom', { every: Duration.hours(6) }, 31],
+    ['where it runs seldom', { every: Duration.hours(6) }, 37],
   ])('say how far back the runs looked that an audit alarm is about, %s', (_when, audit, hours) => {
     const { template } = alarmed({}, { audit });
     const { AlarmDescription } = alarm(template, 'EventsMissing').Properties;

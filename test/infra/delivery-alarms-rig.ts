@@ -2,6 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { expect } from 'vitest';
+import type { InboxConsumerProps } from '../../lib/inbox-consumer-props.ts';
 import { DeliveryAlarms, type DeliveryAlarmsProps, InboxConsumer, Mailroom } from '../../lib/index.ts';
 import type { MailroomProps } from '../../lib/mailroom.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
@@ -15,7 +16,7 @@ export const HOUR = 3_600;
 export function alarmed(
   props: Partial<DeliveryAlarmsProps>,
   mailroomProps: MailroomProps = {},
-  consumerProps: Partial<InboxConsumer> = {},
+  consumerProps: Partial<InboxConsumerProps> = {},
   names: readonly string[] = ['one'],
   apart = false,
 ) {
@@ -41,14 +42,19 @@ export function alarmed(
 }
 
 /** A consumer of orders. */
-export function consumer(stack: Stack, mailroom: Mailroom, name: string, props: Partial<InboxConsumer> = {}) {
+export function consumer(
+  stack: Stack,
+  mailroom: Mailroom,
+  name: string,
+  props: Partial<InboxConsumerProps> = {},
+) {
   return new InboxConsumer(stack, name, {
     mailroom,
     name,
     service: 'orders',
     events: [{ source: 'orders', type: 'OrderPlaced' }],
     entry: lambdaEntry('example/inventory/handler'),
-    slo: props.slo,
+    ...props,
   });
 }
 

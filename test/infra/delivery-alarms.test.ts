@@ -294,7 +294,6 @@ describe('the alarms of the order system', () => {
       'DeadEventsGrow',
       'EventsMissing',
       'EventsDoubled',
-      'HeartbeatLate',
       'orderstatusLost',
       'paymentsLost',
       'paymentsDeadLettersGrow',

@@ -106,7 +106,10 @@ describe('the dashboard', () => {
       })),
     );
     expect(expressions(budgets)).toMatchObject([
-      { label: 'payments', expression: 'RUNNING_SUM(within1) - 0.99 * RUNNING_SUM(published1)' },
+      {
+        label: 'payments',
+        expression: 'RUNNING_SUM(within1) - 0.99 * RUNNING_SUM(IF(FILL(within1, -1) >= 0, published1, 0))',
+      },
     ]);
     const lines = budgets?.properties.metrics.slice(1);
     expect(lines.map((line: unknown[]) => [line[1], line[3], line.at(-1)])).toEqual([

@@ -122,7 +122,7 @@ export const auditMutants: readonly Mutant[] = [
   ...mutantsOf('operations/audit/audit-deliveries.ts', unit('audit-deliveries'), [
     {
       rule: 'an event whose state is unknown is not counted as delivered or late',
-      from: 'if (UNKNOWN.has(standing)) return;',
+      from: '|| UNKNOWN.has(standing)',
       to: '',
     },
     {
@@ -144,13 +144,18 @@ export const auditMutants: readonly Mutant[] = [
   ...mutantsOf('operations/audit/audit-delivery-metrics.ts', unit('audit-handler'), [
     {
       rule: 'a period that the run read only in part is not emitted: its start',
-      from: 'from >= now - sinceMs && ',
+      from: 'from >= since && ',
       to: '',
     },
     {
       rule: 'a period that the run read only in part is not emitted: its end',
-      from: 'from + everyMs <= readUntil',
+      from: 'to <= readUntil',
       to: 'from <= readUntil',
+    },
+    {
+      rule: 'a period that the run left out is not emitted',
+      from: 'to <= gap.since || from >= gap.until',
+      to: 'true',
     },
     {
       rule: 'an SLO is emitted only where the last run that reads a period can judge it',

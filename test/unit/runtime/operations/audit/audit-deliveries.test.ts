@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { HEARTBEAT } from '../../../../../lambdas/runtime/heartbeat-event.ts';
 import {
   createDeliveries,
   errorBudgets,
@@ -101,13 +102,28 @@ describe('the deliveries of a consumer', () => {
     });
   });
 
-  test('omit events that may be in the queue, or that need not be there', async () => {
+  test('of an event that may still arrive count only where it has missed an SLO', async () => {
     const rig = watched();
     await rig.event(TWO_HOURS);
-    rig.queues.holds.set('payments-queue', 1);
+    await rig.event(SLO.latencyMs);
+    for (const queue of ['payments-queue', 'inventory-queue']) rig.queues.holds.set(queue, 2);
     const report = await rig.run({ ...wide(rig), earlier: true });
-    expect(report.inconclusive).toMatchObject([{ consumer: 'payments', events: 1 }]);
-    expect(report.deliveries.map(({ consumer }) => consumer)).toEqual(['inventory']);
+    expect(report.inconclusive.map(({ consumer }) => consumer).sort()).toEqual(['inventory', 'payments']);
+    expect(report.deliveries).toEqual([
+      { consumer: 'payments', from: DAY, published: 1, processed: 0, withinSlo: 0 },
+    ]);
+  });
+
+  test('omit events that need not be there, and heartbeats', async () => {
+    const rig = auditRig([
+      consumerEntry('payments', { slo: SLO, events: [{ source: 'orders', type: 'OrderPlaced' }, HEARTBEAT] }),
+    ]);
+    await processed(rig, TWO_HOURS, 1_000);
+    const { eventId } = await rig.event(TWO_HOURS, { source: HEARTBEAT.source, type: HEARTBEAT.type });
+    await rig.inbox('payments', eventId, 'PROCESSED', { processedAt: DAY });
+    const report = await rig.run({ ...wide(rig), earlier: true });
+    expect(report.consumers.payments).toMatchObject({ expected: 2, processed: 2 });
+    expect(report.deliveries).toMatchObject([{ published: 1 }]);
     const undeclared = auditRig([consumerEntry('payments', { slo: SLO, changedAt: DAY + DAY_MS })]);
     await undeclared.event(TWO_HOURS);
     undeclared.versions.set('payments', []);
@@ -118,10 +134,13 @@ describe('the deliveries of a consumer', () => {
     });
   });
 
-  test('omit events that were not published', async () => {
+  test('of an event that is not published count as missed where there is an SLO, unless it was discarded', async () => {
     const rig = watched();
     for (const status of ['PENDING', 'DEAD', 'DISCARDED'] as const) await rig.event(TWO_HOURS, { status });
-    expect(await counts(rig, wide(rig))).toEqual([]);
+    await rig.event(SLO.latencyMs, { status: 'PENDING' });
+    expect((await rig.run({ ...wide(rig), earlier: true })).deliveries).toEqual([
+      { consumer: 'payments', from: DAY, published: 2, processed: 0, withinSlo: 0 },
+    ]);
   });
 
   test('have no SLO for a consumer whose directory entry has none, or none that can be read', async () => {
