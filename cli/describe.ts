@@ -42,7 +42,7 @@ function lastCauseText({ lastCause }: ConsumerDescription, now: number): string[
 }
 
 function descriptionText(described: ConsumerDescription): string {
-  const { stack, service, events, rule, changedAt, maxAttempts, inboxRetentionDays, queue } = described;
+  const { stack, service, events, rule, changedAt, maxAttempts, inboxRetentionDays, slo, queue } = described;
   return table(
     ['stack', stack],
     [
@@ -51,6 +51,9 @@ function descriptionText(described: ConsumerDescription): string {
       ['writes as', service],
       ['declared', changedAt === null ? '?' : time(changedAt)],
       ['attempts', `${maxAttempts}; inbox rows are kept for ${many(inboxRetentionDays, 'day')}`],
+      ...(slo === null
+        ? []
+        : [['SLO', `${slo.percentile} % processed within ${duration(slo.latencyMs)} of their commit`]]),
       [
         'messages',
         `${described.failed} failed, ${described.rejected} rejected, ${many(described.deadLetters, 'dead letter')}`,

@@ -60,7 +60,7 @@ export function discardCommand(io: Io): Command {
   return new Command('discard')
     .description('Shows which dead letters would be discarded. With --apply, discards them and stores why.')
     .argument('<source>', SOURCE_ARGUMENT)
-    .argument('[id...]', 'dead letters: their ids or event ids')
+    .argument('[id...]', 'dead letters: their ids or event ids, or the first 8 or more characters')
     .option('--cause <text>', 'dead letters with this text in their cause (any case)')
     .option('--all', `every dead letter of the source (at most ${LIMIT} per run)`)
     .option('--apply', 'discard them')
@@ -78,12 +78,12 @@ export function discardCommand(io: Io): Command {
             `Select the dead letters of ${name} by id, with --cause, or with --all.`,
           );
         }
-        const choice = { ids, cause };
         const place = await placeOf(session);
         const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S };
         const { deadLetters } = await receiveDeadLetters(session, source, limits);
         try {
-          const plan = choose(session, source, deadLetters, choice).map((deadLetter) => ({
+          const { chosen, choice } = choose(session, source, deadLetters, { ids, cause });
+          const plan = chosen.map((deadLetter) => ({
             deadLetter,
             outcome: planned(source, deadLetter, session.clock.now()),
           }));

@@ -46,7 +46,7 @@ export function redriveCommand(io: Io): Command {
       'Shows what a redrive would do to each dead letter. With --apply, redrives those that would run again.',
     )
     .argument('<source>', SOURCE_ARGUMENT)
-    .argument('[id...]', 'only these dead letters: their ids or event ids')
+    .argument('[id...]', 'only these dead letters: their ids or event ids, or the first 8 or more characters')
     .option('--apply', 'redrive: 1 dead letter, then 10, then the rest, until one fails again')
     .option('--cause <text>', 'only dead letters with this text in their cause (any case)')
     .option('--limit <count>', `at most this many dead letters (default: ${LIMIT})`, countArgument)
@@ -81,7 +81,7 @@ export function redriveCommand(io: Io): Command {
 async function planRedrive(
   session: Session,
   source: DeadLetterSource,
-  choice: DeadLetterChoice,
+  wanted: DeadLetterChoice,
   { apply, limit = LIMIT }: RedriveOptions,
 ): Promise<RedrivePlan> {
   const { table, queues, lambda, clock } = session;
@@ -89,10 +89,11 @@ async function planRedrive(
   const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
   const received = await receiveDeadLetters(session, source, { limit, hideS });
   try {
+    const { chosen, choice } = choose(session, source, received.deadLetters, wanted);
     const judged = await judgeDeadLetters(
       { table, check: (consumer, bodies) => checkBodies(lambda, consumer, bodies), now: clock.now() },
       source,
-      choose(session, source, received.deadLetters, choice),
+      chosen,
     );
     return { place, source, judged, received, choice };
   } catch (error) {

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { isEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
 import { envelopeJson } from '../lambdas/runtime/store/stored-envelope.ts';
 import { readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
+import { ambiguous, choose } from './dead-letters/choice.ts';
 import { deadLetterJson } from './dead-letters/dead-letter-text.ts';
 import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
 import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
@@ -20,9 +20,6 @@ const READ_MAX = 1_000;
 
 /** If the command is interrupted, dead letters reappear after this many seconds. */
 const HIDES_S = 15;
-
-/** The fewest characters of an id. */
-const PREFIX_MIN = 8;
 
 /** `mailroom dlq show`. */
 export function showCommand(io: Io): Command {
@@ -65,25 +62,14 @@ export function showCommand(io: Io): Command {
 
 /** @throws `NO_SUCH_DEAD_LETTER`, `AMBIGUOUS_ID` */
 async function find(session: Session, source: DeadLetterSource, given: string): Promise<DeadLetter> {
-  const id = given.toLowerCase().replace(/(?:…|\.{3})$/, '');
   const { deadLetters } = await receiveDeadLetters(session, source, { limit: READ_MAX, hideS: HIDES_S });
   await putBack(session.queues, source, deadLetters);
-  const begins = (known = '') =>
-    id.length < PREFIX_MIN ? known.toLowerCase() === id : known.toLowerCase().startsWith(id);
-  const found = deadLetters.filter((letter) => begins(letter.id) || begins(letter.eventId));
-  const [only, ...others] = found;
-  if (only === undefined) {
-    throw new MailroomError(
-      'NO_SUCH_DEAD_LETTER',
-      `"${given}" is not among the ${deadLetters.length} visible dead letters of ${source.name}. List them with mailroom ` +
-        `${shell`dlq list ${source.name}`}. Another command that reads dead letters hides them for some seconds.`,
-    );
-  }
-  if (others.length > 0) {
-    const ids = found.slice(0, 10).map((letter) => letter.id);
-    throw new MailroomError(
-      'AMBIGUOUS_ID',
-      `"${given}" matches ${found.length} dead letters: ${ids.join(', ')}. Give more of the id.`,
+  const { chosen } = choose(session, source, deadLetters, { ids: [given] });
+  const [only, ...others] = chosen;
+  if (only === undefined || others.length > 0) {
+    throw ambiguous(
+      given,
+      chosen.map(({ id }) => id),
     );
   }
   return only;

@@ -6,7 +6,6 @@ import { TOO_OLD } from '../lambdas/runtime/store/inbox-conditions.ts';
 import { type InboxState, inboxState } from '../lambdas/runtime/store/inbox-state.ts';
 import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../lambdas/runtime/store/stored-rows.ts';
-import { messageIdArgument } from './frame/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from './frame/change.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
@@ -15,6 +14,7 @@ import { placeOf, placeText } from './frame/place.ts';
 import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
 import { type ShellText, shell } from './frame/shell.ts';
+import { wholeEventId } from './reading/event-prefix.ts';
 import { readInbox } from './reading/message-reader.ts';
 import { unreadableText } from './reading/row-text.ts';
 
@@ -55,18 +55,29 @@ function decisionCommand(
   return new Command(name)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
-    .argument('<eventId>', 'the event id, or unreadable-<SQS message id>', messageIdArgument)
+    .argument('<eventId>', 'the event id, its first 8 or more characters, or unreadable-<SQS message id>')
     .addOption(reasonOption())
     .action(
       withSession<[string, string], ChangeOptions & Pick<MessageDecision, 'force'>>(
         io,
-        async (session, { apply, reason, force }, consumer, eventId) => {
-          const decision = { consumer, eventId, apply, reason, force };
-          reasonToApply(decision);
+        async (session, { apply, reason, force }, consumer, given) => {
+          reasonToApply({ apply, reason });
+          const decision = { consumer, eventId: await idOf(session, given), apply, reason, force };
           return report(session, decision, await decide(session, decision));
         },
       ),
     );
+}
+
+/** @throws `NO_SUCH_EVENT`, `AMBIGUOUS_ID` */
+async function idOf(session: Session, given: string): Promise<string> {
+  const eventId = await wholeEventId(session, given);
+  if (eventId !== undefined) return eventId;
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `No event of ${session.directory.mailroom.stack} has an id that begins with "${given}". Give the whole event id, at least 8 characters ` +
+      'of it, or unreadable-<SQS message id> as in messages list.',
+  );
 }
 
 /** The result of a decision or of its plan. */

@@ -1,5 +1,5 @@
 import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import { type ConsumerEntry, type EntrySlo, sloOf } from '../../lambdas/runtime/operations/directory.ts';
 import { newest } from '../frame/listing.ts';
 import { many } from '../frame/output.ts';
 import type { Session } from '../frame/session.ts';
@@ -21,6 +21,7 @@ export interface ConsumerDescription {
   readonly changedAt: number | null;
   readonly maxAttempts: number;
   readonly inboxRetentionDays: number;
+  readonly slo: EntrySlo | null;
   /** `null` if the queue does not exist. */
   readonly queue: { readonly url: string; readonly queued: number; readonly inFlight: number } | null;
   readonly function: string;
@@ -60,6 +61,7 @@ export async function describeConsumer(
     changedAt: consumer.changedAt ?? null,
     maxAttempts,
     inboxRetentionDays,
+    slo: sloOf(consumer) ?? null,
     queue:
       depth === undefined ? null : { url: consumer.queue, queued: depth.waiting, inFlight: depth.inFlight },
     function: consumer.function,

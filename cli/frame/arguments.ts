@@ -1,5 +1,4 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -21,14 +20,6 @@ export function countArgument(text: string): number {
   const count = Number(text);
   if (Number.isSafeInteger(count) && count >= 1) return count;
   throw new InvalidArgumentError('Expected a whole number from 1.');
-}
-
-/** Reads a message's id: its event id, or the id of its row if the message has no readable event. */
-export function messageIdArgument(text: string): string {
-  if (isEventId(text) || /^unreadable-[\w-]+$/.test(text)) return text;
-  throw new InvalidArgumentError(
-    'Expected an event id (a UUIDv7 in lower case), or unreadable-<SQS message id> as in messages list.',
-  );
 }
 
 /** Texts that stand for a reason, without spaces and punctuation. */

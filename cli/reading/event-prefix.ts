@@ -6,8 +6,8 @@ import { failedKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from './rows-reader.ts';
 
-/** The fewest characters of a prefix: they name a range of 66 seconds, so at most three minutes are read. */
-const PREFIX_MIN = 8;
+/** The fewest characters of a prefix: of an event id, they name a range of 66 seconds, so at most three minutes are read. */
+export const PREFIX_MIN = 8;
 
 /** The first and the last event id of each prefix. */
 const FIRST = '00000000-0000-7000-8000-000000000000';
@@ -25,12 +25,17 @@ export interface PrefixDeps {
   readonly table: Table;
 }
 
+/** An id, or the beginning of one, as it was typed or copied: in any case, and cut with `…` or `...`. */
+export function typedId(given: string): string {
+  return given.toLowerCase().replace(/(?:…|\.{3})$/, '');
+}
+
 /**
  * Completes the beginning of an event id, of at least 8 characters. An event id begins with its time, so only those minutes of
  * the outbox are read, and the pointers to rejected and failed messages, whose outbox rows may have expired.
  *
  * @param given - in any case; a trailing `…` or `...` is ignored
- * @returns the whole id; `undefined` if the text is no prefix of an event id, or of none that is stored
+ * @returns the whole id; an `unreadable-<SQS message id>`, the id of a message without an event id, as it is; `undefined` if the text is no prefix of an event id, or of none that is stored
  * @throws `AMBIGUOUS_ID` if several events match, listing them
  * @example
  * ```ts
@@ -38,7 +43,8 @@ export interface PrefixDeps {
  * ```
  */
 export async function wholeEventId(deps: PrefixDeps, given: string): Promise<string | undefined> {
-  const prefix: string = given.toLowerCase().replace(/(?:…|\.{3})$/, '');
+  if (/^unreadable-[\w-]+$/.test(given)) return given;
+  const prefix: string = typedId(given);
   if (isEventId(prefix)) return prefix;
   if (!isPrefix(prefix)) return undefined;
   const found = await idsOf(deps, prefix);

@@ -5,9 +5,8 @@ import {
   youngestMinutes,
 } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
-import { pendingSince } from '../../lambdas/runtime/store/pending-row.ts';
+import { pendingRow, pendingSince } from '../../lambdas/runtime/store/pending-row.ts';
 import { outboxPartition, unsettledKey } from '../../lambdas/runtime/store/rows.ts';
-import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, partitionsOf, readPartition, type SweepReading } from '../reading/rows-reader.ts';
 
@@ -64,7 +63,5 @@ export function oldestMs(
 
 /** The time since which a row has been PENDING: a requeued event waits from then on. */
 export function waitingSince(row: Item): number | undefined {
-  const since = pendingSince(row);
-  const { requeuedAt } = readable(readOutboxRow(row)) ?? {};
-  return since === undefined ? undefined : Math.max(since, requeuedAt ?? 0);
+  return pendingRow(row)?.since ?? pendingSince(row);
 }

@@ -18,8 +18,7 @@ export type FindDeps = Pick<Session, 'directory' | 'table' | 'queues' | 'signal'
  */
 export async function findTrace(session: FindDeps, given: string, window: TimeWindow): Promise<Trace> {
   const { directory, output } = session;
-  // An unreadable message has no event id: its row is named after the SQS message.
-  const id = given.startsWith('unreadable-') ? given : await wholeEventId(session, given);
+  const id = await wholeEventId(session, given);
   if (id !== undefined) {
     const trace = await readTrace(session, [id]);
     if (trace.events.length > 0) return trace;

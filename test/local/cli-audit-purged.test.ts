@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { z } from 'zod/mini';
-import { createConsumer, defineEvent, transactional } from '../../lambdas/runtime/index.ts';
-import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
+import { defineEvent, transactional } from '../../lambdas/runtime/index.ts';
+import { lambdaContext } from '../../testing/index.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
 import { printedCommand, runPrinted } from './support/printed-command.ts';
+import { smallFunction } from './support/small-function.ts';
 import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
 
 const Sold = defineEvent({
@@ -42,23 +43,7 @@ const sell = (count: number) =>
 
 /** Lets the consumer process what its queue holds. @returns the number of messages */
 async function handle(): Promise<number> {
-  const handler = createConsumer({
-    config: {
-      ...small.config,
-      consumer: mail.entry.name,
-      queueUrl: mail.entry.queue,
-      leaseMs: 30_000,
-      visibilityTimeoutMs: 60_000,
-      maxAttempts: 5,
-      retryFirstMs: 2_000,
-      retryLongestMs: 900_000,
-      inboxRetentionDays: 35,
-    },
-    table: small.table,
-    queue: { changeVisibility: async () => {} },
-    handlers: [transactional(Sold, async () => ({ writes: [] }))],
-    telemetry: memoryTelemetry(),
-  });
+  const handler = smallFunction(small, mail, [transactional(Sold, async () => ({ writes: [] }))]);
   const event = await mail.take();
   expect(await handler(event, lambdaContext())).toEqual({ batchItemFailures: [] });
   return event.Records.length;

@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { z } from 'zod/mini';
 import { CONSUMERS } from '../../demo/readings.ts';
-import { createConsumer, defineEvent, transactional } from '../../lambdas/runtime/index.ts';
+import { defineEvent, transactional } from '../../lambdas/runtime/index.ts';
 import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
-import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
+import { lambdaContext } from '../../testing/index.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
 import { placeOrder, settled } from './support/order-system.ts';
+import { smallFunction } from './support/small-function.ts';
 import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
 
 const Sold = defineEvent({
@@ -131,23 +132,7 @@ describe('an audit of a Mailroom', () => {
         },
       ],
     }));
-    const handler = createConsumer({
-      config: {
-        ...small.config,
-        consumer: name,
-        queueUrl: consumer.entry.queue,
-        leaseMs: 30_000,
-        visibilityTimeoutMs: 60_000,
-        maxAttempts: 5,
-        retryFirstMs: 2_000,
-        retryLongestMs: 900_000,
-        inboxRetentionDays: 35,
-      },
-      table: small.table,
-      queue: { changeVisibility: async () => {} },
-      handlers: [count],
-      telemetry: memoryTelemetry(),
-    });
+    const handler = smallFunction(small, consumer, [count]);
     const event = await consumer.take();
     expect(await handler(event, lambdaContext())).toEqual({ batchItemFailures: [] });
     return event.Records.length;

@@ -12,12 +12,12 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { z } from 'zod/mini';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { required } from '../../demo/readings.ts';
-import { createConsumer, defineEvent, type Envelope, leased } from '../../lambdas/runtime/index.ts';
+import { defineEvent, type Envelope, leased } from '../../lambdas/runtime/index.ts';
 import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
 import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { TRANSACTION_ACTIONS_MAX } from '../../lambdas/runtime/store/table.ts';
-import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
+import { lambdaContext } from '../../testing/index.ts';
 import { eventBridgeClient } from '../support/aws.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { awsLines, runAwsLine } from './support/aws-line.ts';
@@ -27,6 +27,7 @@ import { get, message } from './support/order-system.ts';
 import { outboxOf, paperOrder } from './support/paper-order.ts';
 import { printedCommand, runPrinted } from './support/printed-command.ts';
 import { send } from './support/queues.ts';
+import { smallFunction } from './support/small-function.ts';
 import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from './support/small-mailroom.ts';
 
 const endpoint = inject('endpoint');
@@ -224,27 +225,16 @@ describe('the status of a Mailroom', () => {
 
   test('names a consumer whose every attempt fails, until one succeeds', async () => {
     const bank = { closed: true };
-    const handler = createConsumer({
-      config: {
-        ...small.config,
-        consumer: ledger.entry.name,
-        queueUrl: ledger.entry.queue,
-        leaseMs: 30_000,
-        visibilityTimeoutMs: 60_000,
-        maxAttempts: 50,
-        retryFirstMs: 1,
-        retryLongestMs: 1,
-        inboxRetentionDays: 35,
-      },
-      table: small.table,
-      queue: { changeVisibility: async () => {} },
-      handlers: [
+    const handler = smallFunction(
+      small,
+      ledger,
+      [
         leased(Sold, async () => {
           if (bank.closed) throw new Error('the bank is closed');
         }),
       ],
-      telemetry: memoryTelemetry(),
-    });
+      { maxAttempts: 50, retryFirstMs: 1, retryLongestMs: 1 },
+    );
     const sales = Array.from({ length: 10 }, () => randomUUID());
     await small.publish(...sales.map((sale) => Sold.create({ aggregateId: sale, data: { sale } })));
     const event = await eventually(async () => {

@@ -188,6 +188,11 @@ export const relayRowMutants: readonly Mutant[] = [
       from: "row.status !== 'PENDING' ||",
       to: '',
     },
+    {
+      rule: 'a requeued event waits from its requeue on',
+      from: 'isTime(row.requeuedAt) ? row.requeuedAt : 0',
+      to: '0',
+    },
   ]),
   ...mutantsOf('store/keys.ts', unit('relay-stream', 'relay-sweep'), [
     {

@@ -1,5 +1,4 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
-import { eventIdTime } from '../store/event-id.ts';
 import { EVENT_PREFIX } from '../store/keys.ts';
 import { claimEvents, releaseEvents } from '../store/outbox-transitions.ts';
 import { type PendingRow, pendingRow, pendingSince } from '../store/pending-row.ts';
@@ -121,7 +120,7 @@ async function sweepPage(
   const relay = relays[shard % relays.length] as RelayContext;
   const { settled, served, tried } = await publishDue(relay, due, tally);
   const waiting = ours.filter(({ eventId }) => !settled.has(eventId));
-  const since = [...unreadable.map(pendingSince), ...waiting.map(({ eventId }) => eventIdTime(eventId))];
+  const since = [...unreadable.map(pendingSince), ...waiting.map((row) => row.since)];
   const unserved = waiting.filter(({ eventId }) => !served.has(eventId));
   return {
     rows: unreadable.length + undeclared.length + waiting.length,

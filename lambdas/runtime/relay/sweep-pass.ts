@@ -14,7 +14,7 @@ export interface SweepReport {
   readonly pending: number;
   /** The number of those rows that wait because their source is not declared. */
   readonly undeclared: number;
-  /** The age of the oldest of the others, milliseconds; 0 if no others are left. */
+  /** The longest wait of the others since their commit or requeue, milliseconds; 0 if no others are left. */
   readonly oldestPendingMs: number;
   /** The time since the least recently served row's lease ended, milliseconds; 0 if every row is leased. */
   readonly oldestLeaseMs: number;

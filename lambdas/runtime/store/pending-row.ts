@@ -1,4 +1,5 @@
 import type { BusEntry } from '../bus/event-bus.ts';
+import { isTime } from '../clock.ts';
 import { eventIdTime } from './event-id.ts';
 import { eventIdInSortKey, eventIdOf, outboxMinuteTime } from './keys.ts';
 import { isKnownSchema, type OutboxRow } from './rows.ts';
@@ -12,6 +13,8 @@ export interface PendingRow {
   /** The lease as it was read, on which a claim or a failure update is conditional. */
   readonly leaseUntil: number;
   readonly attempts: number;
+  /** The time since which it has been PENDING, epoch milliseconds: its event's commit, or its latest requeue. */
+  readonly since: number;
   /** The end of its producer's turn, epoch milliseconds; absent unless its producer publishes at once. */
   readonly producerUntil?: number | undefined;
   readonly entry: BusEntry;
@@ -38,6 +41,7 @@ export function pendingRow(item: Item): PendingRow | undefined {
     eventId,
     leaseUntil: row.leaseUntil,
     attempts: typeof row.attempts === 'number' ? row.attempts : 0,
+    since: Math.max(eventIdTime(eventId), isTime(row.requeuedAt) ? row.requeuedAt : 0),
     producerUntil: typeof row.producerUntil === 'number' ? row.producerUntil : undefined,
     entry: {
       source: textOf(row.source),

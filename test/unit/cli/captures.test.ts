@@ -1,12 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { COLUMNS, columnsOf } from '../../../cli/frame/prose.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { captured, countedBytes, tooWide } from './support/captured-output.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import type { MemoryMailroom } from './support/memory-session.ts';
-import { runInMemory } from './support/run-in-memory.ts';
 
 /** The data of an event decides what its handler, or the bus, does with it. */
 const N = { fine: 1, poison: 2, failing: 3, refused: 4 };
@@ -15,15 +13,6 @@ const handler = leased(ThingHappened, async ({ data: { n } }) => {
   if (n === N.poison) throw new PoisonMessage('the price is missing');
   if (n === N.failing) throw new Error('the bank answered 500: it is closed until nine');
 });
-
-/** Counted bytes in place of random ones, so that ids and delays are the same in every run. */
-function countedBytes(): (count: number) => Uint8Array {
-  let next = 0;
-  return (count) => {
-    next += 1;
-    return Uint8Array.from({ length: count }, (_, index) => (next * 37 + index * 11) % 256);
-  };
-}
 
 /** A Mailroom in which one event of each kind is in each place. */
 async function inTrouble() {
@@ -74,27 +63,6 @@ beforeAll(async () => {
   trouble = await inTrouble();
 });
 
-/** The output at both widths; as one text if it is the same. */
-async function captured(mailroom: MemoryMailroom, argv: readonly string[]): Promise<string> {
-  const runs = [];
-  for (const columns of [COLUMNS, 120]) {
-    const { code, out, err } = await runInMemory(mailroom, argv, { size: { rows: 50, columns } });
-    runs.push({ columns, text: `${out}${err === '' ? '' : `stderr:\n${err}`}exit code ${code}\n` });
-  }
-  const [narrow, wide] = runs.map(({ text }) => text);
-  const command = `$ mailroom ${argv.join(' ')}`;
-  if (narrow === wide) return `${command}    (80 and 120 columns)\n\n${narrow}`;
-  return runs.map(({ columns, text }) => `${command}    (${columns} columns)\n\n${text}`).join('\n');
-}
-
-/** Lines that are too wide, but for what is copied as a whole: a command, a link, a word. */
-function tooWide(text: string): string[] {
-  return text
-    .split('\n')
-    .slice(1)
-    .filter((line) => columnsOf(line) > COLUMNS && !/^\s*(npx |aws |https:|\S+$)/.test(line));
-}
-
 type Ids = (typeof trouble)['ids'];
 
 test.each<[string, (ids: Ids) => string[]]>([
@@ -118,6 +86,9 @@ test.each<[string, (ids: Ids) => string[]]>([
   ['dlq-list-by-cause', () => ['dlq', 'list', '--by', 'cause']],
   ['dlq-show', ({ rejected }) => ['dlq', 'show', 'consumer:worker', rejected, '--payload']],
   ['dlq-show-unreadable', () => ['dlq', 'show', 'rule:worker', UNREADABLE, '--payload']],
+  ['dlq-redrive-plan', () => ['dlq', 'redrive', 'consumer:worker']],
+  ['dlq-discard-plan', () => ['dlq', 'discard', 'rule:worker', UNREADABLE.slice(0, 13)]],
+  ['message-resolve-plan', ({ rejected }) => ['message', 'resolve', 'worker', rejected]],
   ['log', () => ['log']],
   ['help', () => ['--help']],
 ])('the output of %s is the reviewed one', async (name, argv) => {

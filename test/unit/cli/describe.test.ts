@@ -20,6 +20,18 @@ test('describe shows the settings of a healthy consumer, and no command', async 
     expect(unwrapped(out)).toContain(text);
 });
 
+test('describe shows the SLO of a consumer that has one', async () => {
+  const mailroom = mailroomInMemory([fine]);
+  const slo = { latencyMs: 30_000, percentile: 99 };
+  const directory = { ...mailroom.directory, consumers: [{ ...worker, slo }] };
+  const { out } = await runInMemory({ ...mailroom, directory }, ['describe', 'worker']);
+  expect(out).toMatch(/^SLO +99 % processed within 30 s of their commit$/m);
+  const json = async (given: typeof mailroom) =>
+    JSON.parse((await runInMemory(given, ['describe', 'worker', '--json'])).out) as unknown;
+  expect(await json({ ...mailroom, directory })).toMatchObject({ slo });
+  expect(await json(mailroom)).toMatchObject({ slo: null });
+});
+
 test('describe names the last failure and the command to run', async () => {
   const mailroom = mailroomInMemory([poison]);
   const eventId = await commit(mailroom);

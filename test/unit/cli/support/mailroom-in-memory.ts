@@ -90,6 +90,8 @@ export function mailroomInMemory(
     ...parts,
     directory,
     queues,
+    /** The consumer's function, as Lambda calls it. */
+    invoke: (request: unknown) => handle(request as Parameters<typeof handle>[0], lambdaContext({ clock })),
     /** The ids of the dead letters that were shown again after a look. */
     shown,
     /** Puts a message into a dead-letter queue, as if it had come there some other way. */

@@ -1,3 +1,4 @@
+import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import type { Io } from '../../../../cli/frame/io.ts';
 import { createOutput } from '../../../../cli/frame/output.ts';
 import type { Session } from '../../../../cli/frame/session.ts';
@@ -25,7 +26,7 @@ export const healthyFunction: FunctionSettings = {
   mappings: [{ source: 'queue', state: 'Enabled', batchSize: 10, batchingWindowMs: 0, maxConcurrency: 5 }],
 };
 
-/** A session on a Mailroom in memory, in place of `openSession`. It has no AWS clients. */
+/** A session on a Mailroom in memory, in place of `openSession`. Its only AWS client invokes the consumer's function. */
 export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: GlobalOptions): Session {
   const { clock, table, queues, directory } = mailroom;
   const session = {
@@ -40,6 +41,12 @@ export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }
     wiring: (mailroom.deployed ?? wiringInMemory(directory)).wiring,
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),
+    lambda: {
+      send: async ({ input }: InvokeCommand) => {
+        const answer = await mailroom.invoke(JSON.parse(String(input.Payload)));
+        return { Payload: Buffer.from(JSON.stringify(answer)) };
+      },
+    },
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
     commandLine: (command: string) => `npx mailroom ${command} --stage dev`,
     awsLine: (command: string) => `aws ${command} --region eu-west-1`,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRelaySweep, createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';
@@ -27,6 +28,39 @@ test('a row is left alone until a clock margin after its lease has ended', async
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 0, pending: 1 });
   await parts.clock.advance(MINUTE_MS);
   await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, pending: 0 });
+});
+
+test('the age of a requeued event counts from its requeue, that of any other from its commit', async () => {
+  let refused = true;
+  const busDown = { error: new Error('connect ETIMEDOUT') };
+  const parts = rig({
+    bus: {
+      failEntry: () => (refused ? { code: 'InvalidArgument', message: 'no JSON object' } : undefined),
+      failCall: () => (refused ? undefined : busDown),
+    },
+  });
+  const sweep = sweeper(parts);
+  const [event] = await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweep.pass()).resolves.toMatchObject({ dead: 1 });
+  refused = false;
+  await parts.clock.advance(60 * MINUTE_MS);
+  const requeuedAt = parts.clock.now();
+  const note = { by: 'ada', reason: 'the bus is back' };
+  await requeueDead({ ...parts, table: parts.memory }, event?.eventId ?? '', note);
+  await parts.clock.advance(MINUTE_MS);
+  const since = async () => {
+    const { oldestPendingMs } = await sweep.pass();
+    return parts.clock.now() - oldestPendingMs;
+  };
+  expect(Math.abs((await since()) - requeuedAt)).toBeLessThan(1_000);
+
+  const committedAt = parts.clock.now();
+  await parts.outbox.commit({ events: [parts.happened(2)] });
+  const row = parts.rows().find(({ requeuedBy }) => requeuedBy === 'ada');
+  await parts.memory.write({ Put: { Item: { ...row, requeuedAt: committedAt + MINUTE_MS } } });
+  await parts.clock.advance(2 * MINUTE_MS);
+  expect(Math.abs((await since()) - committedAt)).toBeLessThan(1_000);
 });
 
 test('an unreadable PENDING row is reported, and blocks no other row', async () => {

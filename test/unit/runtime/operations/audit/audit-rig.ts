@@ -14,7 +14,7 @@ import type {
   EntryVersion,
 } from '../../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../../lambdas/runtime/operations/queues.ts';
-import { mintEventId, outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
+import { mintEventId, outboxKeyOf, type RandomBytes } from '../../../../../lambdas/runtime/store/event-id.ts';
 import {
   type InboxRow,
   inboxKey,
@@ -105,6 +105,7 @@ export function consumerEntry(name: string, more: Partial<ConsumerEntry> = {}): 
 /** A Mailroom without AWS, and an audit of it. The time is noon; nothing moves by itself. */
 export function auditRig(
   consumers: readonly ConsumerEntry[] = [consumerEntry('payments'), consumerEntry('inventory')],
+  random?: RandomBytes,
 ) {
   const clock = manualClock(Date.UTC(2026, 0, 1, 12));
   const table = memoryTable({ clock });
@@ -143,7 +144,7 @@ export function auditRig(
     shards = SHARDS,
   ): Promise<Envelope> {
     const now = clock.now() - agoMs;
-    const eventId = mintEventId(now, shards);
+    const eventId = mintEventId(now, shards, random);
     const type = row.type ?? 'OrderPlaced';
     const written: Envelope = {
       eventId,

@@ -1,0 +1,32 @@
+import { createConsumer } from '../../../lambdas/runtime/index.ts';
+import { memoryTelemetry } from '../../../testing/index.ts';
+import type { SmallConsumer, smallMailroom } from './small-mailroom.ts';
+
+type ConsumerDeps = Parameters<typeof createConsumer>[0];
+
+/** The function that a consumer of a `smallMailroom` would have. @param changes - of its settings */
+export function smallFunction(
+  { config, table }: Awaited<ReturnType<typeof smallMailroom>>,
+  { entry }: SmallConsumer,
+  handlers: ConsumerDeps['handlers'],
+  changes: Partial<ConsumerDeps['config']> = {},
+) {
+  return createConsumer({
+    config: {
+      ...config,
+      consumer: entry.name,
+      queueUrl: entry.queue,
+      leaseMs: 30_000,
+      visibilityTimeoutMs: 60_000,
+      maxAttempts: entry.maxAttempts,
+      retryFirstMs: 2_000,
+      retryLongestMs: 900_000,
+      inboxRetentionDays: entry.inboxRetentionDays,
+      ...changes,
+    },
+    table,
+    queue: { changeVisibility: async () => {} },
+    handlers,
+    telemetry: memoryTelemetry(),
+  });
+}
