@@ -7,7 +7,8 @@ import type { Metered } from './dynamodb-write.ts';
 import { storedBytes } from './ordered-view.ts';
 import { known, type Wire } from './wire.ts';
 
-type StoreOf = (name: string | undefined) => Store;
+/** Finds a table by its name. */
+export type StoreOf = (name: string | undefined) => Store;
 
 /** GetItem. */
 export function getItem(input: Wire, storeOf: StoreOf): Metered {

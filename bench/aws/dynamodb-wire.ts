@@ -7,7 +7,7 @@ import { judgeOne, prepareAll } from '../../testing/memory-transaction.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';
 import { readUnits, writeUnits } from './billing.ts';
 import { type QueryInput, query, type ScanInput, scan } from './dynamodb-query.ts';
-import { batchGetItem, getItem } from './dynamodb-reads.ts';
+import { batchGetItem, getItem, type StoreOf } from './dynamodb-reads.ts';
 import { readStatement, type Statement } from './dynamodb-statement.ts';
 import { type Accepted, items, type Metered, refusal, refusedUnits, returned } from './dynamodb-write.ts';
 import type { MeteredTable } from './metered-table.ts';
@@ -26,7 +26,6 @@ const WRITE_MEMBERS = [
   'ReturnValuesOnConditionCheckFailure',
 ];
 
-type StoreOf = (name: string | undefined) => Store;
 type Apply = (prepared: Prepared, outcome: Accepted, transactional: boolean) => number;
 type MeteredWrite = (action: TransactAction) => { prepared: Prepared; outcome: Outcome; units: number };
 
