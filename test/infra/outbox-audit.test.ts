@@ -147,7 +147,7 @@ describe('the role of the audit', () => {
     };
     expect(rows).toEqual([
       ['dynamodb:Query', keys('OUTBOX#*')],
-      [['dynamodb:GetItem', 'dynamodb:BatchGetItem'], keys('INBOX#*', 'SWEEP')],
+      [['dynamodb:BatchGetItem', 'dynamodb:GetItem'], keys('INBOX#*', 'SWEEP')],
     ]);
   });
 
