@@ -1,8 +1,13 @@
 import { Command } from 'commander';
 import { depthOf } from '../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
-import type { RejectedPointer } from '../lambdas/runtime/store/rows.ts';
-import { isUnreadable, readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
+import { inboxKey, type RejectedPointer } from '../lambdas/runtime/store/rows.ts';
+import {
+  isUnreadable,
+  readable,
+  readInboxRow,
+  type UnreadableRow,
+} from '../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../lambdas/runtime/store/table.ts';
 import { byOption, countArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
@@ -12,9 +17,9 @@ import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest } from
 import type { Session } from './frame/session.ts';
 import { type WindowOptions, windowOf, windowOptions } from './frame/window.ts';
 import { type ListedMessage, listed, messagesText, UNCLAIMED } from './messages/listed-message.ts';
-import { readInbox, readRejected, readWaiting } from './reading/message-reader.ts';
+import { readRejected, readWaiting } from './reading/message-reader.ts';
 import { unfinishedText, unreadableText } from './reading/row-text.ts';
-import { eachOf, type PartialList, readSweepState } from './reading/rows-reader.ts';
+import { eachOf, type PartialList, readSweepState, withItems } from './reading/rows-reader.ts';
 import { readUnclaimed } from './reading/unclaimed-messages.ts';
 
 /** The most messages that are read of one consumer. Rows are in order of their events, and the newest are shown. */
@@ -163,11 +168,12 @@ async function rejectedOf(
   const { items, more } = await readRejected(table, consumer.name, READ_MAX);
   const at = (pointer: RejectedPointer | UnreadableRow) => ({ at: readable(pointer)?.rejectedAt ?? null });
   const shown = items.toSorted((a, b) => newest(at(a), at(b))).slice(0, by === undefined ? limit : undefined);
+  const keyOf = (pointer: RejectedPointer | UnreadableRow) => inboxKey(consumer.name, pointer.SK);
   return {
-    items: await eachOf(shown, async (pointer) => {
+    items: await withItems(table, shown, keyOf, (pointer, item) => {
       if (isUnreadable(pointer)) return unreadableMessage(consumer, pointer.SK, pointer.unreadable);
       const { SK: eventId, rejectedAt, sentAt, reason, fingerprint, lastError } = pointer;
-      const { type, attempts } = readable(await readInbox(table, consumer.name, eventId)) ?? {};
+      const { type, attempts } = readable(readInboxRow(item)) ?? {};
       const expiresAt = sentAt === undefined || retentionMs === undefined ? null : sentAt + retentionMs;
       const content = { type, attempts, reason, fingerprint, lastError, at: rejectedAt };
       return { ...listed(consumer, eventId, 'REJECTED', content), expiresAt };

@@ -70,7 +70,8 @@ const SYSTEM_PREFIXES = [
   'OPERATIONS#',
 ];
 
-const isRead = (action: string) => action === 'GetItem' || action === 'Query';
+/** Actions that need no right to encrypt. */
+const READS = ['GetItem', 'BatchGetItem', 'Query'];
 
 /** Actions that a service may use on its own rows. */
 const DOMAIN = ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'ConditionCheckItem', 'DeleteItem'];
@@ -181,7 +182,7 @@ export class MailroomTable extends TableV2 {
   /** Lets a function compare every event with every inbox, read-only. */
   grantAudit(grantee: IGrantable): void {
     this.grantRows(grantee, ['Query'], [OUTBOX_KEYS]);
-    this.grantRows(grantee, ['GetItem'], [`${INBOX_PREFIX}*`, SWEEP_STATE_KEY.PK]);
+    this.grantRows(grantee, ['GetItem', 'BatchGetItem'], [`${INBOX_PREFIX}*`, SWEEP_STATE_KEY.PK]);
   }
 
   /** Lets a function commit heartbeats, and read which consumers acknowledged them. */
@@ -206,7 +207,8 @@ export class MailroomTable extends TableV2 {
   }
 
   private grantRows(grantee: IGrantable, actions: readonly string[], keys: readonly string[]): void {
-    if (this.ownKey) grantTableKey(this.ownKey, grantee, this, !actions.every(isRead));
+    if (this.ownKey)
+      grantTableKey(this.ownKey, grantee, this, !actions.every((action) => READS.includes(action)));
     Grant.addToPrincipal({
       grantee,
       actions: actions.map((action) => `dynamodb:${action}`),

@@ -84,6 +84,7 @@ export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
   return {
     name,
     get: async (key) => get(memory, key),
+    getEach: async (keys) => keys.map((key) => get(memory, key)),
     query: async (asked) => query(memory, asked),
     write: async (action) => write(memory, action),
     transact: async (actions, token) => transact(memory, actions, token),

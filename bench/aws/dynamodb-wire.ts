@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../lambdas/runtime/clock.ts';
 import type { TransactAction } from '../../lambdas/runtime/store/table.ts';
-import type { Attributes } from '../../testing/attribute-values.ts';
 import { judge, type ActionOutcome as Outcome, type Prepared, prepare } from '../../testing/memory-action.ts';
 import { type Store, toAttributes } from '../../testing/memory-store.ts';
 import { judgeOne, prepareAll } from '../../testing/memory-transaction.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';
 import { readUnits, writeUnits } from './billing.ts';
 import { type QueryInput, query, type ScanInput, scan } from './dynamodb-query.ts';
+import { batchGetItem, getItem, type StoreOf } from './dynamodb-reads.ts';
 import { readStatement, type Statement } from './dynamodb-statement.ts';
 import { type Accepted, items, type Metered, refusal, refusedUnits, returned } from './dynamodb-write.ts';
 import type { MeteredTable } from './metered-table.ts';
@@ -26,7 +26,6 @@ const WRITE_MEMBERS = [
   'ReturnValuesOnConditionCheckFailure',
 ];
 
-type StoreOf = (name: string | undefined) => Store;
 type Apply = (prepared: Prepared, outcome: Accepted, transactional: boolean) => number;
 type MeteredWrite = (action: TransactAction) => { prepared: Prepared; outcome: Outcome; units: number };
 
@@ -71,20 +70,9 @@ export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, cl
     return { answer: { Attributes: returned(ReturnValues, outcome, request) }, writeUnits: units };
   }
 
-  function getItem(input: Wire): Metered {
-    known('GetItem', input, ['TableName', 'Key', 'ConsistentRead']);
-    const store = storeOf(input.TableName as string);
-    const key = input.Key as Attributes;
-    store.assertKeyBytes(key);
-    const fault = store.keyFault(key);
-    if (fault) throw fault;
-    const item = store.get(key);
-    const consistency = input.ConsistentRead === true ? 'strong' : 'eventual';
-    return { answer: { Item: item }, readUnits: readUnits(storedBytes(item), consistency) };
-  }
-
   const operations: Readonly<Record<string, (input: Wire) => Metered>> = {
-    GetItem: getItem,
+    GetItem: (input) => getItem(input, storeOf),
+    BatchGetItem: (input) => batchGetItem(input, storeOf),
     PutItem: (input) => single('Put', input),
     UpdateItem: (input) => single('Update', input),
     DeleteItem: (input) => single('Delete', input),

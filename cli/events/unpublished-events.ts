@@ -5,7 +5,7 @@ import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import type { Session } from '../frame/session.ts';
 import { unreadableText } from '../reading/row-text.ts';
-import { eachOf, type PartialList, readSweepState } from '../reading/rows-reader.ts';
+import { type PartialList, readSweepState, withItems } from '../reading/rows-reader.ts';
 import { readPending, waitingSince } from '../status/pending-events.ts';
 
 /** An event that is not published, as in the JSON document of docs/cli.md. Times are epoch milliseconds. */
@@ -49,12 +49,20 @@ export async function readUnpublished(
 
   async function deadEvents(): Promise<PartialList<UnpublishedEvent>> {
     const found = await readDeadPointers(table, sweep.shards, DEAD_MAX);
-    const items = await eachOf(found.items, async (pointer): Promise<UnpublishedEvent> => {
+    const ids = found.items.flatMap(({ SK }) => (isEventId(SK) ? [SK] : []));
+    const rows = new Map(
+      await withItems(
+        table,
+        ids,
+        (id) => outboxKeyOf(id),
+        (id, item) => [id as string, readable(readOutboxRow(item))] as const,
+      ),
+    );
+    const items = found.items.map((pointer): UnpublishedEvent => {
       const event = { ...NOTHING, eventId: pointer.SK, status: 'DEAD' } as const;
       if (isUnreadable(pointer)) return { ...event, lastError: unreadableText(pointer.unreadable) };
       const { type, deadAt: at, fingerprint, lastError } = pointer;
-      const stored = isEventId(pointer.SK) ? await table.get(outboxKeyOf(pointer.SK)) : undefined;
-      const { source = null, attempts = null } = readable(readOutboxRow(stored)) ?? {};
+      const { source = null, attempts = null } = rows.get(pointer.SK) ?? {};
       return { ...event, type, at, source, attempts, fingerprint, lastError };
     });
     return { items, more: found.more };

@@ -14,7 +14,7 @@ import {
   type UnreadableRow,
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { eachOf, type PartialList, readPartition } from './rows-reader.ts';
+import { type PartialList, readPartition, withItems } from './rows-reader.ts';
 
 /** A message that waits for its next attempt, because it failed or was left unfinished; or one whose row cannot be read. */
 export interface WaitingMessage {
@@ -38,10 +38,11 @@ export async function readWaiting(
   now: number,
 ): Promise<PartialList<WaitingMessage>> {
   const hints = await readPartition(table, { pk: failedKey(consumer, '').PK }, max);
-  const found = await eachOf(hints.items, async (item): Promise<WaitingMessage[]> => {
-    const hint = readFailedHint(item);
+  const read = hints.items.map((item) => readFailedHint(item));
+  const keyOf = (hint: { readonly SK: string }) => inboxKey(consumer, hint.SK);
+  const found = await withItems(table, read, keyOf, (hint, item): WaitingMessage[] => {
     const failedAt = isUnreadable(hint) ? undefined : hint.failedAt;
-    const state = inboxState(await readInbox(table, consumer, hint.SK), now);
+    const state = inboxState(readInboxRow(item), now);
     const waits = state.is === 'failed' || state.is === 'abandoned' || state.is === 'unreadable';
     return waits ? [{ eventId: hint.SK, failedAt, state }] : [];
   });

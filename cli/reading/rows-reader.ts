@@ -4,10 +4,19 @@ import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { sweepStateOf } from '../../lambdas/runtime/relay/sweep-state.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
 import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
-import type { Item, Query, Table } from '../../lambdas/runtime/store/table.ts';
+import {
+  GET_EACH_REQUEST_MAX,
+  type Item,
+  type Key,
+  type Query,
+  type Table,
+} from '../../lambdas/runtime/store/table.ts';
 
 /** Concurrent reads: fast enough, and too few to throttle a small table. */
 const AT_ONCE = 32;
+
+/** Concurrent reads of {@link withItems}: an item may have 400 KB, so that each of them has up to 40 MB in memory. */
+const BATCHES_AT_ONCE = 4;
 
 /** The result of a bounded read. */
 export interface PartialList<T> {
@@ -35,6 +44,31 @@ export async function eachOf<T, R>(
   signal?: AbortSignal,
 ): Promise<R[]> {
   return pMap(items, work, { concurrency: AT_ONCE, ...(signal && { signal }) });
+}
+
+/**
+ * Reads the item of each value, 100 by one request and eventually consistent, and maps each value with its item. Keeps their order.
+ *
+ * @example
+ * ```ts
+ * const keyOf = (eventId: string) => inboxKey('payments', eventId);
+ * const claimed = await withItems(table, eventIds, keyOf, (_eventId, item) => item !== undefined);
+ * ```
+ */
+export async function withItems<T, R>(
+  table: Pick<Table, 'getEach'>,
+  values: readonly T[],
+  keyOf: (value: T) => Key,
+  map: (value: T, item: Item | undefined) => R,
+): Promise<R[]> {
+  const batches: (readonly T[])[] = [];
+  for (let from = 0; from < values.length; from += GET_EACH_REQUEST_MAX)
+    batches.push(values.slice(from, from + GET_EACH_REQUEST_MAX));
+  const read = async (batch: readonly T[]) => {
+    const items = await table.getEach(batch.map(keyOf));
+    return batch.map((value, index) => map(value, items[index]));
+  };
+  return (await pMap(batches, read, { concurrency: BATCHES_AT_ONCE })).flat();
 }
 
 /** The layout of the outbox as recorded by the sweep. */

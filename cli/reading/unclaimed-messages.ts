@@ -3,9 +3,9 @@ import {
   consumersOf,
   type Directory,
 } from '../../lambdas/runtime/operations/directory.ts';
-import { readInbox } from './message-reader.ts';
+import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from './published-events.ts';
-import { eachOf, minutesOf, type PartialList } from './rows-reader.ts';
+import { eachOf, minutesOf, type PartialList, withItems } from './rows-reader.ts';
 
 /** The minutes that are read at once. */
 const MINUTES_AT_ONCE = 10;
@@ -42,8 +42,9 @@ export async function readUnclaimed(
       .flatMap(({ items }) => items)
       .filter((event) => consumersOf(deps.directory, event).some(({ name }) => name === consumer.name));
     looked += events.length;
-    const absent = await eachOf(events, async (event) =>
-      (await readInbox(deps.table, consumer.name, event.eventId)) === undefined ? [event] : [],
+    const keyOf = ({ eventId }: SampledEvent) => inboxKey(consumer.name, eventId);
+    const absent = await withItems(deps.table, events, keyOf, (event, item) =>
+      item === undefined ? [event] : [],
     );
     found.push(...absent.flat());
   }

@@ -8,9 +8,11 @@ import type { QueueDepth } from '../../lambdas/runtime/operations/queues.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
-import { readInbox, type WaitingMessage } from '../reading/message-reader.ts';
+import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { readInboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { WaitingMessage } from '../reading/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../reading/published-events.ts';
-import { eachOf, minutesOf, once, type PartialList } from '../reading/rows-reader.ts';
+import { eachOf, minutesOf, once, type PartialList, withItems } from '../reading/rows-reader.ts';
 
 /** A consumer that may be in trouble although none of its messages is rejected. */
 export interface Look {
@@ -76,10 +78,13 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
       .sort((a, b) => a.publishedAt - b.publishedAt);
     return { events, more: pages.some(({ more }) => more) };
   };
-  const stateOf = async (consumer: ConsumerEntry, event: SampledEvent) => ({
-    event,
-    state: inboxState(await readInbox(deps.table, consumer.name, event.eventId), deps.now),
-  });
+  const statesOf = ({ name }: ConsumerEntry, events: readonly SampledEvent[]) =>
+    withItems(
+      deps.table,
+      events,
+      ({ eventId }) => inboxKey(name, eventId),
+      (event, item) => ({ event, state: inboxState(readInboxRow(item), deps.now) }),
+    );
 
   async function failing({ consumer, failed }: ConsumerReading): Promise<Look | undefined> {
     const births = failed
@@ -96,7 +101,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
     const from = more ? Math.floor(since / MINUTE_MS) * MINUTE_MS : since;
     // A heartbeat runs no handler, so its success says nothing about the others.
     const recent = events.filter((event) => !isHeartbeat(event) && eventIdTime(event.eventId) >= from);
-    const read = await eachOf(ends(recent, ROWS_MAX), (event) => stateOf(consumer, event));
+    const read = await statesOf(consumer, ends(recent, ROWS_MAX));
     if (read.some(({ state }) => state.is === 'processed' && state.row.resolvedBy === undefined))
       return undefined;
     return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: deps.now - since };
@@ -107,7 +112,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
     const look = depth.inFlight === 0 ? 'stalled' : 'behind';
     const until = deps.now - (look === 'stalled' ? STALLED_MS : BEHIND_MS);
     const due = await newestDue(consumer, until);
-    const read = await eachOf(ends(due, ROWS_MAX), (event) => stateOf(consumer, event));
+    const read = await statesOf(consumer, ends(due, ROWS_MAX));
     const first = read.findIndex(({ state }) => state.is === 'absent');
     const oldest = read[first];
     if (oldest === undefined) return undefined;

@@ -1,6 +1,7 @@
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { type Differences, describeCases, type Subject } from './cases.ts';
 import { conditionCases } from './table-conditions.ts';
+import { getEachCases } from './table-get-each.ts';
 import { queryCases } from './table-queries.ts';
 import { refusalCases } from './table-refusals.ts';
 import { transactionCases } from './table-transactions.ts';
@@ -22,6 +23,7 @@ export function describeTable(
     ...refusalCases,
     ...valueCases,
     ...queryCases,
+    ...getEachCases,
     ...transactionCases,
     ...updateEachCases,
   ];

@@ -24,6 +24,7 @@ export function tamperedTable(table: Table, tamper: TableTamper): Table {
   return {
     ...table,
     get: async (key, options) => got(await table.get(key, options)),
+    getEach: async (keys, options) => (await table.getEach(keys, options)).map(got),
     query: async (query) => {
       const page = await table.query(query);
       return { ...page, items: page.items.filter((item) => found(item, query)) };
@@ -39,6 +40,7 @@ export function withoutStrongReads(table: Table): Table {
   return {
     ...table,
     get: (key) => table.get(key),
+    getEach: (keys) => table.getEach(keys),
     query: (query) => table.query({ ...query, consistent: false }),
   };
 }

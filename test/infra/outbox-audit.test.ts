@@ -121,6 +121,7 @@ describe('the role of the audit', () => {
     const actions = statements.flatMap(({ Action }) => Action);
     expect(actions.filter((action) => !log.includes(action)).sort()).toEqual([
       'cloudwatch:GetMetricData',
+      'dynamodb:BatchGetItem',
       'dynamodb:GetItem',
       'dynamodb:Query',
       'events:DescribeRule',
@@ -146,7 +147,7 @@ describe('the role of the audit', () => {
     };
     expect(rows).toEqual([
       ['dynamodb:Query', keys('OUTBOX#*')],
-      ['dynamodb:GetItem', keys('INBOX#*', 'SWEEP')],
+      [['dynamodb:BatchGetItem', 'dynamodb:GetItem'], keys('INBOX#*', 'SWEEP')],
     ]);
   });
 

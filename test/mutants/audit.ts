@@ -30,6 +30,16 @@ export const auditMutants: readonly Mutant[] = [
       to: 'else if (!isUnreadable(row) && overdueAt < 0)',
     },
     {
+      rule: 'an event is judged by its own inbox row',
+      from: 'enterAt(walk, consumer, event, rows[index]);',
+      to: 'enterAt(walk, consumer, event, rows[0]);',
+    },
+    {
+      rule: 'every batch of inbox rows is read',
+      from: 'from < expected.length;',
+      to: 'from < 1;',
+    },
+    {
       rule: 'every page of a minute is audited',
       from: 'if (cursor !== undefined && !walk.goesOn()) return false;',
       to: 'break;',
@@ -48,6 +58,23 @@ export const auditMutants: readonly Mutant[] = [
       rule: 'the audit reports how far it has read',
       from: 'if (whole.includes(false)) break;',
       to: '',
+    },
+  ]),
+  ...mutantsOf('store/dynamo-get-each.ts', unit('dynamo-table'), [
+    {
+      rule: 'a key that a batch left unread is not taken for absent',
+      from: 'UnprocessedKeys?.[tableName]?.Keys ?? []',
+      to: '[]',
+    },
+    {
+      rule: 'a key that a batch left unread is read as consistently',
+      from: 'SK: key.SK }, { consistent });',
+      to: 'SK: key.SK });',
+    },
+    {
+      rule: 'a batch names no key twice',
+      from: '[...new Map(keys.map((key) => [idOf(key), key])).values()]',
+      to: '[...keys]',
     },
   ]),
   ...mutantsOf('operations/audit/audit-ledger.ts', unit('audit'), [

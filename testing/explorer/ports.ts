@@ -31,19 +31,22 @@ export function scheduledTable(
   shared: (pk: string) => boolean = () => true,
 ): Table {
   const throttledTokens = new Set<string | undefined>();
+  const get: Table['get'] = (key, options) => {
+    if (!shared(key.PK)) return memory.get(key, options);
+    return actor.call({
+      label: `get ${shortKey(key)}`,
+      perform: () => memory.get(key, options),
+      effect: false,
+      failures: [throttled()],
+      otherAnswers: options?.consistent ? undefined : () => staleGets(memory, past, key),
+    });
+  };
   return {
     name: memory.name,
     createdAt: () => memory.createdAt(),
-    get: (key, options) => {
-      if (!shared(key.PK)) return memory.get(key, options);
-      return actor.call({
-        label: `get ${shortKey(key)}`,
-        perform: () => memory.get(key, options),
-        effect: false,
-        failures: [throttled()],
-        otherAnswers: options?.consistent ? undefined : () => staleGets(memory, past, key),
-      });
-    },
+    get,
+    // Each item is read at a moment of its own, as by BatchGetItem.
+    getEach: (keys, options) => Promise.all(keys.map((key) => get(key, options))),
     query: (query) => {
       if (!shared(query.pk)) return memory.query(query);
       return actor.call({

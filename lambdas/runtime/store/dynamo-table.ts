@@ -14,6 +14,7 @@ import {
 import { sentOnce } from '../client-settings.ts';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../errors.ts';
 import { type AttributeMap, attributeOf, attributesOf, itemOf } from './attributes.ts';
+import { dynamoGetEach } from './dynamo-get-each.ts';
 import type { EachResult, EachUpdate, Item, Key, Query, Table } from './table.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
@@ -52,6 +53,7 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
   return {
     name: tableName,
     get,
+    getEach: dynamoGetEach({ client, tableName, get }),
     query: async (query) => {
       const { Items = [], LastEvaluatedKey } = await client.send(
         new QueryCommand({ TableName: tableName, ...queryInput(query) }),

@@ -151,6 +151,9 @@ export type EachResult =
 /** The maximum number of updates in one call of {@link Table.updateEach}: BatchExecuteStatement's limit. */
 export const UPDATE_EACH_MAX = 25;
 
+/** The maximum number of keys in one request of {@link Table.getEach}: BatchGetItem's limit. */
+export const GET_EACH_REQUEST_MAX = 100;
+
 /** The maximum number of actions in one transaction (TransactWriteItems, DynamoDB service quotas). */
 export const TRANSACTION_ACTIONS_MAX = 100;
 
@@ -161,7 +164,7 @@ export const TRANSACTION_BYTES_MAX = 4_000_000;
 export const ITEM_BYTES_MAX = 400 * 1024;
 
 /**
- * The table port: outbox, relay, inbox and consumer make only these six calls to DynamoDB. `dynamoTable` implements it on DynamoDB,
+ * The table port: outbox, relay, inbox and consumer make only these seven calls to DynamoDB. `dynamoTable` implements it on DynamoDB,
  * `memoryTable` (in `cdk-mailroom/testing`) in memory; both pass the same test suite.
  */
 export interface Table {
@@ -170,6 +173,15 @@ export interface Table {
 
   /** Reads one item; `undefined` if it does not exist. Eventually consistent by default. */
   get(key: Key, options?: { readonly consistent?: boolean }): Promise<Item | undefined>;
+
+  /**
+   * Reads any number of items in requests of up to {@link GET_EACH_REQUEST_MAX} keys, one after another, and returns an item or
+   * `undefined` for each key, in order. Eventually consistent by default; the items are not read at one moment. It holds all items in
+   * memory, up to 400 KB each.
+   *
+   * @throws if any item could not be read
+   */
+  getEach(keys: readonly Key[], options?: { readonly consistent?: boolean }): Promise<(Item | undefined)[]>;
 
   /** Reads one page of a partition. */
   query(query: Query): Promise<Page>;

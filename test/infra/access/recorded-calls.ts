@@ -35,6 +35,10 @@ export function recordCalls(table: Table): RecordedCalls {
         record('GetItem', key.PK);
         return table.get(key, options);
       },
+      getEach: (keys, options) => {
+        for (const { PK } of keys) record('BatchGetItem', PK);
+        return table.getEach(keys, options);
+      },
       query: (query) => {
         record('Query', query.pk);
         return table.query(query);

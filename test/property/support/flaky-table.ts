@@ -31,6 +31,7 @@ export function flakyTable(table: Table, clock: Clock, moods: TableMoods): Table
   return {
     ...table,
     get: (...args) => call(() => table.get(...args)),
+    getEach: (...args) => call(() => table.getEach(...args)),
     query: (...args) => call(() => table.query(...args)),
     write: (...args) => call(() => table.write(...args)),
     transact: (...args) => call(() => table.transact(...args)),

@@ -16,16 +16,18 @@ import type { Deliveries } from './audit-deliveries.ts';
 import type { Doubles } from './audit-doubles.ts';
 import type { Ledger, PublishedEvent, UnreadableFinding } from './audit-ledger.ts';
 
-/** The number of partitions read concurrently, and of inbox rows read concurrently for one page. */
+/** The number of partitions read concurrently. */
 const PARTITIONS_AT_ONCE = 8;
-const ROWS_AT_ONCE = 8;
+
+/** The number of inbox rows read by one request, for each partition: of up to 400 KB each, 160 MB in memory at most. */
+const ROWS_AT_ONCE = 50;
 
 /** Minutes are read in groups of this size, oldest first: after each group, the audit reports its progress. */
 const MINUTES_AT_ONCE = 10;
 
 /** Dependencies of the walk. */
 interface WalkDeps {
-  readonly table: Pick<Table, 'get' | 'query'>;
+  readonly table: Pick<Table, 'get' | 'getEach' | 'query'>;
   readonly directory: Directory;
   readonly ledger: Ledger;
   readonly deliveries: Pick<Deliveries, 'add' | 'leaveOut'>;
@@ -105,21 +107,34 @@ export async function walkOutbox(deps: WalkDeps, range: WalkRange): Promise<Walk
 async function readPartition(walk: Walk, pk: string): Promise<boolean> {
   if (!walk.goesOn()) return false;
   for await (const { items, cursor } of pagesOf(walk.table, { pk, skPrefix: EVENT_PREFIX })) {
-    await pMap(items, (item) => enter(walk, item), { concurrency: ROWS_AT_ONCE });
+    await enterAll(walk, items);
     if (cursor !== undefined && !walk.goesOn()) return false;
   }
   return true;
 }
 
-async function enter(walk: Walk, item: Item): Promise<void> {
-  const event = countEvent(walk, item);
-  if (event === undefined) return;
-  for (const { name } of consumersOf(walk.directory, event)) await enterAt(walk, name, event);
+/** Enters a page of outbox rows. An event keeps no envelope, so all events of a page fit into memory. */
+async function enterAll(walk: Walk, items: readonly Item[]): Promise<void> {
+  const expected = items.flatMap((item) => {
+    const event = countEvent(walk, item);
+    return event === undefined
+      ? []
+      : consumersOf(walk.directory, event).map(({ name }) => ({ consumer: name, event }));
+  });
+  for (let from = 0; from < expected.length; from += ROWS_AT_ONCE) {
+    const batch = expected.slice(from, from + ROWS_AT_ONCE);
+    const rows = await walk.table.getEach(
+      batch.map(({ consumer, event }) => inboxKey(consumer, event.eventId)),
+    );
+    batch.forEach(({ consumer, event }, index) => {
+      enterAt(walk, consumer, event, rows[index]);
+    });
+  }
 }
 
 /**
  * Counts an outbox row. A row that cannot be read, or has an unknown status, is counted as unreadable. It awaits nothing, so that
- * one envelope at a time is inflated: up to 1 MB each, and many rows are being entered.
+ * one envelope at a time is inflated: up to 1 MB each, and a page has many.
  *
  * @returns the event if it is published
  */
@@ -153,13 +168,14 @@ function countEvent(walk: Walk, item: Item): PublishedEvent | undefined {
   return { eventId: envelope.eventId, source: row.source, type: row.type, publishedAt, sentAt };
 }
 
-async function enterAt(
-  { table, ledger, overdueAt }: Walk,
+function enterAt(
+  { ledger, overdueAt }: Walk,
   consumer: string,
   event: PublishedEvent,
-): Promise<void> {
+  item: Item | undefined,
+): void {
   ledger.expect(consumer);
-  const row = readInboxRow(await table.get(inboxKey(consumer, event.eventId)));
+  const row = readInboxRow(item);
   if (row === undefined) ledger.undecided(consumer, event);
   else if (!isUnreadable(row) && isOverdue(row, overdueAt)) ledger.undecided(consumer, { ...event, row });
   else ledger.row(consumer, event.eventId, row);

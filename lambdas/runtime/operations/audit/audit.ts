@@ -26,7 +26,7 @@ import { type WalkRange, walkOutbox } from './audit-walk.ts';
 
 /** Dependencies of {@link createAudit}. The audit only reads. */
 export interface AuditDeps {
-  readonly table: Pick<Table, 'get' | 'query'>;
+  readonly table: Pick<Table, 'get' | 'getEach' | 'query'>;
   /** The consumers that must receive each event, as the constructs declared them, which may differ from what is deployed. */
   readonly directory: Directory;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;

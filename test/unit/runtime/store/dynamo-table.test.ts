@@ -43,6 +43,50 @@ describe('the table on DynamoDB', () => {
     ]);
   });
 
+  it('reads up to 100 keys in one request, each once', async () => {
+    const row = { PK: { S: 'P' }, SK: { S: '7' } };
+    const { table, requests } = tableAnswering(
+      { status: 200, body: { Responses: { Orders: [row] } } },
+      { status: 200, body: { Responses: {}, UnprocessedKeys: {} } },
+    );
+    const keys = [...Array(101).keys()].map((n) => ({ PK: 'P', SK: `${n}` }));
+    const found = await table.getEach([...keys, ...keys]);
+    expect(found.flatMap((item, index) => (item === undefined ? [] : [index]))).toEqual([7, 108]);
+    const asked = keys.map(({ PK, SK }) => ({ PK: { S: PK }, SK: { S: SK } }));
+    expect(requests).toEqual([
+      { RequestItems: { Orders: { Keys: asked.slice(0, 100), ConsistentRead: false } } },
+      { RequestItems: { Orders: { Keys: asked.slice(100), ConsistentRead: false } } },
+    ]);
+  });
+
+  it('reads a key that a batch left unread by itself, as consistently', async () => {
+    const [a, b] = ['a', 'b'].map((SK) => ({ PK: { S: 'P' }, SK: { S: SK } }));
+    const UnprocessedKeys = { Orders: { Keys: [b], ConsistentRead: true } };
+    const { table, requests } = tableAnswering(
+      { status: 200, body: { Responses: { Orders: [a] }, UnprocessedKeys } },
+      { status: 200, body: { Item: { ...b, n: { N: '2' } } } },
+    );
+    const keys = ['a', 'b', 'c'].map((SK) => ({ PK: 'P', SK }));
+    expect(await table.getEach(keys, { consistent: true })).toEqual([
+      keys[0],
+      { ...keys[1], n: 2 },
+      undefined,
+    ]);
+    expect(requests[1]).toEqual({ TableName: 'Orders', Key: b, ConsistentRead: true });
+  });
+
+  it('fails a read of several items if one of them cannot be read', async () => {
+    const UnprocessedKeys = { Orders: { Keys: [{ PK: { S: 'P' }, SK: { S: 'a' } }] } };
+    const throttle = { __type: 'ProvisionedThroughputExceededException', message: 'slow down' };
+    const { table } = tableAnswering(
+      { status: 200, body: { Responses: {}, UnprocessedKeys } },
+      { status: 400, body: throttle },
+    );
+    await expect(table.getEach([{ PK: 'P', SK: 'a' }])).rejects.toMatchObject({
+      name: 'ProvisionedThroughputExceededException',
+    });
+  });
+
   it('tells throttles, refusals and updates without an answer apart', async () => {
     const row = { PK: { S: 'P' }, SK: { S: 'b' }, status: { S: 'DEAD' }, views: { N: '9007199254740993.5' } };
     const { table } = tableAnswering({

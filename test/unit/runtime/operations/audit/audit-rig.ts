@@ -26,7 +26,7 @@ import { manualClock, memoryTable } from '../../../../../testing/index.ts';
 
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 86_400_000;
-const SHARDS = 4;
+export const SHARDS = 4;
 
 /** Queues as the audit sees them: how much each holds, and its dead letters. */
 export interface FakeQueues extends Queues {

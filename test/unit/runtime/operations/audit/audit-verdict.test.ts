@@ -202,6 +202,7 @@ describe('an event without an inbox row', () => {
     const { get } = rig.table;
     const table = { ...rig.table };
     table.get = async (key, options) => (options?.consistent === true ? get(key, options) : undefined);
+    table.getEach = async (keys) => keys.map(() => undefined);
     rig.deps.table = table;
     expect((await rig.run()).consumers.payments).toMatchObject({ processed: 1, missing: 0 });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createLedger } from '../../../../../lambdas/runtime/operations/audit/audit-ledger.ts';
 import { inboxKey, SWEEP_STATE_KEY } from '../../../../../lambdas/runtime/store/rows.ts';
-import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
+import { auditRig, consumerEntry, MINUTE_MS, SHARDS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;
 
@@ -55,6 +55,35 @@ describe('the audit accounts for every published event at every consumer', () =>
     for (const ago of [600_501, 600_500, 300_501, 300_500]) await rig.event(ago);
     const { events } = await rig.run({ since: now - 600_500, until: now - 300_500 });
     expect(events).toBe(2);
+  });
+
+  test('reads the inbox rows of a minute together, at all its consumers', async () => {
+    const rig = auditRig();
+    for (let n = 0; n < 60; n += 1) {
+      const { eventId } = await rig.event(LONG_AGO);
+      await rig.inbox('payments', eventId);
+      await rig.inbox('inventory', eventId, n === 0 ? 'FAILED' : 'PROCESSED');
+    }
+    const batches: number[] = [];
+    const { get, getEach } = rig.table;
+    rig.deps.table = {
+      ...rig.table,
+      get: (key, options) => {
+        if (key.PK.startsWith('INBOX#')) batches.push(1);
+        return get(key, options);
+      },
+      getEach: (keys, options) => {
+        batches.push(keys.length);
+        return getEach(keys, options);
+      },
+    };
+    const { consumers } = await rig.run();
+    expect(consumers.payments).toMatchObject({ expected: 60, processed: 60 });
+    expect(consumers.inventory).toMatchObject({ expected: 60, processed: 59, failed: 1 });
+    expect(batches.reduce((sum, rows) => sum + rows)).toBe(120);
+    expect(Math.max(...batches)).toBeLessThanOrEqual(50);
+    // At most one batch of each shard's minute is not full.
+    expect(batches.filter((rows) => rows < 50).length).toBeLessThanOrEqual(SHARDS);
   });
 
   test('reads every page of a minute', async () => {
@@ -147,14 +176,14 @@ describe('the time of an audit', () => {
     const rig = auditRig([consumerEntry('payments')]);
     await rig.event(50 * MINUTE_MS);
     await rig.event(MINUTE_MS);
-    const { get } = rig.table;
-    rig.deps.table = {
-      ...rig.table,
-      get: (...args) => {
+    const { get, getEach } = rig.table;
+    const late = <A extends unknown[], R>(call: (...args: A) => R) => {
+      return (...args: A) => {
         rig.clock.jumpTo(rig.clock.now() + 50_000);
-        return get(...args);
-      },
+        return call(...args);
+      };
     };
+    rig.deps.table = { ...rig.table, get: late(get), getEach: late(getEach) };
     const report = await rig.run({ endsBy: rig.clock.now() + 100_000 });
     expect(report).toMatchObject({ events: 1, missing: [] });
     expect(report.consumers.payments).toMatchObject({ expected: 1, waiting: 1 });
