@@ -76,7 +76,7 @@ export function consumerAlarms(
 /**
  * A stalled consumer reports no latency, so its SLO would look met. Its queue reveals it: never empty, and nothing is deleted.
  *
- * @param heartbeats - the number of heartbeats sent: a consumer whose handlers hang still acknowledges them
+ * @param heartbeats - the number of heartbeats sent: a consumer whose handlers hang still acknowledges them, and deletes their messages
  */
 export function stalledConsumer(
   { name, slo }: IInboxConsumer,
@@ -84,8 +84,10 @@ export function stalledConsumer(
   thresholds: EffectiveThresholds,
   heartbeats?: IMetric,
 ): AlarmPlan {
-  const { waiting, deleted } = metrics;
-  const idle = heartbeats ? '<= FILL(heartbeats, 0)' : '== 0';
+  const { waiting, deleted, processed } = metrics;
+  const idle = heartbeats
+    ? 'FILL(deleted, 0) <= FILL(heartbeats, 0) AND FILL(processed, 0) == 0'
+    : 'FILL(deleted, 0) == 0';
   return {
     id: 'StandsStill',
     anchor: 'a-consumer-is-stalled',
@@ -93,8 +95,8 @@ export function stalledConsumer(
     what: `The consumer ${name} is stalled: messages wait, and none was finished in ${say(thresholds.troubleFor)}.`,
     run: 'status',
     metric: new MathExpression({
-      expression: `IF(waiting > 0 AND FILL(deleted, 0) ${idle}, 1, 0)`,
-      usingMetrics: { waiting, deleted, ...(heartbeats && { heartbeats }) },
+      expression: `IF(waiting > 0 AND ${idle}, 1, 0)`,
+      usingMetrics: { waiting, deleted, ...(heartbeats && { heartbeats, processed }) },
       label: 'Stalled',
       period: COUNT_PERIOD,
     }),
@@ -145,7 +147,7 @@ export function failingConsumer(
     id: 'Failing',
     anchor: 'every-attempt-of-a-consumer-fails',
     severity: severityOf(slo),
-    what: `Every attempt of ${name} has failed for ${say(troubleFor)}, more than ${attemptsFailed} attempts.`,
+    what: `Every attempt of ${name} has failed for twice ${say(troubleFor)}, each time more than ${attemptsFailed} attempts.`,
     run: `messages list --failed --by cause --consumer ${name}`,
     metric: new MathExpression({
       expression: 'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',
@@ -156,6 +158,8 @@ export function failingConsumer(
       period: troubleFor,
     }),
     threshold: attemptsFailed,
+    // Twice: the retries of a burst may all fall into the next period.
+    breaches: 2,
   };
 }
 

@@ -5,13 +5,13 @@ import type { HeartbeatMetrics } from './delivery-metrics.ts';
 /** The number of most recent heartbeats that the alarms consider. */
 const HEARTBEATS = 3;
 
-/** The alarms on the heartbeats. A heartbeat that no consumer acknowledges pages; one that is not sent does not, as during a first deployment. */
+/** The alarms on the heartbeats. The alarms on stalled consumers and pending events page for what matters. */
 export function heartbeatAlarms({ late }: HeartbeatMetrics): AlarmPlan[] {
   return [
     {
       id: 'HeartbeatLate',
       anchor: 'a-heartbeat-is-late',
-      severity: 'page',
+      severity: 'ticket',
       what: 'A consumer has not acknowledged two of three heartbeats: events do not reach it, or wait for long.',
       run: 'status',
       metric: late,

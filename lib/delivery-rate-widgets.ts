@@ -62,6 +62,7 @@ function deliveryRate(
 
 /**
  * The events that may still miss a consumer's SLO: those that it allows to miss it since the start of the graph, less those that did.
+ * Events from before the consumer had an SLO do not count.
  *
  * @param index - unique in its widget
  */
@@ -72,7 +73,7 @@ function errorBudget(
   { published, withinSlo }: DeliveryCounts,
 ): MathExpression {
   return new MathExpression({
-    expression: `RUNNING_SUM(within${index}) - ${percentile / 100} * RUNNING_SUM(published${index})`,
+    expression: `RUNNING_SUM(within${index}) - ${percentile / 100} * RUNNING_SUM(IF(FILL(within${index}, -1) >= 0, published${index}, 0))`,
     usingMetrics: { [`within${index}`]: withinSlo, [`published${index}`]: published },
     label,
     period: published.period,

@@ -21,6 +21,7 @@ import { earlierNameProblems, fixName } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
+import { heartbeatWindowProblems } from './outbox-heartbeat.ts';
 import { queueByName, sourceQueueName } from './physical-name.ts';
 import { denySending, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
@@ -77,6 +78,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...publishesProblems(props.service, props.publishes ?? []),
       ...consumerProblems(settings),
       ...sloProblems(props.slo),
+      ...heartbeatWindowProblems(settings.batchingWindow, props.mailroom.heartbeat?.every),
     ]);
     this.name = props.name;
     this.service = props.service;

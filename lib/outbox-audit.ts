@@ -20,7 +20,7 @@ export interface OutboxAuditOptions {
   /**
    * The range of each run, up to a day back; at least twice `every` plus 5 minutes, so that two runs check each event.
    *
-   * @default 1 hour, or the minimum for `every` if that is longer
+   * @default 1 hour, or three times `every` plus 5 minutes if that is longer
    */
   readonly since?: Duration;
 }
@@ -177,7 +177,9 @@ function sinceMin(every: Duration): Duration {
 
 function defaultSince(every: Duration): Duration {
   const hour = Duration.hours(1);
-  return sinceMin(every).toMilliseconds() > hour.toMilliseconds() ? sinceMin(every) : hour;
+  // Three intervals: deliveries count also if one run is late or left out.
+  const since = sinceMin(every).plus(every);
+  return since.toMilliseconds() > hour.toMilliseconds() ? since : hour;
 }
 
 function auditProblems(every: Duration, since: Duration): string[] {

@@ -107,6 +107,15 @@ export class OutboxHeartbeat extends Construct {
   }
 }
 
+/** A consumer that waits longer for messages than heartbeats are apart would always be late. */
+export function heartbeatWindowProblems(window = Duration.seconds(0), every?: Duration): string[] {
+  return unless(
+    every === undefined || window.toMilliseconds() < every.toMilliseconds(),
+    `batchingWindow is ${say(window)}, but must be shorter than the interval between heartbeats, ${every && say(every)}. Otherwise ` +
+      "each heartbeat would be late. Lower batchingWindow or raise the Mailroom's heartbeat.every.",
+  );
+}
+
 function everyProblems(every: Duration): string[] {
   return [
     ...between('every', every, EVERY_MIN, EVERY_MAX, ''),

@@ -55,7 +55,7 @@ it('the deployed relay never publishes a row with an undeclared source, but publ
     const why = await mailroom('why', eventId, '--json');
     expect(why.json().verdict).toMatchObject({
       state: 'undeclared',
-      text: expect.stringContaining('Declared sources: inventory, orders, payments.'),
+      text: expect.stringContaining('Declared sources: inventory, mailroom, orders, payments.'),
     });
   } finally {
     for (const { PK, SK } of lies)

@@ -79,8 +79,8 @@ describe('the page for the person on call', () => {
       relay: watched(/./) - watched(consumers) - watched(audits) - watched(heartbeats),
       audit: watched(audits),
       heartbeat: watched(heartbeats),
-      // A stalled consumer is told by one more metric beside heartbeats.
-      consumer: watched(/^inventory/) - 1,
+      // A stalled consumer is told by two more metrics beside heartbeats.
+      consumer: watched(/^inventory/) - 2,
       beaten: watched(/^inventory/),
       slo: watched(/^payments/) - watched(/^inventory/),
     });

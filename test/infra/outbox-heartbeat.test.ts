@@ -135,17 +135,26 @@ describe('the alarms on heartbeats', () => {
     expect(JSON.stringify(alarmed({}).template.toJSON())).not.toMatch(/HeartbeatLate|HeartbeatSilent/);
   });
 
+  test('refuse a consumer that waits for messages as long as they are apart', () => {
+    const waiting = (batchingWindow: Duration) => () =>
+      alarmed({}, { heartbeat: {} }, { batchingWindow, visibilityTimeout: Duration.minutes(30) } as object);
+    expect(waiting(Duration.seconds(299))).not.toThrow();
+    expect(waiting(Duration.minutes(5))).toThrow(
+      /batchingWindow is 5 minutes, but must be shorter than the interval between heartbeats, 5 minutes/,
+    );
+  });
+
   test('do not hide a consumer whose handlers hang and that acknowledges heartbeats', () => {
     const stalled = (heartbeat?: OutboxHeartbeatOptions) =>
       JSON.stringify(
         alarm(alarmed({}, heartbeat && { heartbeat }).template, 'oneStandsStill').Properties.Metrics,
       );
     expect(stalled()).toContain('FILL(deleted, 0) == 0');
-    expect(stalled({})).toContain('FILL(deleted, 0) <= FILL(heartbeats, 0)');
+    expect(stalled({})).toContain('FILL(deleted, 0) <= FILL(heartbeats, 0) AND FILL(processed, 0) == 0');
     expect(stalled({})).toContain('SampleCount');
   });
 
-  test('page when a consumer did not acknowledge two of three, and open a ticket when none is sent', () => {
+  test('open a ticket when a consumer did not acknowledge two of three, and when none is sent', () => {
     const { template } = alarmed({}, { heartbeat: { every: Duration.minutes(10) } });
     const gauge = {
       MetricName: 'HeartbeatsLate',

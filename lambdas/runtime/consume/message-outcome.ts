@@ -44,9 +44,9 @@ export function reportRejected(received: Received, error: unknown): ShownAgain {
   return again(0, error); // the row prevents another run of the handler
 }
 
-/** The attempt failed, and the message becomes visible again after `afterMs`. */
+/** The attempt failed, and the message becomes visible again after `afterMs`. A handler that throws `RetryLater` waits, and is not counted. */
 export function reportFailed(received: Received, afterMs: number, error: unknown): ShownAgain {
-  received.telemetry.count('MessagesFailed');
+  if (!isMailroomError(error, 'RETRY_LATER')) received.telemetry.count('MessagesFailed');
   logFailure(received, 'A message failed and will be retried', error);
   return again(afterMs, error);
 }

@@ -5,8 +5,8 @@ import type { Standing } from './audit-ledger.ts';
 
 /**
  * The deliveries of one consumer, of events that were committed in one period. An event that is not processed counts once it is
- * late: later than the SLO's latency after its commit or, without an SLO, than the grace period. An event whose state is unknown
- * (waiting, inconclusive, unproven or unreadable) does not count.
+ * late: later than the SLO's latency after its commit or, without an SLO, than the grace period. An unproven or unreadable event
+ * does not count, nor, without an SLO, one that may still arrive (pending, waiting or inconclusive). Heartbeats never count.
  *
  * A redriven or resolved message was processed at that time. A rejected or discarded one was not processed.
  */
@@ -42,6 +42,8 @@ export interface ErrorBudget {
 export interface Deliveries {
   /** Counts an event at a consumer. @param row - its inbox row, if it was read */
   add(consumer: string, eventId: string, standing: Standing, row?: InboxRow): void;
+  /** Leaves an event out, at every consumer. */
+  leaveOut(eventId: string): void;
   /** Returns the counts, by period and consumer; a period without events that count is left out. */
   found(): PeriodDeliveries[];
 }
@@ -60,6 +62,7 @@ interface DeliveryOptions {
 /** Starts to count deliveries. */
 export function createDeliveries({ directory, periodMs, graceMs, now }: DeliveryOptions): Deliveries {
   const slos = new Map(directory.consumers.map((consumer) => [consumer.name, sloOf(consumer)]));
+  const leftOut = new Set<string>();
   const counted = new Map<string, { -readonly [K in keyof PeriodDeliveries]: PeriodDeliveries[K] }>();
 
   function countsOf(consumer: string, committedAt: number) {
@@ -73,8 +76,9 @@ export function createDeliveries({ directory, periodMs, graceMs, now }: Delivery
 
   return {
     add: (consumer, eventId, standing, row) => {
-      if (UNKNOWN.has(standing)) return;
       const slo = slos.get(consumer);
+      if (leftOut.has(eventId) || UNKNOWN.has(standing)) return;
+      if (slo === undefined && ON_ITS_WAY.has(standing)) return;
       const committedAt = eventIdTime(eventId);
       const isProcessed = standing === 'processed';
       if (!isProcessed && committedAt + (slo?.latencyMs ?? graceMs) >= now) return;
@@ -84,6 +88,9 @@ export function createDeliveries({ directory, periodMs, graceMs, now }: Delivery
       counts.processed += 1;
       const tookMs = (row?.processedAt ?? Number.POSITIVE_INFINITY) - committedAt;
       if (slo !== undefined && tookMs <= slo.latencyMs) counts.withinSlo = (counts.withinSlo ?? 0) + 1;
+    },
+    leaveOut: (eventId) => {
+      leftOut.add(eventId);
     },
     found: () =>
       [...counted.values()].sort((a, b) => a.from - b.from || a.consumer.localeCompare(b.consumer)),
@@ -105,4 +112,6 @@ export function errorBudgets(directory: Directory, deliveries: readonly PeriodDe
   });
 }
 
-const UNKNOWN: ReadonlySet<Standing> = new Set(['waiting', 'inconclusive', 'unproven', 'unreadable']);
+const UNKNOWN: ReadonlySet<Standing> = new Set(['unproven', 'unreadable']);
+
+const ON_ITS_WAY: ReadonlySet<Standing> = new Set(['waiting', 'inconclusive']);

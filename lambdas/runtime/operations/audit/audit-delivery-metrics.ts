@@ -1,7 +1,7 @@
 import type { AuditConfig } from '../../config.ts';
 import type { Telemetry } from '../../telemetry.ts';
 import { type ConsumerEntry, type Directory, sloOf } from '../directory.ts';
-import type { AuditReport } from './audit.ts';
+import type { AuditRange, AuditReport } from './audit.ts';
 
 /** Creates the telemetry for the deliveries of a consumer. @param at - the time of its metrics, epoch milliseconds */
 export type DeliveryTelemetry = (consumer: string, at: number) => Pick<Telemetry, 'gauge' | 'flush'>;
@@ -24,19 +24,21 @@ interface DeliveryMetricsDeps {
  * A period is emitted only if the run read all of it, and an SLO only if each event is late, or not, in the last run that reads it.
  *
  * @param report - an audit with periods of `everyMs`
- * @param now - the start of the run, epoch milliseconds
+ * @param range - the range that it was to read
  */
 export function sendDeliveries(
   { config, directory, deliveryTelemetry }: DeliveryMetricsDeps,
   { deliveries, readUntil }: AuditReport,
-  now: number,
+  { since, gap }: Pick<AuditRange, 'since' | 'gap'>,
 ): void {
-  const { sinceMs, everyMs } = config;
+  const { everyMs } = config;
   const measured = new Set(
     directory.consumers.filter((consumer) => isMeasured(consumer, config)).map(({ name }) => name),
   );
   for (const { consumer, from, published, processed, withinSlo } of deliveries) {
-    const isWhole = from >= now - sinceMs && from + everyMs <= readUntil;
+    const to = from + everyMs;
+    const isOutsideGap = gap === undefined || to <= gap.since || from >= gap.until;
+    const isWhole = from >= since && to <= readUntil && isOutsideGap;
     if (!isWhole || !measured.has(consumer)) continue;
     const telemetry = deliveryTelemetry(consumer, from);
     telemetry.gauge('DeliveriesPublished', published);

@@ -130,14 +130,15 @@ export function createAuditHandler(
     const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
     const directory = await deps.directory();
     const audit = createAudit({ ...deps, directory });
+    const part = await range(now, directory);
     const report = await audit.run({
-      ...(await range(now, directory)),
+      ...part,
       until: now - YOUNGEST_MS,
       deliveriesMs: config.everyMs,
       endsBy,
     });
     const summary = tell(report);
-    sendDeliveries({ config, directory, deliveryTelemetry }, report, now);
+    sendDeliveries({ config, directory, deliveryTelemetry }, report, part);
     telemetry.flush();
     return summary;
   };

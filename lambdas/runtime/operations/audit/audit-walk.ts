@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import type { Envelope } from '../../event.ts';
+import { isHeartbeat } from '../../heartbeat-event.ts';
 import { parseJson } from '../../json-depth.ts';
 import { MINUTE_MS } from '../../relay/sweep-minutes.ts';
 import { shardsEverUsed } from '../../relay/sweep-state.ts';
@@ -11,6 +12,7 @@ import { isUnreadable, readInboxRow, readOutboxRow } from '../../store/stored-ro
 import type { Item, Table } from '../../store/table.ts';
 import { pagesOf } from '../../store/table-requests.ts';
 import { consumersOf, type Directory } from '../directory.ts';
+import type { Deliveries } from './audit-deliveries.ts';
 import type { Doubles } from './audit-doubles.ts';
 import type { Ledger, PublishedEvent, UnreadableFinding } from './audit-ledger.ts';
 
@@ -26,6 +28,7 @@ interface WalkDeps {
   readonly table: Pick<Table, 'get' | 'query'>;
   readonly directory: Directory;
   readonly ledger: Ledger;
+  readonly deliveries: Pick<Deliveries, 'add' | 'leaveOut'>;
   readonly doubles: Doubles;
   /** A message whose retry was due before this time is overdue, epoch milliseconds. */
   readonly overdueAt: number;
@@ -121,7 +124,7 @@ async function enter(walk: Walk, item: Item): Promise<void> {
  * @returns the event if it is published
  */
 function countEvent(walk: Walk, item: Item): PublishedEvent | undefined {
-  const { since, until, gap = NO_GAP, counts, unreadable, doubles } = walk;
+  const { since, until, gap = NO_GAP, counts, unreadable, doubles, deliveries, directory } = walk;
   const row = readOutboxRow(item);
   if (row === undefined) return undefined;
   const eventId = eventIdInSortKey(row.SK);
@@ -140,6 +143,10 @@ function countEvent(walk: Walk, item: Item): PublishedEvent | undefined {
   }
   counts[COUNT_OF[row.status]] += 1;
   doubles.add(row.source, envelope);
+  if (isHeartbeat(row)) deliveries.leaveOut(envelope.eventId);
+  // Both may be published later, but an SLO is missed all the same.
+  if (row.status === 'PENDING' || row.status === 'DEAD')
+    for (const { name } of consumersOf(directory, row)) deliveries.add(name, envelope.eventId, 'waiting');
   if (row.status !== 'PUBLISHED') return undefined;
   const publishedAt = row.publishedAt ?? eventIdTime(envelope.eventId);
   const sentAt = Math.max(publishedAt, row.resentAt ?? 0);

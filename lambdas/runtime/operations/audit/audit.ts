@@ -158,7 +158,7 @@ export function createAudit(deps: AuditDeps): Audit {
       const ledger = createLedger(directory, deliveries.add);
       const doubles = createDoubles();
       const { seenUntil, counts, unreadable } = await walkOutbox(
-        { ...deps, ledger, doubles, overdueAt: startedAt - graceMs, goesOn: goesOn(walkEndsBy) },
+        { ...deps, ledger, deliveries, doubles, overdueAt: startedAt - graceMs, goesOn: goesOn(walkEndsBy) },
         range,
       );
       if (seenUntil < until)

@@ -9,6 +9,9 @@ import { createOutbox } from '../../write/outbox.ts';
 import type { Directory } from '../directory.ts';
 import { readHeartbeat, readLastHeartbeats } from './heartbeat-reading.ts';
 
+/** The number of intervals after which a heartbeat is too old to be judged. */
+const RECENT_HEARTBEATS = 3;
+
 /** Dependencies of the scheduled heartbeat. */
 export interface HeartbeatHandlerDeps {
   readonly config: HeartbeatConfig;
@@ -72,8 +75,9 @@ export function createHeartbeatHandler(deps: HeartbeatHandlerDeps): () => Promis
       telemetry.log.info('The last heartbeat is too young for another one', { eventId: latest, ageMs });
       return { sent: null, late: [], acknowledged: 0, slowestMs: 0 };
     }
-    const last =
-      latest === undefined ? undefined : await readHeartbeat(table, await deps.directory(), latest);
+    // After a long pause, TTL may have deleted the rows of consumers that acknowledged the last one.
+    const isRecent = latest !== undefined && ageMs < RECENT_HEARTBEATS * config.everyMs;
+    const last = isRecent ? await readHeartbeat(table, await deps.directory(), latest) : undefined;
     const sent = await send(latest);
     const { waiting: late = [], acknowledged = [] } = last ?? {};
     telemetry.gauge('HeartbeatsLate', late.length);
