@@ -2,7 +2,7 @@ import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { many, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
-import { bullet, type CommandLines, fixLine } from '../status/status-text.ts';
+import { bullet, type CommandLines, repairLines } from '../status/status-text.ts';
 import type { Examination } from './doctor-checks.ts';
 
 /** The document of `mailroom doctor --json`. Times are epoch milliseconds. */
@@ -35,8 +35,14 @@ export function doctorText(report: DoctorReport, lines: CommandLines): string {
   const verdict = found.length === 0 ? paint.green('no problem found') : found.join(', ');
   return [
     prose(`${paint.bold(verdict)} in ${many(checks, 'check')}  ${stack}, ${region}, ${time(at)}`),
-    ...problems.flatMap(({ text, fix }) =>
-      bullet({ what: text, ...(fix.length === 0 ? {} : { next: fixLine(fix, lines) }) }, paint.red),
+    ...problems.flatMap((problem) =>
+      bullet(
+        {
+          what: problem.text,
+          ...(problem.fix.length === 0 ? {} : { next: repairLines(problem, lines) }),
+        },
+        paint.red,
+      ),
     ),
     ...notChecked.flatMap(({ needs, parts }) =>
       bullet({ what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}` }, paint.yellow),

@@ -4,6 +4,7 @@ import { prose } from '../frame/prose.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import type { Look } from './consumer-looks.ts';
 import { heartbeatFindings, heartbeatText } from './heartbeat-text.ts';
+import type { PartProblem } from './part-checks.ts';
 import { STUCK_MS, type StatusReport } from './status-report.ts';
 
 /** The status as text: the problems with the command to run first for each, then the tables. */
@@ -58,7 +59,16 @@ export function bullet(
 }
 
 function wiringFindings({ wiring }: StatusReport, lines: CommandLines) {
-  return wiring.problems.map(({ text, fix }) => ({ what: text, next: fixLine(fix, lines) }));
+  return wiring.problems.map((problem) => ({ what: problem.text, next: repairLines(problem, lines) }));
+}
+
+/** The lines to paste for a problem: its repair, and the command to run after it. */
+export function repairLines(
+  { fix, followUp }: Pick<PartProblem, 'fix' | 'followUp'>,
+  lines: CommandLines,
+): string {
+  const commands = [fix, ...(followUp === undefined ? [] : [followUp])];
+  return commands.map((words) => fixLine(words, lines)).join('\n    ');
 }
 
 /** The line to paste for the words of a command. */

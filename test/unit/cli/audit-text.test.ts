@@ -7,7 +7,7 @@ import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/
 const commands = {
   repair: 'npx mailroom audit --repair',
   apply: 'npx mailroom audit --repair --apply',
-  deploy: 'npx cdk deploy mailroom-dev --revert-drift',
+  restore: ['npx cdk deploy mailroom-dev --revert-drift'],
 };
 const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
 
@@ -29,6 +29,16 @@ test('an audit that cannot tell says so, how certain it is, and what to run when
     'payments: 5 events; its queue has about 3 messages, so at least 2 are missing. Certain once the queue is empty.',
   );
   expect(text).toContain(`To audit again once that is certain: ${commands.repair}`);
+});
+
+test('the headline names what differs from its declaration, and each repair has its line', async () => {
+  const rig = auditRig([consumerEntry('payments')]);
+  for (const [name, rule] of rig.rules) rig.rules.set(name, { ...rule, enabled: false });
+  const report = await rig.run();
+  const restore = ['aws events enable-rule --name payments-rule', 'npx cdk deploy mailroom-dev'];
+  const text = unwrapped(auditText({ report }, { ...commands, restore }));
+  expect(text).toMatch(/^payments: its rule is disabled {1,2}2026/);
+  expect(text).toContain(`To restore them: ${restore.join(' ')}`);
 });
 
 test('an event within the grace period is neither a finding nor accounted for', async () => {

@@ -51,7 +51,7 @@ test('status prints the members in docs/cli.md', async () => {
     table,
     queues,
     wiring: async () => ({
-      problems: [{ part: 'payments', problem: 'no-bus', text: '', fix: [''] }],
+      problems: [{ part: 'payments', problem: 'no-bus', text: '', fix: [''], followUp: [''] }],
       notChecked: [{ needs: [''], parts: [''] }],
     }),
     now: clock.now(),

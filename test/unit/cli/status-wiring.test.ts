@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { readStatus } from '../../../cli/status/status-report.ts';
 import { statusText } from '../../../cli/status/status-text.ts';
@@ -158,6 +159,16 @@ describe('the status finds, and names the command that repairs it:', () => {
     expect(report).toMatchObject({ ok: false, state: 'broken' });
     expect(text).toMatch(/^.*1 problem/);
     expect(unwrapped(text)).toContain(command);
+  });
+
+  test('a disabled rule stops every event of its consumer; after the repair, the audit finds what was missed', async () => {
+    const deployed = wiringInMemory();
+    changeRule(deployed, 'bus|worker-rule', { enabled: false });
+    const { text } = await statusOf(deployed.wiring);
+    expect(unwrapped(text)).toContain('worker receives no events: its rule worker-rule is disabled.');
+    expect(stripVTControlCharacters(text)).toMatch(
+      /^ {4}aws events enable-rule .*\n {4}mailroom audit --since 24h$/m,
+    );
   });
 
   test('a bus that was deleted, once, and not each of its rules', async () => {
