@@ -66,7 +66,9 @@ export function redriveCommand(io: Io): Command {
         const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
         await putBack(session.queues, source, others(plan, touched));
         if (reason === undefined) {
-          session.output.result(redriveJson(plan), plan, (seen) => planText(session, seen, options));
+          session.output.result(redriveJson(plan), plan, (seen) =>
+            planText(session, seen, withoutDefaults(options)),
+          );
           return EXIT.ok;
         }
         try {
@@ -144,10 +146,18 @@ async function applyPlan(
     waitMs: options.wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
   });
   output.result(redriveJson(plan, redriven), { plan, redriven }, (seen) =>
-    redrivenText(session, seen.plan, seen.redriven),
+    redrivenText(session, seen.plan, seen.redriven, {
+      ...withoutDefaults(options),
+      interrupted: signal.aborted,
+    }),
   );
   if (signal.aborted) return EXIT.stopped;
   return handled.length + redriven.done.length === judged.length ? EXIT.ok : EXIT.attention;
+}
+
+/** The options as a printed command repeats them. */
+function withoutDefaults({ rate, ...options }: RedriveOptions) {
+  return { ...options, rate: rate === RATE_PER_S ? undefined : rate };
 }
 
 function rateArgument(text: string): number {

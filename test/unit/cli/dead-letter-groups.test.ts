@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/dead-letters/redrive-plan.ts';
-import { planText } from '../../../cli/dead-letters/redrive-report.ts';
+import { planText, redrivenText } from '../../../cli/dead-letters/redrive-report.ts';
 import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
 import { listText } from '../../../cli/dlq.ts';
 import { type ShellText, shell } from '../../../cli/frame/shell.ts';
@@ -175,4 +175,30 @@ describe('a list', () => {
 test('a command is one line whatever a cause contains', () => {
   const text = planned(letters(3, 'fails', "payments: it's `off` $(now)").concat(letters(1, 'runs', BANK)));
   expect(text).toContain(shell`dlq discard consumer:payments --cause ${"payments: it's `off` $(now)"}`);
+});
+
+test('a redrive that Ctrl-C stopped says how many dead letters remain, and prints the command that continues', () => {
+  const judged = letters(40, 'runs', 'payments BankError');
+  const [done, untried] = [judged.slice(0, 8), judged.slice(8)];
+  const received = { deadLetters: judged, total: 40 };
+  const stopped = (choice: object, options: object, waiting = judged.slice(0, 0)) =>
+    unwrapped(
+      redrivenText(
+        session,
+        { place, source, judged, received, choice },
+        { done, back: [], waiting, untried },
+        { reason: 'the bank is back', interrupted: true, ...options },
+      ),
+    );
+  const line = (words: string) =>
+    `npx mailroom dlq redrive consumer:payments${words} --apply --reason 'the bank is back' --stage dev`;
+  expect(stopped({}, {})).toContain(
+    `8 of 40 processed. Stopped. 32 dead letters remain. To continue: ${line('')}`,
+  );
+  expect(stopped({ cause: 'Bank' }, { limit: 40, rate: 2, wait: 90_000 })).toContain(
+    line(' --cause Bank --limit 32 --rate 2 --wait 90s'),
+  );
+  // The id of a dead letter that was redriven would be refused.
+  expect(stopped({ ids: ['letter-none', judged[9]?.id ?? ''] }, {})).toContain(line(` ${judged[9]?.id}`));
+  expect(stopped({}, {}, judged.slice(7, 8))).toContain('Stopped. 1 redriven, not yet done. 32 dead letters');
 });
