@@ -44,7 +44,8 @@ export function reasonArgument(text: string): string {
   const isPlaceholder = PLACEHOLDERS.test(reason.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, ''));
   if (reason.length >= 3 && reason.length <= 500 && !isPlaceholder) return reason;
   throw new InvalidArgumentError(
-    'Write a reason of 3 to 500 characters: why you make this change, such as "the bank is back" or a ticket number. It is ' +
+    (isPlaceholder && reason !== '' ? 'It is a placeholder. ' : '') +
+      'Write a reason of 3 to 500 characters: why you make this change, such as "the bank is back" or a ticket number. It is ' +
       'stored, and mailroom log shows it.',
   );
 }
