@@ -3,6 +3,7 @@ import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/dead-letters
 import { planText, redrivenText } from '../../../cli/dead-letters/redrive-report.ts';
 import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
 import { listText } from '../../../cli/dlq.ts';
+import { discardText } from '../../../cli/dlq-discard.ts';
 import { type ShellText, shell } from '../../../cli/frame/shell.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { unwrapped } from '../../support/captured-io.ts';
@@ -202,3 +203,16 @@ test('a redrive that Ctrl-C stopped says how many dead letters remain, and print
   expect(stopped({ ids: ['letter-none', judged[9]?.id ?? ''] }, {})).toContain(line(` ${judged[9]?.id}`));
   expect(stopped({}, {}, judged.slice(7, 8))).toContain('Stopped. 1 redriven, not yet done. 32 dead letters');
 });
+
+test.each([15, 2])(
+  'a discard of %d dead letters that was applied counts them, without an expiry',
+  (count) => {
+    const steps = letters(count, 'runs', BANK).map(
+      (deadLetter, n) => ({ deadLetter, outcome: n === 0 ? 'handled' : 'discarded' }) as const,
+    );
+    const report = { place, source, applied: true, reason: 'a load test', steps };
+    const text = unwrapped(discardText(session, report, {}, {}));
+    expect(text).toMatch(new RegExp(`${count - 1} discarded, 1 deleted as already handled\\.$`));
+    expect(text).not.toMatch(/expir|--verbose/);
+  },
+);
