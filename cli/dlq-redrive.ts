@@ -13,6 +13,7 @@ import { type ChangeOptions, reasonOption, reasonToApply } from './frame/change.
 import { withSession } from './frame/command.ts';
 import { checkBodies } from './frame/invoke.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
+import { many } from './frame/output.ts';
 import { placeOf } from './frame/place.ts';
 import type { Session } from './frame/session.ts';
 import { eachOf } from './reading/rows-reader.ts';
@@ -124,7 +125,9 @@ async function applyPlan(
   const runs = judged.filter(({ verdict }) => verdict === 'runs');
   const note = { by: await session.operator(), reason: options.reason };
   if (handled.length + runs.length > 0) {
-    const subject = `${source.name}: ${runs.length} to redrive, ${handled.length} handled to delete`;
+    // Recorded before it is done, so it names the order and not its outcome.
+    const deleted = handled.length === 0 ? '' : `, deletion of ${handled.length} already handled`;
+    const subject = `${source.name}: redrive of ${many(runs.length, 'dead letter')}${deleted}`;
     await recordOperation(session, { ...note, command: 'dlq redrive', subject });
   }
   if (source.kind === 'dead' && runs.length > 0)

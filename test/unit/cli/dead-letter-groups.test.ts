@@ -80,9 +80,11 @@ describe('a plan of forty dead letters of three causes', () => {
     expect(said).toMatch(
       /^Stack mailroom-dev, account 111122223333, region eu-west-1 consumer:payments: 40 of 40/,
     );
-    expect(said).toMatch(/count verdict first expiry example 15 runs in 13 d event-\d+ payments BankError/);
-    expect(said).toMatch(/15 fails in 13 d event-\d+ payments INVALID_PAYLOAD: data\.n is missing 10/);
-    expect(said).toMatch(/10 runs in 13 d event-\d+ payments ATTEMPTS_SPENT/);
+    expect(said).toMatch(
+      /count verdict first expiry example 15 would run in 13 d event-\d+ payments BankError/,
+    );
+    expect(said).toMatch(/15 would fail in 13 d event-\d+ payments INVALID_PAYLOAD: data\.n is missing 10/);
+    expect(said).toMatch(/10 would run in 13 d event-\d+ payments ATTEMPTS_SPENT/);
     expect(said).toContain('--verbose shows each dead letter');
     for (const { id } of judged) expect(text).not.toContain(id);
   });
@@ -111,14 +113,14 @@ describe('a plan of forty dead letters of three causes', () => {
   test('says for what the deployed code refuses them, if that is not why they died', () => {
     const died = letters(11, 'fails', BANK).map((letter, n) => ({ ...letter, ...refused(n) }));
     expect(unwrapped(planned(died))).toMatch(
-      /11 fails .* payments BankError: The bank answered # now: INVALID_PAYLOAD: data\.n is/,
+      /11 would fail .* payments BankError: The bank answered # now: INVALID_PAYLOAD: data\.n is/,
     );
   });
 
   test('names the earliest expiry of a cause', () => {
     const [first] = letters(1, 'runs', BANK, { expiresAt: NOW + DAY_MS });
     const text = planned([...letters(11, 'runs', BANK), ...(first === undefined ? [] : [first])]);
-    expect(unwrapped(text)).toMatch(/12 runs in 1 d/);
+    expect(unwrapped(text)).toMatch(/12 would run in 1 d/);
   });
 });
 
@@ -157,7 +159,7 @@ describe('a list', () => {
     const judged = forty();
     const list = { source, total: 40, deadLetters: judged, grouped: true };
     const text = listText(session, [{ ...list, judged }], NOW);
-    expect(unwrapped(text)).toMatch(/15 fails .* discard consumer:payments --cause INVALID_PAYLOAD/);
+    expect(unwrapped(text)).toMatch(/15 would fail .* discard consumer:payments --cause INVALID_PAYLOAD/);
     expect(text).toContain(
       '25 dead letters can be redriven. To plan it:\n  npx mailroom dlq redrive consumer:payments',
     );
