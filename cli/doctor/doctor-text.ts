@@ -2,10 +2,10 @@ import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { many, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
-import { bullet, type CommandLines, repairLines } from '../status/status-text.ts';
+import { bullet, type CommandLines, problemsJson, repairLines } from '../status/status-text.ts';
 import type { Examination } from './doctor-checks.ts';
 
-/** The document of `mailroom doctor --json`. Times are epoch milliseconds. */
+/** The result of `mailroom doctor`. Times are epoch milliseconds. */
 interface DoctorReport extends Examination {
   readonly stack: string;
   readonly region: string;
@@ -23,6 +23,11 @@ export function doctorReport(
 ): DoctorReport {
   const ok = found.problems.length + found.notChecked.length === 0;
   return { stack, region, at, ok, ...found };
+}
+
+/** The document of `mailroom doctor --json`. */
+export function doctorJson(report: DoctorReport, lines: CommandLines) {
+  return { ...report, problems: problemsJson(report.problems, lines) };
 }
 
 /** The report as text: the verdict, and each problem with the command that repairs it. */
