@@ -16,6 +16,12 @@ export function durationArgument(text: string): number {
   );
 }
 
+/** Reads an option that selects one thing: a second value is refused, because only one of them would count. */
+export function onceArgument(text: string, before: string | undefined): string {
+  if (before === undefined) return text;
+  throw new InvalidArgumentError(`It was given before, as "${before}". Give it once.`);
+}
+
 /** Reads a whole number of at least 1. */
 export function countArgument(text: string): number {
   const count = Number(text);
