@@ -78,7 +78,7 @@ export function auditFindings(report: AuditReport): string[] {
   ];
 }
 
-/** What differs, as the headline names it. */
+/** The differences in the words of the headline. */
 const DRIFTED: Readonly<Record<Drift['problem'], string>> = {
   'no-rule': 'its rule does not exist',
   'rule-disabled': 'its rule is disabled',

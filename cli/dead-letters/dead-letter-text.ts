@@ -50,7 +50,7 @@ export function isGrouped(count: number, { verbose = false }: { readonly verbose
   return count > EACH_MAX && !verbose;
 }
 
-/** How dead letters are shown. */
+/** The look of a table of dead letters. */
 interface DeadLetterLook {
   /** The head of the labels, if there are any. */
   readonly label?: string | undefined;
