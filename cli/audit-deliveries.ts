@@ -31,9 +31,12 @@ export function deliveriesText({ deliveries, errorBudgets }: AuditReport): strin
 }
 
 function budgetText({ latencyMs, percentile, allowed, missed, left }: ErrorBudget): string {
-  const rest = left < 0 ? paint.red(`the budget is overspent by ${-left}`) : `${left} left`;
+  const rest =
+    left < 0
+      ? `${allowed} allowed; ${paint.red(`the budget is overspent by ${-left}`)}`
+      : `${left} more allowed`;
   return prose(
-    `SLO ${percentile} % within ${duration(latencyMs)}: ${missed} missed it, ${allowed} may; ${rest}.`,
+    `SLO ${percentile} % within ${duration(latencyMs)}: ${missed} late or not processed; ${rest}.`,
   );
 }
 

@@ -1,4 +1,5 @@
 import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
+import type { Drift } from '../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { InconclusiveEvents } from '../lambdas/runtime/operations/audit/audit-ledger.ts';
 import { deliveriesText, deliveryJson } from './audit-deliveries.ts';
 import { type AuditRepair, repairJson, repairText } from './audit-repair.ts';
@@ -22,8 +23,8 @@ interface AuditCommands {
   readonly repair: string;
   /** Sends the missing events. */
   readonly apply: string;
-  /** Restores the drifted resources. */
-  readonly deploy: string;
+  /** Restore the drifted resources; several if several differ. */
+  readonly restore: readonly string[];
 }
 
 /** The document of `--json`. */
@@ -53,7 +54,7 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
           `${clipped(type)} of ${clipped(aggregateId)}, caused by ${clipped(causationId)}: ${eventIds.join(', ')}`,
       ),
     ),
-    driftText(report, commands.deploy),
+    driftText(report, commands.restore),
     unreadableText(report),
     headedList('Not read, so the audit is incomplete:', report.incomplete),
     repair === undefined ? '' : repairText(repair, report, commands.apply),
@@ -71,11 +72,20 @@ export function auditFindings(report: AuditReport): string[] {
     ...(left > 0 ? [`${left} missing`] : []),
     ...(doubtful > 0 ? [`${doubtful} inconclusive${lost > 0 ? ` (at least ${lost} missing)` : ''}`] : []),
     ...(doubled.length > 0 ? [`${doubled.length} doubled`] : []),
-    ...(drift.length > 0 ? [`${drift.length} drifted`] : []),
+    ...drift.map(({ consumer, problem }) => `${consumer}: ${DRIFTED[problem]}`),
     ...(unreadableRows.length > 0 ? [`${unreadableRows.length} unreadable`] : []),
     ...(incomplete.length > 0 ? ['incomplete'] : []),
   ];
 }
+
+/** The differences in the words of the headline. */
+const DRIFTED: Readonly<Record<Drift['problem'], string>> = {
+  'no-rule': 'its rule does not exist',
+  'rule-disabled': 'its rule is disabled',
+  pattern: 'its rule matches other events',
+  target: 'its rule does not deliver to its queue',
+  'no-queue': 'its queue does not exist',
+};
 
 function verdict(report: AuditReport): string {
   const findings = auditFindings(report);
@@ -148,12 +158,14 @@ function doubtText({ consumer, events, queued, missingAtLeast, conclusiveAt }: I
   );
 }
 
-function driftText({ drift }: AuditReport, deployCommand: string): string {
+function driftText({ drift }: AuditReport, restore: readonly string[]): string {
   const shown = headedList(
     'Deployed resources that differ from their declaration:',
     drift.map(({ consumer, text }) => `${consumer}: ${text}`),
   );
-  return shown === '' ? '' : `${shown}\nTo restore them:\n  ${paint.dim(deployCommand)}`;
+  return shown === ''
+    ? ''
+    : [shown, 'To restore them:', ...restore.map((line) => `  ${paint.dim(line)}`)].join('\n');
 }
 
 function unprovenText({ consumers }: AuditReport): string {

@@ -2,7 +2,6 @@ import { Command, Option } from 'commander';
 import { eventBridgeRules } from '../lambdas/runtime/bus/eventbridge-rules.ts';
 import { type AuditReport, createAudit } from '../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../lambdas/runtime/operations/audit/audit-queue-age.ts';
-import type { Directory } from '../lambdas/runtime/operations/directory.ts';
 import { readEntryVersions } from '../lambdas/runtime/operations/ssm-directory.ts';
 import { repair } from './audit-repair.ts';
 import { auditFindings, auditJson, auditText } from './audit-text.ts';
@@ -14,6 +13,8 @@ import { EXIT, type ExitCode, type Io } from './frame/io.ts';
 import { many } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { type ShellText, shell } from './frame/shell.ts';
+import { fixLine } from './status/status-text.ts';
+import { ruleFix } from './status/wiring-problems.ts';
 
 interface AuditOptions extends ChangeOptions {
   /** Milliseconds. */
@@ -97,18 +98,21 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
     auditText(seen, {
       repair: line(againCommand(options, found, false)),
       apply: line(againCommand(options, found, true)),
-      deploy: deployLine(directory, found),
+      restore: restoreLines(session, found),
     }),
   );
   if (signal.aborted) return EXIT.stopped;
   return auditFindings(result.report).length === 0 ? EXIT.ok : EXIT.attention;
 }
 
-/** The command that restores the drifted resources. */
-function deployLine({ consumers }: Directory, { drift }: AuditReport): string {
-  const drifted = new Set(drift.map(({ consumer }) => consumer));
-  const stacks = consumers.filter(({ name }) => drifted.has(name)).map(({ stack }) => stack);
-  return shell`npx cdk deploy ${[...new Set(stacks)]} --revert-drift`;
+/** The commands that restore the drifted resources, as `status` and `doctor` print them. */
+function restoreLines(session: Session, { drift }: AuditReport): string[] {
+  const { mailroom, consumers } = session.directory;
+  const fixes = drift.map((found) => {
+    const { stack } = consumers.find(({ name }) => name === found.consumer) ?? mailroom;
+    return fixLine(ruleFix(found, { bus: mailroom.bus, stack }), session);
+  });
+  return [...new Set(fixes)];
 }
 
 /** The least that the range grows for a command that is worth running only once inconclusive events can be judged. */

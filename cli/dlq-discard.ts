@@ -172,8 +172,25 @@ export function discardJson({ place, source, applied, reason, steps }: DiscardRe
   };
 }
 
-function discardText(
-  session: Session,
+/** The outcomes that a finished discard counts. */
+const DONE = [
+  ['discarded', 'discarded'],
+  ['handled', 'deleted as already handled'],
+  ['busy', 'left: a worker holds them'],
+  ['unreadable', 'left: unreadable'],
+] as const;
+
+function doneText(steps: readonly DiscardStep[]): string {
+  const counts = DONE.map(([of, words]) => ({
+    words,
+    count: steps.filter(({ outcome }) => outcome === of).length,
+  }));
+  return counts.flatMap(({ count, words }) => (count === 0 ? [] : [`${count} ${words}`])).join(', ');
+}
+
+/** A discard as text: the dead letters, and the command that discards them or how many were discarded. */
+export function discardText(
+  session: Pick<Session, 'clock' | 'commandLine'>,
   { place, source, applied, reason, steps }: DiscardReport,
   choice: DeadLetterChoice,
   options: Pick<DiscardOptions, 'verbose'>,
@@ -187,12 +204,12 @@ function discardText(
   return [
     where,
     `${source.name}: ${many(steps.length, 'dead letter')}`,
-    deadLettersText(lines, session.clock.now(), { label: 'outcome', grouped }),
+    deadLettersText(lines, session.clock.now(), { label: 'outcome', grouped, done: applied }),
     ...(source.kind === 'stream'
       ? [prose('The events of these batches are not discarded: the sweep publishes them.')]
       : []),
     ...(applied
-      ? []
+      ? [`${doneText(steps)}.`]
       : ['Nothing was changed. To discard them:', `  ${session.commandLine(shell`dlq discard ${which}`)}`]),
   ].join('\n');
 }

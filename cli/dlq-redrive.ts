@@ -13,6 +13,7 @@ import { type ChangeOptions, reasonOption, reasonToApply } from './frame/change.
 import { withSession } from './frame/command.ts';
 import { checkBodies } from './frame/invoke.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
+import { many } from './frame/output.ts';
 import { placeOf } from './frame/place.ts';
 import type { Session } from './frame/session.ts';
 import { eachOf } from './reading/rows-reader.ts';
@@ -66,7 +67,9 @@ export function redriveCommand(io: Io): Command {
         const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
         await putBack(session.queues, source, others(plan, touched));
         if (reason === undefined) {
-          session.output.result(redriveJson(plan), plan, (seen) => planText(session, seen, options));
+          session.output.result(redriveJson(plan), plan, (seen) =>
+            planText(session, seen, withoutDefaults(options)),
+          );
           return EXIT.ok;
         }
         try {
@@ -123,7 +126,9 @@ async function applyPlan(
   const runs = judged.filter(({ verdict }) => verdict === 'runs');
   const note = { by: await session.operator(), reason: options.reason };
   if (handled.length + runs.length > 0) {
-    const subject = `${source.name}: ${runs.length} to redrive, ${handled.length} handled to delete`;
+    // Recorded before it is done, so it names the order and not its outcome.
+    const deleted = handled.length === 0 ? '' : `, deletion of ${handled.length} already handled`;
+    const subject = `${source.name}: redrive of ${many(runs.length, 'dead letter')}${deleted}`;
     await recordOperation(session, { ...note, command: 'dlq redrive', subject });
   }
   if (source.kind === 'dead' && runs.length > 0)
@@ -145,10 +150,18 @@ async function applyPlan(
     waitMs: options.wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
   });
   output.result(redriveJson(plan, redriven), { plan, redriven }, (seen) =>
-    redrivenText(session, seen.plan, seen.redriven),
+    redrivenText(session, seen.plan, seen.redriven, {
+      ...withoutDefaults(options),
+      interrupted: signal.aborted,
+    }),
   );
   if (signal.aborted) return EXIT.stopped;
   return handled.length + redriven.done.length === judged.length ? EXIT.ok : EXIT.attention;
+}
+
+/** The options as a printed command repeats them. */
+function withoutDefaults({ rate, ...options }: RedriveOptions) {
+  return { ...options, rate: rate === RATE_PER_S ? undefined : rate };
 }
 
 function rateArgument(text: string): number {

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { awsDeployment } from './doctor/aws-deployment.ts';
 import type { DoctorDeps } from './doctor/deployment.ts';
 import { examine } from './doctor/doctor-checks.ts';
-import { doctorReport, doctorText } from './doctor/doctor-text.ts';
+import { doctorJson, doctorReport, doctorText } from './doctor/doctor-text.ts';
 import { iamSimulator } from './doctor/iam-simulator.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
@@ -26,7 +26,7 @@ export function doctorCommand(io: Io): Command {
           output.progress(`${made} of ${all} checks made`),
         );
         const report = doctorReport(directory, region, at, found);
-        output.result(report, report, (seen) => doctorText(seen, session));
+        output.result(doctorJson(report, session), report, (seen) => doctorText(seen, session));
         return report.ok ? EXIT.ok : EXIT.attention;
       }),
     );

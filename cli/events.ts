@@ -28,6 +28,19 @@ interface EventsOptions {
   readonly format?: ExportFormat;
 }
 
+/** The columns of `--format csv`. */
+const COLUMNS: Readonly<Record<keyof UnpublishedEvent, true>> = {
+  eventId: true,
+  status: true,
+  type: true,
+  source: true,
+  at: true,
+  nextAt: true,
+  attempts: true,
+  fingerprint: true,
+  lastError: true,
+};
+
 /** `mailroom events`. */
 export function eventsCommand(io: Io): Command {
   return new Command('events')
@@ -69,7 +82,7 @@ function showList(
   const cut = more || listed.length < items.length;
   const head = { counts: countsText(items, more), next: nextCommand(items, now) };
   output.result({ events: listed, more: cut }, { listed, head }, (seen) => {
-    if (format !== undefined) return exported(listed, format);
+    if (format !== undefined) return exported(listed, format, COLUMNS);
     const next = seen.head.next && commandLine(seen.head.next);
     return eventsText(seen.listed, now, { ...seen.head, next }) + moreText(cut, MORE_LISTED);
   });

@@ -18,6 +18,9 @@ const SINCE_MS = 7 * DAY_MS;
 /** The most changes that are read of one month. */
 const CHANGES_MAX = 10_000;
 
+/** The columns of `--format csv`. */
+const COLUMNS = { at: true, by: true, command: true, subject: true, reason: true } as const;
+
 interface LogOptions extends WindowOptions {
   readonly format?: ExportFormat;
 }
@@ -40,7 +43,7 @@ export function logCommand(io: Io): Command {
         const { operations, more, unreadable } = found;
         session.output.result(found, operations, (seen) =>
           format !== undefined
-            ? exported(operations, format)
+            ? exported(operations, format, COLUMNS)
             : [
                 seen.length === 0
                   ? `Nothing was changed ${text}.`

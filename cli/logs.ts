@@ -48,7 +48,10 @@ export function logsCommand(io: Io): Command {
         });
         const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
         const logGroups = [...new Set(logs.map(({ logGroup }) => logGroup))];
-        const link = insightsLink({ region: session.region, logGroups, since, until, query });
+        // A local engine has no console.
+        const link = session.isLocal
+          ? null
+          : insightsLink({ region: session.region, logGroups, since, until, query });
         const result = { eventId, since, until, functions: logs, query, insights: link };
         session.output.result(result, result, (seen) => logsText(seen));
         return EXIT.ok;
@@ -97,12 +100,12 @@ function logsText({
 }: {
   readonly eventId: string;
   readonly functions: readonly FunctionLog[];
-  readonly insights: string;
+  /** `null` on a local engine. */
+  readonly insights: string | null;
 }): string {
   return [
     prose(`${paint.bold(eventId)}: a function logs a line about an event only if something went wrong.`),
     ...functions.flatMap(({ part, command }) => [`${part}:`, `  ${command}`]),
-    'All of them, in Logs Insights:',
-    `  ${insights}`,
+    ...(insights === null ? [] : ['All of them, in Logs Insights:', `  ${insights}`]),
   ].join('\n');
 }

@@ -27,6 +27,24 @@ const READ_MAX = 5_000;
 
 const HOUR_MS = 3_600_000;
 
+/** The columns of `--format csv`. */
+const COLUMNS: Readonly<Record<keyof ListedMessage, true>> = {
+  consumer: true,
+  eventId: true,
+  status: true,
+  type: true,
+  attempt: true,
+  maxAttempts: true,
+  at: true,
+  nextAt: true,
+  reason: true,
+  fingerprint: true,
+  lastError: true,
+  unfinished: true,
+  outOfTime: true,
+  expiresAt: true,
+};
+
 /** The options of `messages list`. */
 interface MessagesOptions extends Partial<WindowOptions> {
   readonly failed?: boolean;
@@ -83,7 +101,7 @@ function listCommand(io: Io): Command {
         output.result({ messages: listed, more }, listed, (seen) =>
           format === undefined
             ? messagesText(seen, now) + moreText(more, MORE_LISTED)
-            : exported(listed, format),
+            : exported(listed, format, COLUMNS),
         );
         return EXIT.ok;
       }),

@@ -6,6 +6,7 @@ import { describeCommand } from './describe.ts';
 import { dlqCommand } from './dlq.ts';
 import { doctorCommand } from './doctor.ts';
 import { eventsCommand } from './events.ts';
+import { onceArgument } from './frame/arguments.ts';
 import type { ExitCode, Io } from './frame/io.ts';
 import { plain } from './frame/paint.ts';
 import { COLUMNS, prose } from './frame/prose.ts';
@@ -66,11 +67,12 @@ Exit codes:
  */
 export async function runMailroom(argv: readonly string[], io: Io): Promise<ExitCode> {
   const json = argv.includes('--json');
+  const commands = COMMANDS.map((make) => make(io));
   const command = new Command('mailroom')
     .description('Inspects and repairs a deployed Mailroom.')
     .optionsGroup(EVERYWHERE)
-    .option('--stage <name>', "a word in the name of the Mailroom's stack, e.g. dev")
-    .option('--stack <name>', "the name of the Mailroom's stack")
+    .option('--stage <name>', "a word in the name of the Mailroom's stack, e.g. dev", onceArgument)
+    .option('--stack <name>', "the name of the Mailroom's stack", onceArgument)
     .option('--profile <name>', 'the AWS profile (default: AWS_PROFILE)')
     .option('--region <name>', 'the AWS region (default: AWS_REGION)')
     .option(
@@ -81,11 +83,11 @@ export async function runMailroom(argv: readonly string[], io: Io): Promise<Exit
     .optionsGroup('Options:')
     .version(version)
     .addHelpText('after', EXAMPLES)
-    .configureOutput(outputOf(io, json))
+    .configureOutput(outputOf(io, json, commands))
     .configureHelp({ showGlobalOptions: true, helpWidth: COLUMNS, minWidthToWrap: 20 })
     .exitOverride();
-  if (!json) command.showHelpAfterError('(Run mailroom <command> --help for usage.)');
-  for (const make of COMMANDS) command.addCommand(inherit(make(io), command));
+  if (!json) command.showHelpAfterError(usageHint(''));
+  for (const child of commands) command.addCommand(inherit(child, command, json));
   try {
     await command.parseAsync([...argv], { from: 'user' });
     return io.exitCode;
@@ -95,19 +97,33 @@ export async function runMailroom(argv: readonly string[], io: Io): Promise<Exit
 }
 
 /** The output of commander. With `--json` an error is one JSON document, which {@link reportError} writes. */
-function outputOf(io: Io, json: boolean): OutputConfiguration {
+function outputOf(io: Io, json: boolean, commands: readonly Command[]): OutputConfiguration {
   return {
     writeOut: (text) => io.out(plain(text, io, io.outIsTerminal)),
     writeErr: (text) => {
       if (!json) io.err(plain(text, io, io.errIsTerminal));
     },
-    outputError: (text, write) => write(`${prose(text.trimEnd())}\n`),
+    outputError: (text, write) => write(`${prose(text.trimEnd() + suggestion(text, commands))}\n`),
   };
 }
 
-/** Copies the settings for output, help and exit to a command and its subcommands. */
-function inherit(command: Command, parent: Command): Command {
+/** Copies the settings for output, help and exit to a command and its subcommands. @param above - the words before its name */
+function inherit(command: Command, parent: Command, json: boolean, above = ''): Command {
   command.copyInheritedSettings(parent);
-  for (const child of command.commands) inherit(child, parent);
+  const words = `${above} ${command.name()}`;
+  if (!json) command.showHelpAfterError(usageHint(words));
+  for (const child of command.commands) inherit(child, parent, json, words);
   return command;
+}
+
+function usageHint(words: string): string {
+  return `(Run npx mailroom${words} --help for usage.)`;
+}
+
+/** The commands that have a subcommand of the name that was not found: `message resolve` for `messages resolve`. */
+function suggestion(error: string, commands: readonly Command[]): string {
+  const [, wanted] = /unknown command '([^']+)'/.exec(error) ?? [];
+  const meant = commands.filter(({ commands: own }) => own.some((child) => child.name() === wanted));
+  if (meant.length === 0 || error.includes('Did you mean')) return '';
+  return `\n(Did you mean ${meant.map((command) => `${command.name()} ${wanted}`).join(' or ')}?)`;
 }

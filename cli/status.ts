@@ -5,7 +5,7 @@ import { EXIT, type Io, type TerminalSize } from './frame/io.ts';
 import { fitted } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { readStatus, type StatusReport } from './status/status-report.ts';
-import { statusText } from './status/status-text.ts';
+import { statusJson, statusText } from './status/status-text.ts';
 import type { WiringReport } from './status/wiring.ts';
 import { readWiring } from './status/wiring-report.ts';
 
@@ -65,7 +65,7 @@ function reader(session: Session): () => Promise<StatusReport> {
 
 /** @param size - of the terminal that the text must fit @default the text is printed whole */
 function show(session: Session, report: StatusReport, size?: TerminalSize): void {
-  session.output.result(report, report, (seen) => {
+  session.output.result(statusJson(report, session), report, (seen) => {
     const text = statusText(seen, session);
     return size === undefined ? text : fitted(text, size);
   });

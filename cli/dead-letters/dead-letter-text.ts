@@ -50,16 +50,25 @@ export function isGrouped(count: number, { verbose = false }: { readonly verbose
   return count > EACH_MAX && !verbose;
 }
 
-/** Dead letters as a table: one row for each, or for each cause. @param label - the head of the labels, if there are any */
-export function deadLettersText(
-  lines: readonly DeadLetterLine[],
-  now: number,
-  { label, grouped }: { readonly label?: string | undefined; readonly grouped: boolean },
-): string {
-  return grouped ? groupTable(lines, now, label) : lineTable(lines, now, label);
+/** The look of a table of dead letters. */
+interface DeadLetterLook {
+  /** The head of the labels, if there are any. */
+  readonly label?: string | undefined;
+  readonly grouped: boolean;
+  /** Their work is done: no expiry is shown, and no hint to list them again. @default false */
+  readonly done?: boolean;
 }
 
-function lineTable(lines: readonly DeadLetterLine[], now: number, label?: string): string {
+/** Dead letters as a table: one row for each, or for each cause. */
+export function deadLettersText(lines: readonly DeadLetterLine[], now: number, look: DeadLetterLook): string {
+  return look.grouped ? groupTable(lines, now, look) : lineTable(lines, now, look);
+}
+
+function lineTable(
+  lines: readonly DeadLetterLine[],
+  now: number,
+  { label, done = false }: DeadLetterLook,
+): string {
   const rows = lines.map(({ deadLetter, label: said, refusal }) => {
     const { id, eventId, type, sentAt, fingerprint = '-' } = deadLetter;
     const event = eventId === undefined || eventId === id ? '' : ` ${eventId}`;
@@ -68,12 +77,12 @@ function lineTable(lines: readonly DeadLetterLine[], now: number, label?: string
         ...(said === undefined ? [] : [said]),
         clipped(id),
         when(sentAt ?? null, now),
-        expiryText(deadLetter, now),
+        ...(done ? [] : [expiryText(deadLetter, now)]),
       ],
       details: [`${clipped(type ?? 'unknown type')}${event}`, clipped(refusalText(refusal) ?? fingerprint)],
     };
   });
-  const head = ['dead letter', 'since', 'expires'];
+  const head = ['dead letter', 'since', ...(done ? [] : ['expires'])];
   return detailedTable(label === undefined ? head : [label, ...head], rows);
 }
 
@@ -94,8 +103,12 @@ export function groupsOf<Line extends DeadLetterLine>(
   return [...groups.values()].sort((a, b) => b.length - a.length);
 }
 
-function groupTable(lines: readonly DeadLetterLine[], now: number, label?: string): string {
-  const isKept = lines.every(({ deadLetter }) => deadLetter.expiresAt === undefined); // DEAD events
+function groupTable(
+  lines: readonly DeadLetterLine[],
+  now: number,
+  { label, done = false }: DeadLetterLook,
+): string {
+  const isKept = done || lines.every(({ deadLetter }) => deadLetter.expiresAt === undefined); // DEAD events
   const rows = groupsOf(lines).map((group) => {
     const [{ deadLetter, label: said, refusal }] = group;
     const soonest = group
@@ -122,7 +135,8 @@ function groupTable(lines: readonly DeadLetterLine[], now: number, label?: strin
     isKept ? 'oldest' : 'first expiry',
     'example',
   ];
-  return `${detailedTable(head, rows)}\n${paint.dim('--verbose shows each dead letter.')}`;
+  const hint = done ? '' : `\n${paint.dim('--verbose shows each dead letter.')}`;
+  return `${detailedTable(head, rows)}${hint}`;
 }
 
 /** Returns true if the refusal is the cause for which it became a dead letter, or its only known cause. */

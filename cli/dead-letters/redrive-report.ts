@@ -50,8 +50,32 @@ export function redriveJson({ place, source, judged, received }: RedrivePlan, re
 
 /** The options that a plan repeats in the command that applies it. */
 interface RedrivePlanOptions extends Pick<ChangeOptions, 'reason'> {
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   readonly verbose?: boolean;
+  /** Per second. @default the default of `--rate` */
+  readonly rate?: number | undefined;
+  /** Milliseconds. @default the default of `--wait` */
+  readonly wait?: number | undefined;
+}
+
+/** The options of a redrive that Ctrl-C stopped; its other options are repeated in the command that continues it. */
+interface RedrivenOptions extends RedrivePlanOptions {
+  readonly interrupted?: boolean;
+}
+
+/** The command that redrives these dead letters. */
+function applyLine(
+  { commandLine }: Pick<Session, 'commandLine'>,
+  name: string,
+  choice: DeadLetterChoice,
+  { limit, rate, wait, reason }: RedrivePlanOptions,
+): string {
+  const pace = [
+    ...(limit === undefined ? [] : ['--limit', String(limit)]),
+    ...(rate === undefined ? [] : ['--rate', String(rate)]),
+    ...(wait === undefined ? [] : ['--wait', `${Math.ceil(wait / 1_000)}s`]),
+  ];
+  return `  ${commandLine(shell`dlq redrive ${[name, ...choiceWords(choice), ...pace, ...applyWords({ reason })]}`)}`;
 }
 
 /** The plan as text. */
@@ -62,7 +86,7 @@ export function planText(session: RemedyDeps, plan: RedrivePlan, options: Redriv
 function plannedText(
   session: RemedyDeps,
   { source, judged, received, choice }: RedrivePlan,
-  { reason, limit, verbose }: RedrivePlanOptions,
+  options: RedrivePlanOptions,
 ): string[] {
   const { deadLetters, total } = received;
   if (total === 0) return [`${source.name} is empty.`];
@@ -79,22 +103,27 @@ function plannedText(
     ...(runs > 0 ? [`${runs} would run again`] : []),
     ...(handled > 0 ? [`${handled} would be deleted as already handled`] : []),
   ];
-  const limited = limit === undefined ? [] : ['--limit', String(limit)];
-  const apply = shell`dlq redrive ${[source.name, ...choiceWords(choice), ...limited, ...applyWords({ reason })]}`;
   return [
     `${source.name}: ${judged.length} of ${many(total, 'dead letter')}`,
-    judgedText(judged, session.clock.now(), isGrouped(judged.length, { verbose })),
+    judgedText(judged, session.clock.now(), isGrouped(judged.length, options)),
     ...remediesText(session, source, judged, received.deadLetters),
     ...(todo.length === 0
       ? ['There is nothing to redrive.']
-      : [prose(`${todo.join(', ')}. Nothing was changed. To redrive:`), `  ${session.commandLine(apply)}`]),
+      : [
+          prose(`${todo.join(', ')}. Nothing was changed. To redrive:`),
+          applyLine(session, source.name, choice, options),
+        ]),
   ];
 }
+
+/** The verdicts that a table shows in other words. */
+const LABELS: Partial<Record<RedriveVerdict, string>> = { runs: 'would run', fails: 'would fail' };
 
 /** Dead letters with their verdicts as a table. */
 export function judgedText(judged: readonly JudgedDeadLetter[], now: number, grouped: boolean): string {
   const lines = judged.map((deadLetter) => {
-    const { verdict: label, code, message } = deadLetter;
+    const { verdict, code, message } = deadLetter;
+    const label = LABELS[verdict] ?? verdict;
     const isRefused = code !== undefined || message !== undefined;
     return { deadLetter, label, refusal: isRefused ? { code, message } : undefined };
   });
@@ -104,9 +133,11 @@ export function judgedText(judged: readonly JudgedDeadLetter[], now: number, gro
 /** The outcome of a redrive as text. */
 export function redrivenText(
   session: RemedyDeps,
-  { place, source, judged, received }: RedrivePlan,
+  plan: RedrivePlan,
   redriven: Redriven,
+  options: RedrivenOptions = {},
 ): string {
+  const { place, source, judged, received } = plan;
   const { runs, handled } = counts(judged);
   const verb = source.kind === 'dead' ? 'published' : source.kind === 'stream' ? 'swept' : 'processed';
   return [
@@ -115,8 +146,28 @@ export function redrivenText(
       ? `Nothing in ${source.name} would run again.`
       : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} deleted as already handled` : ''}.`,
     ...remediesText(session, source, judged, received.deadLetters),
-    ...stoppedText(session, redriven, verb),
+    ...(options.interrupted === true && redriven.back.length === 0
+      ? interruptedText(session, plan, redriven, options)
+      : stoppedText(session, redriven, verb)),
   ].join('\n');
+}
+
+/** The end of a redrive that Ctrl-C stopped: what remains, and the command that continues. */
+function interruptedText(
+  session: Pick<Session, 'commandLine'>,
+  { source, choice }: RedrivePlan,
+  { waiting, untried }: Redriven,
+  options: RedrivePlanOptions,
+): string[] {
+  const open = waiting.length > 0 ? ` ${waiting.length} redriven, not yet done.` : '';
+  if (untried.length === 0) return [`${paint.red('Stopped')}.${open} No dead letter remains to redrive.`];
+  // Ids that were redriven are no longer dead letters, and a command that names them is refused.
+  const ids = (choice.ids ?? []).filter((id) => untried.some((left) => [left.id, left.eventId].includes(id)));
+  const limit = options.limit === undefined ? undefined : untried.length;
+  return [
+    `${paint.red('Stopped')}.${open} ${many(untried.length, 'dead letter')} ${untried.length === 1 ? 'remains' : 'remain'}. To continue:`,
+    applyLine(session, source.name, { ...choice, ids }, { ...options, limit }),
+  ];
 }
 
 function stoppedText(

@@ -61,34 +61,47 @@ export async function redriveInSteps(
 ): Promise<Redriven> {
   const done: DeadLetter[] = [];
   let untried = deadLetters;
+  let step = 0;
   for (const size of STEPS) {
     if (untried.length === 0 || deps.signal.aborted) break;
-    const sent = await sendStep(deps, untried.slice(0, size), redriver, pace);
+    step += 1;
+    const of = `Step ${step} of ${stepsOf(deadLetters.length)}`;
+    const sent = await sendStep(deps, { of, deadLetters: untried.slice(0, size) }, redriver, pace);
     untried = untried.slice(sent.length);
-    const step = await waitForStep(deps, sent, redriver, pace.waitMs, (open) =>
+    const outcome = await waitForStep(deps, sent, redriver, pace.waitMs, (open) =>
       deps.progress(`Done: ${done.length + sent.length - open} of ${deadLetters.length}`),
     );
-    done.push(...step.done);
-    if (step.back.length > 0 || step.waiting.length > 0) return { ...step, done, untried };
+    done.push(...outcome.done);
+    if (outcome.back.length + outcome.waiting.length > 0) return { ...outcome, done, untried };
   }
   return { done, back: [], waiting: [], untried };
+}
+
+/** The number of steps for this many dead letters. */
+function stepsOf(count: number): number {
+  let left = count;
+  return STEPS.filter((size) => {
+    const isUsed = left > 0;
+    left -= size;
+    return isUsed;
+  }).length;
 }
 
 /** @returns the dead letters sent: all of the step, unless the user stopped it */
 async function sendStep(
   { clock, signal, progress }: StepsDeps,
-  step: readonly DeadLetter[],
+  { of, deadLetters }: { readonly of: string; readonly deadLetters: readonly DeadLetter[] },
   redriver: Redriver,
   { ratePerS }: Pace,
 ): Promise<readonly DeadLetter[]> {
   const startedAt = clock.now();
   const sent: DeadLetter[] = [];
-  for (const deadLetter of step) {
+  for (const deadLetter of deadLetters) {
     await clock.sleep(startedAt + (sent.length * 1_000) / ratePerS - clock.now(), signal);
     if (signal.aborted) break;
     await redriver.resend(deadLetter);
     sent.push(deadLetter);
-    progress(`Redriven in this step: ${sent.length} of ${step.length}`);
+    progress(`${of}: ${sent.length} of ${deadLetters.length} redriven`);
   }
   return sent;
 }

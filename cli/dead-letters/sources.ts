@@ -19,8 +19,11 @@ export function deadLetterSource(directory: Directory, name: string): DeadLetter
   const sources = deadLetterSources(directory);
   const found = sources.find((source) => source.name === name);
   if (found !== undefined) return found;
+  const names = sources.map((source) => source.name);
+  const meant = names.filter((known) => known.split(':').at(-1) === name.split(':').at(-1)).sort();
+  const hint = meant.length === 0 ? '' : `Did you mean ${meant.join(' or ')}? `;
   throw new MailroomError(
     'NO_SUCH_SOURCE',
-    `"${name}" is not a dead-letter source in ${directory.mailroom.stack}. Sources: ${sources.map((source) => source.name).join(', ')}.`,
+    `"${name}" is not a dead-letter source in ${directory.mailroom.stack}. ${hint}Sources: ${names.join(', ')}.`,
   );
 }

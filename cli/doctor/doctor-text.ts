@@ -2,10 +2,10 @@ import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { many, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
-import { bullet, type CommandLines, fixLine } from '../status/status-text.ts';
+import { bullet, type CommandLines, problemsJson, repairLines } from '../status/status-text.ts';
 import type { Examination } from './doctor-checks.ts';
 
-/** The document of `mailroom doctor --json`. Times are epoch milliseconds. */
+/** The result of `mailroom doctor`. Times are epoch milliseconds. */
 interface DoctorReport extends Examination {
   readonly stack: string;
   readonly region: string;
@@ -25,6 +25,11 @@ export function doctorReport(
   return { stack, region, at, ok, ...found };
 }
 
+/** The document of `mailroom doctor --json`. */
+export function doctorJson(report: DoctorReport, lines: CommandLines) {
+  return { ...report, problems: problemsJson(report.problems, lines) };
+}
+
 /** The report as text: the verdict, and each problem with the command that repairs it. */
 export function doctorText(report: DoctorReport, lines: CommandLines): string {
   const { problems, notChecked, skipped, checks, stack, region, at } = report;
@@ -35,8 +40,14 @@ export function doctorText(report: DoctorReport, lines: CommandLines): string {
   const verdict = found.length === 0 ? paint.green('no problem found') : found.join(', ');
   return [
     prose(`${paint.bold(verdict)} in ${many(checks, 'check')}  ${stack}, ${region}, ${time(at)}`),
-    ...problems.flatMap(({ text, fix }) =>
-      bullet({ what: text, ...(fix.length === 0 ? {} : { next: fixLine(fix, lines) }) }, paint.red),
+    ...problems.flatMap((problem) =>
+      bullet(
+        {
+          what: problem.text,
+          ...(problem.fix.length === 0 ? {} : { next: repairLines(problem, lines) }),
+        },
+        paint.red,
+      ),
     ),
     ...notChecked.flatMap(({ needs, parts }) =>
       bullet({ what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}` }, paint.yellow),

@@ -15,6 +15,12 @@ export function durationArgument(text: string): number {
   );
 }
 
+/** Reads an option that selects one thing: a second value is refused, because only one of them would count. */
+export function onceArgument(text: string, before: string | undefined): string {
+  if (before === undefined) return text;
+  throw new InvalidArgumentError(`It was given before, as "${before}". Give it once.`);
+}
+
 /** Reads a whole number of at least 1. */
 export function countArgument(text: string): number {
   const count = Number(text);
@@ -35,7 +41,8 @@ export function reasonArgument(text: string): string {
   const isPlaceholder = PLACEHOLDERS.test(reason.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, ''));
   if (reason.length >= 3 && reason.length <= 500 && !isPlaceholder) return reason;
   throw new InvalidArgumentError(
-    'Write a reason of 3 to 500 characters: why you make this change, such as "the bank is back" or a ticket number. It is ' +
+    (isPlaceholder && reason !== '' ? 'It is a placeholder. ' : '') +
+      'Write a reason of 3 to 500 characters: why you make this change, such as "the bank is back" or a ticket number. It is ' +
       'stored, and mailroom log shows it.',
   );
 }

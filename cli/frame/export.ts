@@ -9,12 +9,18 @@ export function formatOption(): Option {
   return new Option('--format <name>', 'print the list for another program').choices(['csv', 'jsonl']);
 }
 
-/** A list of flat objects as CSV, with a line of member names, or as one JSON document per line. Times stay epoch milliseconds. */
-export function exported(items: readonly object[], format: ExportFormat): string {
+/**
+ * A list of flat objects as CSV, with a line of member names, or as one JSON document per line. Times stay epoch milliseconds.
+ *
+ * @param columns - every member of an item, in the order of the columns: a list without items has the same head
+ */
+export function exported<Item extends object>(
+  items: readonly Item[],
+  format: ExportFormat,
+  columns: Readonly<Record<keyof Item, true>>,
+): string {
   if (format === 'jsonl') return items.map(jsonLine).join('\n');
-  const [first] = items;
-  if (first === undefined) return '';
-  const names = Object.keys(first);
+  const names = Object.keys(columns);
   const lines = items.map((item) => names.map((name) => cell((item as Record<string, unknown>)[name])));
   return [names, ...lines].map((line) => line.join(',')).join('\n');
 }

@@ -37,7 +37,9 @@ export function createOutput(io: Io, json: boolean): Output {
     json,
     result: (value, subject, text) => {
       endLine();
-      io.out(`${json ? jsonLine(value) : plain(text(shown(subject)), io, io.outIsTerminal)}\n`);
+      const line = json ? jsonLine(value) : plain(text(shown(subject)), io, io.outIsTerminal);
+      // A list of JSON documents without one has no line: an empty line is not JSON.
+      if (line !== '') io.out(`${line}\n`);
     },
     say: (line) => {
       endLine();

@@ -6,7 +6,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import type { Clock } from '../../lambdas/runtime/clock.ts';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
@@ -20,7 +20,7 @@ import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
 import type { Io } from './io.ts';
 import { createOutput, duration, type Output } from './output.ts';
 import { type ShellText, shell } from './shell.ts';
-import { type GlobalOptions, type Target, targetOf } from './target.ts';
+import { type GlobalOptions, localEndpoints, type Target, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
 export interface Session {
@@ -87,7 +87,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
   const settings = { ...target, maxAttempts: 5, requestHandler: REQUEST_LIMITS };
   const clock = createAwsClock();
   const ssm = listenTo(new SSMClient(settings), clock);
-  const region = await ssm.config.region();
+  const region = await ssm.config.region().catch(noRegion);
   const directory = choose(
     await readAllDirectories(ssm),
     options,
@@ -147,6 +147,13 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
       );
     },
   };
+}
+
+/** Without a region, a local engine may be meant: names those that run. */
+async function noRegion(error: unknown): Promise<never> {
+  const endpoints = await localEndpoints();
+  if (endpoints.length === 0) throw error;
+  throw new Error(`${errorMessage(error)}. A local AWS runs at ${endpoints.join(' and ')} (--endpoint).`);
 }
 
 /** A larger difference of the machine's clock is reported. */

@@ -56,17 +56,22 @@ export async function targetOf(
   return { isLocal: true, endpoint, region: LOCAL.region, credentials: LOCAL_CREDENTIALS, ...named };
 }
 
+/** The endpoints of the local engines that were left running in this folder. */
+export async function localEndpoints(): Promise<string[]> {
+  const files = await readdir('.local').catch(() => []);
+  return files.flatMap((file) => {
+    const port = /^engine-(\d+)\.json$/.exec(file)?.[1];
+    return port === undefined ? [] : [`http://127.0.0.1:${port}`];
+  });
+}
+
 /**
  * The endpoint of the local engine that was left running in this folder.
  *
  * @throws `WHICH_ENGINE` if there are several
  */
 async function leftRunning(): Promise<string | undefined> {
-  const files = await readdir('.local').catch(() => []);
-  const endpoints = files.flatMap((file) => {
-    const port = /^engine-(\d+)\.json$/.exec(file)?.[1];
-    return port === undefined ? [] : [`http://127.0.0.1:${port}`];
-  });
+  const endpoints = await localEndpoints();
   if (endpoints.length <= 1) return endpoints[0];
   throw new MailroomError(
     'WHICH_ENGINE',

@@ -10,6 +10,8 @@ export interface PartProblem<Kind extends string = string> {
   readonly text: string;
   /** The words of the command that repairs it, without region, profile and endpoint. Empty if only a person can. */
   readonly fix: readonly string[];
+  /** The words of the command to run once it is repaired, without the options that select the Mailroom. */
+  readonly followUp?: readonly string[];
 }
 
 /** One check: the part that it is about, the actions that it needs, and the problems that it finds. */

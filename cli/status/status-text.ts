@@ -4,6 +4,7 @@ import { prose } from '../frame/prose.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import type { Look } from './consumer-looks.ts';
 import { heartbeatFindings, heartbeatText } from './heartbeat-text.ts';
+import type { PartProblem } from './part-checks.ts';
 import { STUCK_MS, type StatusReport } from './status-report.ts';
 
 /** The status as text: the problems with the command to run first for each, then the tables. */
@@ -58,7 +59,31 @@ export function bullet(
 }
 
 function wiringFindings({ wiring }: StatusReport, lines: CommandLines) {
-  return wiring.problems.map(({ text, fix }) => ({ what: text, next: fixLine(fix, lines) }));
+  return wiring.problems.map((problem) => ({ what: problem.text, next: repairLines(problem, lines) }));
+}
+
+/** The lines to paste for a problem, below its text. */
+export function repairLines(problem: Pick<PartProblem, 'fix' | 'followUp'>, lines: CommandLines): string {
+  return repairCommands(problem, lines).join('\n    ');
+}
+
+/** The lines to paste for a problem: its repair, if there is one, and the command to run after it. */
+function repairCommands(
+  { fix, followUp = [] }: Pick<PartProblem, 'fix' | 'followUp'>,
+  lines: CommandLines,
+): string[] {
+  return [fix, followUp].filter((words) => words.length > 0).map((words) => fixLine(words, lines));
+}
+
+/** Problems in a document of `--json`: each with its `commands` as the text prints them. */
+export function problemsJson<Problem extends PartProblem>(problems: readonly Problem[], lines: CommandLines) {
+  return problems.map((problem) => ({ ...problem, commands: repairCommands(problem, lines) }));
+}
+
+/** The document of `mailroom status --json`. */
+export function statusJson(report: StatusReport, lines: CommandLines) {
+  const { wiring } = report;
+  return { ...report, wiring: { ...wiring, problems: problemsJson(wiring.problems, lines) } };
 }
 
 /** The line to paste for the words of a command. */

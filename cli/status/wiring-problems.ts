@@ -1,5 +1,5 @@
 import { takesExactly } from '../../lambdas/runtime/bus/rule-pattern.ts';
-import { ruleName } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
+import { type Drift, ruleName } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { deployWords } from './part-checks.ts';
 import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
@@ -126,23 +126,38 @@ export async function ruleProblems(
   const { name: part, stack, events, queue } = consumer;
   if (!(await hasBus().catch(() => true))) return []; // reported as `no-bus`
   const name = ruleName(consumer);
-  const problem = (kind: WiringProblem['problem'], state: string, fix = deployWords(stack)) => ({
-    part,
-    problem: kind,
-    text: `${part} does not receive every event: its rule ${name} ${state}. Once it is restored, \`audit\` finds the events that it missed`,
-    fix,
-  });
+  const problem = (kind: RuleProblem, state: string): WiringProblem => {
+    const effect = kind === 'pattern' ? 'does not receive every event' : 'receives no events';
+    return {
+      part,
+      problem: kind,
+      text: `${part} ${effect}: its rule ${name} ${state}. Restore it, then find the events that were missed (--since: from before the fault)`,
+      fix: ruleFix({ problem: kind, rule: name }, { bus, stack }),
+      followUp: ['npx', 'mailroom', 'audit', '--since', '24h'],
+    };
+  };
   const rule = await wiring.rules.describe(bus, name);
   if (rule === undefined) return [problem('no-rule', `does not exist on the bus ${bus}`)];
-  const enable = ['aws', 'events', 'enable-rule', '--name', name, '--event-bus-name', bus];
   const arn = queueArn(queue);
   return [
-    ...(rule.enabled ? [] : [problem('rule-disabled', 'is disabled', enable)]),
+    ...(rule.enabled ? [] : [problem('rule-disabled', 'is disabled')]),
     ...(takesExactly(rule.pattern, events) ? [] : [problem('pattern', 'matches other events than declared')]),
     ...(arn === undefined || rule.targets.includes(arn)
       ? []
       : [problem('target', `does not deliver to its queue ${arn}`)]),
   ];
+}
+
+/** A problem of a consumer's rule. */
+type RuleProblem = Exclude<Drift['problem'], 'no-queue'>;
+
+/** The words of the command that restores a consumer's rule or queue: the same in every command that reports it. */
+export function ruleFix(
+  { problem, rule }: Pick<Drift, 'problem' | 'rule'>,
+  { bus, stack }: { readonly bus: string; readonly stack: string },
+): string[] {
+  if (problem !== 'rule-disabled') return deployWords(stack);
+  return ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
 }
 
 /** A function that does not exist or never runs. */

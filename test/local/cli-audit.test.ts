@@ -78,7 +78,7 @@ describe('an audit of the order system', () => {
     expect(out).toMatch(
       /^Deliveries to payments\nday \(UTC\) +published +processed +within SLO +rate\n\d{4}(-\d\d){2}( +\d+){3} +[\d.]+ %$/m,
     );
-    expect(out).toMatch(/^SLO 99 % within 30 s: \d+ missed it, \d+ may; /m);
+    expect(out).toMatch(/^SLO 99 % within 30 s: \d+ late or not processed; \d+ /m);
   });
 
   test.each([

@@ -53,9 +53,9 @@ it('forty dead letters of three causes: the status and a list show causes and re
   expect(status.code).toBe(1);
   const list = await runPrinted(printedCommand(status, SOURCE));
   const said = unwrapped(list.out);
-  expect(said).toMatch(/15 runs in 1[34] d [\w -]+ inventory ATTEMPTS_SPENT: .*BankError: no answer/);
-  expect(said).toMatch(/15 fails in 1[34] d [\w -]+ inventory INVALID_PAYLOAD: /);
-  expect(said).toMatch(/10 runs in 1[34] d [\w -]+ inventory ATTEMPTS_SPENT: .*Timeout: the table/);
+  expect(said).toMatch(/15 would run in 1[34] d [\w -]+ inventory ATTEMPTS_SPENT: .*BankError: no answer/);
+  expect(said).toMatch(/15 would fail in 1[34] d [\w -]+ inventory INVALID_PAYLOAD: /);
+  expect(said).toMatch(/10 would run in 1[34] d [\w -]+ inventory ATTEMPTS_SPENT: .*Timeout: the table/);
   expect(list.out.split('\n').length).toBeLessThanOrEqual(24);
 
   const plan = await runPrinted(printedCommand(list, 'dlq redrive'));

@@ -162,7 +162,7 @@ test('an audit with every finding fits 80 columns', async () => {
   const commands = {
     repair: commandLine('audit --repair'),
     apply: commandLine('audit --apply'),
-    deploy: 'npx cdk deploy mailroom-dev --revert-drift',
+    restore: ['npx cdk deploy mailroom-dev --revert-drift'],
   };
   const place = {
     stack: 'a-stack-with-a-long-name-in-production',

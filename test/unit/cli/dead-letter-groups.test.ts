@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/dead-letters/redrive-plan.ts';
-import { planText } from '../../../cli/dead-letters/redrive-report.ts';
+import { planText, redrivenText } from '../../../cli/dead-letters/redrive-report.ts';
 import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
 import { listText } from '../../../cli/dlq.ts';
+import { discardText } from '../../../cli/dlq-discard.ts';
 import { type ShellText, shell } from '../../../cli/frame/shell.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { unwrapped } from '../../support/captured-io.ts';
@@ -79,9 +80,11 @@ describe('a plan of forty dead letters of three causes', () => {
     expect(said).toMatch(
       /^Stack mailroom-dev, account 111122223333, region eu-west-1 consumer:payments: 40 of 40/,
     );
-    expect(said).toMatch(/count verdict first expiry example 15 runs in 13 d event-\d+ payments BankError/);
-    expect(said).toMatch(/15 fails in 13 d event-\d+ payments INVALID_PAYLOAD: data\.n is missing 10/);
-    expect(said).toMatch(/10 runs in 13 d event-\d+ payments ATTEMPTS_SPENT/);
+    expect(said).toMatch(
+      /count verdict first expiry example 15 would run in 13 d event-\d+ payments BankError/,
+    );
+    expect(said).toMatch(/15 would fail in 13 d event-\d+ payments INVALID_PAYLOAD: data\.n is missing 10/);
+    expect(said).toMatch(/10 would run in 13 d event-\d+ payments ATTEMPTS_SPENT/);
     expect(said).toContain('--verbose shows each dead letter');
     for (const { id } of judged) expect(text).not.toContain(id);
   });
@@ -110,14 +113,14 @@ describe('a plan of forty dead letters of three causes', () => {
   test('says for what the deployed code refuses them, if that is not why they died', () => {
     const died = letters(11, 'fails', BANK).map((letter, n) => ({ ...letter, ...refused(n) }));
     expect(unwrapped(planned(died))).toMatch(
-      /11 fails .* payments BankError: The bank answered # now: INVALID_PAYLOAD: data\.n is/,
+      /11 would fail .* payments BankError: The bank answered # now: INVALID_PAYLOAD: data\.n is/,
     );
   });
 
   test('names the earliest expiry of a cause', () => {
     const [first] = letters(1, 'runs', BANK, { expiresAt: NOW + DAY_MS });
     const text = planned([...letters(11, 'runs', BANK), ...(first === undefined ? [] : [first])]);
-    expect(unwrapped(text)).toMatch(/12 runs in 1 d/);
+    expect(unwrapped(text)).toMatch(/12 would run in 1 d/);
   });
 });
 
@@ -156,7 +159,7 @@ describe('a list', () => {
     const judged = forty();
     const list = { source, total: 40, deadLetters: judged, grouped: true };
     const text = listText(session, [{ ...list, judged }], NOW);
-    expect(unwrapped(text)).toMatch(/15 fails .* discard consumer:payments --cause INVALID_PAYLOAD/);
+    expect(unwrapped(text)).toMatch(/15 would fail .* discard consumer:payments --cause INVALID_PAYLOAD/);
     expect(text).toContain(
       '25 dead letters can be redriven. To plan it:\n  npx mailroom dlq redrive consumer:payments',
     );
@@ -176,3 +179,42 @@ test('a command is one line whatever a cause contains', () => {
   const text = planned(letters(3, 'fails', "payments: it's `off` $(now)").concat(letters(1, 'runs', BANK)));
   expect(text).toContain(shell`dlq discard consumer:payments --cause ${"payments: it's `off` $(now)"}`);
 });
+
+test('a redrive that Ctrl-C stopped says how many dead letters remain, and prints the command that continues', () => {
+  const judged = letters(40, 'runs', 'payments BankError');
+  const [done, untried] = [judged.slice(0, 8), judged.slice(8)];
+  const received = { deadLetters: judged, total: 40 };
+  const stopped = (choice: object, options: object, waiting = judged.slice(0, 0)) =>
+    unwrapped(
+      redrivenText(
+        session,
+        { place, source, judged, received, choice },
+        { done, back: [], waiting, untried },
+        { reason: 'the bank is back', interrupted: true, ...options },
+      ),
+    );
+  const line = (words: string) =>
+    `npx mailroom dlq redrive consumer:payments${words} --apply --reason 'the bank is back' --stage dev`;
+  expect(stopped({}, {})).toContain(
+    `8 of 40 processed. Stopped. 32 dead letters remain. To continue: ${line('')}`,
+  );
+  expect(stopped({ cause: 'Bank' }, { limit: 40, rate: 2, wait: 90_000 })).toContain(
+    line(' --cause Bank --limit 32 --rate 2 --wait 90s'),
+  );
+  // The id of a dead letter that was redriven would be refused.
+  expect(stopped({ ids: ['letter-none', judged[9]?.id ?? ''] }, {})).toContain(line(` ${judged[9]?.id}`));
+  expect(stopped({}, {}, judged.slice(7, 8))).toContain('Stopped. 1 redriven, not yet done. 32 dead letters');
+});
+
+test.each([15, 2])(
+  'a discard of %d dead letters that was applied counts them, without an expiry',
+  (count) => {
+    const steps = letters(count, 'runs', BANK).map(
+      (deadLetter, n) => ({ deadLetter, outcome: n === 0 ? 'handled' : 'discarded' }) as const,
+    );
+    const report = { place, source, applied: true, reason: 'a load test', steps };
+    const text = unwrapped(discardText(session, report, {}, {}));
+    expect(text).toMatch(new RegExp(`${count - 1} discarded, 1 deleted as already handled\\.$`));
+    expect(text).not.toMatch(/expir|--verbose/);
+  },
+);

@@ -77,6 +77,8 @@ test('logs prints a command for each function that handled an event, and a link'
   const link = lines.find((line) => line.includes('https://')) ?? '';
   expect(link).toContain(`logs-insights$3FqueryDetail$3D~(end~'`);
   expect(link).toContain(`like*20*22${eventId}*22`);
+  const local = await runInMemory({ ...mailroom, isLocal: true }, ['logs', eventId]);
+  expect(local.out).not.toContain('https://');
   expect(link).toContain(`source~(~'*2Faws*2Flambda*2Fsweep-function~'*2Faws*2Flambda*2Fworker-function)`);
 });
 

@@ -66,19 +66,20 @@ function scene(count: number, reaction: (nth: number) => Reaction) {
     };
   });
   const stop = new AbortController();
+  const said: string[] = [];
   const redrive = async () => {
     for (const { eventId = '', row } of deadLetters) await put(eventId, { ...row });
     return runThrough(
       clock,
       redriveInSteps(
-        { clock, signal: stop.signal, progress: () => {} },
+        { clock, signal: stop.signal, progress: (line) => said.push(line) },
         deadLetters,
         queueRedriver({ table: memory, queues: queues as Queues }, source),
         { ratePerS: 10, waitMs: 60_000 },
       ),
     );
   };
-  return { clock, memory, deadLetters, calls, sentAt, put, redrive, stop };
+  return { clock, memory, deadLetters, calls, sentAt, put, redrive, stop, said };
 }
 
 const PROCESSED: Reaction = [{ status: 'PROCESSED' }];
@@ -115,6 +116,16 @@ describe('a redrive', () => {
     expect(last - second).toBeLessThan(5_000);
     expect(third - last).toBeGreaterThanOrEqual(5_000);
     expect((sentAt[29] ?? 0) - third).toBeLessThan(5_000);
+  });
+
+  test.each([
+    [30, ['Step 1 of 3: 1 of 1 redriven', 'Step 2 of 3: 7 of 10 redriven', 'Step 3 of 3: 19 of 19 redriven']],
+    [11, ['Step 2 of 2: 10 of 10 redriven']],
+    [1, ['Step 1 of 1: 1 of 1 redriven']],
+  ])('of %d reports its progress by step', async (count, lines) => {
+    const { redrive, said } = scene(count, () => PROCESSED);
+    await redrive();
+    expect(said).toEqual(expect.arrayContaining(lines));
   });
 
   test('sends a dead letter before it deletes it, one at a time, at the rate', async () => {

@@ -1,6 +1,7 @@
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { readStatus } from '../../../cli/status/status-report.ts';
-import { statusText } from '../../../cli/status/status-text.ts';
+import { statusJson, statusText } from '../../../cli/status/status-text.ts';
 import type { Wiring } from '../../../cli/status/wiring.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
@@ -158,6 +159,31 @@ describe('the status finds, and names the command that repairs it:', () => {
     expect(report).toMatchObject({ ok: false, state: 'broken' });
     expect(text).toMatch(/^.*1 problem/);
     expect(unwrapped(text)).toContain(command);
+  });
+
+  test('a disabled rule stops every event of its consumer; after the repair, the audit finds what was missed', async () => {
+    const deployed = wiringInMemory();
+    changeRule(deployed, 'bus|worker-rule', { enabled: false });
+    const { text } = await statusOf(deployed.wiring);
+    expect(unwrapped(text)).toContain('worker receives no events: its rule worker-rule is disabled.');
+    expect(stripVTControlCharacters(text)).toMatch(
+      /^ {4}aws events enable-rule .*\n {4}mailroom audit --since 24h$/m,
+    );
+  });
+
+  test('a problem whose repair --json has as the text prints it, with region and endpoint', async () => {
+    const deployed = wiringInMemory();
+    changeRule(deployed, 'bus|worker-rule', { enabled: false });
+    const { report } = await statusOf(deployed.wiring);
+    expect(statusJson(report, lines).wiring.problems).toMatchObject([
+      {
+        fix: ['aws', 'events', 'enable-rule', '--name', 'worker-rule', '--event-bus-name', 'bus'],
+        commands: [
+          'aws events enable-rule --name worker-rule --event-bus-name bus --region eu-west-1',
+          'mailroom audit --since 24h',
+        ],
+      },
+    ]);
   });
 
   test('a bus that was deleted, once, and not each of its rules', async () => {

@@ -12,6 +12,8 @@ import { wiringInMemory } from './wiring-in-memory.ts';
 export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
   /** @default a healthy wiring */
   readonly deployed?: ReturnType<typeof wiringInMemory>;
+  /** @default false */
+  readonly isLocal?: boolean;
   /** The deployed functions. @default each is healthy */
   readonly functionOf?: (name: string) => FunctionSettings | undefined;
 };
@@ -34,6 +36,7 @@ export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }
     signal: io.signal,
     clock,
     clockIsTrusted: true,
+    isLocal: mailroom.isLocal ?? false,
     region: 'eu-west-1',
     directory,
     table,
