@@ -72,17 +72,19 @@ function rejectedCase(
   return unseen ? 'rejected-unseen' : 'rejected-gone';
 }
 
-function unclaimedCase(
-  event: TracedEvent,
-  { consumer, deadLetter, queue }: TracedMessage,
-  now: number,
-): MessageCase {
+function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number): MessageCase {
+  const { consumer, deadLetter } = message;
   if (deadLetter !== undefined) return deadLetter.kind === 'rule' ? 'undelivered' : 'dead-lettered';
   const publishedAt = publishedAtOf(event);
-  const isEmpty = queue === undefined || queue.waiting + queue.inFlight === 0;
+  const isEmpty = isQueueEmpty(message);
   if (isEmpty && publishedAt < (consumer.changedAt ?? 0)) return 'unproven';
   if (isEmpty && now - publishedAt > MISSING_AFTER_MS) return 'missing';
   return now - publishedAt > UNCLAIMED_MS ? 'waiting-late' : 'waiting';
+}
+
+/** True if the queue was read and is empty, or does not exist. Of a message with a row, the queue is not read. */
+export function isQueueEmpty({ row, queue }: Pick<TracedMessage, 'row' | 'queue'>): boolean {
+  return row === undefined && (queue === undefined || queue.waiting + queue.inFlight === 0);
 }
 
 /** When an event was published, epoch milliseconds; without that on its row, when it was committed. */

@@ -5,9 +5,10 @@ import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, many, time } from '../frame/output.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import { attemptText, unfinishedText } from '../reading/row-text.ts';
-import { type MessageCase, messageCase, publishedAtOf } from './message-case.ts';
+import { isQueueEmpty, type MessageCase, messageCase, publishedAtOf } from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
+import { claimStopped } from './wiring-check.ts';
 
 /** The facts that a verdict on a message quotes. */
 interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | 'queue'> {
@@ -39,6 +40,11 @@ export function ofMessage(
   const facts = { ...message, event, name, row: row ?? {}, heldUntil, context };
   const { state: named, text, next } = WORDS[found];
   const said = { ...subject, state: named, text: text(facts) + doubtText(facts) };
+  const stopped = claimStopped(context, consumer.name, found, !isQueueEmpty(message));
+  if (stopped !== undefined) {
+    const text = `${unclaimedText(found, facts)}${doubtText(facts)} It cannot be claimed. ${stopped.text}`;
+    return { ...said, state: 'late', text, next: stopped.next };
+  }
   const skipped = skippedByRedrive(facts);
   if (skipped === undefined) return { ...said, next: next?.(facts) ?? null };
   return { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
@@ -169,13 +175,23 @@ function failedText(facts: MessageFacts): string {
   return `${facts.consumer.name} failed to process ${facts.name}, ${attemptOf(facts)}${errorOf(facts.row)}.`;
 }
 
+/** Where a message is that cannot be claimed, without the promise that it will be. */
+function unclaimedText(found: MessageCase, facts: MessageFacts): string {
+  if (found.startsWith('failed')) return failedText(facts);
+  return found.startsWith('abandoned') ? unfinishedRunText(facts) : waitingText(facts);
+}
+
 function abandonedText(facts: MessageFacts): string {
+  return `${unfinishedRunText(facts)} Another worker claims it when the queue redelivers it.`;
+}
+
+function unfinishedRunText(facts: MessageFacts): string {
   const { name, consumer, row, context } = facts;
   const lease =
     row.leaseUntil === undefined
       ? 'Its row has no lease.'
       : `Its lease ended ${duration(context.now - row.leaseUntil)} ago.`;
-  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(row)}. ${lease} Another worker claims it when the queue redelivers it.`;
+  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(row)}. ${lease}`;
 }
 
 function publishedText({ event, name, context }: MessageFacts): string {
