@@ -7,7 +7,10 @@ import { STUCK_MS } from '../status/status-report.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
 /** A message that is unclaimed and in no queue this long after the publish is missing: the audit's grace period. */
-const MISSING_AFTER_MS = 5 * MINUTE_MS;
+export const MISSING_AFTER_MS = 5 * MINUTE_MS;
+
+/** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
+const COUNTS_LAG_MS = MINUTE_MS;
 
 /** A message that is unclaimed for longer than this is late: the alarm's threshold. */
 const UNCLAIMED_MS = 15 * MINUTE_MS;
@@ -35,6 +38,7 @@ export type MessageCase =
   | 'undelivered'
   | 'unproven'
   | 'missing'
+  | 'not-in-queue'
   | 'waiting'
   | 'waiting-late';
 
@@ -79,6 +83,7 @@ function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number):
   const isEmpty = isQueueEmpty(message);
   if (isEmpty && publishedAt < (consumer.changedAt ?? 0)) return 'unproven';
   if (isEmpty && now - publishedAt > MISSING_AFTER_MS) return 'missing';
+  if (isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'not-in-queue';
   return now - publishedAt > UNCLAIMED_MS ? 'waiting-late' : 'waiting';
 }
 

@@ -2,10 +2,16 @@ import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
-import { clipped, duration, many, time } from '../frame/output.ts';
+import { clipped, duration, many, minuteAfter, time } from '../frame/output.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import { attemptText, unfinishedText } from '../reading/row-text.ts';
-import { isQueueEmpty, type MessageCase, messageCase, publishedAtOf } from './message-case.ts';
+import {
+  isQueueEmpty,
+  type MessageCase,
+  MISSING_AFTER_MS,
+  messageCase,
+  publishedAtOf,
+} from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
 import { claimStopped } from './wiring-check.ts';
@@ -130,6 +136,14 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
       `${publishedText(facts)} but never reached ${facts.consumer.name}: it is in no queue, and ${facts.consumer.name} has no row of it.`,
     next: auditOf,
   },
+  'not-in-queue': {
+    state: 'unproven',
+    text: (facts) => {
+      const at = minuteAfter(publishedAtOf(facts.event) + MISSING_AFTER_MS);
+      return `${waitingText(facts)} From ${at} on, the audit can tell whether it is lost:`;
+    },
+    next: auditOf,
+  },
   waiting: { state: 'waiting', text: waitingText },
   'waiting-late': {
     state: 'late',
@@ -177,6 +191,7 @@ function failedText(facts: MessageFacts): string {
 
 /** Where a message is that cannot be claimed, without the promise that it will be. */
 function unclaimedText(found: MessageCase, facts: MessageFacts): string {
+  if (found === 'not-in-queue') return WORDS[found].text(facts).replace(/:$/, `: \`${auditOf(facts)}\`.`);
   if (found.startsWith('failed')) return failedText(facts);
   return found.startsWith('abandoned') ? unfinishedRunText(facts) : waitingText(facts);
 }
@@ -200,7 +215,11 @@ function publishedText({ event, name, context }: MessageFacts): string {
 
 function waitingText(facts: MessageFacts): string {
   const { waiting = 0, inFlight = 0 } = facts.queue ?? {};
-  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
+  const held =
+    waiting + inFlight === 0
+      ? "It is not in its queue, which is empty; SQS's counts lag by about a minute."
+      : `Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
+  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. ${held}`;
 }
 
 function expiryText({ deadLetter, context }: MessageFacts): string {

@@ -31,6 +31,7 @@ const ROUTE_PROBLEMS: ReadonlySet<WiringProblem['problem']> = new Set([
 const TO_CLAIM: ReadonlySet<MessageCase | undefined> = new Set<MessageCase>([
   'waiting',
   'waiting-late',
+  'not-in-queue',
   'failed',
   'failed-late',
   'abandoned',

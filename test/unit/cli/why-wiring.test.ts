@@ -112,3 +112,44 @@ describe('why, of an event that cannot be published', () => {
     expect(lines.at(-1)).toBe('  aws events enable-rule --name sweep-rule --region eu-west-1');
   });
 });
+
+describe('why, of an unclaimed message that is not in its queue', () => {
+  async function lostSince(ms: number) {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const [message] = mailroom.queue.receive();
+    mailroom.queue.delete(message?.receiptHandle ?? '');
+    await mailroom.clock.advance(ms);
+    return { mailroom, eventId };
+  }
+
+  test('its counts may lag at first', async () => {
+    const { mailroom, eventId } = await lostSince(20_000);
+    const { code, text } = await whyOf(mailroom, eventId);
+    expect(code).toBe(0);
+    expect(text).toMatch(/^waiting.*not in its queue, which is empty; SQS's counts lag by about a minute\./);
+  });
+
+  test('then the verdict says when the audit can tell, and prints it', async () => {
+    const { mailroom, eventId } = await lostSince(90_000);
+    const { code, text, lines } = await whyOf(mailroom, eventId);
+    expect(code).toBe(0);
+    expect(text).toMatch(
+      /^unproven.*not in its queue.* From 00:08 UTC on, the audit can tell whether it is lost:/,
+    );
+    expect(lines.at(-1)).toBe('  npx mailroom audit --since 1h --stage dev');
+  });
+
+  test('a disabled rule is its cause', async () => {
+    const { mailroom, eventId } = await lostSince(90_000);
+    disableRule(mailroom.deployed);
+    const { code, text, lines } = await whyOf(mailroom, eventId);
+    expect(code).toBe(1);
+    expect(text).toMatch(
+      /the audit can tell whether it is lost: `npx mailroom audit --since 1h --stage dev`\./,
+    );
+    expect(text).toContain('its rule worker-rule is disabled');
+    expect(lines.at(-1)).toContain('aws events enable-rule --name worker-rule');
+  });
+});
