@@ -18,6 +18,12 @@ const UNCLAIMED_MS = 15 * MINUTE_MS;
 /** Within this time a rejected message reaches the dead-letter queue, and an abandoned one is claimed again. */
 const REDELIVERED_MS = 15 * MINUTE_MS;
 
+/**
+ * SQS's default visibility timeout of a consumer's queue, and more than its counts lag: a rejected message that is in neither queue
+ * by then was deleted.
+ */
+export const MOVED_MS = 3 * MINUTE_MS;
+
 /** The cases of one consumer's message that `why` distinguishes. */
 export type MessageCase =
   | 'processed'
@@ -67,12 +73,13 @@ export function messageCase(
 
 function rejectedCase(
   { reason, runAnyway, rejectedAt = 0 }: InboxRow,
-  { deadLetter, unseen }: TracedMessage,
+  { deadLetter, unseen, queue }: TracedMessage,
   now: number,
 ): MessageCase {
   if (reason === TOO_OLD && runAnyway !== true) return 'rejected-too-old';
   if (deadLetter !== undefined) return 'rejected';
-  if (now - rejectedAt < REDELIVERED_MS) return 'rejected-moving';
+  const isMoving = queue !== undefined && queue.waiting + queue.inFlight > 0;
+  if (now - rejectedAt < (isMoving || unseen ? REDELIVERED_MS : MOVED_MS)) return 'rejected-moving';
   return unseen ? 'rejected-unseen' : 'rejected-gone';
 }
 

@@ -9,6 +9,7 @@ import {
   isQueueEmpty,
   type MessageCase,
   MISSING_AFTER_MS,
+  MOVED_MS,
   messageCase,
   publishedAtOf,
 } from './message-case.ts';
@@ -96,8 +97,10 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   ),
   rejected: rejected(expiryText, redriveCommand),
   'rejected-moving': rejected(
-    () => 'Its message is on its way to the dead-letter queue.',
-    ({ consumer }) => shell`dlq list ${`consumer:${consumer.name}`}`,
+    ({ row }) =>
+      'Its message is on its way to the dead-letter queue, or was deleted from it. ' +
+      `From ${minuteAfter((row.rejectedAt ?? 0) + MOVED_MS)} on, this can tell:`,
+    ({ event }) => shell`why ${event.eventId}`,
   ),
   'rejected-unseen': rejected(
     () =>

@@ -165,6 +165,33 @@ describe('why, of an event that requires action', () => {
     expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId}`);
   });
 
+  test('its dead letter was deleted: minutes later, not a quarter of an hour, it is gone, unless its queue still holds messages', async () => {
+    const mailroom = mailroomInMemory([poison]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    const seeing = (inFlight: number) => ({
+      ...mailroom,
+      queues: {
+        ...mailroom.queues,
+        depth: async (url: string) => ({
+          arn: url,
+          waiting: 0,
+          inFlight: url === worker.queue ? inFlight : 0,
+          retentionMs: 1,
+        }),
+        receive: async () => [],
+      },
+    });
+    const early = await why(seeing(0), eventId);
+    expect(early.verdict.text).toMatch(/or was deleted from it\. From \d\d:\d\d UTC on, this can tell:$/);
+    expect(early.verdict.next).toBe(`mailroom why ${eventId}`);
+    await mailroom.clock.advance(181_000);
+    expect((await why(seeing(1), eventId)).verdict.next).toBe(`mailroom why ${eventId}`);
+    const gone = await why(seeing(0), eventId);
+    expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId}`);
+  });
+
   test('the message of its consumer cannot be read: it is known by the name of its row', async () => {
     const mailroom = mailroomInMemory([fine]);
     const messageId = mailroom.queue.send('this is no JSON');
