@@ -14,7 +14,7 @@ import {
   publishedAtOf,
 } from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
-import { inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
+import { asClause, inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
 import { claimStopped } from './wiring-check.ts';
 
 /** The facts that a verdict on a message quotes. */
@@ -276,7 +276,7 @@ function attemptOf({ row, consumer }: MessageFacts): string {
 }
 
 function errorOf({ lastError }: Partial<InboxRow>): string {
-  return lastError === undefined ? '' : `: ${clipped(lastError)}`;
+  return lastError === undefined ? '' : `: ${asClause(lastError)}`;
 }
 
 function auditOf({ event, context }: MessageFacts): string {

@@ -103,3 +103,8 @@ export function typeOf({ row, messages }: Pick<TracedEvent, 'row' | 'messages'>)
 export function inTime(at: number, now: number): string {
   return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (due ${time(at)})`;
 }
+
+/** A stored error that a full stop follows: cut, and without one of its own. */
+export function asClause(error: string): string {
+  return clipped(error.replace(/[.\s]+$/, ''));
+}

@@ -6,6 +6,7 @@ import { STUCK_MS } from '../status/status-report.ts';
 import { ofMessage } from './message-verdict.ts';
 import { bornAt, type Trace, type TracedEvent } from './trace-reader.ts';
 import {
+  asClause,
   inTime,
   isActionRequired,
   nameOf,
@@ -60,7 +61,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     const text = `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`;
     return { state: 'discarded', text, next: null };
   }
-  const error = row?.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
+  const error = row?.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
   if (row?.status === 'DEAD') {
     const text = `${name} is DEAD: it could not be published after ${many(row.attempts, 'attempt')}${error}. It is not retried.`;
     const problem = tooLarge(row);

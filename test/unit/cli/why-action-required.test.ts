@@ -13,13 +13,13 @@ import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 
 describe('why, of an event that requires action', () => {
   test('it is DEAD', async () => {
-    const failEntry = () => ({ code: 'InvalidArgument', message: 'not like this' });
+    const failEntry = () => ({ code: 'InvalidArgument', message: 'The entry is malformed.' });
     const mailroom = mailroomInMemory([fine], { bus: { failEntry } });
     const eventId = await commit(mailroom);
     await mailroom.publish();
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('dead');
-    expect(verdict.text).toContain('not like this');
+    expect(verdict.text).toContain('The entry is malformed. It is not retried.');
     expect(verdict.next).toBe(`mailroom dlq redrive dead ${eventId}`);
     expect(story).toEqual(['outbox committed', 'outbox dead']);
     expect(needed).toBe(true);
