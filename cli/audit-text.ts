@@ -98,7 +98,7 @@ function recentOf(consumers: AuditReport['consumers']): number {
   return Object.values(consumers).reduce((sum, { waiting }) => sum + waiting, 0);
 }
 
-/** What is too recent to judge, and when it can be. An audit that did not read everything says so instead. */
+/** The messages that are too recent to judge, and the time from which they can be. An audit that did not read everything says so instead. */
 function recentText(
   { consumers, incomplete }: AuditReport,
   { at, command }: AuditCommands['recheck'],

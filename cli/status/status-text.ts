@@ -41,7 +41,7 @@ export interface CommandLines {
   readonly awsLine: (command: ShellText) => string;
 }
 
-/** What the status cannot see, and the commands that can. */
+/** The commands for the checks that the status does not make. */
 function unseenText({ commandLine }: CommandLines): string[] {
   return [
     `  ${paint.dim(`To check for lost events: ${commandLine(shell`audit`)}`)}`,

@@ -192,7 +192,7 @@ function failedText(facts: MessageFacts): string {
   return `${facts.consumer.name} failed to process ${facts.name}, ${attemptOf(facts)}${errorOf(facts.row)}.`;
 }
 
-/** Where a message is that cannot be claimed, without the promise that it will be. */
+/** The place of a message that cannot be claimed, without the sentence that it will be. */
 function unclaimedText(found: MessageCase, facts: MessageFacts): string {
   if (found === 'not-in-queue') return WORDS[found].text(facts).replace(/:$/, `: \`${auditOf(facts)}\`.`);
   if (found.startsWith('failed')) return failedText(facts);
