@@ -4,7 +4,7 @@ import type { InconclusiveEvents } from '../lambdas/runtime/operations/audit/aud
 import { deliveriesText, deliveryJson } from './audit-deliveries.ts';
 import { type AuditRepair, repairJson, repairText } from './audit-repair.ts';
 import { headedList } from './frame/listing.ts';
-import { clipped, detailedTable, many, time } from './frame/output.ts';
+import { clipped, detailedTable, many, minuteAfter, time } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 import { placeText } from './frame/place.ts';
 import { prose } from './frame/prose.ts';
@@ -25,6 +25,8 @@ interface AuditCommands {
   readonly apply: string;
   /** Restore the drifted resources; several if several differ. */
   readonly restore: readonly string[];
+  /** Audits the same range again, and the time from which it can judge what is too recent now, epoch milliseconds. */
+  readonly recheck: { readonly at: number; readonly command: string };
 }
 
 /** The document of `--json`. */
@@ -43,6 +45,7 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
       `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
     ),
     consumersText(report),
+    recentText(report, commands.recheck),
     byDay === true ? deliveriesText(report) : '',
     missingText(report, repair === undefined ? commands.repair : undefined),
     inconclusiveText(report, commands.repair),
@@ -95,9 +98,25 @@ function verdict(report: AuditReport): string {
 
 /** The verdict of an audit that found nothing wrong. Events within the grace period are too recent to be judged. */
 function allClear({ repaired, consumers }: AuditReport): string {
-  const recent = Object.values(consumers).reduce((sum, { waiting }) => sum + waiting, 0);
+  const recent = recentOf(consumers);
   if (repaired > 0) return `${repaired} missing, now sent`;
   return recent > 0 ? `nothing is missing; ${recent} too recent to judge` : 'every event is accounted for';
+}
+
+/** The messages that are unclaimed within the grace period. */
+function recentOf(consumers: AuditReport['consumers']): number {
+  return Object.values(consumers).reduce((sum, { waiting }) => sum + waiting, 0);
+}
+
+/** The messages that are too recent to judge, and the time from which they can be. An audit that did not read everything says so instead. */
+function recentText(
+  { consumers, incomplete }: AuditReport,
+  { at, command }: AuditCommands['recheck'],
+): string {
+  const recent = recentOf(consumers);
+  if (recent === 0 || incomplete.length > 0) return '';
+  const text = `${recent} unclaimed so far, and too recent to judge. From ${minuteAfter(at)} on, this can:`;
+  return `${prose(text)}\n  ${paint.dim(command)}`;
 }
 
 function consumersText({ consumers }: AuditReport): string {

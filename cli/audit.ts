@@ -34,7 +34,8 @@ export function auditCommand(io: Io): Command {
   return new Command('audit')
     .description(
       'Checks that every published event is accounted for at every consumer that must receive it. Exits with 1 if an event is missing, ' +
-        'if it cannot tell, or if anything else requires action. Changes nothing without --apply.',
+        'if it cannot tell, or if anything else requires action; events that are only too recent to judge (--grace) do not count. Changes ' +
+        'nothing without --apply.',
     )
     .addOption(
       new Option('--since <duration>', 'how far back to read')
@@ -99,6 +100,10 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
       repair: line(againCommand(options, found, false)),
       apply: line(againCommand(options, found, true)),
       restore: restoreLines(session, found),
+      recheck: {
+        at: found.until - BEHIND_MAX_MS + options.grace,
+        command: line(shell`audit ${rangeWords(options, options.grace)}`),
+      },
     }),
   );
   if (signal.aborted) return EXIT.stopped;
@@ -123,7 +128,7 @@ const CONCLUSIVE_WAIT_MS = 3_600_000;
  * and if events are inconclusive, by the time until they can be judged.
  */
 function againCommand(
-  { since, grace, earlier, reason }: AuditOptions,
+  options: AuditOptions,
   { until, inconclusive }: AuditReport,
   apply: boolean,
 ): ShellText {
@@ -131,12 +136,19 @@ function againCommand(
     Math.max((conclusiveAt ?? 0) - until, CONCLUSIVE_WAIT_MS),
   );
   const waitMs = apply ? 0 : Math.max(0, ...certainAt);
-  const range = ['--since', `${Math.ceil((since + waitMs) / 60_000) + 10}m`];
   return shell`audit ${[
-    ...range,
+    ...rangeWords(options, waitMs),
+    '--repair',
+    ...(apply ? applyWords({ reason: options.reason }) : []),
+  ]}`;
+}
+
+/** The options of an audit that covers the same events if it is typed within 10 minutes after a wait. */
+function rangeWords({ since, grace, earlier }: AuditOptions, waitMs: number): string[] {
+  return [
+    '--since',
+    `${Math.ceil((since + waitMs) / 60_000) + 10}m`,
     ...(grace === GRACE_MS ? [] : ['--grace', `${grace / 1_000}s`]),
     ...(earlier === true ? ['--earlier'] : []),
-    '--repair',
-    ...(apply ? applyWords({ reason }) : []),
-  ]}`;
+  ];
 }

@@ -14,7 +14,9 @@ import { withSession } from './frame/command.ts';
 import { type ExportFormat, exported, formatOption } from './frame/export.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest } from './frame/listing.ts';
+import { paint } from './frame/paint.ts';
 import type { Session } from './frame/session.ts';
+import { shell } from './frame/shell.ts';
 import { type WindowOptions, windowOf, windowOptions } from './frame/window.ts';
 import { type ListedMessage, listed, messagesText, UNCLAIMED } from './messages/listed-message.ts';
 import { readRejected, readWaiting } from './reading/message-reader.ts';
@@ -100,12 +102,20 @@ function listCommand(io: Io): Command {
         if (format !== undefined && more) output.say(MORE_LISTED);
         output.result({ messages: listed, more }, listed, (seen) =>
           format === undefined
-            ? messagesText(seen, now) + moreText(more, MORE_LISTED)
+            ? messagesText(seen, now) + moreText(more, MORE_LISTED) + nextText(seen, session)
             : exported(listed, format, COLUMNS),
         );
         return EXIT.ok;
       }),
     );
+}
+
+/** The command that comes next for a rejected message: it shows where its dead letter is, if there is still one. */
+function nextText(messages: readonly ListedMessage[], { commandLine }: Pick<Session, 'commandLine'>): string {
+  const rejected = messages.find(({ status }) => status === 'REJECTED');
+  if (rejected === undefined) return '';
+  const command = commandLine(shell`why ${rejected.eventId}`);
+  return `\n\nTo see what to do about the first rejected one:\n  ${paint.dim(command)}`;
 }
 
 /**

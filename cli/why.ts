@@ -9,6 +9,7 @@ import { checkRedrive } from './why/redrive-check.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from './why/trace-text.ts';
 import { isActionRequired } from './why/verdict.ts';
 import { verdictOf } from './why/why-verdict.ts';
+import { checkWiring } from './why/wiring-check.ts';
 
 interface WhyOptions extends WindowOptions {
   readonly story?: boolean;
@@ -50,6 +51,7 @@ Examples:
           awsLine,
           tableName: table.name,
           sources: directory.mailroom.sources,
+          wiring: await checkWiring(session, trace, clock.now()),
         };
         const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(session.lambda, consumer, bodies);
         const deps = { directory, table, check, now: context.now };

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import { fingerprint as maskedCause } from '../../lambdas/runtime/errors.ts';
-import { when } from '../frame/listing.ts';
+import { fingerprintText, when } from '../frame/listing.ts';
 import { clipped, detailedTable } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import type { DeadLetter } from './dead-letters.ts';
@@ -79,7 +79,10 @@ function lineTable(
         when(sentAt ?? null, now),
         ...(done ? [] : [expiryText(deadLetter, now)]),
       ],
-      details: [`${clipped(type ?? 'unknown type')}${event}`, clipped(refusalText(refusal) ?? fingerprint)],
+      details: [
+        `${clipped(type ?? 'unknown type')}${event}`,
+        clipped(refusalText(refusal) ?? fingerprintText(fingerprint)),
+      ],
     };
   });
   const head = ['dead letter', 'since', ...(done ? [] : ['expires'])];
@@ -124,7 +127,7 @@ function groupTable(
         clipped(deadLetter.eventId ?? deadLetter.id),
       ],
       details: [
-        clipped(deadLetter.fingerprint ?? refused ?? 'unknown cause'),
+        fingerprintText(deadLetter.fingerprint ?? refused),
         ...(refused === undefined || isCauseOf(refusal, deadLetter) ? [] : [`now: ${clipped(refused)}`]),
       ],
     };

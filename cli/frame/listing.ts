@@ -80,9 +80,19 @@ export function causesText(causes: readonly Cause[], now: number): string {
     ['count', 'oldest', 'newest', 'example'],
     causes.map(({ fingerprint, count, oldestAt, newestAt, example }) => ({
       cells: [count, when(oldestAt, now), when(newestAt, now), example],
-      details: [clipped(fingerprint ?? 'unknown cause')],
+      details: [fingerprintText(fingerprint)],
     })),
   );
+}
+
+/** The length at which `fingerprint` cuts a code and its message. A consumer's name or `relay` may precede them. */
+const FINGERPRINT_MAX = 240;
+
+/** A fingerprint as text; one that was cut ends with `…`. */
+export function fingerprintText(fingerprint: string | null | undefined): string {
+  const text = fingerprint ?? 'unknown cause';
+  const lengths = [text.length, text.length - text.indexOf(' ') - 1];
+  return clipped(lengths.includes(FINGERPRINT_MAX) ? `${text}…` : text);
 }
 
 /** The most entries of a {@link headedList} in text; `--json` has them all. */

@@ -133,6 +133,11 @@ export function time(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`;
 }
 
+/** A time in UTC to the minute, rounded up, e.g. `14:05 UTC`: something is certain then. */
+export function minuteAfter(ms: number): string {
+  return `${new Date(Math.ceil(ms / 60_000) * 60_000).toISOString().slice(11, 16)} UTC`;
+}
+
 /** A stored text, cut to 300 characters. */
 export function clipped(text: string): string {
   return text.length > 300 ? `${text.slice(0, 299)}…` : text;

@@ -68,5 +68,5 @@ function causeOf({ status }: ListedMessage): string {
 }
 
 function deletedText({ status, expiresAt }: ListedMessage, now: number): string {
-  return status === 'REJECTED' ? `, dead letter deleted ${when(expiresAt, now)}` : '';
+  return status === 'REJECTED' ? `, any dead letter expires ${when(expiresAt, now)}` : '';
 }

@@ -31,14 +31,23 @@ export function statusText(report: StatusReport, lines: CommandLines): string {
     ),
     ...[...looks, ...unchecked].flatMap((finding) => bullet(finding, paint.yellow)),
   ];
+  const isWell = problems.length + looks.length + unchecked.length === 0;
   const tables = [...heartbeatText(report), outboxText(report), consumersText(report), sourcesText(report)];
-  return [[prose(head), ...bullets].join('\n'), ...tables].join('\n\n');
+  return [[prose(head), ...(isWell ? unseenText(lines) : bullets)].join('\n'), ...tables].join('\n\n');
 }
 
 /** Completes commands with the options of the run: see `Session`. */
 export interface CommandLines {
   readonly commandLine: (command: ShellText) => string;
   readonly awsLine: (command: ShellText) => string;
+}
+
+/** The commands for the checks that the status does not make. */
+function unseenText({ commandLine }: CommandLines): string[] {
+  return [
+    `  ${paint.dim(`To check for lost events: ${commandLine(shell`audit`)}`)}`,
+    `  ${paint.dim(`To check the settings: ${commandLine(shell`doctor`)}`)}`,
+  ];
 }
 
 function verdictOf(problems: number, looks: number, unchecked: number): string {

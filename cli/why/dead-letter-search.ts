@@ -12,16 +12,21 @@ const READ_MAX = 300;
 /** Dead letters reappear after this many seconds if showing them again fails. */
 const PEEK_HIDES_S = 15;
 
-/** A dead letter that was found by its message id. */
+/** A dead letter that was found by an id. */
 export interface NamedDeadLetter {
   /** Its source, e.g. `consumer:payments`. */
   readonly source: string;
   readonly eventId: string | undefined;
+  /** SQS's message id. */
+  readonly messageId: string;
   /** The id by which `why` finds its event: without a readable event id, that of its inbox row. */
   readonly traceId: string;
 }
 
-/** Finds a dead letter by SQS's message id. Texts of another form are not searched for. */
+/**
+ * Finds a dead letter by SQS's message id, or by the aggregate or correlation id of its event, whose outbox row may have expired.
+ * Texts of another form than a message id are not searched for.
+ */
 export async function findDeadLetter(
   { directory, queues }: { readonly directory: Directory; readonly queues: Queues },
   messageId: string,
@@ -30,12 +35,27 @@ export async function findDeadLetter(
   const found = await eachOf(deadLetterQueues(directory), async (source) => {
     const { deadLetters } = await peekDeadLetters(queues, source, { limit: READ_MAX, hideS: PEEK_HIDES_S });
     return deadLetters
-      .filter(({ received }) => received.messageId.toLowerCase() === messageId.toLowerCase())
+      .filter(
+        ({ received }) =>
+          received.messageId.toLowerCase() === messageId.toLowerCase() || holds(received.body, messageId),
+      )
       .map(({ eventId, received }) => ({
         source: source.name,
         eventId,
+        messageId: received.messageId,
         traceId: eventId ?? `unreadable-${received.messageId}`,
       }));
   });
   return found.flat()[0];
+}
+
+/** True if the body is an event with the id as its aggregate or correlation id. */
+function holds(body: string, id: string): boolean {
+  try {
+    const { detail } = Object(JSON.parse(body)) as { readonly detail?: unknown };
+    const { aggregateId, correlationId } = Object(detail) as Readonly<Record<string, unknown>>;
+    return aggregateId === id || correlationId === id;
+  } catch {
+    return false; // no JSON, so no event
+  }
 }

@@ -29,7 +29,7 @@ export async function findTrace(session: FindDeps, given: string, window: TimeWi
   const trace = await readTrace(session, found);
   if (trace.events.length > 0) return trace;
   const deadLetter = await findDeadLetter(session, given);
-  if (deadLetter !== undefined) return traceOfDeadLetter(session, given, deadLetter);
+  if (deadLetter !== undefined) return traceOfDeadLetter(session, deadLetter);
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `No event of ${directory.mailroom.stack} ${window.text} matches "${given}", and no dead letter has that id. ` +
@@ -38,12 +38,12 @@ export async function findTrace(session: FindDeps, given: string, window: TimeWi
 }
 
 /** @throws `NO_SUCH_EVENT` if the dead letter belongs to no known event, naming the command that shows it */
-async function traceOfDeadLetter(session: FindDeps, id: string, found: NamedDeadLetter): Promise<Trace> {
+async function traceOfDeadLetter(session: FindDeps, found: NamedDeadLetter): Promise<Trace> {
   const trace = await readTrace(session, [found.traceId]);
   if (trace.events.length > 0) return trace;
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `${id} is a dead letter in ${found.source}, and no row of its event is stored. Look at it: ` +
-      `\`${session.commandLine(shell`dlq show ${found.source} ${id}`)}\``,
+    `${found.messageId} is a dead letter in ${found.source}, and no row of its event is stored. Look at it: ` +
+      `\`${session.commandLine(shell`dlq show ${found.source} ${found.messageId}`)}\``,
   );
 }

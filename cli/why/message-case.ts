@@ -7,13 +7,22 @@ import { STUCK_MS } from '../status/status-report.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
 /** A message that is unclaimed and in no queue this long after the publish is missing: the audit's grace period. */
-const MISSING_AFTER_MS = 5 * MINUTE_MS;
+export const MISSING_AFTER_MS = 5 * MINUTE_MS;
+
+/** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
+const COUNTS_LAG_MS = MINUTE_MS;
 
 /** A message that is unclaimed for longer than this is late: the alarm's threshold. */
 const UNCLAIMED_MS = 15 * MINUTE_MS;
 
 /** Within this time a rejected message reaches the dead-letter queue, and an abandoned one is claimed again. */
 const REDELIVERED_MS = 15 * MINUTE_MS;
+
+/**
+ * SQS's default visibility timeout of a consumer's queue, and more than its counts lag: a rejected message that is in neither queue
+ * by then was deleted.
+ */
+export const MOVED_MS = 3 * MINUTE_MS;
 
 /** The cases of one consumer's message that `why` distinguishes. */
 export type MessageCase =
@@ -35,6 +44,7 @@ export type MessageCase =
   | 'undelivered'
   | 'unproven'
   | 'missing'
+  | 'not-in-queue'
   | 'waiting'
   | 'waiting-late';
 
@@ -63,26 +73,30 @@ export function messageCase(
 
 function rejectedCase(
   { reason, runAnyway, rejectedAt = 0 }: InboxRow,
-  { deadLetter, unseen }: TracedMessage,
+  { deadLetter, unseen, queue }: TracedMessage,
   now: number,
 ): MessageCase {
   if (reason === TOO_OLD && runAnyway !== true) return 'rejected-too-old';
   if (deadLetter !== undefined) return 'rejected';
-  if (now - rejectedAt < REDELIVERED_MS) return 'rejected-moving';
+  const isMoving = queue !== undefined && queue.waiting + queue.inFlight > 0;
+  if (now - rejectedAt < (isMoving || unseen ? REDELIVERED_MS : MOVED_MS)) return 'rejected-moving';
   return unseen ? 'rejected-unseen' : 'rejected-gone';
 }
 
-function unclaimedCase(
-  event: TracedEvent,
-  { consumer, deadLetter, queue }: TracedMessage,
-  now: number,
-): MessageCase {
+function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number): MessageCase {
+  const { consumer, deadLetter } = message;
   if (deadLetter !== undefined) return deadLetter.kind === 'rule' ? 'undelivered' : 'dead-lettered';
   const publishedAt = publishedAtOf(event);
-  const isEmpty = queue === undefined || queue.waiting + queue.inFlight === 0;
+  const isEmpty = isQueueEmpty(message);
   if (isEmpty && publishedAt < (consumer.changedAt ?? 0)) return 'unproven';
   if (isEmpty && now - publishedAt > MISSING_AFTER_MS) return 'missing';
+  if (isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'not-in-queue';
   return now - publishedAt > UNCLAIMED_MS ? 'waiting-late' : 'waiting';
+}
+
+/** True if the queue was read and is empty, or does not exist. Of a message with a row, the queue is not read. */
+export function isQueueEmpty({ row, queue }: Pick<TracedMessage, 'row' | 'queue'>): boolean {
+  return row === undefined && (queue === undefined || queue.waiting + queue.inFlight === 0);
 }
 
 /** When an event was published, epoch milliseconds; without that on its row, when it was committed. */

@@ -2,12 +2,20 @@ import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
-import { clipped, duration, many, time } from '../frame/output.ts';
+import { clipped, duration, many, minuteAfter, time } from '../frame/output.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import { attemptText, unfinishedText } from '../reading/row-text.ts';
-import { type MessageCase, messageCase, publishedAtOf } from './message-case.ts';
+import {
+  isQueueEmpty,
+  type MessageCase,
+  MISSING_AFTER_MS,
+  MOVED_MS,
+  messageCase,
+  publishedAtOf,
+} from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
-import { inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
+import { asClause, inTime, nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
+import { claimStopped } from './wiring-check.ts';
 
 /** The facts that a verdict on a message quotes. */
 interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | 'queue'> {
@@ -39,6 +47,11 @@ export function ofMessage(
   const facts = { ...message, event, name, row: row ?? {}, heldUntil, context };
   const { state: named, text, next } = WORDS[found];
   const said = { ...subject, state: named, text: text(facts) + doubtText(facts) };
+  const stopped = claimStopped(context, consumer.name, found, !isQueueEmpty(message));
+  if (stopped !== undefined) {
+    const text = `${unclaimedText(found, facts)}${doubtText(facts)} It cannot be claimed. ${stopped.text}`;
+    return { ...said, state: 'late', text, next: stopped.next };
+  }
   const skipped = skippedByRedrive(facts);
   if (skipped === undefined) return { ...said, next: next?.(facts) ?? null };
   return { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
@@ -84,8 +97,10 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   ),
   rejected: rejected(expiryText, redriveCommand),
   'rejected-moving': rejected(
-    () => 'Its message is on its way to the dead-letter queue.',
-    ({ consumer }) => shell`dlq list ${`consumer:${consumer.name}`}`,
+    ({ row }) =>
+      'Its message is on its way to the dead-letter queue, or was deleted from it. ' +
+      `From ${minuteAfter((row.rejectedAt ?? 0) + MOVED_MS)} on, this can tell:`,
+    ({ event }) => shell`why ${event.eventId}`,
   ),
   'rejected-unseen': rejected(
     () =>
@@ -122,6 +137,14 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     state: 'missing',
     text: (facts) =>
       `${publishedText(facts)} but never reached ${facts.consumer.name}: it is in no queue, and ${facts.consumer.name} has no row of it.`,
+    next: auditOf,
+  },
+  'not-in-queue': {
+    state: 'unproven',
+    text: (facts) => {
+      const at = minuteAfter(publishedAtOf(facts.event) + MISSING_AFTER_MS);
+      return `${waitingText(facts)} From ${at} on, the audit can tell whether it is lost:`;
+    },
     next: auditOf,
   },
   waiting: { state: 'waiting', text: waitingText },
@@ -169,13 +192,24 @@ function failedText(facts: MessageFacts): string {
   return `${facts.consumer.name} failed to process ${facts.name}, ${attemptOf(facts)}${errorOf(facts.row)}.`;
 }
 
+/** The place of a message that cannot be claimed, without the sentence that it will be. */
+function unclaimedText(found: MessageCase, facts: MessageFacts): string {
+  if (found === 'not-in-queue') return WORDS[found].text(facts).replace(/:$/, `: \`${auditOf(facts)}\`.`);
+  if (found.startsWith('failed')) return failedText(facts);
+  return found.startsWith('abandoned') ? unfinishedRunText(facts) : waitingText(facts);
+}
+
 function abandonedText(facts: MessageFacts): string {
+  return `${unfinishedRunText(facts)} Another worker claims it when the queue redelivers it.`;
+}
+
+function unfinishedRunText(facts: MessageFacts): string {
   const { name, consumer, row, context } = facts;
   const lease =
     row.leaseUntil === undefined
       ? 'Its row has no lease.'
       : `Its lease ended ${duration(context.now - row.leaseUntil)} ago.`;
-  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(row)}. ${lease} Another worker claims it when the queue redelivers it.`;
+  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(row)}. ${lease}`;
 }
 
 function publishedText({ event, name, context }: MessageFacts): string {
@@ -184,7 +218,11 @@ function publishedText({ event, name, context }: MessageFacts): string {
 
 function waitingText(facts: MessageFacts): string {
   const { waiting = 0, inFlight = 0 } = facts.queue ?? {};
-  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
+  const held =
+    waiting + inFlight === 0
+      ? "It is not in its queue, which is empty; SQS's counts lag by about a minute."
+      : `Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
+  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. ${held}`;
 }
 
 function expiryText({ deadLetter, context }: MessageFacts): string {
@@ -238,7 +276,7 @@ function attemptOf({ row, consumer }: MessageFacts): string {
 }
 
 function errorOf({ lastError }: Partial<InboxRow>): string {
-  return lastError === undefined ? '' : `: ${clipped(lastError)}`;
+  return lastError === undefined ? '' : `: ${asClause(lastError)}`;
 }
 
 function auditOf({ event, context }: MessageFacts): string {

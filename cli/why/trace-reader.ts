@@ -53,7 +53,7 @@ export interface TracedMessage {
   readonly row: InboxRow | UnreadableRow | undefined;
   /** When its last attempt failed, epoch milliseconds, if known. */
   readonly failedAt: number | undefined;
-  /** The consumer's queue, in which the message may be. Read only if the row does not exist; absent if the queue does not exist. */
+  /** The consumer's queue, in which the message may be. Read only if the row does not exist, or the message was rejected; absent if the queue does not exist. */
   readonly queue: QueueDepth | undefined;
   /** Its dead letter, if found. Searched only if the row does not exist, or the message was rejected. */
   readonly deadLetter: FoundDeadLetter | undefined;
@@ -157,13 +157,13 @@ async function readMessage(
   const status = readable(row)?.status;
   const lost = row === undefined && event?.status === 'PUBLISHED';
   const hint = status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
-  const found =
-    lost || status === 'REJECTED' ? await findDeadLetter(reading, eventId, row, consumer) : NOT_LOOKED_FOR;
+  const isSearched = lost || status === 'REJECTED';
+  const found = isSearched ? await findDeadLetter(reading, eventId, row, consumer) : NOT_LOOKED_FOR;
   return {
     consumer,
     row,
     failedAt: hint && readable(readFailedHint(hint))?.failedAt,
-    queue: lost ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
+    queue: isSearched ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
     ...found,
   };
 }

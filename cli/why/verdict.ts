@@ -3,6 +3,7 @@ import type { JudgedDeadLetter } from '../dead-letters/redrive-plan.ts';
 import { clipped, duration, time } from '../frame/output.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
 import { unreadableText } from '../reading/row-text.ts';
+import type { WiringReport } from '../status/wiring.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
 /** The states of an event, the worst first. Down to `late`, action is required. */
@@ -63,6 +64,8 @@ export interface WhyContext {
   readonly sources?: readonly string[] | undefined;
   /** The verdict of a redrive on one dead letter; absent if it was not checked. */
   readonly redrive?: RedriveCheck | undefined;
+  /** The wiring of the parts for which the events wait; absent if it was not checked. */
+  readonly wiring?: WiringReport | undefined;
 }
 
 /** The verdict of a redrive on a dead letter, by the consumer's deployed code. */
@@ -99,4 +102,9 @@ export function typeOf({ row, messages }: Pick<TracedEvent, 'row' | 'messages'>)
 /** A time relative to now, with the time itself; a past one is due `now`. */
 export function inTime(at: number, now: number): string {
   return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (due ${time(at)})`;
+}
+
+/** A stored error that a full stop follows: cut, and without one of its own. */
+export function asClause(error: string): string {
+  return clipped(error.replace(/[.\s]+$/, ''));
 }

@@ -6,6 +6,7 @@ import { STUCK_MS } from '../status/status-report.ts';
 import { ofMessage } from './message-verdict.ts';
 import { bornAt, type Trace, type TracedEvent } from './trace-reader.ts';
 import {
+  asClause,
   inTime,
   isActionRequired,
   nameOf,
@@ -15,6 +16,7 @@ import {
   type WhyVerdict,
   worstFirst,
 } from './verdict.ts';
+import { publishStopped } from './wiring-check.ts';
 
 /** The default time for which a new event is reserved for the stream relay, which usually needs a second. */
 const STREAM_MS = 30_000;
@@ -59,7 +61,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     const text = `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`;
     return { state: 'discarded', text, next: null };
   }
-  const error = row?.lastError === undefined ? '' : `: ${clipped(row.lastError)}`;
+  const error = row?.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
   if (row?.status === 'DEAD') {
     const text = `${name} is DEAD: it could not be published after ${many(row.attempts, 'attempt')}${error}. It is not retried.`;
     const problem = tooLarge(row);
@@ -83,6 +85,16 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     return { state: 'undeclared', text, next: commandLine(shell`status`) };
   }
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
+  // Within the stream relay's time, the sweep leaves the event alone; after a failure, only the sweep retries it.
+  const isNew = row.lastError === undefined && age <= STREAM_MS;
+  const stopped = publishStopped(
+    context,
+    isNew ? ['table', 'stream relay'] : row.lastError === undefined ? undefined : ['sweep'],
+  );
+  if (stopped !== undefined) {
+    const text = `${name} is not published yet, ${duration(age)} after its ${row.requeuedAt === undefined ? 'commit' : 'requeue'}${error}. ${stopped.text}`;
+    return { state: 'stuck', text, next: stopped.next };
+  }
   const again = `It is retried ${inTime(row.leaseUntil, now)}`;
   if (age > STUCK_MS) {
     const failing = row.lastError === undefined ? '' : ` Its last attempt failed${error}. ${again}.`;

@@ -80,7 +80,7 @@ describe.concurrent('messages list', () => {
     });
     const text = await mailroom(...argv);
     expect(unwrapped(text.out)).toMatch(
-      new RegExp(`${eventId} .* never payments, OrderPlaced, dead letter deleted in 1[34] d`),
+      new RegExp(`${eventId} .* never payments, OrderPlaced, any dead letter expires in 1[34] d`),
     );
     const causes = (await mailroom(...argv, '--by', 'cause', '--json')).json().causes as Cause[];
     expect(causes.some(({ fingerprint }) => fingerprint.includes('UNKNOWN_EVENT_VERSION'))).toBe(true);

@@ -172,7 +172,15 @@ it('the audit never fails, its books close, and no row that cannot be read is ta
       if (row !== undefined && 'unreadable' in row && event !== undefined && 'status' in event)
         expect(report.consumers.worker).toMatchObject({ processed: 0, missing: 0, waiting: 0 });
       expect(
-        auditText({ report }, { repair: 'audit --repair', apply: 'audit --apply', restore: ['deploy'] }),
+        auditText(
+          { report },
+          {
+            repair: 'audit --repair',
+            apply: 'audit --apply',
+            restore: ['deploy'],
+            recheck: { at: 0, command: 'audit' },
+          },
+        ),
       ).not.toBe('');
     }),
     runs(150),

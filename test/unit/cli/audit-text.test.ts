@@ -8,6 +8,7 @@ const commands = {
   repair: 'npx mailroom audit --repair',
   apply: 'npx mailroom audit --repair --apply',
   restore: ['npx cdk deploy mailroom-dev --revert-drift'],
+  recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx mailroom audit --since 75m' },
 };
 const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
 
@@ -46,8 +47,11 @@ test('an event within the grace period is neither a finding nor accounted for', 
   await rig.event(MINUTE_MS);
   const report = await rig.run();
   expect(auditFindings(report)).toEqual([]);
-  const text = auditText({ report }, commands);
+  const text = unwrapped(auditText({ report }, commands));
   expect(text).toContain('nothing is missing; 1 too recent to judge');
+  expect(text).toContain(
+    '1 unclaimed so far, and too recent to judge. From 12:05 UTC on, this can: npx mailroom audit --since 75m',
+  );
   expect(text).not.toContain('accounted for');
 });
 

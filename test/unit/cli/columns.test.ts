@@ -163,6 +163,7 @@ test('an audit with every finding fits 80 columns', async () => {
     repair: commandLine('audit --repair'),
     apply: commandLine('audit --apply'),
     restore: ['npx cdk deploy mailroom-dev --revert-drift'],
+    recheck: { at: 0, command: 'audit' },
   };
   const place = {
     stack: 'a-stack-with-a-long-name-in-production',

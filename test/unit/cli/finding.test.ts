@@ -122,3 +122,22 @@ test('messages list --waiting shows what a consumer has not claimed', async () =
   const failed = await runInMemory(mailroom, ['messages', 'list', '--json']);
   expect(JSON.parse(failed.out).messages).toHaveLength(3);
 });
+
+test.each(['aggregateId', 'correlationId'])(
+  'why takes the %s of a dead letter whose outbox row has expired',
+  async (name) => {
+    const mailroom = mailroomInMemory([fine]);
+    const order = '3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f';
+    const messageId = '5f0a1a0c-6a2e-4f0f-9a3c-0c9d5b7e4f11';
+    mailroom.addDeadLetter(worker.undeliveredQueue, {
+      messageId,
+      receiptHandle: 'r',
+      body: JSON.stringify({ 'detail-type': 'ThingHappened', detail: { [name]: order } }),
+      sentAt: mailroom.clock.now(),
+      attributes: {},
+    });
+    const { err, code } = await runInMemory(mailroom, ['why', order]);
+    expect(code).toBe(3);
+    expect(unwrapped(err)).toContain(`npx mailroom dlq show rule:worker ${messageId} --stage dev`);
+  },
+);

@@ -13,13 +13,13 @@ import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 
 describe('why, of an event that requires action', () => {
   test('it is DEAD', async () => {
-    const failEntry = () => ({ code: 'InvalidArgument', message: 'not like this' });
+    const failEntry = () => ({ code: 'InvalidArgument', message: 'The entry is malformed.' });
     const mailroom = mailroomInMemory([fine], { bus: { failEntry } });
     const eventId = await commit(mailroom);
     await mailroom.publish();
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('dead');
-    expect(verdict.text).toContain('not like this');
+    expect(verdict.text).toContain('The entry is malformed. It is not retried.');
     expect(verdict.next).toBe(`mailroom dlq redrive dead ${eventId}`);
     expect(story).toEqual(['outbox committed', 'outbox dead']);
     expect(needed).toBe(true);
@@ -161,6 +161,33 @@ describe('why, of an event that requires action', () => {
     });
     const hidden = await why(seeing(1), eventId);
     expect(hidden.verdict.next).toBe(`mailroom dlq redrive consumer:worker ${eventId}`);
+    const gone = await why(seeing(0), eventId);
+    expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId}`);
+  });
+
+  test('its dead letter was deleted: minutes later, not a quarter of an hour, it is gone, unless its queue still holds messages', async () => {
+    const mailroom = mailroomInMemory([poison]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    const seeing = (inFlight: number) => ({
+      ...mailroom,
+      queues: {
+        ...mailroom.queues,
+        depth: async (url: string) => ({
+          arn: url,
+          waiting: 0,
+          inFlight: url === worker.queue ? inFlight : 0,
+          retentionMs: 1,
+        }),
+        receive: async () => [],
+      },
+    });
+    const early = await why(seeing(0), eventId);
+    expect(early.verdict.text).toMatch(/or was deleted from it\. From \d\d:\d\d UTC on, this can tell:$/);
+    expect(early.verdict.next).toBe(`mailroom why ${eventId}`);
+    await mailroom.clock.advance(181_000);
+    expect((await why(seeing(1), eventId)).verdict.next).toBe(`mailroom why ${eventId}`);
     const gone = await why(seeing(0), eventId);
     expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId}`);
   });

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import { unwrapped } from '../../support/captured-io.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { runInMemory } from './support/run-in-memory.ts';
+import { broken, commit, fine } from './support/why-rig.ts';
+import { wiringInMemory } from './support/wiring-in-memory.ts';
+
+type Deployed = ReturnType<typeof wiringInMemory>;
+
+const disableMapping = ({ mappings }: Deployed) =>
+  mappings.set(
+    worker.function,
+    (mappings.get(worker.function) ?? []).map((mapping) => ({ ...mapping, enabled: false })),
+  );
+const stopFunction = ({ reserved }: Deployed) => reserved.set(worker.function, 0);
+const disableStream = ({ mappings }: Deployed) =>
+  mappings.set(
+    'stream-function',
+    (mappings.get('stream-function') ?? []).map((mapping) => ({ ...mapping, enabled: false })),
+  );
+const disableSweep = ({ rules }: Deployed) => {
+  const rule = rules.get('default|sweep-rule');
+  if (rule !== undefined) rules.set('default|sweep-rule', { ...rule, enabled: false });
+};
+const disableRule = ({ rules }: Deployed) => {
+  const rule = rules.get(`bus|${worker.rule}`);
+  if (rule !== undefined) rules.set(`bus|${worker.rule}`, { ...rule, enabled: false });
+};
+
+function troubled(handler = fine) {
+  return { ...mailroomInMemory([handler]), deployed: wiringInMemory(directory) };
+}
+
+type Troubled = ReturnType<typeof troubled>;
+
+async function whyOf(mailroom: Troubled, eventId: string) {
+  const { code, out } = await runInMemory(mailroom, ['why', eventId]);
+  return { code, text: unwrapped(out), lines: out.trimEnd().split('\n') };
+}
+
+describe('why, of a message that its consumer cannot claim', () => {
+  test.each([
+    ['mapping is disabled', disableMapping, 'update-event-source-mapping --uuid worker-mapping --enabled'],
+    ['concurrency is 0', stopFunction, 'delete-function-concurrency --function-name worker-function'],
+  ])('the %s: the verdict names it and its command, and requires action', async (_name, stop, fix) => {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    stop(mailroom.deployed);
+    const { code, text, lines } = await whyOf(mailroom, eventId);
+    expect(code).toBe(1);
+    expect(text).toContain('It cannot be claimed. Cause:');
+    expect(text).not.toMatch(/undefined|Either worker/);
+    expect(lines.at(-1)).toBe(`  aws lambda ${fix} --region eu-west-1`);
+  });
+
+  test('a failed one is not promised a retry by a consumer that receives nothing', async () => {
+    const mailroom = troubled(broken);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.deliver();
+    disableMapping(mailroom.deployed);
+    const { code, text } = await whyOf(mailroom, eventId);
+    expect(code).toBe(1);
+    expect(text).toContain('the bank is closed');
+    expect(text).toContain('It cannot be claimed. Cause: worker receives no messages');
+    expect(text).not.toContain('It is retried');
+  });
+
+  test('a disabled rule does not delay a message that is in the queue', async () => {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    disableRule(mailroom.deployed);
+    const { code, text } = await whyOf(mailroom, eventId);
+    expect(code).toBe(0);
+    expect(text).toMatch(/^waiting/);
+  });
+});
+
+describe('why, of an event that cannot be published', () => {
+  test('the stream relay and the sweep are both stopped: no sweep is promised', async () => {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    await mailroom.clock.advance(60_000);
+    disableStream(mailroom.deployed);
+    disableSweep(mailroom.deployed);
+    const { code, text, lines } = await whyOf(mailroom, eventId);
+    expect(code).toBe(1);
+    expect(text).toMatch(/^stuck .*is not published yet, 1 min after its commit/);
+    expect(text).toContain('the event source mapping of stream-function is disabled');
+    expect(text).toContain('its rule sweep-rule is disabled');
+    expect(text).not.toContain('within two minutes');
+    expect(lines.at(-1)).toContain('update-event-source-mapping --uuid stream-mapping --enabled');
+  });
+
+  test('a new event is the stream relay’s: a stopped sweep does not delay it yet', async () => {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    disableSweep(mailroom.deployed);
+    expect((await whyOf(mailroom, eventId)).code).toBe(0);
+    disableStream(mailroom.deployed);
+    expect((await whyOf(mailroom, eventId)).code).toBe(1);
+  });
+
+  test('an old event: the wiring is the verdict’s command, for a sweep by hand would publish only this one', async () => {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    await mailroom.clock.advance(3_600_000);
+    disableSweep(mailroom.deployed);
+    const { lines } = await whyOf(mailroom, eventId);
+    expect(lines.at(-1)).toBe('  aws events enable-rule --name sweep-rule --region eu-west-1');
+  });
+});
+
+describe('why, of an unclaimed message that is not in its queue', () => {
+  async function lostSince(ms: number) {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const [message] = mailroom.queue.receive();
+    mailroom.queue.delete(message?.receiptHandle ?? '');
+    await mailroom.clock.advance(ms);
+    return { mailroom, eventId };
+  }
+
+  test('its counts may lag at first', async () => {
+    const { mailroom, eventId } = await lostSince(20_000);
+    const { code, text } = await whyOf(mailroom, eventId);
+    expect(code).toBe(0);
+    expect(text).toMatch(/^waiting.*not in its queue, which is empty; SQS's counts lag by about a minute\./);
+  });
+
+  test('then the verdict says when the audit can tell, and prints it', async () => {
+    const { mailroom, eventId } = await lostSince(90_000);
+    const { code, text, lines } = await whyOf(mailroom, eventId);
+    expect(code).toBe(0);
+    expect(text).toMatch(
+      /^unproven.*not in its queue.* From 00:08 UTC on, the audit can tell whether it is lost:/,
+    );
+    expect(lines.at(-1)).toBe('  npx mailroom audit --since 1h --stage dev');
+  });
+
+  test('a disabled rule is its cause', async () => {
+    const { mailroom, eventId } = await lostSince(90_000);
+    disableRule(mailroom.deployed);
+    const { code, text, lines } = await whyOf(mailroom, eventId);
+    expect(code).toBe(1);
+    expect(text).toMatch(
+      /the audit can tell whether it is lost: `npx mailroom audit --since 1h --stage dev`\./,
+    );
+    expect(text).toContain('its rule worker-rule is disabled');
+    expect(lines.at(-1)).toContain('aws events enable-rule --name worker-rule');
+  });
+});
