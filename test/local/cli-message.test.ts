@@ -75,7 +75,7 @@ describe.concurrent('message resolve', () => {
     [['resolve', 'payments', eventId, '--apply'], 2, '--reason'],
     [['resolve', 'payments', eventId, '--reason', 'why'], 2, 'a reason of 3'],
     [['resolve', 'payments', eventId, '--reason', '?'], 2, 'a reason of 3'],
-    [['resolve', 'payments', '42', '--reason', 'by phone'], 2, 'UUIDv7'],
+    [['resolve', 'payments', '42', '--reason', 'by phone'], 3, 'NO_SUCH_EVENT'],
     [['resolve', 'payments', '--reason', 'by phone'], 2, 'eventId'],
   ])('message %j is refused', async (argv, code, says) => {
     const run = await mailroom('message', ...argv);

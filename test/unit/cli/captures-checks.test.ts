@@ -26,7 +26,8 @@ async function review(name: string, styled: string): Promise<void> {
 const AUDIT = {
   repair: 'npx mailroom audit --since 70m --repair --stage dev',
   apply: 'npx mailroom audit --since 70m --repair --apply --reason "the rule had drifted" --stage dev',
-  deploy: 'npx cdk deploy orders-dev --revert-drift',
+  restore: ['npx cdk deploy orders-dev --revert-drift'],
+  recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx mailroom audit --since 75m --stage dev' },
 };
 
 /** An hour of which one consumer processed each event, one of them late. @param lost - events that it never received */
