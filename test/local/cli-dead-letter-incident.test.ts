@@ -58,8 +58,12 @@ it('forty dead letters of three causes: the status and a list show causes and re
   expect(said).toMatch(/10 would run in 1[34] d [\w -]+ inventory ATTEMPTS_SPENT: .*Timeout: the table/);
   expect(list.out.split('\n').length).toBeLessThanOrEqual(24);
 
-  const plan = await runPrinted(printedCommand(list, 'dlq redrive'));
-  expect(plan.out).toContain('25 would run again');
+  // Whoever else reads the queue hides dead letters from the plan for a moment.
+  const plan = await eventually(async () => {
+    const planned = await runPrinted(printedCommand(list, 'dlq redrive'));
+    expect(planned.out).toContain('25 would run again');
+    return planned;
+  });
   const redriven = await runPrinted(
     printedCommand(plan, 'dlq redrive', '--apply'),
     'the bank is back',
