@@ -26,7 +26,7 @@ export function doctorReport(
 }
 
 /** The document of `mailroom doctor --json`. */
-export function doctorJson(report: DoctorReport, lines: CommandLines) {
+export function doctorJson(report: DoctorReport, lines: CommandLines): object {
   return { ...report, problems: problemsJson(report.problems, lines) };
 }
 

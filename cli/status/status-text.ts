@@ -90,7 +90,7 @@ export function problemsJson<Problem extends PartProblem>(problems: readonly Pro
 }
 
 /** The document of `mailroom status --json`. */
-export function statusJson(report: StatusReport, lines: CommandLines) {
+export function statusJson(report: StatusReport, lines: CommandLines): object {
   const { wiring } = report;
   return { ...report, wiring: { ...wiring, problems: problemsJson(wiring.problems, lines) } };
 }

@@ -153,9 +153,7 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
     );
   }
   if (source === RESERVED_SOURCE) {
-    throw bad(
-      `source is "${RESERVED_SOURCE}", which is reserved for Mailroom's own events; use the name of the service that owns the event, such as "orders"`,
-    );
+    throw bad(`source is "${RESERVED_SOURCE}", which is reserved; name the service that owns it`);
   }
   if (type.length < 1 || type.length > DETAIL_TYPE_MAX) {
     throw bad(`type must have 1 to ${DETAIL_TYPE_MAX} characters, EventBridge's limit for a detail-type`);

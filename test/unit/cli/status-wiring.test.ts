@@ -180,15 +180,14 @@ describe('the status finds, and names the command that repairs it:', () => {
     const deployed = wiringInMemory();
     changeRule(deployed, 'bus|worker-rule', { enabled: false });
     const { report } = await statusOf(deployed.wiring);
-    expect(statusJson(report, lines).wiring.problems).toMatchObject([
-      {
-        fix: ['aws', 'events', 'enable-rule', '--name', 'worker-rule', '--event-bus-name', 'bus'],
-        commands: [
-          'aws events enable-rule --name worker-rule --event-bus-name bus --region eu-west-1',
-          'mailroom audit --since 24h',
-        ],
-      },
-    ]);
+    const repaired = {
+      fix: ['aws', 'events', 'enable-rule', '--name', 'worker-rule', '--event-bus-name', 'bus'],
+      commands: [
+        'aws events enable-rule --name worker-rule --event-bus-name bus --region eu-west-1',
+        'mailroom audit --since 24h',
+      ],
+    };
+    expect(statusJson(report, lines)).toMatchObject({ wiring: { problems: [repaired] } });
   });
 
   test('a bus that was deleted, once, and not each of its rules', async () => {
