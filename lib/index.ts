@@ -7,7 +7,8 @@ export { MailroomBus, type MailroomBusProps } from './event-bus.ts';
 export type { EarlierName } from './fixed-name.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
 export type { InboxConsumerProps, RetryOptions } from './inbox-consumer-props.ts';
-export { Mailroom, type MailroomProps } from './mailroom.ts';
+export { Mailroom } from './mailroom.ts';
+export type { MailroomProps } from './mailroom-props.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom-table.ts';
 export { OutboxAudit, type OutboxAuditOptions, type OutboxAuditProps } from './outbox-audit.ts';
 export {

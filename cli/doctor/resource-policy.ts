@@ -8,7 +8,7 @@ export interface ReadStatement {
   readonly conditions: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Reads the statements of a policy; none if there is no policy or it is not JSON. */
+/** Returns the statements of a policy; an empty list without a policy, or if it is not JSON. */
 export function statementsOf(policy: string | undefined): ReadStatement[] {
   const { Statement } = objectOf(policy);
   return listOf(Statement).map((statement) => {

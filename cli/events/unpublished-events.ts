@@ -86,7 +86,7 @@ function pendingEvent(item: Item): UnpublishedEvent {
   const eventId = String(item.SK).slice('EVENT#'.length);
   const row = readOutboxRow(item);
   if (row === undefined || isUnreadable(row)) {
-    const lastError = unreadableText(row?.unreadable ?? 'it is no outbox row');
+    const lastError = unreadableText(row?.unreadable ?? 'it is not an outbox row');
     return { ...NOTHING, eventId, status: 'UNREADABLE', at: pendingSince(item) ?? null, lastError };
   }
   const { type, source, attempts, leaseUntil, fingerprint = UNTRIED, lastError = null } = row;

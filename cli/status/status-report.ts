@@ -26,7 +26,7 @@ export interface StatusReport {
   readonly wiring: WiringReport;
   /** Consumers that may be in trouble. */
   readonly looks: readonly Look[];
-  /** The scheduled heartbeat; `null` if there is none. */
+  /** The scheduled heartbeat; `null` without one. */
   readonly heartbeat: HeartbeatStatus | null;
   readonly outbox: {
     readonly pending: number;

@@ -153,7 +153,7 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
     );
   }
   if (source === RESERVED_SOURCE) {
-    throw bad(`source is "${RESERVED_SOURCE}", which is reserved; name the service that owns it`);
+    throw bad(`source is "${RESERVED_SOURCE}", which is reserved; use the owning service's name`);
   }
   if (type.length < 1 || type.length > DETAIL_TYPE_MAX) {
     throw bad(`type must have 1 to ${DETAIL_TYPE_MAX} characters, EventBridge's limit for a detail-type`);

@@ -29,7 +29,7 @@ function environments(): (id: string) => Record<string, string> {
   const functions = Object.entries(resources(Template.fromStack(stack), 'AWS::Lambda::Function'));
   return (id) => {
     const found = functions.find(([logicalId]) => logicalId.startsWith(id))?.[1];
-    if (found === undefined) throw new Error(`There is no function ${id}`);
+    if (found === undefined) throw new Error(`No function ${id}`);
     // What is known to CloudFormation only.
     const unknown = { MAILROOM_TABLE: 'Mailroom', MAILROOM_BUS: 'bus', MAILROOM_QUEUE_URL: 'memory' };
     return { ...found.Properties.Environment.Variables, ...unknown };

@@ -150,7 +150,7 @@ describe('alarms of a Mailroom', () => {
     }
     const under = (id: string): string[] =>
       composites.has(id) && !id.endsWith('Slow') ? ruleOf(composites.get(id)).flatMap(under) : [id];
-    // Five of the relay, two of the audit, and of each consumer: lost, dead letters grow, stands still, failing, slow.
+    // Five for the relay, two for the audit, and five per consumer: lost, growing dead letters, stalled, failing, slow.
     expect(new Set(under('Page')).size).toBe(5 + 2 + 5 * many.length);
     const telling = [...composites].filter(([, { Properties }]) => Properties.AlarmActions !== undefined);
     expect(telling.map(([id]) => id)).toEqual(['Page']);

@@ -31,7 +31,7 @@ test('the deployed roles have every permission that the doctor demands of them, 
   };
   const functionOf = (name: string) => {
     const found = ofType('AWS::Lambda::Function').find((part) => part.name === name);
-    if (found === undefined) throw new Error(`There is no function ${name}`);
+    if (found === undefined) throw new Error(`No function ${name}`);
     return found.properties;
   };
   const needed: (readonly [string, readonly RoleNeed[]])[] = [

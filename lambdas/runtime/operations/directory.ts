@@ -32,7 +32,7 @@ export interface MailroomEntry {
   readonly sources?: readonly string[] | undefined;
   /** The version of the stored shape that the stack's functions read and write. Absent in entries of versions up to 0.1. */
   readonly schema?: number | undefined;
-  /** The scheduled heartbeat; absent if there is none. */
+  /** The scheduled heartbeat; absent without one. */
   readonly heartbeat?: HeartbeatEntry | undefined;
   /** The time of the entry's last change, epoch milliseconds. Not stored in the entry: it comes from the parameter. */
   readonly changedAt?: number | undefined;
