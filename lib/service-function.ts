@@ -9,6 +9,7 @@ import type { Construct } from 'constructs';
 import { acknowledge } from './acknowledgements.ts';
 import { BUNDLE_BANNER } from './bundle-banner.ts';
 import { FunctionRole } from './function-role.ts';
+import { moduleUrl } from './module-url.ts';
 import { refuse, unless } from './refusal.ts';
 import { sourceMapPaths } from './source-map-paths.ts';
 
@@ -154,6 +155,6 @@ export class ServiceFunction extends NodejsFunction {
  * @param handler - the path under `lambdas/` without its extension, e.g. `relay-stream/handler`
  */
 export function lambdaEntry(handler: string): string {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return fileURLToPath(new URL(`../lambdas/${handler}.${extension}`, import.meta.url));
+  const extension = moduleUrl.endsWith('.ts') ? 'ts' : 'js';
+  return fileURLToPath(new URL(`../lambdas/${handler}.${extension}`, moduleUrl));
 }

@@ -97,7 +97,7 @@ const SOURCES: ReadonlyMap<string, string> = sourcesOf(
 function sourcesOf({ exports }: { readonly exports: Record<string, unknown> }): Map<string, string> {
   return new Map(
     Object.entries(exports).flatMap(([entry, target]) => {
-      const built = (target as { readonly default?: string }).default;
+      const built = (target as { readonly module?: string }).module;
       return built === undefined ? [] : [[entry, built.replace(/^\.\/dist\/(.*)\.js$/, '$1.ts')] as const];
     }),
   );

@@ -20,7 +20,17 @@ beforeAll(async () => {
   await mkdir(join(ROOT, '.local'), { recursive: true });
   folder = await mkdtemp(join(ROOT, '.local', 'api-'));
   const built = join(folder, 'dist');
-  await step(ROOT, 'npx', ['--no', '--', 'tsc', '-p', 'tsconfig.build.json', '--outDir', built]);
+  await step(ROOT, 'npx', [
+    '--no',
+    '--',
+    'tsc',
+    '-p',
+    'tsconfig.build.json',
+    '--outDir',
+    built,
+    '--declarationDir',
+    built,
+  ]);
   for (const [name, types] of Object.entries(ENTRIES)) {
     const own = join(folder, name);
     await mkdir(own);

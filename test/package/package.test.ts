@@ -1,12 +1,29 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
 import { reachedPackages, smallBundle } from './bundles.ts';
 import { packageOf, specifiersOf } from './imports.ts';
 import { step } from './step.ts';
 import { linkIn, makeApp } from './stranger.ts';
 import { pack, packageFolder, ROOT, type Tarball } from './tarball.ts';
+
+/** The peers that every app has. */
+const REQUIRED_PEERS = ['@aws-sdk/client-dynamodb', '@aws-sdk/util-dynamodb'];
+
+const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+
+/** Everything that a producer and its test import. */
+const PRODUCER = `
+import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
+import { memoryTable } from 'cdk-mailroom/testing';
+export const outbox: Outbox = lambdaOutbox();
+export const items: readonly object[] = memoryTable().items();
+// @ts-expect-error the types are those of the package, and not any
+export const wrong: number = defineEvent;
+`;
 
 /** The package, packed once: what it holds, what is bundled of it, and an app of somebody who uses it. */
 let tarball: Tarball;
@@ -27,7 +44,8 @@ describe('the tarball', () => {
   test('holds what is built, its licence and its texts, and nothing of the repository besides', () => {
     const texts = ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/mailroom.js', 'llms.txt', 'package.json'];
     expect(tarball.files.filter((file) => !file.startsWith('dist/'))).toEqual(texts);
-    const foreign = /^dist\/(?!lib\/|cli\/|lambdas\/|testing\/)|\/(?:test|bench|demo|example)\/|\.test\./;
+    const foreign =
+      /^dist\/(?!cli\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
   });
 
@@ -55,10 +73,7 @@ describe('the tarball', () => {
     expect([...foreign]).toEqual(['bin/mailroom.js: tsx/esm/api']);
   });
 
-  test.each([
-    ['publint', '--strict'],
-    ['attw', '--profile', 'esm-only'],
-  ])('is in order for %s', async (tool, ...options) => {
+  test.each([['publint', '--strict'], ['attw']])('is in order for %s', async (tool, ...options) => {
     await step(ROOT, 'npx', ['--no', '--', tool, ...options, tarball.file]);
   });
 
@@ -120,6 +135,93 @@ describe('importing', () => {
       const packages = await reachedPackages(tarball, entry);
       expect(packages.some((name) => IN_AWS.test(name))).toBe(true);
       expect(packages.filter((name) => CDK.test(name))).toEqual([]);
+    },
+  );
+});
+
+describe('an entry', () => {
+  /** Where ES modules cannot be required, as in Jest. */
+  const NO_ES_MODULES = '--no-experimental-require-module';
+  let app = '';
+
+  beforeAll(async () => {
+    app = await makeBareApp(tarball, Object.keys(tarball.manifest.peerDependencies));
+  });
+
+  afterAll(async () => {
+    await rm(app, { recursive: true, force: true });
+  });
+
+  const names = (module: string) =>
+    `Object.keys(${module}).filter((name) => !['default', 'module.exports'].includes(name)).sort()`;
+
+  test.each(ENTRIES)('%s has the same names for require, for import and for a bundler', async (entry) => {
+    const { module = '' } = tarball.manifest.exports[entry.replace('cdk-mailroom', '.')] ?? {};
+    const bundled = pathToFileURL(join(app, 'node_modules', 'cdk-mailroom', module)).href;
+    const expected = await evaluate(app, names(`await import('${bundled}')`));
+    expect(expected).not.toEqual([]);
+    expect(await evaluate(app, names(`require('${entry}')`), NO_ES_MODULES)).toEqual(expected);
+    expect(await evaluate(app, names(`await import('${entry}')`))).toEqual(expected);
+  });
+
+  test('is loaded once by require and import, so that classes and state are not doubled', async () => {
+    const one = `require('cdk-mailroom/runtime').MailroomError === (await import('cdk-mailroom/runtime')).MailroomError`;
+    expect(await evaluate(app, one)).toBe(true);
+  });
+});
+
+describe('an app that only produces', () => {
+  let app = '';
+
+  beforeAll(async () => {
+    app = await makeBareApp(tarball, [...REQUIRED_PEERS, '@types/node']);
+  });
+
+  afterAll(async () => {
+    await rm(app, { recursive: true, force: true });
+  });
+
+  test('needs the client of DynamoDB, and no other peer', () => {
+    const { peerDependencies, peerDependenciesMeta } = tarball.manifest;
+    const required = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
+    expect(required).toEqual(REQUIRED_PEERS);
+  });
+
+  test.each(['require', 'await import'])('starts with %s', async (load) => {
+    const outbox = `Object.keys((${load}('cdk-mailroom/runtime')).lambdaOutbox())`;
+    expect(await evaluate(app, outbox)).toEqual(['commit', 'entries']);
+    expect(await evaluate(app, `typeof (${load}('cdk-mailroom/testing')).memoryTable`)).toBe('function');
+  });
+
+  test('is told which package to install when it uses one that it does not have', async () => {
+    const consume = `require('cdk-mailroom/runtime').sqsQueue({ client: {}, queueUrl: '' }).changeVisibility('', 0)`;
+    expect(await evaluate(app, `${consume}.catch(({ message }) => message)`)).toBe(
+      'cdk-mailroom uses @aws-sdk/client-sqs here, which is not installed. Run: npm install @aws-sdk/client-sqs',
+    );
+  });
+
+  test.each([
+    ['commonjs', 'nodenext', 'nodenext'],
+    ['module', 'nodenext', 'nodenext'],
+    ['commonjs', 'node16', 'node16'],
+    ['module', 'esnext', 'bundler'],
+  ])(
+    'compiles as "type": "%s" with module %s, resolution %s and every declaration checked',
+    async (type, module, resolution) => {
+      await writeFile(join(app, 'package.json'), JSON.stringify({ private: true, type }));
+      await writeFile(join(app, 'app.ts'), PRODUCER);
+      const options = [
+        '--strict',
+        '--noEmit',
+        '--skipLibCheck',
+        'false',
+        '--target',
+        'es2023',
+        '--types',
+        'node',
+      ];
+      const modules = ['--module', module, '--moduleResolution', resolution];
+      await step(app, process.execPath, [TSC, 'app.ts', ...options, ...modules]);
     },
   );
 });

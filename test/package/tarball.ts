@@ -24,7 +24,9 @@ interface Manifest {
   readonly scripts?: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
   readonly devDependencies: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, { readonly module?: string }>>;
   readonly [member: string]: unknown;
 }
 

@@ -7,9 +7,6 @@ import { sentOnce } from '../client-settings.ts';
 import { MailroomError } from '../errors.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
-/** A class of its own: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */
-class PutOnceCommand extends PutEventsCommand {}
-
 /** Dependencies of {@link eventBridgeBus}. */
 export interface EventBridgeBusDeps {
   /**
@@ -32,6 +29,9 @@ export interface EventBridgeBusDeps {
  * ```
  */
 export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
+  // A class of its own: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried.
+  // Made here, because the package is loaded when its command is first read.
+  class PutOnceCommand extends PutEventsCommand {}
   return {
     put: async (entries, timeoutMs) => {
       const Entries = entries.map((entry) => ({

@@ -1,9 +1,9 @@
-import pLimit, { type LimitFunction } from 'p-limit';
+import pLimit from 'p-limit';
 import type { Bus } from '../bus/event-bus.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
-import type { OutboxContext, RelayPath } from '../store/outbox-transitions.ts';
+import type { CallLimit, OutboxContext, RelayPath } from '../store/outbox-transitions.ts';
 import type { Table } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
@@ -22,11 +22,11 @@ import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 export interface RelayContext extends OutboxContext {
   readonly bus: Bus;
   /** Limits concurrent calls to the bus. Separate from `writes`, so that published events are marked while the bus hangs. */
-  readonly publishes: LimitFunction;
+  readonly publishes: CallLimit;
   /** The maximum of both limits. */
   readonly concurrency: number;
   /** Limits the failed calls that are repeated at a time. */
-  readonly retries: LimitFunction;
+  readonly retries: CallLimit;
 }
 
 /** Dependencies of both of the relay's handlers. */

@@ -1,4 +1,3 @@
-import type { LimitFunction } from 'p-limit';
 import type { Clock } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import {
@@ -27,6 +26,13 @@ const MARK_TRIES = 5;
 const RETRY_BASE_MS = 5_000;
 const RETRY_CAP_MS = 900_000;
 
+/** A limit of `p-limit`, whose own types CommonJS declarations cannot import: the package is ES modules only. */
+export interface CallLimit {
+  <T>(call: () => Promise<T>): Promise<T>;
+  /** The maximum number of calls at a time. */
+  concurrency: number;
+}
+
 /** Dependencies of a mark. */
 export interface MarkContext {
   readonly config: Pick<RelayConfig, 'publishedRetentionDays'>;
@@ -37,7 +43,7 @@ export interface MarkContext {
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
   /** Limits concurrent calls to the table. */
-  readonly writes: LimitFunction;
+  readonly writes: CallLimit;
 }
 
 /** Dependencies of a relay's transitions of outbox rows. */

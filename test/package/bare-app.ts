@@ -1,0 +1,45 @@
+import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { step } from './step.ts';
+import { ROOT, type Tarball } from './tarball.ts';
+
+/** Every entry of the package, as an app writes it. */
+export const ENTRIES = [
+  'cdk-mailroom',
+  'cdk-mailroom/runtime',
+  'cdk-mailroom/internals',
+  'cdk-mailroom/testing',
+] as const;
+
+/**
+ * Makes an app that has the package with its dependencies, and of other packages only those named: a peer that is not named cannot
+ * be found, as in an app that did not install it.
+ *
+ * @param packages - names of packages of this repository
+ * @returns its folder, which is outside the repository, whose packages would be found otherwise
+ */
+export async function makeBareApp({ file, manifest }: Tarball, packages: readonly string[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'mailroom-bare-'));
+  const unpacked = join(folder, 'node_modules', 'cdk-mailroom');
+  await mkdir(unpacked, { recursive: true });
+  await step(folder, 'tar', ['-xzf', file, '-C', unpacked, '--strip-components=1']);
+  for (const name of [...Object.keys(manifest.dependencies), ...packages]) {
+    const link = join(folder, 'node_modules', name);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(join(ROOT, 'node_modules', name), link);
+  }
+  await writeFile(join(folder, 'package.json'), '{ "private": true }');
+  return folder;
+}
+
+/**
+ * Evaluates code in a Node.js process of an app.
+ *
+ * @param code - an expression, which may be a promise of a value that JSON can represent
+ * @param flags - options of Node.js
+ */
+export async function evaluate(app: string, code: string, ...flags: readonly string[]): Promise<unknown> {
+  const program = `(async () => ${code})().then((value) => console.log(JSON.stringify(value)))`;
+  return JSON.parse(await step(app, process.execPath, [...flags, '--eval', program]));
+}
