@@ -1,23 +1,22 @@
 import { Aspects, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
-import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
-import { acknowledge, acknowledgeLastStop } from './acknowledgements.ts';
+import { acknowledgeLastStop } from './acknowledgements.ts';
 import type { IInboxConsumer } from './consumer.ts';
+import { consumerFunction } from './consumer-function.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer-slo.ts';
 import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { queueEncryption } from './encryption.ts';
-import { earlierNameProblems, fixName } from './fixed-name.ts';
+import { earlierNameProblems, fixName, inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
@@ -27,12 +26,10 @@ import { denySending, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
-import { ServiceFunction } from './service-function.ts';
+import type { ServiceFunction } from './service-function.ts';
 import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
-
-const MAX_CONCURRENCY = 100;
 
 /**
  * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that processes the queue's messages behind
@@ -123,7 +120,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
       denySending(queue, props.mailroom.operators);
     this.letWatch(props.mailroom);
-    this.function = this.handler(props, settings);
+    this.function = consumerFunction(this, this.queue, props, settings);
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
     const names = fixName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
@@ -173,65 +170,14 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
         percentile: props.slo.percentile ?? SLO_PERCENTILE,
       },
       inboxRetentionDays: settings.inboxRetention.toDays(),
-      inboxSince: inboxSince(props),
+      inboxSince: inboxSince(props.movedFrom),
       schema: SCHEMA,
     };
     directoryEntry(this, consumerEntryName(table, props.name), entry);
-  }
-
-  private handler(props: InboxConsumerProps, settings: ConsumerSettings): ServiceFunction {
-    const { mailroom, name, service, publishes = [], entry, memoryMb, bundling, removalPolicy } = props;
-    const handler = new ServiceFunction(this, 'Function', {
-      entry,
-      service,
-      description: `Mailroom consumer ${name}`,
-      memoryMb,
-      bundling,
-      timeout: settings.timeout,
-      logRemovalPolicy: removalPolicy,
-      encryptionKey: mailroom.encryptionKey,
-      tracing: mailroom.tracing,
-      environment: {
-        ...props.environment,
-        ...encodeConsumerConfig({
-          ...mailroom.producerConfig(service, publishes),
-          consumer: name,
-          queueUrl: this.queue.queueUrl,
-          leaseMs: settings.lease.toMilliseconds(),
-          visibilityTimeoutMs: settings.visibilityTimeout.toMilliseconds(),
-          maxAttempts: settings.retry.attempts,
-          retryFirstMs: settings.retry.first.toMilliseconds(),
-          retryLongestMs: settings.retry.longest.toMilliseconds(),
-          inboxRetentionDays: settings.inboxRetention.toDays(),
-          inboxSince: inboxSince(props),
-        }),
-      },
-    });
-    mailroom.table.grantInbox(handler, name);
-    if (publishes.length > 0) mailroom.grantProducer(handler, props.domainKeys);
-    else mailroom.table.grantDomain(handler, props.domainKeys ?? []);
-    handler.addEventSource(
-      new SqsEventSource(this.queue, {
-        batchSize: settings.batchSize,
-        maxBatchingWindow: settings.batchingWindow,
-        maxConcurrency: props.maxConcurrency ?? MAX_CONCURRENCY,
-        reportBatchItemFailures: true,
-      }),
-    );
-    acknowledge(handler, {
-      LambdaEventSourceMappingDestination:
-        'An SQS mapping has no failure destination: failed messages return to the queue, and from there to its dead-letter queue.',
-    });
-    return handler;
   }
 }
 
 /** The events that the consumer receives: its subscriptions, and heartbeats, which cost nothing while none is sent. */
 function subscribed({ events }: InboxConsumerProps): EventRef[] {
   return [...events, HEARTBEAT].map(({ source, type }) => ({ source, type }));
-}
-
-/** When the inbox of its current name began; `undefined` if it never had another name. */
-function inboxSince({ movedFrom }: InboxConsumerProps): number | undefined {
-  return movedFrom?.at(-1)?.until.getTime();
 }
