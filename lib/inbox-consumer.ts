@@ -1,6 +1,7 @@
 import { Aspects, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
@@ -16,6 +17,7 @@ import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer-slo.ts
 import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { queueEncryption } from './encryption.ts';
+import { functionProblems } from './existing-function.ts';
 import { earlierNameProblems, fixName, inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
@@ -26,7 +28,6 @@ import { denySending, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
-import type { ServiceFunction } from './service-function.ts';
 import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
@@ -39,7 +40,7 @@ import { type ConsumerSettings, consumerProblems } from './timings.ts';
  *              |       └> dead-letter queue (by SQS's own redrive policy)
  *              └> undelivered queue (what EventBridge could not hand to the queue)
  *
- * @throws `BAD_SETTINGS`, with every problem, if names or timings cannot work
+ * @throws `BAD_SETTINGS`, with every problem, if names, timings or the function cannot work
  *
  * @example
  * ```ts
@@ -62,7 +63,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
   readonly deadLetterQueue: Queue;
   readonly undeliveredQueue: Queue;
   readonly rule: Rule;
-  readonly function: ServiceFunction;
+  readonly function: LambdaFunction;
+  readonly alias?: Alias | undefined;
 
   constructor(scope: Construct, id: string, props: InboxConsumerProps) {
     super(scope, id);
@@ -71,6 +73,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...consumerNameProblems(props.name),
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
+      ...functionProblems(this, props),
       ...subscriptionProblems(props),
       ...publishesProblems(props.service, props.publishes ?? []),
       ...consumerProblems(settings),
@@ -120,14 +123,15 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
       denySending(queue, props.mailroom.operators);
     this.letWatch(props.mailroom);
-    this.function = consumerFunction(this, this.queue, props, settings);
+    const { function: handler, alias } = consumerFunction(this, this.queue, props, settings);
+    this.function = handler;
+    this.alias = alias;
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
     const names = fixName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
-    this.function.role?.node.addDependency(...names);
-    this.function.node.addDependency(...names);
+    for (const after of [handler.role, handler, alias]) after?.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.
-    this.rule.node.addDependency(this.function);
+    this.rule.node.addDependency(handler, ...(alias ? [alias] : []));
     this.enterDirectory(props, settings);
     warnOfEcho(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
@@ -164,6 +168,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       deadLetterQueue: this.deadLetterQueue.queueUrl,
       undeliveredQueue: this.undeliveredQueue.queueUrl,
       function: this.function.functionName,
+      alias: this.alias?.aliasName,
       maxAttempts: settings.retry.attempts,
       slo: props.slo && {
         latencyMs: props.slo.latency.toMilliseconds(),
