@@ -1,4 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
+import { timeoutOf } from './existing-function.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { serviceNameProblems } from './names.ts';
 import { OUTAGE_TOLERANCE, RETRY } from './receives.ts';
@@ -10,7 +11,8 @@ const VISIBILITY_DEFAULT_MIN_S = 180;
 
 /** Resolves the settings of a consumer: the given ones, and defaults derived from them. */
 export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
-  const timeout = props.timeout ?? Duration.seconds(30);
+  const existing = props.function && timeoutOf(props.function);
+  const timeout = props.timeout ?? existing ?? Duration.seconds(30);
   const visibilityTimeout =
     props.visibilityTimeout ?? Duration.seconds(Math.max(VISIBILITY_DEFAULT_MIN_S, 6 * timeout.toSeconds()));
   const retentions = {

@@ -1,8 +1,8 @@
 import type { Rule } from 'aws-cdk-lib/aws-events';
+import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { IConstruct } from 'constructs';
 import type { ConsumerSlo } from './consumer-slo.ts';
-import type { ServiceFunction } from './service-function.ts';
 
 /** A consumer of a `Mailroom` as its alarms and metrics see it. Every `InboxConsumer` is one. */
 export interface IInboxConsumer extends IConstruct {
@@ -21,5 +21,7 @@ export interface IInboxConsumer extends IConstruct {
   /** Sends exactly the events that the consumer subscribes to. */
   readonly rule: Rule;
   /** Runs its handlers. Grant it any access it needs beyond the Mailroom table. */
-  readonly function: ServiceFunction;
+  readonly function: LambdaFunction;
+  /** The alias of the function that its messages go through; absent: they go to the function itself. */
+  readonly alias?: Alias | undefined;
 }

@@ -1,6 +1,5 @@
 import { Stack } from 'aws-cdk-lib';
 import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
-import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import type { EFFECTS_IN_DOUBT } from '../lambdas/runtime/consume/effects-in-doubt.ts';
 import type { UNSTABLE_EFFECTS } from '../lambdas/runtime/consume/unstable-effects.ts';
@@ -60,7 +59,7 @@ export interface AlarmText {
 
 /** A search for the log lines of the last day that contain a term. */
 interface LogSearch {
-  readonly logGroup: ILogGroup;
+  readonly logGroupName: string;
   /** The code of an error. */
   readonly term: typeof EFFECTS_IN_DOUBT | typeof UNSTABLE_EFFECTS;
 }
@@ -117,6 +116,6 @@ export function alarmDescription(
   const command =
     typeof run === 'string'
       ? `npx mailroom ${run} --region ${region} --stack ${stackName}`
-      : `aws logs tail ${run.logGroup.logGroupName} --since 1d --filter-pattern ${run.term} --region ${region}`;
+      : `aws logs tail ${run.logGroupName} --since 1d --filter-pattern ${run.term} --region ${region}`;
   return [what, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
 }

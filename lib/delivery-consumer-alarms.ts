@@ -5,6 +5,7 @@ import type { AlarmPlan, AlarmSeverity } from './delivery-alarm.ts';
 import { COUNT_PERIOD, type ConsumerMetrics } from './delivery-metrics.ts';
 import { throttled, troublePeriods } from './delivery-relay-alarms.ts';
 import type { EffectiveThresholds } from './delivery-thresholds.ts';
+import { logGroupNameOf } from './existing-function.ts';
 import { say } from './refusal.ts';
 
 const HOUR = Duration.hours(1);
@@ -169,7 +170,7 @@ function hardships(
   thresholds: EffectiveThresholds,
 ): AlarmPlan[] {
   const { name } = consumer;
-  const { logGroup } = consumer.function;
+  const logGroupName = logGroupNameOf(consumer.function);
   return [
     {
       id: 'AttemptsOverThree',
@@ -194,7 +195,7 @@ function hardships(
       anchor: 'an-effect-has-no-stable-name',
       severity: 'ticket',
       what: `A message of ${name} was processed without an effect that an earlier attempt had completed; the log names both.`,
-      run: { logGroup, term: 'UNSTABLE_EFFECTS' },
+      run: { logGroupName, term: 'UNSTABLE_EFFECTS' },
       metric: metrics.unstableEffects,
       threshold: 0,
     },
@@ -203,7 +204,7 @@ function hardships(
       anchor: 'an-effect-is-in-doubt',
       severity: 'ticket',
       what: `An earlier attempt of ${name} began an effect and stored no result: it may have happened, and may happen again.`,
-      run: { logGroup, term: 'EFFECTS_IN_DOUBT' },
+      run: { logGroupName, term: 'EFFECTS_IN_DOUBT' },
       metric: metrics.effectsInDoubt,
       threshold: 0,
     },

@@ -84,7 +84,9 @@ export type ConsumerMetrics = ReturnType<typeof consumerMetrics>;
 
 /** Creates each metric once, for alarms and dashboard. */
 export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
-  const { name, service, queue, slo } = consumer;
+  const { name, service, queue, slo, function: handler, alias } = consumer;
+  // With an alias, only what goes through it: the function may do other work.
+  const invoked = alias ?? handler;
   const dimensionsMap = { service, table: mailroom.table.tableName, consumer: name };
   const counter = (metric: MetricName) => own(consumer, metric, dimensionsMap, Stats.SUM, COUNT_PERIOD);
   const sum = { period: COUNT_PERIOD, statistic: Stats.SUM };
@@ -128,9 +130,9 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     deleted: queue.metricNumberOfMessagesDeleted(sum),
     receives: queue.metricNumberOfMessagesReceived(sum),
     emptyReceives: queue.metricNumberOfEmptyReceives(sum),
-    invocations: consumer.function.metricInvocations(sum),
-    errors: consumer.function.metricErrors(sum),
-    throttles: consumer.function.metricThrottles(sum),
+    invocations: invoked.metricInvocations(sum),
+    errors: invoked.metricErrors(sum),
+    throttles: invoked.metricThrottles(sum),
   };
 }
 

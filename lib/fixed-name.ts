@@ -72,3 +72,8 @@ export function fixName(
       }),
   );
 }
+
+/** When the inbox of a consumer's current name began, epoch milliseconds; `undefined` if it never had another name. */
+export function inboxSince(movedFrom: readonly EarlierName[] = []): number | undefined {
+  return movedFrom.at(-1)?.until.getTime();
+}

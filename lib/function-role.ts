@@ -1,11 +1,21 @@
 import {
   type AddToPrincipalPolicyResult,
   ManagedPolicy,
-  type PolicyStatement,
+  PolicyStatement,
   Role,
   ServicePrincipal,
 } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
+
+/** Permissions of a function in a VPC (Lambda developer guide, "Giving Lambda functions access to resources in an Amazon VPC"). */
+const NETWORK_INTERFACES = [
+  'ec2:AssignPrivateIpAddresses',
+  'ec2:CreateNetworkInterface',
+  'ec2:DeleteNetworkInterface',
+  'ec2:DescribeNetworkInterfaces',
+  'ec2:DescribeSubnets',
+  'ec2:UnassignPrivateIpAddresses',
+];
 
 /**
  * The execution role of a function. Its grants are in a managed policy: an inline policy has no versions to roll back to, and the
@@ -22,5 +32,10 @@ export class FunctionRole extends Role {
   override addToPrincipalPolicy(statement: PolicyStatement): AddToPrincipalPolicyResult {
     this.granted.addStatements(statement);
     return { statementAdded: true, policyDependable: this.granted };
+  }
+
+  /** Lets Lambda attach the function to a VPC: the CDK grants that only to roles that it creates itself. */
+  allowNetworkInterfaces(): void {
+    this.addToPrincipalPolicy(new PolicyStatement({ actions: NETWORK_INTERFACES, resources: ['*'] }));
   }
 }

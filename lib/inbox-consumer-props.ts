@@ -1,8 +1,11 @@
 import type { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { EventRef } from '../lambdas/runtime/event.ts';
+import type { ConsumerAlias } from './consumer-function.ts';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
+import type { FunctionOptions } from './function-options.ts';
 import type { Mailroom } from './mailroom.ts';
 
 /** Properties of an `InboxConsumer`. */
@@ -35,8 +38,21 @@ export interface InboxConsumerProps {
    * @default none
    */
   readonly publishes?: readonly EventRef[];
-  /** Path of the file that exports the `handler` made by `lambdaConsumer`, relative to the folder in which `cdk` runs. */
-  readonly entry: string;
+  /**
+   * Path of the file that exports the `handler` made by `lambdaConsumer`, relative to the folder in which `cdk` runs. The consumer
+   * creates the function.
+   *
+   * @default an existing function: `function`
+   */
+  readonly entry?: string;
+  /**
+   * An existing function whose handler is made by `lambdaConsumer`, or an alias of one, which its messages then go through. It gets
+   * environment variables, permissions and the mapping of the queue. It must be in the consumer's stack, with a timeout and a role
+   * created there, and can serve one consumer.
+   *
+   * @default a function is made from `entry`
+   */
+  readonly function?: LambdaFunction | Alias;
   /** Partition keys of the rows that its handlers write, with `*` as a trailing wildcard. @default none */
   readonly domainKeys?: readonly string[];
   /** Environment variables in addition to those that Mailroom sets. @default none */
@@ -45,8 +61,16 @@ export interface InboxConsumerProps {
   readonly memoryMb?: number;
   /** Bundling options, as for a `ServiceFunction`. @default as for a `ServiceFunction` */
   readonly bundling?: BundlingOptions;
-  /** The function's timeout. @default 30 seconds */
+  /** The function's timeout. @default 30 seconds, or that of `function` */
   readonly timeout?: Duration;
+  /** Other settings of the function: its VPC, layers, architecture, log settings, … @default none */
+  readonly functionProps?: FunctionOptions;
+  /**
+   * An alias of the function, for provisioned concurrency or gradual deployments: messages go through it.
+   *
+   * @default no alias
+   */
+  readonly alias?: ConsumerAlias;
   /**
    * The time that a claim holds a message unless it is renewed: at least 3 seconds, at most the visibility timeout.
    *
@@ -82,7 +106,7 @@ export interface InboxConsumerProps {
    * The maximum number of concurrent invocations, 2 to 1,000. It limits the cost of a runaway, and the concurrency taken from the
    * account's other functions.
    *
-   * @default 100, a tenth of a new account's concurrency (Lambda quotas: 1,000)
+   * @default 100, a tenth of a new account's concurrency (Lambda quotas: 1,000); the function's reserved concurrency if that is lower
    */
   readonly maxConcurrency?: number;
   /** The retention of the queue. @default 14 days */

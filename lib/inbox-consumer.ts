@@ -1,23 +1,24 @@
 import { Aspects, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
-import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
-import { acknowledge, acknowledgeLastStop } from './acknowledgements.ts';
+import { acknowledgeLastStop } from './acknowledgements.ts';
 import type { IInboxConsumer } from './consumer.ts';
+import { consumerFunction } from './consumer-function.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer-slo.ts';
 import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { queueEncryption } from './encryption.ts';
-import { earlierNameProblems, fixName } from './fixed-name.ts';
+import { functionProblems } from './existing-function.ts';
+import { earlierNameProblems, fixName, inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
@@ -27,12 +28,9 @@ import { denySending, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
-import { ServiceFunction } from './service-function.ts';
 import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
-
-const MAX_CONCURRENCY = 100;
 
 /**
  * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that processes the queue's messages behind
@@ -42,7 +40,7 @@ const MAX_CONCURRENCY = 100;
  *              |       └> dead-letter queue (by SQS's own redrive policy)
  *              └> undelivered queue (what EventBridge could not hand to the queue)
  *
- * @throws `BAD_SETTINGS`, with every problem, if names or timings cannot work
+ * @throws `BAD_SETTINGS`, with every problem, if names, timings or the function cannot work
  *
  * @example
  * ```ts
@@ -65,7 +63,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
   readonly deadLetterQueue: Queue;
   readonly undeliveredQueue: Queue;
   readonly rule: Rule;
-  readonly function: ServiceFunction;
+  readonly function: LambdaFunction;
+  readonly alias?: Alias | undefined;
 
   constructor(scope: Construct, id: string, props: InboxConsumerProps) {
     super(scope, id);
@@ -74,6 +73,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...consumerNameProblems(props.name),
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
+      ...functionProblems(this, props),
       ...subscriptionProblems(props),
       ...publishesProblems(props.service, props.publishes ?? []),
       ...consumerProblems(settings),
@@ -123,14 +123,15 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
       denySending(queue, props.mailroom.operators);
     this.letWatch(props.mailroom);
-    this.function = this.handler(props, settings);
+    const { function: handler, alias } = consumerFunction(this, this.queue, props, settings);
+    this.function = handler;
+    this.alias = alias;
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
     const names = fixName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
-    this.function.role?.node.addDependency(...names);
-    this.function.node.addDependency(...names);
+    for (const after of [handler.role, handler, alias]) after?.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.
-    this.rule.node.addDependency(this.function);
+    this.rule.node.addDependency(handler, ...(alias ? [alias] : []));
     this.enterDirectory(props, settings);
     warnOfEcho(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
@@ -167,71 +168,21 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       deadLetterQueue: this.deadLetterQueue.queueUrl,
       undeliveredQueue: this.undeliveredQueue.queueUrl,
       function: this.function.functionName,
+      alias: this.alias?.aliasName,
       maxAttempts: settings.retry.attempts,
       slo: props.slo && {
         latencyMs: props.slo.latency.toMilliseconds(),
         percentile: props.slo.percentile ?? SLO_PERCENTILE,
       },
       inboxRetentionDays: settings.inboxRetention.toDays(),
-      inboxSince: inboxSince(props),
+      inboxSince: inboxSince(props.movedFrom),
       schema: SCHEMA,
     };
     directoryEntry(this, consumerEntryName(table, props.name), entry);
-  }
-
-  private handler(props: InboxConsumerProps, settings: ConsumerSettings): ServiceFunction {
-    const { mailroom, name, service, publishes = [], entry, memoryMb, bundling, removalPolicy } = props;
-    const handler = new ServiceFunction(this, 'Function', {
-      entry,
-      service,
-      description: `Mailroom consumer ${name}`,
-      memoryMb,
-      bundling,
-      timeout: settings.timeout,
-      logRemovalPolicy: removalPolicy,
-      encryptionKey: mailroom.encryptionKey,
-      tracing: mailroom.tracing,
-      environment: {
-        ...props.environment,
-        ...encodeConsumerConfig({
-          ...mailroom.producerConfig(service, publishes),
-          consumer: name,
-          queueUrl: this.queue.queueUrl,
-          leaseMs: settings.lease.toMilliseconds(),
-          visibilityTimeoutMs: settings.visibilityTimeout.toMilliseconds(),
-          maxAttempts: settings.retry.attempts,
-          retryFirstMs: settings.retry.first.toMilliseconds(),
-          retryLongestMs: settings.retry.longest.toMilliseconds(),
-          inboxRetentionDays: settings.inboxRetention.toDays(),
-          inboxSince: inboxSince(props),
-        }),
-      },
-    });
-    mailroom.table.grantInbox(handler, name);
-    if (publishes.length > 0) mailroom.grantProducer(handler, props.domainKeys);
-    else mailroom.table.grantDomain(handler, props.domainKeys ?? []);
-    handler.addEventSource(
-      new SqsEventSource(this.queue, {
-        batchSize: settings.batchSize,
-        maxBatchingWindow: settings.batchingWindow,
-        maxConcurrency: props.maxConcurrency ?? MAX_CONCURRENCY,
-        reportBatchItemFailures: true,
-      }),
-    );
-    acknowledge(handler, {
-      LambdaEventSourceMappingDestination:
-        'An SQS mapping has no failure destination: failed messages return to the queue, and from there to its dead-letter queue.',
-    });
-    return handler;
   }
 }
 
 /** The events that the consumer receives: its subscriptions, and heartbeats, which cost nothing while none is sent. */
 function subscribed({ events }: InboxConsumerProps): EventRef[] {
   return [...events, HEARTBEAT].map(({ source, type }) => ({ source, type }));
-}
-
-/** When the inbox of its current name began; `undefined` if it never had another name. */
-function inboxSince({ movedFrom }: InboxConsumerProps): number | undefined {
-  return movedFrom?.at(-1)?.until.getTime();
 }

@@ -3,6 +3,7 @@ import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
+import type { SharedFunctionOptions } from './function-options.ts';
 import type { OutboxAuditOptions } from './outbox-audit.ts';
 import type { OutboxHeartbeatOptions } from './outbox-heartbeat.ts';
 import type { OutboxRelayOptions } from './outbox-relay.ts';
@@ -64,6 +65,13 @@ export interface MailroomProps {
   readonly operators?: readonly IRole[];
   /** X-Ray tracing of the relay, the audit and every consumer, as for a `ServiceFunction`. @default as for a `ServiceFunction` */
   readonly tracing?: Tracing;
+  /**
+   * Other settings of the relay, the audit and the heartbeat: their VPC, architecture, layers, log settings, … Consumers have their
+   * own `functionProps`. docs/deploying.md lists the endpoints that they need in a VPC.
+   *
+   * @default none
+   */
+  readonly functionProps?: SharedFunctionOptions;
   /**
    * Sources that the relay publishes in addition to those of the producers and consumers in this app: names of services that
    * write to this Mailroom from other apps. An event of any other source waits in the outbox.

@@ -12,6 +12,7 @@ import { DeclaredEvents, publishesProblems, sourcesProblems } from './declared-e
 import { directoryEntry } from './directory-entry.ts';
 import { letServicesUse } from './encryption.ts';
 import { MailroomBus } from './event-bus.ts';
+import { addUse, useProblems } from './function-uses.ts';
 import type { MailroomProps } from './mailroom-props.ts';
 import { MailroomTable } from './mailroom-table.ts';
 import { serviceNameProblems } from './names.ts';
@@ -22,7 +23,7 @@ import {
   type OutboxHeartbeatProps,
 } from './outbox-heartbeat.ts';
 import { OutboxRelay } from './outbox-relay.ts';
-import { type ProducerProps, turnOf } from './producer-props.ts';
+import { type ProducerProps, producerProblems, turnOf } from './producer-props.ts';
 import { refuse } from './refusal.ts';
 import { archiveProblems } from './retentions.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
@@ -88,6 +89,7 @@ export class Mailroom extends Construct {
     this.declared = new DeclaredEvents([...sources, RESERVED_SOURCE]);
     const { removalPolicy, warmThroughput, breakGlassRole, archive, encryptionKey, tracing } = props;
     const common = { removalPolicy, encryptionKey };
+    const functions = { ...common, tracing, functionProps: props.functionProps };
     this.encryptionKey = encryptionKey;
     this.operators = props.operators;
     this.tracing = tracing;
@@ -102,18 +104,16 @@ export class Mailroom extends Construct {
       shards: this.shards,
       bornLease: this.bornLease,
       sources: () => this.declared.sources,
-      ...common,
-      tracing,
+      ...functions,
     });
     if (props.audit !== undefined)
       this.audit = new OutboxAudit(this, 'Audit', {
         ...props.audit,
         table: this.table,
         bus: this.bus,
-        ...common,
-        tracing,
+        ...functions,
       });
-    if (props.heartbeat !== undefined) this.heartbeat = this.beat(props.heartbeat, { ...common, tracing });
+    if (props.heartbeat !== undefined) this.heartbeat = this.beat(props.heartbeat, functions);
     const entry: MailroomEntry = {
       stack: Stack.of(this).stackName,
       table: this.table.tableName,
@@ -149,24 +149,24 @@ export class Mailroom extends Construct {
 
   /**
    * Lets a function write events and the rows of its service: adds the grants and the environment variables in one call. The
-   * relay is deployed before the function, so that every event written has a relay to publish it.
+   * relay is deployed before the function, so that every event written has a relay to publish it. A consumer's function may be a
+   * producer of the same service, too: it may then publish the events of both.
    *
-   * @throws `BAD_SETTINGS` if the service's name or a domain key is invalid, if `publishes` is empty, or if it contains an event
-   * of another service
+   * @throws `BAD_SETTINGS` if the service's name or a domain key is invalid, if `publishes` is empty, if it contains an event
+   * of another service, or if the function belongs to another service or Mailroom
    */
   addProducer(producer: LambdaFunction, props: ProducerProps): void {
     const { service, publishes, publishAtOnce } = props;
-    const nothing =
-      'publishes is empty. List the events that the function publishes, e.g. [OrderPlaced]. For a function that only ' +
-      'writes rows of its service, call mailroom.table.grantDomain instead.';
+    const mailroom = this.node.path;
     refuse(`The producer ${producer.node.path}`, [
-      ...serviceNameProblems('service', service),
-      ...(publishes.length === 0 ? [nothing] : publishesProblems(service, publishes)),
+      ...producerProblems(props),
+      ...useProblems(producer, { mailroom, service }),
       ...(publishAtOnce === undefined ? [] : atOnceProblems(turnOf(publishAtOnce), this.relay.turnMax)),
       ...(publishAtOnce === undefined ? [] : this.bus.publisherProblems(producer)),
     ]);
     tag(producer, { [SERVICE_TAG]: service });
-    for (const [name, value] of Object.entries(this.producerEnvironment(service, publishes))) {
+    const published = addUse(producer, { mailroom, service, publishes });
+    for (const [name, value] of Object.entries(this.producerEnvironment(service, published))) {
       producer.addEnvironment(name, value);
     }
     this.grantProducer(producer, props.domainKeys);

@@ -8,6 +8,7 @@ import { encodeAuditConfig } from '../lambdas/runtime/config.ts';
 import { directoryPath } from '../lambdas/runtime/operations/directory.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
+import { type SharedFunctionOptions, sharedOptionsProblems } from './function-options.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { between, refuse, say, unless } from './refusal.ts';
 import { scheduleRuns } from './scheduled-run.ts';
@@ -37,6 +38,8 @@ export interface OutboxAuditProps extends OutboxAuditOptions {
   readonly encryptionKey?: IKey;
   /** X-Ray tracing of the function, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
   readonly tracing?: Tracing;
+  /** Other settings of the function, as for a `Mailroom`. @default none */
+  readonly functionProps?: SharedFunctionOptions;
 }
 
 const SERVICE = 'mailroom-audit';
@@ -84,7 +87,10 @@ export class OutboxAudit extends Construct {
     super(scope, id);
     this.every = props.every ?? Duration.minutes(15);
     this.since = props.since ?? defaultSince(this.every);
-    refuse(`The audit ${this.node.path}`, auditProblems(this.every, this.since));
+    refuse(`The audit ${this.node.path}`, [
+      ...auditProblems(this.every, this.since),
+      ...sharedOptionsProblems(props.functionProps),
+    ]);
     this.function = new ServiceFunction(this, 'Function', {
       entry: lambdaEntry('audit/handler'),
       service: SERVICE,
@@ -94,6 +100,7 @@ export class OutboxAudit extends Construct {
       logRemovalPolicy: props.removalPolicy,
       encryptionKey: props.encryptionKey,
       tracing: props.tracing,
+      functionProps: props.functionProps,
       environment: encodeAuditConfig({
         tableName: props.table.tableName,
         sinceMs: this.since.toMilliseconds(),

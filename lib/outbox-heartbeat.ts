@@ -7,6 +7,7 @@ import { Construct } from 'constructs';
 import { encodeHeartbeatConfig } from '../lambdas/runtime/config.ts';
 import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import { directoryPath } from '../lambdas/runtime/operations/directory.ts';
+import { type SharedFunctionOptions, sharedOptionsProblems } from './function-options.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { between, refuse, say, unless } from './refusal.ts';
 import { scheduleRuns } from './scheduled-run.ts';
@@ -37,6 +38,8 @@ export interface OutboxHeartbeatProps extends OutboxHeartbeatOptions {
   readonly encryptionKey?: IKey;
   /** X-Ray tracing of the function, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
   readonly tracing?: Tracing;
+  /** Other settings of the function, as for a `Mailroom`. @default none */
+  readonly functionProps?: SharedFunctionOptions;
 }
 
 const SERVICE = 'mailroom-heartbeat';
@@ -69,7 +72,10 @@ export class OutboxHeartbeat extends Construct {
   constructor(scope: Construct, id: string, props: OutboxHeartbeatProps) {
     super(scope, id);
     this.every = props.every ?? Duration.minutes(5);
-    refuse(`The heartbeat ${this.node.path}`, everyProblems(this.every));
+    refuse(`The heartbeat ${this.node.path}`, [
+      ...everyProblems(this.every),
+      ...sharedOptionsProblems(props.functionProps),
+    ]);
     const { table } = props;
     this.function = new ServiceFunction(this, 'Function', {
       entry: lambdaEntry('heartbeat/handler'),
@@ -78,6 +84,7 @@ export class OutboxHeartbeat extends Construct {
       logRemovalPolicy: props.removalPolicy,
       encryptionKey: props.encryptionKey,
       tracing: props.tracing,
+      functionProps: props.functionProps,
       environment: encodeHeartbeatConfig({
         service: HEARTBEAT.source,
         publishes: [HEARTBEAT.type],

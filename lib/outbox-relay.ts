@@ -13,6 +13,7 @@ import { OUTBOX_PREFIX } from '../lambdas/runtime/store/rows.ts';
 import { acknowledgeLastStop } from './acknowledgements.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
+import { type SharedFunctionOptions, sharedOptionsProblems } from './function-options.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { failuresTo } from './queue-senders.ts';
 import { refuse } from './refusal.ts';
@@ -66,6 +67,8 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   readonly encryptionKey?: IKey;
   /** X-Ray tracing of the functions, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
   readonly tracing?: Tracing;
+  /** Other settings of the functions, as for a `Mailroom`. @default none */
+  readonly functionProps?: SharedFunctionOptions;
 }
 
 const SERVICE = 'mailroom-relay';
@@ -124,7 +127,10 @@ export class OutboxRelay extends Construct {
       publishedRetention: props.publishedRetention ?? Duration.days(7),
       batchingWindow: props.batchingWindow,
     };
-    refuse(`The relay ${this.node.path}`, relayProblems(settings));
+    refuse(`The relay ${this.node.path}`, [
+      ...relayProblems(settings),
+      ...sharedOptionsProblems(props.functionProps),
+    ]);
     const config = {
       tableName: props.table.tableName,
       busName: props.bus.eventBusName,
@@ -163,7 +169,7 @@ export class OutboxRelay extends Construct {
 
   private publisher(
     id: 'Stream' | 'Sweep',
-    { table, bus, sources, memoryMb, removalPolicy, encryptionKey, tracing }: OutboxRelayProps,
+    { table, bus, sources, memoryMb, removalPolicy, encryptionKey, tracing, functionProps }: OutboxRelayProps,
     environment: Record<string, string>,
     timeout: Duration,
   ): ServiceFunction {
@@ -177,6 +183,7 @@ export class OutboxRelay extends Construct {
       logRemovalPolicy: removalPolicy,
       encryptionKey,
       tracing,
+      functionProps,
     });
     table.grantRelay(publisher);
     bus.grantPublish(publisher, sources);

@@ -1,5 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import type { EventRef } from '../lambdas/runtime/event.ts';
+import { publishesProblems } from './declared-events.ts';
+import { serviceNameProblems } from './names.ts';
 
 /** Options of a producer that publishes at once. */
 export interface PublishAtOnceOptions {
@@ -35,4 +37,15 @@ export interface ProducerProps {
 /** The length of the turn of a producer that publishes at once. */
 export function turnOf({ timeout = Duration.seconds(1) }: PublishAtOnceOptions): Duration {
   return timeout;
+}
+
+/** Validates a producer. */
+export function producerProblems({ service, publishes }: ProducerProps): string[] {
+  const nothing =
+    'publishes is empty. List the events that the function publishes, e.g. [OrderPlaced]. For a function that only ' +
+    'writes rows of its service, call mailroom.table.grantDomain instead.';
+  return [
+    ...serviceNameProblems('service', service),
+    ...(publishes.length === 0 ? [nothing] : publishesProblems(service, publishes)),
+  ];
 }

@@ -8,6 +8,7 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { acknowledge } from './acknowledgements.ts';
 import { BUNDLE_BANNER } from './bundle-banner.ts';
+import { type FunctionOptions, functionOptionsProblems } from './function-options.ts';
 import { FunctionRole } from './function-role.ts';
 import { moduleUrl } from './module-url.ts';
 import { refuse, unless } from './refusal.ts';
@@ -51,6 +52,13 @@ export interface ServiceFunctionProps {
    * @default only invocations whose caller was sampled
    */
   readonly tracing?: Tracing;
+  /**
+   * Other settings of the function: its VPC, layers, architecture, log settings, … A setting that has a property here, too, such as
+   * `tracing`, wins over that property.
+   *
+   * @default none
+   */
+  readonly functionProps?: FunctionOptions;
 }
 
 /**
@@ -101,25 +109,27 @@ export class ServiceFunction extends NodejsFunction {
     const missing =
       `entry is "${props.entry}", but ${process.cwd()} has no such file. Set it to the path of the file that exports ` +
       'handler, relative to the folder in which cdk runs.';
-    refuse(`The function ${scope.node.path}/${id}`, unless(existsSync(props.entry), missing));
-    const logGroup = new LogGroup(scope, `${id}Logs`, {
-      retention: RetentionDays.ONE_MONTH,
-      removalPolicy: props.logRemovalPolicy,
-      encryptionKey: props.encryptionKey,
-    });
+    const { logRetention, ...passed } = props.functionProps ?? {};
+    refuse(`The function ${scope.node.path}/${id}`, [
+      ...unless(existsSync(props.entry), missing),
+      ...functionOptionsProblems(props.functionProps),
+    ]);
+    const logGroup = passed.logGroup ?? ownLogGroup(scope, id, props);
     const role = new FunctionRole(scope, `${id}Role`);
     logGroup.grantWrite(role);
+    if (passed.vpc) role.allowNetworkInterfaces();
     super(scope, id, {
+      ...passed,
       entry: props.entry,
       description: props.description,
-      runtime: RUNTIME,
-      architecture: Architecture.ARM_64,
+      runtime: passed.runtime ?? RUNTIME,
+      architecture: passed.architecture ?? Architecture.ARM_64,
+      tracing: passed.tracing ?? props.tracing,
       memorySize: props.memoryMb ?? 512,
       timeout: props.timeout ?? Duration.seconds(30),
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
-      tracing: props.tracing,
       bundling: {
         ...BUNDLING,
         ...props.bundling,
@@ -131,21 +141,46 @@ export class ServiceFunction extends NodejsFunction {
         ...props.environment,
       },
     });
-    acknowledge(this, {
+    explain(this, role, props);
+  }
+}
+
+/** Explains to cdk-nag the rules that a function does not follow. */
+function explain(of: ServiceFunction, role: FunctionRole, props: ServiceFunctionProps): void {
+  const { vpc, reservedConcurrentExecutions: reserved, tracing = props.tracing } = props.functionProps ?? {};
+  acknowledge(of, {
+    ...(reserved === undefined && {
       LambdaConcurrency:
         "Reserved concurrency is taken from the account's, and a new account has none to spare; each event source mapping has its own limit.",
-      LambdaDLQ:
-        'It is invoked synchronously by an event source mapping that keeps failed records, or on a schedule whose next run does the work.',
+    }),
+    LambdaDLQ:
+      'It is invoked synchronously by an event source mapping that keeps failed records, or on a schedule whose next run does the work.',
+    ...(vpc === undefined && {
       LambdaInsideVPC:
         'It calls public AWS endpoints only, over TLS and with IAM: a VPC would add cost and no boundary.',
+    }),
+  });
+  const everywhere = [
+    ...(tracing === Tracing.ACTIVE ? ['X-Ray actions that write traces'] : []),
+    ...(vpc === undefined ? [] : ['EC2 actions that attach a function to a VPC']),
+  ].join(' and the ');
+  if (everywhere !== '')
+    Validations.of(role).acknowledge({
+      id: 'AwsSolutions-IAM5[Resource::*]',
+      reason: `The ${everywhere} do not support resource-level permissions (service authorization reference).`,
     });
-    if (props.tracing === Tracing.ACTIVE)
-      Validations.of(role).acknowledge({
-        id: 'AwsSolutions-IAM5[Resource::*]',
-        reason:
-          'The X-Ray actions that write traces do not support resource-level permissions (service authorization reference).',
-      });
-  }
+}
+
+function ownLogGroup(
+  scope: Construct,
+  id: string,
+  { functionProps, logRemovalPolicy, encryptionKey }: ServiceFunctionProps,
+): LogGroup {
+  return new LogGroup(scope, `${id}Logs`, {
+    retention: functionProps?.logRetention ?? RetentionDays.ONE_MONTH,
+    removalPolicy: logRemovalPolicy,
+    encryptionKey,
+  });
 }
 
 /**

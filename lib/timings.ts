@@ -26,6 +26,10 @@ const VISIBILITY_MAX = Duration.hours(12);
 /** The maximum batch size without a batching window (Lambda, event source mapping of SQS). */
 export const BATCH_SIZE_MAX = 10;
 
+/** The default limit of a consumer's concurrent invocations, and the smallest one (Lambda API reference, ScalingConfig). */
+const CONCURRENCY_DEFAULT = 100;
+const CONCURRENCY_MIN = 2;
+
 /** The longest batching window of a stream's mapping: with a longer one, records would arrive too old to be published without a claim. */
 const STREAM_WINDOW_MAX = Duration.seconds(3);
 
@@ -219,4 +223,23 @@ function visibilityProblems({
         'wasted. Lower lease or raise visibilityTimeout.',
     ),
   ];
+}
+
+/** The most concurrent invocations for a consumer's queue: by default 100, or the function's reserved concurrency if that is lower. */
+export function maxConcurrencyOf(given?: number, reserved = CONCURRENCY_DEFAULT): number {
+  return given ?? Math.max(CONCURRENCY_MIN, Math.min(CONCURRENCY_DEFAULT, reserved));
+}
+
+/**
+ * Validates the concurrency of a consumer.
+ *
+ * @param reserved - the reserved concurrency of its function; `undefined` if none is known
+ */
+export function concurrencyProblems(given?: number, reserved?: number): string[] {
+  const limit = maxConcurrencyOf(given, reserved);
+  return unless(
+    reserved === undefined || limit <= reserved,
+    `maxConcurrency is ${limit}, but the function reserves ${reserved} concurrent executions: Lambda would throttle messages, and each ` +
+      `throttle uses up a receive. Lower maxConcurrency (at least ${CONCURRENCY_MIN}) or raise reservedConcurrentExecutions.`,
+  );
 }

@@ -65,6 +65,8 @@ export interface ConsumerEntry {
   readonly undeliveredQueue: string;
   /** The name of its function. */
   readonly function: string;
+  /** The alias of its function that the mapping invokes. Absent: the function itself. */
+  readonly alias?: string | undefined;
   readonly maxAttempts: number;
   /** Its SLO. Absent without one, and in entries of versions up to 0.1. */
   readonly slo?: EntrySlo | undefined;
@@ -189,6 +191,14 @@ function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknow
         'hand: see "To deploy a stack again" in docs/operating.md. Nothing was sent.',
     );
   }
+}
+
+/** The name by which a consumer's function is invoked and its mapping is listed, e.g. `payments:live` with an alias. */
+export function invokedFunction({
+  function: name,
+  alias,
+}: Pick<ConsumerEntry, 'function' | 'alias'>): string {
+  return alias === undefined ? name : `${name}:${alias}`;
 }
 
 /** Returns the SLO of a consumer; `undefined` if its entry has none, or not one that the constructs write. */
