@@ -42,12 +42,26 @@ function lastCauseText({ lastCause }: ConsumerDescription, now: number): string[
 }
 
 function descriptionText(described: ConsumerDescription): string {
-  const { stack, service, events, rule, changedAt, maxAttempts, inboxRetentionDays, slo, queue } = described;
+  const {
+    stack,
+    service,
+    events,
+    rule,
+    foreignRule,
+    changedAt,
+    maxAttempts,
+    inboxRetentionDays,
+    slo,
+    queue,
+  } = described;
   return table(
     ['stack', stack],
     [
       ['receives', events.map(({ source, type }) => `${type} of ${source}`).join(', ') || 'nothing'],
-      ['by rule', rule],
+      ['by rule', rule ?? 'none: an existing queue'],
+      ...(foreignRule === null
+        ? []
+        : [['foreign events by', `${foreignRule.name} on the bus ${foreignRule.bus}`] as const]),
       ['writes as', service],
       ['declared', changedAt === null ? '?' : time(changedAt)],
       ['attempts', `${maxAttempts}; inbox rows are kept for ${many(inboxRetentionDays, 'day')}`],

@@ -1,33 +1,24 @@
-import { Aspects, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { Rule } from 'aws-cdk-lib/aws-events';
-import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { Aspects, Stack } from 'aws-cdk-lib';
+import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
-import { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
-import type { EventRef } from '../lambdas/runtime/event.ts';
-import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
-import { acknowledgeLastStop } from './acknowledgements.ts';
 import type { IInboxConsumer } from './consumer.ts';
 import { consumerFunction } from './consumer-function.ts';
+import { consumerQueues, subscribed } from './consumer-queues.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer-slo.ts';
 import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
-import { queueEncryption } from './encryption.ts';
 import { functionProblems } from './existing-function.ts';
 import { earlierNameProblems, fixName, inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
-import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { heartbeatWindowProblems } from './outbox-heartbeat.ts';
-import { queueByName, sourceQueueName } from './physical-name.ts';
-import { denySending, sendTo } from './queue-senders.ts';
-import { maxReceiveCount } from './receives.ts';
+import { sourceQueueName } from './physical-name.ts';
 import { refuse } from './refusal.ts';
-import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
@@ -91,38 +82,11 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     });
 
     const queueName = sourceQueueName(this);
-    const common = {
-      ...queueEncryption(props.mailroom.encryptionKey),
-      enforceSSL: true,
-      removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-    };
-    this.deadLetterQueue = new Queue(this, 'DeadLetters', {
-      ...common,
-      retentionPeriod: settings.deadLetterRetention,
-      redriveAllowPolicy: { sourceQueues: [queueByName(this, queueName)] },
-    });
-    this.queue = new Queue(this, 'Queue', {
-      ...common,
-      queueName,
-      visibilityTimeout: settings.visibilityTimeout,
-      retentionPeriod: settings.queueRetention,
-      deadLetterQueue: { queue: this.deadLetterQueue, maxReceiveCount: maxReceiveCount(settings) },
-    });
-    this.undeliveredQueue = new Queue(this, 'Undelivered', {
-      ...common,
-      retentionPeriod: QUEUE_RETENTION_MAX,
-    });
-    acknowledgeLastStop(this.deadLetterQueue, 'the dead-letter queue of the source queue');
-    acknowledgeLastStop(this.undeliveredQueue, "the dead-letter queue of the rule's target");
-    this.rule = new Rule(this, 'Rule', {
-      description: `Events for the consumer ${props.name}.`,
-      eventBus: props.mailroom.bus,
-      eventPattern: encodeRulePattern(subscribed(props)),
-    });
-    sendTo(this.rule, props.mailroom.bus, this.queue, this.undeliveredQueue);
-    for (const queue of [this.queue, this.deadLetterQueue, this.undeliveredQueue])
-      denySending(queue, props.mailroom.operators);
-    this.letWatch(props.mailroom);
+    const queues = consumerQueues(this, props, settings, queueName);
+    this.queue = queues.queue;
+    this.deadLetterQueue = queues.deadLetterQueue;
+    this.undeliveredQueue = queues.undeliveredQueue;
+    this.rule = queues.rule;
     const { function: handler, alias } = consumerFunction(this, this.queue, props, settings);
     this.function = handler;
     this.alias = alias;
@@ -135,25 +99,6 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.enterDirectory(props, settings);
     warnOfEcho(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
-  }
-
-  /**
-   * Lets the Mailroom's sweep and audit look at the dead-letter queues. The queues' own policies grant it, because the sweep's
-   * role cannot name queues of stacks that are deployed after its own.
-   */
-  private letWatch(mailroom: Mailroom): void {
-    const dead = [this.deadLetterQueue, this.undeliveredQueue];
-    mailroom.audit?.lookAt(this.queue, dead);
-    for (const queue of dead) {
-      queue.addToResourcePolicy(
-        new PolicyStatement({
-          sid: 'TheSweepLooksAtDeadLetters',
-          principals: [mailroom.relay.sweepFunction.grantPrincipal],
-          actions: ['sqs:GetQueueAttributes', 'sqs:ReceiveMessage'],
-          resources: [queue.queueArn],
-        }),
-      );
-    }
   }
 
   private enterDirectory(props: InboxConsumerProps, settings: ConsumerSettings): void {
@@ -180,9 +125,4 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     };
     directoryEntry(this, consumerEntryName(table, props.name), entry);
   }
-}
-
-/** The events that the consumer receives: its subscriptions, and heartbeats, which cost nothing while none is sent. */
-function subscribed({ events }: InboxConsumerProps): EventRef[] {
-  return [...events, HEARTBEAT].map(({ source, type }) => ({ source, type }));
 }

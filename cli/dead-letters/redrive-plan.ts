@@ -102,7 +102,7 @@ function isTooOld(
 ): boolean {
   if (row !== undefined)
     return !isUnreadable(row) && row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
-  if (eventId === undefined) return false;
+  if (!isEventId(eventId)) return false; // neither an unreadable message nor a foreign event has a time in its id
   const mintedAt = eventIdTime(eventId);
   const retentionDays = shortestRetentionDays(history, mintedAt, inboxRetentionDays);
   return mintedAt < inboxSince || now - mintedAt > retentionDays * DAY_MS;

@@ -1,6 +1,6 @@
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
-import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import type { Note, OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import { markResent, requeueDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
@@ -44,7 +44,7 @@ export function queueRedriver(
     resend: async ({ eventId, row, received }) => {
       if (received === undefined) return;
       // Otherwise the audit would report the event as missing while its new message waits behind others.
-      if (row === undefined && eventId !== undefined) await markResent(deps, eventId);
+      if (row === undefined && isEventId(eventId)) await markResent(deps, eventId);
       await queues.send(consumer.queue, received.body);
       await queues.remove(url, received);
     },

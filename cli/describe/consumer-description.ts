@@ -1,5 +1,10 @@
 import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
-import { type ConsumerEntry, type EntrySlo, sloOf } from '../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  type EntrySlo,
+  type ForeignRule,
+  sloOf,
+} from '../../lambdas/runtime/operations/directory.ts';
 import { newest } from '../frame/listing.ts';
 import { many } from '../frame/output.ts';
 import type { Session } from '../frame/session.ts';
@@ -16,7 +21,10 @@ export interface ConsumerDescription {
   readonly service: string;
   /** The events that it must receive. */
   readonly events: ConsumerEntry['events'];
-  readonly rule: string;
+  /** `null` for a consumer of an existing queue. */
+  readonly rule: string | null;
+  /** The rule of its foreign events, and its bus; `null` without one. */
+  readonly foreignRule: ForeignRule | null;
   /** When its entry in the directory last changed, epoch milliseconds. */
   readonly changedAt: number | null;
   readonly maxAttempts: number;
@@ -45,19 +53,20 @@ export async function describeConsumer(
   const [depth, dead, undelivered, deployed, messages] = await Promise.all([
     depthOf(queues, consumer.queue),
     depthOf(queues, consumer.deadLetterQueue),
-    depthOf(queues, consumer.undeliveredQueue),
+    consumer.undeliveredQueue === undefined ? undefined : depthOf(queues, consumer.undeliveredQueue),
     session.deployedFunction(consumer.function),
     messagesOf(session, consumer, { by: 'cause', limit: 1 }),
   ]);
   const [last] = messages.items.toSorted(newest);
   const rejected = messages.items.filter(({ status }) => status === 'REJECTED').length;
-  const { name, stack, service, events, rule, maxAttempts, inboxRetentionDays } = consumer;
+  const { name, stack, service, events, rule, foreignRule, maxAttempts, inboxRetentionDays } = consumer;
   return {
     consumer: name,
     stack,
     service,
     events,
-    rule,
+    rule: rule ?? null,
+    foreignRule: foreignRule ?? null,
     changedAt: consumer.changedAt ?? null,
     maxAttempts,
     inboxRetentionDays,

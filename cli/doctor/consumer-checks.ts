@@ -1,7 +1,6 @@
 import { readConsumerConfig } from '../../lambdas/runtime/config.ts';
-import { ruleName } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
-import { functionOf } from '../status/wiring-problems.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { DEFAULT_BUS, functionOf, routesOf } from '../status/wiring-problems.ts';
 import type { DoctorDeps } from './deployment.ts';
 import { type DoctorCheck, NEEDS, ofFunction, urlsOf } from './doctor-problem.ts';
 import { consumerSettingsProblems, failedProblems, settingsOf } from './function-problems.ts';
@@ -26,7 +25,6 @@ export function consumerChecks(
 ): DoctorCheck[] {
   const { name: part } = consumer;
   const checked = functionOf(consumer);
-  const rule = ruleName(consumer);
   const queues = async (): Promise<ConsumerQueues> => {
     const [queue, deadLetterQueue, undeliveredQueue] = await Promise.all(
       urlsOf(consumer).map(deployment.queue),
@@ -34,7 +32,7 @@ export function consumerChecks(
     return { queue, deadLetterQueue, undeliveredQueue };
   };
   return [
-    { part, needs: NEEDS.queue, find: async () => queueProblems(consumer, await queues(), mailroom.bus) },
+    { part, needs: NEEDS.queue, find: async () => queueProblems(mailroom, consumer, await queues()) },
     {
       part,
       needs: [...NEEDS.function, ...NEEDS.queue],
@@ -59,34 +57,45 @@ export function consumerChecks(
         return queue === undefined ? [] : queueSettingsProblems(wiring, checked, queue.arn);
       },
     },
-    {
+    ...routesOf(mailroom, consumer).map(({ bus, rule }) => ({
       part,
       needs: ['events:ListTargetsByRule', ...NEEDS.queue],
-      find: async () => targetProblems(deployment, mailroom, { name: part, rule }, await queues()),
-    },
+      find: async () => targetProblems(deployment, { bus }, { name: part, rule }, await queues()),
+    })),
   ];
 }
 
 /** The problems of a consumer's queues. */
-function queueProblems(consumer: ConsumerEntry, queues: ConsumerQueues, bus: string): QueueProblem[] {
+function queueProblems(
+  mailroom: Directory['mailroom'],
+  consumer: ConsumerEntry,
+  queues: ConsumerQueues,
+): QueueProblem[] {
   const { name: part, stack } = consumer;
   const { queue, deadLetterQueue, undeliveredQueue } = queues;
-  const all = [
-    [consumer.queue, queue],
-    [consumer.deadLetterQueue, deadLetterQueue],
-    [consumer.undeliveredQueue, undeliveredQueue],
-  ] as const;
+  const deployed = [queue, deadLetterQueue, undeliveredQueue];
+  const all = urlsOf(consumer).map((url, index) => [url, deployed[index]] as const);
   const [arn, partition, , region, account] =
     (queue ?? deadLetterQueue ?? undeliveredQueue)?.arn.split(':') ?? [];
-  const ruleArn = [arn, partition, 'events', region, account, `rule/${bus}/${ruleName(consumer)}`].join(':');
+  // The ARN of a rule on the default bus does not name the bus.
+  const ruleArns = routesOf(mailroom, consumer).map(({ bus, rule }) =>
+    [
+      arn,
+      partition,
+      'events',
+      region,
+      account,
+      bus === DEFAULT_BUS ? `rule/${rule}` : `rule/${bus}/${rule}`,
+    ].join(':'),
+  );
   return [
     ...all.flatMap(([url, one]) => missingQueueProblems(part, stack, url, one)),
     ...redriveProblems(consumer, queues),
     ...retentionProblems(consumer, queues),
-    ...(undeliveredQueue === undefined
+    ...(undeliveredQueue === undefined || consumer.undeliveredQueue === undefined
       ? []
       : keptProblems(part, `the undelivered queue of ${part}`, consumer.undeliveredQueue, undeliveredQueue)),
     ...all.flatMap(([url, one]) => (one === undefined ? [] : sizeProblems(part, url, one))),
-    ...queuePolicyProblems(consumer, queues, ruleArn),
+    ...queuePolicyProblems(consumer, queues, ruleArns),
   ];
 }

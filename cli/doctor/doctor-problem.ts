@@ -47,7 +47,7 @@ export function relaysOf({ directory: { mailroom } }: DoctorDeps) {
   };
 }
 
-/** The queues of a consumer. */
+/** The queues of a consumer. The last one is absent for a consumer of an existing queue. */
 export function urlsOf({ queue, deadLetterQueue, undeliveredQueue }: ConsumerEntry): string[] {
-  return [queue, deadLetterQueue, undeliveredQueue];
+  return [queue, deadLetterQueue, ...(undeliveredQueue === undefined ? [] : [undeliveredQueue])];
 }

@@ -132,8 +132,9 @@ export function sizeProblems(part: string, url: string, queue: DeployedQueue): Q
 export function queuePolicyProblems(
   { name: part, stack }: ConsumerEntry,
   { queue, deadLetterQueue, undeliveredQueue }: ConsumerQueues,
-  ruleArn: string,
+  ruleArns: readonly string[],
 ): QueueProblem[] {
+  if (ruleArns.length === 0) return []; // an existing queue has other senders
   const problem = (text: string): QueueProblem => ({
     part,
     problem: 'queue-policy',
@@ -152,7 +153,8 @@ export function queuePolicyProblems(
     ...refuses
       .filter(
         ([one]) =>
-          one !== undefined && !statementsOf(one.policy).some((statement) => letsSend(statement, ruleArn)),
+          one !== undefined &&
+          !ruleArns.every((arn) => statementsOf(one.policy).some((statement) => letsSend(statement, arn))),
       )
       .map(([, effect]) => problem(`the rule of ${part} may not send to ${effect}`)),
     ...(open.length === 0
@@ -180,7 +182,7 @@ function deniesSending({ effect, actions, conditions }: ReadStatement): boolean 
 /** A rule whose undeliverable events are dropped. */
 export async function targetProblems(
   deployment: Deployment,
-  { bus }: Directory['mailroom'],
+  { bus }: Pick<Directory['mailroom'], 'bus'>,
   { name: part, rule }: { readonly name: string; readonly rule: string },
   { queue, undeliveredQueue }: ConsumerQueues,
 ): Promise<QueueProblem[]> {

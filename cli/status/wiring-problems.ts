@@ -1,6 +1,12 @@
 import { takesExactly } from '../../lambdas/runtime/bus/rule-pattern.ts';
+import type { EventRef } from '../../lambdas/runtime/event.ts';
 import { type Drift, ruleName } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
-import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  type Directory,
+  foreignEventsOf,
+  mailroomEventsOf,
+} from '../../lambdas/runtime/operations/directory.ts';
 import { deployWords } from './part-checks.ts';
 import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
 
@@ -12,7 +18,26 @@ export interface CheckedFunction {
 }
 
 /** The bus of schedules. */
-const DEFAULT_BUS = 'default';
+export const DEFAULT_BUS = 'default';
+
+/** A rule that delivers events to a consumer's queue. */
+interface Route {
+  readonly bus: string;
+  readonly rule: string;
+  readonly events: readonly EventRef[];
+}
+
+/** The rules of a consumer: for Mailroom events, and for foreign events. A consumer of an existing queue has none. */
+export function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): Route[] {
+  const { foreignRule } = consumer;
+  const rule = ruleName(consumer);
+  return [
+    ...(rule === undefined ? [] : [{ bus, rule, events: mailroomEventsOf(consumer) }]),
+    ...(foreignRule === undefined
+      ? []
+      : [{ bus: foreignRule.bus, rule: foreignRule.name, events: foreignEventsOf(consumer) }]),
+  ];
+}
 
 /** The function of a consumer. */
 export function functionOf({ name, function: functionName, stack }: ConsumerEntry): CheckedFunction {
@@ -116,24 +141,35 @@ export function busProblems(exists: boolean, { mailroom, consumers }: Directory)
   return [{ part: 'bus', problem: 'no-bus', text, fix: deployWords(...stacks) }];
 }
 
-/** A consumer whose rule does not deliver the declared events to its queue. */
+/** A consumer whose rules do not deliver the declared events to its queue. */
 export async function ruleProblems(
-  { wiring, directory: { mailroom }, queueArn }: WiringDeps,
+  deps: WiringDeps,
   consumer: ConsumerEntry,
   hasBus: () => Promise<boolean>,
 ): Promise<WiringProblem[]> {
-  const { bus } = mailroom;
-  const { name: part, stack, events, queue } = consumer;
-  if (!(await hasBus().catch(() => true))) return []; // reported as `no-bus`
-  const name = ruleName(consumer);
+  const { mailroom } = deps.directory;
+  const isThere = await hasBus().catch(() => true);
+  const routes = routesOf(mailroom, consumer).filter(({ bus }) => isThere || bus !== mailroom.bus); // reported as `no-bus`
+  const found = await Promise.all(routes.map((route) => routeProblems(deps, consumer, route)));
+  return found.flat();
+}
+
+async function routeProblems(
+  { wiring, queueArn }: WiringDeps,
+  { name: part, stack, queue }: ConsumerEntry,
+  { bus, rule: name, events }: Route,
+): Promise<WiringProblem[]> {
+  const followUp = events.some((event) => 'foreign' in event)
+    ? undefined
+    : ['npx', 'mailroom', 'audit', '--since', '24h'];
   const problem = (kind: RuleProblem, state: string): WiringProblem => {
     const effect = kind === 'pattern' ? 'does not receive every event' : 'receives no events';
     return {
       part,
       problem: kind,
-      text: `${part} ${effect}: its rule ${name} ${state}. Restore it, then find the events that were missed (--since: from before the fault)`,
+      text: `${part} ${effect}: its rule ${name} ${state}. ${followUp === undefined ? 'Restore it. Foreign events of the meantime are lost: the audit does not cover them' : 'Restore it, then find the events that were missed (--since: from before the fault)'}`,
       fix: ruleFix({ problem: kind, rule: name }, { bus, stack }),
-      followUp: ['npx', 'mailroom', 'audit', '--since', '24h'],
+      followUp,
     };
   };
   const rule = await wiring.rules.describe(bus, name);

@@ -1,9 +1,8 @@
 import {
   type DeadLetterQueue,
+  deadLettersTo,
   depthOf,
   peekDeadLetters,
-  rejectedBy,
-  undeliveredTo,
 } from '../../lambdas/runtime/operations/dead-letters.ts';
 import {
   type ConsumerEntry,
@@ -179,7 +178,7 @@ async function findDeadLetter(
 ): Promise<Pick<TracedMessage, 'deadLetter' | 'unseen'>> {
   const rejectedIds = readable(row)?.rejectedIds;
   let unseen = false;
-  for (const source of [rejectedBy(consumer), undeliveredTo(consumer)]) {
+  for (const source of deadLettersTo(consumer)) {
     const seen = await once(reading.deadLetters, source.url, () => deadLettersOf(reading.queues, source));
     unseen ||= seen.more;
     const deadLetter = seen.deadLetters.find(

@@ -12,6 +12,8 @@ export type MailroomErrorCode =
   | 'BAD_EFFECT_NAME'
   | 'BAD_EVENT_DEFINITION'
   | 'BAD_EVENT_ID'
+  | 'BAD_FOREIGN_ID'
+  | 'BAD_FOREIGN_TIME'
   | 'BAD_ITEM'
   | 'BAD_QUERY'
   | 'BAD_RANGE'

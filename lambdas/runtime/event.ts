@@ -101,10 +101,6 @@ export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds schemas of any type
 export type AnyEventDefinition = EventDefinition<string, any>;
 
-/** The event that a handler of this definition receives. */
-export type EventOf<E extends AnyEventDefinition> =
-  E extends EventDefinition<infer T, infer S> ? ReceivedEvent<T, StandardSchemaV1.InferOutput<S>> : never;
-
 /**
  * Defines an event type. `schema` validates payloads when they are written and again when they are read; a payload of an older
  * version is converted by `upcast` first.
@@ -190,13 +186,16 @@ const SOURCE_MAX = 256;
  * @returns the schema's output, with its defaults and transforms applied
  * @throws `INVALID_PAYLOAD`, naming up to five fields and what is wrong with them, without payload values
  */
-export async function validateData(definition: AnyEventDefinition, data: unknown): Promise<unknown> {
+export async function validateData(
+  definition: Pick<AnyEventDefinition, 'type' | 'schema' | 'exposeIssues'> & { readonly version?: number },
+  data: unknown,
+): Promise<unknown> {
   const result = await definition.schema['~standard'].validate(data);
   if (result.issues === undefined) return result.value;
-  const { exposeIssues, schema } = definition;
+  const { exposeIssues, schema, type, version } = definition;
   const issues = exposeIssues ? fullIssues(result.issues) : maskedIssues(schema, result.issues);
   throw new MailroomError(
     'INVALID_PAYLOAD',
-    `The payload of ${definition.type} v${definition.version} is not valid: ${issues}`,
+    `The payload of ${type}${version === undefined ? '' : ` v${version}`} is not valid: ${issues}`,
   );
 }

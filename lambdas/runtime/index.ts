@@ -46,10 +46,18 @@ export {
   type EventDefinition,
   type EventDraft,
   type EventInput,
-  type EventOf,
   type EventRef,
   type ReceivedEvent,
 } from './event.ts';
+export {
+  type AnyForeignEventDefinition,
+  type ForeignEvent,
+  type ForeignEventDefinition,
+  type ForeignIdentity,
+  type ForeignSubscription,
+  foreignEvent,
+} from './foreign-event.ts';
+export type { EventOf, HandledDefinition } from './handled-event.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export { lambdaPublisher } from './lambda-publisher.ts';
 export type { Redact } from './redaction.ts';

@@ -110,7 +110,7 @@ async function faults(): Promise<Fault[]> {
   );
   const attribute = (QueueUrl: string, name: string, value: string) => () =>
     sqs.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: { [name]: value } }));
-  const { queue, undeliveredQueue, deadLetterQueue } = consumer;
+  const { queue, undeliveredQueue = '', deadLetterQueue } = consumer;
 
   const { MetricAlarms = [] } = await cloudwatch.send(new DescribeAlarmsCommand({ MaxRecords: 2 }));
   const AlarmNames = MetricAlarms.map(({ AlarmName = '' }) => AlarmName);

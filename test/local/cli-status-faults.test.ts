@@ -13,7 +13,7 @@ import { z } from 'zod/mini';
 import { asDelivered } from '../../demo/delivered-message.ts';
 import { required } from '../../demo/readings.ts';
 import { defineEvent, type Envelope, leased } from '../../lambdas/runtime/index.ts';
-import { deliveredEventId } from '../../lambdas/runtime/operations/delivered-event.ts';
+import { deliveredIdentity } from '../../lambdas/runtime/operations/delivered-event.ts';
 import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { TRANSACTION_ACTIONS_MAX } from '../../lambdas/runtime/store/table.ts';
@@ -194,7 +194,7 @@ describe('the status of a Mailroom', () => {
   /** The ids of the events in the queue of the ledger. */
   async function received(): Promise<string[]> {
     const { Records } = await ledger.take();
-    return Records.map(({ body }) => deliveredEventId(body) ?? '');
+    return Records.map(({ body }) => deliveredIdentity(body)?.eventId ?? '');
   }
 
   /** Runs the audit, the plan that it prints and the change that the plan prints, as printed but for the reason. */

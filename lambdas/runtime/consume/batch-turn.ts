@@ -1,4 +1,5 @@
 import { isEventId } from '../store/event-id.ts';
+import { isForeignEventId } from '../store/foreign-id.ts';
 import { isSuspect } from '../store/inbox-claim.ts';
 import type { ConsumerContext } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
@@ -16,6 +17,11 @@ export interface BatchTurn {
   readonly later: readonly Later[];
 }
 
+/** Returns true if the message has an event id, and may have a row: an unreadable message never runs. */
+function isKnown(eventId: string): boolean {
+  return isEventId(eventId) || isForeignEventId(eventId);
+}
+
 /**
  * Decides which messages of a batch run: all of them, unless one is a *suspect*, which must run alone because its last claims
  * ended without a result. Then either the suspect or all others run. Each receive of the suspect alternates the decision, so
@@ -31,7 +37,7 @@ export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Deliv
   await Promise.all(
     deliveries.map(async (delivery) => {
       try {
-        const known = delivery.receives > 1 && isEventId(delivery.message.eventId);
+        const known = delivery.receives > 1 && isKnown(delivery.message.eventId);
         const list = known && (await isSuspect(ctx.inbox, delivery.message)) ? suspects : others;
         list.push(delivery);
       } catch (error) {

@@ -1,5 +1,6 @@
 import type { SQSBatchResponse } from 'aws-lambda';
 import { errorCode, errorMessage } from '../errors.ts';
+import type { ForeignSubscription } from '../foreign-event.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from './message.ts';
 
 /**
@@ -33,17 +34,23 @@ export function bodiesToCheck(event: unknown): readonly string[] | undefined {
 /** Reads messages as the consumer would, without calling their handlers. */
 export async function checkMessages(
   handlers: Handlers,
+  foreign: readonly ForeignSubscription[],
   consumer: string,
   bodies: readonly string[],
 ): Promise<CheckReport> {
   const checks: Check[] = [];
-  for (const body of bodies) checks.push(await checkMessage(handlers, consumer, body));
+  for (const body of bodies) checks.push(await checkMessage(handlers, foreign, consumer, body));
   return { batchItemFailures: [], checks };
 }
 
-async function checkMessage(handlers: Handlers, consumer: string, body: string): Promise<Check> {
+async function checkMessage(
+  handlers: Handlers,
+  subscriptions: readonly ForeignSubscription[],
+  consumer: string,
+  body: string,
+): Promise<Check> {
   try {
-    const delivered = readDelivered({ body });
+    const delivered = readDelivered({ body }, { subscriptions, arrivedAt: 0 });
     const { eventId, type } = delivered.envelope;
     await readEvent(handlerOf(handlers, consumer, delivered).definition, delivered.envelope);
     return { ok: true, eventId, type };

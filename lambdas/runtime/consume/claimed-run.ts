@@ -1,6 +1,6 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
 import { isMailroomError, isPoison } from '../errors.ts';
-import type { Envelope } from '../event.ts';
+import type { HandledEvent } from '../handled-event.ts';
 import type { Claim, InboxRefusal } from '../store/inbox.ts';
 import { claimMessage } from '../store/inbox-claim.ts';
 import { completeMessage } from '../store/inbox-completion.ts';
@@ -54,7 +54,7 @@ interface ClaimedMessage extends Received {
 export async function claimAndRun(
   received: Received,
   handler: LeasedHandler,
-  envelope: Envelope,
+  envelope: HandledEvent,
   alone: boolean,
   unclaimedRuns = 0,
 ): Promise<MessageOutcome> {
@@ -80,8 +80,8 @@ export async function claimAndRun(
 /** Reads the current version of the event under the claim, so that a schema that kills the process leaves a claim without a result. */
 async function readClaimed(
   handler: LeasedHandler,
-  envelope: Envelope,
-): Promise<Envelope | { readonly problem: unknown }> {
+  envelope: HandledEvent,
+): Promise<HandledEvent | { readonly problem: unknown }> {
   try {
     return await readEvent(handler.definition, envelope);
   } catch (problem) {

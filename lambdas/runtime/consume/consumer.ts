@@ -2,6 +2,7 @@ import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { type Clock, systemClock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
 import { MailroomError } from '../errors.ts';
+import { isForeign } from '../handled-event.ts';
 import { type Redact, redactingTelemetry } from '../redaction.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { createInbox } from '../store/inbox.ts';
@@ -91,14 +92,15 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const outbox = createOutbox({ config, table, clock, random, telemetry });
   const ctx = { config, table, queue, clock, random, telemetry, inbox, outbox };
   const handlers = handlersByEvent(deps.handlers);
+  const foreign = deps.handlers.map(({ definition }) => definition).filter(isForeign);
 
   return async (event, context) => {
     const bodies = bodiesToCheck(event);
-    if (bodies !== undefined) return checkMessages(handlers, config.consumer, bodies);
+    if (bodies !== undefined) return checkMessages(handlers, foreign, config.consumer, bodies);
     const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
     const beganAt = clock.now();
     const endsBy = beganAt + context.getRemainingTimeInMillis();
-    const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }));
+    const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, foreign));
     telemetry.count('MessagesReceived', deliveries.filter((delivery) => !deliversHeartbeat(delivery)).length);
     const { now, later } = await batchTurn(ctx, deliveries);
     // A suspect may kill the process, so the other messages are returned first, for another invocation.

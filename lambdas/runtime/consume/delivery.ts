@@ -1,7 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
 import { isHeartbeat } from '../heartbeat-event.ts';
 import type { Message } from '../store/inbox.ts';
-import { type DeliveredEvent, readDelivered } from './message.ts';
+import { type DeliveredEvent, type ForeignReading, readDelivered } from './message.ts';
 
 /** One receive of a message. */
 export interface Delivery {
@@ -31,13 +31,19 @@ export function deliversHeartbeat({ content }: Delivery): boolean {
  * Reads a received record. If its body is unreadable, an event id derived from the message id replaces the one inside.
  *
  * @param invocation - its start and the time at which it is stopped, epoch milliseconds
+ * @param subscriptions - the consumer's foreign events
  */
-export function readDelivery(record: SQSRecord, invocation: Pick<Delivery, 'beganAt' | 'endsBy'>): Delivery {
+export function readDelivery(
+  record: SQSRecord,
+  invocation: Pick<Delivery, 'beganAt' | 'endsBy'>,
+  subscriptions: ForeignReading['subscriptions'],
+): Delivery {
   const { messageId, receiptHandle } = record;
   const common = { ...invocation, receiptHandle, receives: receivesOf(record) };
   const message = { messageId, sentAt: sentAtOf(record) };
   try {
-    const content = readDelivered(record);
+    const arrivedAt = message.sentAt ?? invocation.beganAt;
+    const content = readDelivered(record, { subscriptions, arrivedAt });
     const { eventId, type } = content.envelope;
     return { ...common, message: { ...message, eventId, type }, content };
   } catch (problem) {

@@ -1,4 +1,4 @@
-import type { AnyEventDefinition, EventOf } from '../event.ts';
+import type { EventOf, HandledDefinition } from '../handled-event.ts';
 import type { Commit } from '../write/outbox.ts';
 import type { JsonOf } from './json-of.ts';
 
@@ -74,7 +74,7 @@ export interface LeasedHandler {
   /** Distinguishes it from a {@link TransactionalHandler}. */
   readonly kind: 'leased';
   /** The event that it handles. */
-  readonly definition: AnyEventDefinition;
+  readonly definition: HandledDefinition;
   /** The function passed to {@link leased}. */
   readonly handle: (event: never, ctx: LeasedContext) => Promise<unknown>;
 }
@@ -84,7 +84,7 @@ export interface TransactionalHandler {
   /** Distinguishes it from a {@link LeasedHandler}. */
   readonly kind: 'transactional';
   /** The event that it handles. */
-  readonly definition: AnyEventDefinition;
+  readonly definition: HandledDefinition;
   /** The function passed to {@link transactional}. */
   readonly handle: (event: never, ctx: TransactionalContext) => Promise<Commit>;
 }
@@ -102,7 +102,7 @@ export interface TransactionalHandler {
  * });
  * ```
  */
-export function leased<E extends AnyEventDefinition>(
+export function leased<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: LeasedContext) => Promise<unknown>,
 ): Handler {
@@ -122,7 +122,7 @@ export function leased<E extends AnyEventDefinition>(
  * }));
  * ```
  */
-export function transactional<E extends AnyEventDefinition>(
+export function transactional<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: TransactionalContext) => Promise<Commit>,
 ): Handler {

@@ -1,5 +1,5 @@
 import { isMailroomError, MailroomError } from '../errors.ts';
-import type { Envelope } from '../event.ts';
+import type { HandledEvent } from '../handled-event.ts';
 import type { Claim } from '../store/inbox.ts';
 import { commitMessage } from '../store/inbox-completion.ts';
 import type { EffectInProgress } from '../store/inbox-effect.ts';
@@ -17,7 +17,7 @@ import { isOutage, isOutageOf } from './outage.ts';
 /** One run of a leased handler, with the state that decides the outcome of its message. */
 export interface HandlerRun {
   readonly ctx: ConsumerContext;
-  readonly event: Envelope;
+  readonly event: HandledEvent;
   readonly claim: Claim;
   readonly effects: Effects;
   /** Aborted when the handler must stop. */
@@ -42,7 +42,7 @@ export interface HandlerRun {
 }
 
 /** Starts a run of a leased handler. */
-export function handlerRun(effects: Effects, event: Envelope, signal: AbortSignal): HandlerRun {
+export function handlerRun(effects: Effects, event: HandledEvent, signal: AbortSignal): HandlerRun {
   const { ctx, claim } = effects;
   return {
     ctx,
@@ -155,7 +155,7 @@ function refuseWhenEnded({ ended, ctx, event }: HandlerRun, what: string): void 
 }
 
 /** Logs the failure of an un-awaited call that can no longer fail the message. */
-export function logUnheard(telemetry: Telemetry, { eventId }: Envelope, error: unknown): void {
+export function logUnheard(telemetry: Telemetry, { eventId }: HandledEvent, error: unknown): void {
   telemetry.log.error('A call that a handler did not await has failed', {
     eventId,
     error: error as Error,

@@ -1,6 +1,6 @@
 import { withDeadline } from '../deadline.ts';
 import { isMailroomError, isPoison, MailroomError } from '../errors.ts';
-import type { Envelope } from '../event.ts';
+import type { HandledEvent } from '../handled-event.ts';
 import type { EffectInProgress } from '../store/inbox-effect.ts';
 import { markOutOfTime, renewLease } from '../store/inbox-lease.ts';
 import type { Delivery } from './delivery.ts';
@@ -56,7 +56,7 @@ export function outOfTime(cause?: unknown): MailroomError {
 export async function runLeased(
   effects: Effects,
   handler: LeasedHandler,
-  event: Envelope,
+  event: HandledEvent,
   delivery: Pick<Delivery, 'receiptHandle' | 'beganAt'>,
 ): Promise<LeasedRun> {
   const { claim } = effects;

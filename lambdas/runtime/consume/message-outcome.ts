@@ -1,5 +1,6 @@
 import { errorCode, errorMessage, isMailroomError, isPoison, MailroomError } from '../errors.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
+import { isForeignEventId } from '../store/foreign-id.ts';
 import type { InboxRefusal } from '../store/inbox.ts';
 import { TOO_OLD } from '../store/inbox-conditions.ts';
 import { rejectUnclaimed } from '../store/inbox-rejection.ts';
@@ -7,7 +8,7 @@ import { fraction } from '../store/retry.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
 import { removeFailedHint } from './failed-hints.ts';
-import { poison } from './message.ts';
+import { poison } from './poison.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
 
 /** The outcome of a message in this invocation. */
@@ -30,10 +31,12 @@ export function again(afterMs: number, error: unknown): ShownAgain {
  * that fails at every message would seem to process some.
  */
 export function reportProcessed({ telemetry, clock, delivery }: Received): MessageOutcome {
-  const { eventId } = delivery.message;
+  const { eventId, sentAt } = delivery.message;
   if (deliversHeartbeat(delivery)) return { kind: 'done' };
   telemetry.count('MessagesProcessed');
-  if (isEventId(eventId)) telemetry.duration('ProcessLatency', clock.now() - eventIdTime(eventId));
+  // A foreign event has no commit; its latency counts from its arrival in the queue.
+  const since = isEventId(eventId) ? eventIdTime(eventId) : isForeignEventId(eventId) ? sentAt : undefined;
+  if (since !== undefined) telemetry.duration('ProcessLatency', clock.now() - since);
   return { kind: 'done' };
 }
 

@@ -1,5 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
-import { errorCode, errorMessage, isMailroomError, type MailroomError, PoisonMessage } from '../errors.ts';
+import { errorCode, errorMessage, isMailroomError } from '../errors.ts';
 import {
   type AnyEventDefinition,
   type Envelope,
@@ -7,29 +7,54 @@ import {
   type ReceivedEvent,
   validateData,
 } from '../event.ts';
+import type { ForeignEvent, ForeignSubscription } from '../foreign-event.ts';
+import { type HandledDefinition, type HandledEvent, isForeign } from '../handled-event.ts';
 import { isHeartbeat } from '../heartbeat-event.ts';
 import { parseJson, TOO_DEEP } from '../json-depth.ts';
 import { isEventId } from '../store/event-id.ts';
+import { readForeign } from './foreign-message.ts';
 import type { Handler } from './handler.ts';
 import { acknowledgeHeartbeat } from './heartbeat.ts';
+import { poison } from './poison.ts';
 
 /** The maximum number of characters of a name from a message that an error quotes. */
 const QUOTED_MAX = 100;
 
 /** A delivery from EventBridge: its own `source` and `detail-type`, and the envelope, which may claim another type. */
-export interface DeliveredEvent {
-  /** The publishing service and the type, as EventBridge received them. Empty strings if the message does not contain them. */
+export interface DeliveredEvent<E extends HandledEvent = HandledEvent> {
+  /**
+   * The publishing service and the type, as EventBridge received them. Empty strings if the message does not contain them. For a foreign
+   * event, those of its definition.
+   */
   readonly bus: EventRef;
-  readonly envelope: Envelope;
+  readonly envelope: E;
+}
+
+/** The foreign events of a consumer, and the time of arrival of a message that does not contain its own time, epoch milliseconds. */
+export interface ForeignReading {
+  readonly subscriptions: readonly ForeignSubscription[];
+  readonly arrivedAt: number;
 }
 
 /**
- * Reads an SQS record: the body is an EventBridge event as JSON, and its `detail` is the envelope.
+ * Reads an SQS record: a foreign event of the consumer, or an EventBridge event as JSON whose `detail` is the envelope.
  *
- * @throws `UNREADABLE_MESSAGE` if it is not; a retry cannot succeed
+ * @param foreign - the consumer's foreign events @default none
+ * @throws `UNREADABLE_MESSAGE` if it is neither, `BAD_FOREIGN_ID`, `BAD_FOREIGN_TIME`; a retry cannot succeed
  */
-export function readDelivered(record: Pick<SQSRecord, 'body'>): DeliveredEvent {
-  const { source, 'detail-type': type, detail } = parseBody(record.body);
+export function readDelivered(record: Pick<SQSRecord, 'body'>): DeliveredEvent<Envelope>;
+export function readDelivered(record: Pick<SQSRecord, 'body'>, foreign: ForeignReading): DeliveredEvent;
+export function readDelivered({ body }: Pick<SQSRecord, 'body'>, foreign?: ForeignReading): DeliveredEvent {
+  const parsed = parseBody(body);
+  const event = foreign && readForeign(parsed, foreign.subscriptions, foreign.arrivedAt);
+  return event === undefined ? readMailroomEvent(parsed) : { bus: event, envelope: event };
+}
+
+function readMailroomEvent(body: unknown): DeliveredEvent<Envelope> {
+  if (typeof body !== 'object' || body === null || !('detail' in body)) {
+    throw poison('UNREADABLE_MESSAGE', "The message's body is not an EventBridge event: it has no detail");
+  }
+  const { source, 'detail-type': type, detail } = body as Readonly<Record<string, unknown>>;
   const problem = envelopeProblem(detail);
   if (problem !== undefined)
     throw poison('UNREADABLE_MESSAGE', `The message's detail is not an envelope: ${problem}`);
@@ -40,20 +65,15 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function parseBody(body: unknown): Record<string, unknown> {
-  let event: unknown;
+function parseBody(body: unknown): unknown {
   try {
-    event = parseJson(String(body));
+    return parseJson(String(body));
   } catch (error) {
     if (isMailroomError(error, 'JSON_TOO_DEEP'))
       throw poison('UNREADABLE_MESSAGE', `The message's body is ${TOO_DEEP}`);
     // The parser's own message quotes the body, and this message is logged.
     throw poison('UNREADABLE_MESSAGE', "The message's body is not JSON");
   }
-  if (typeof event !== 'object' || event === null || !('detail' in event)) {
-    throw poison('UNREADABLE_MESSAGE', "The message's body is not an EventBridge event: it has no detail");
-  }
-  return { ...event };
 }
 
 function envelopeProblem(detail: unknown): string | undefined {
@@ -123,7 +143,22 @@ function quoted(text: string): string {
  *
  * @throws `UNKNOWN_EVENT_VERSION` or `INVALID_PAYLOAD`; a retry cannot succeed
  */
-export async function readEvent(definition: AnyEventDefinition, envelope: Envelope): Promise<ReceivedEvent> {
+export async function readEvent(definition: AnyEventDefinition, envelope: Envelope): Promise<ReceivedEvent>;
+export async function readEvent(
+  definition: HandledDefinition,
+  event: HandledEvent,
+): Promise<ReceivedEvent | ForeignEvent>;
+export async function readEvent(
+  definition: HandledDefinition,
+  event: HandledEvent,
+): Promise<ReceivedEvent | ForeignEvent> {
+  // A handler of a foreign event only receives messages that were read by its definition, and the other way round.
+  if (isForeign(definition))
+    return { ...(event as ForeignEvent), data: await validData(definition, event.data) };
+  return currentEvent(definition, event as Envelope);
+}
+
+async function currentEvent(definition: AnyEventDefinition, envelope: Envelope): Promise<ReceivedEvent> {
   const { version } = envelope;
   if (version > definition.version) {
     throw poison(
@@ -133,14 +168,18 @@ export async function readEvent(definition: AnyEventDefinition, envelope: Envelo
     );
   }
   const data = version < definition.version ? upcast(definition, envelope) : envelope.data;
+  const valid = await validData(definition, data);
+  return { ...envelope, source: definition.source, version: definition.version, data: valid };
+}
+
+async function validData(definition: HandledDefinition, data: unknown): Promise<unknown> {
   try {
-    const valid = await validateData(definition, data);
-    return { ...envelope, source: definition.source, version: definition.version, data: valid };
+    return await validateData(definition, data);
   } catch (error) {
     if (isMailroomError(error, 'INVALID_PAYLOAD')) throw poison('INVALID_PAYLOAD', errorMessage(error));
     throw poison(
       'INVALID_PAYLOAD',
-      `The schema of ${envelope.type} failed: ${thrownText(definition, error)}`,
+      `The schema of ${definition.type} failed: ${thrownText(definition, error)}`,
     );
   }
 }
@@ -164,11 +203,6 @@ function upcast(definition: AnyEventDefinition, envelope: Envelope): unknown {
 }
 
 /** The message of an error that the definition's own code threw for a payload; a parser's message may quote the payload. */
-function thrownText({ exposeIssues }: AnyEventDefinition, error: unknown): string {
+function thrownText({ exposeIssues }: HandledDefinition, error: unknown): string {
   return exposeIssues ? errorMessage(error) : errorCode(error);
-}
-
-/** Makes the error of a message that no retry can process. */
-export function poison(code: string, message: string): MailroomError {
-  return new PoisonMessage(message, { code });
 }

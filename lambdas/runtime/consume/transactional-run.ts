@@ -1,6 +1,6 @@
 import { withDeadline } from '../deadline.ts';
 import { isMailroomError, MailroomError } from '../errors.ts';
-import type { Envelope } from '../event.ts';
+import type { HandledEvent } from '../handled-event.ts';
 import { commitUnclaimed } from '../store/inbox-completion.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { TransactAction } from '../store/table.ts';
@@ -35,7 +35,7 @@ const TRY_MIN_MS = 2_000;
 export async function runUnclaimed(
   received: Received,
   handler: TransactionalHandler,
-  envelope: Envelope,
+  envelope: HandledEvent,
 ): Promise<MessageOutcome | undefined> {
   const { receives, endsBy } = received.delivery;
   const remainingMs = () => Math.max(0, endsBy - received.clock.now());
@@ -73,7 +73,7 @@ async function commit(
 async function actionsOf(
   { clock, outbox }: ConsumerContext,
   handler: TransactionalHandler,
-  event: Envelope,
+  event: HandledEvent,
   given: TransactionalContext,
 ): Promise<TransactAction[]> {
   const waitMs = given.remainingMs() - RESPONSE_MARGIN_MS;
@@ -95,7 +95,7 @@ export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): L
   return {
     kind: 'leased',
     definition: handler.definition,
-    handle: async (event: Envelope, given) => {
+    handle: async (event: HandledEvent, given) => {
       await onFreshReads(ctx, given.remainingMs, async () =>
         given.commit(await commitOf(handler, event, given)),
       );
@@ -127,7 +127,7 @@ async function onFreshReads<T>(
 /** Returns the commit that the handler returned. @throws `NO_COMMIT` if it returned something else */
 async function commitOf(
   handler: TransactionalHandler,
-  event: Envelope,
+  event: HandledEvent,
   given: TransactionalContext,
 ): Promise<Commit> {
   const wanted: unknown = await handler.handle(event as never, given);

@@ -159,10 +159,10 @@ function report(telemetry: Telemetry, holdings: readonly Holding[], now: number)
 
 /** Orders the queues: the stream's first, then by consumer, so that running out of time does not always skip the same kind of queue. */
 function inTurns(queues: readonly DeadLetterQueue[]): DeadLetterQueue[] {
-  const of = (kind: DeadLetterQueue['kind']) => queues.filter((queue) => queue.kind === kind);
-  const rejected = of('consumer');
+  const ofConsumers = queues.filter((queue) => queue.kind !== 'stream');
+  const names = new Set(ofConsumers.map(({ consumer }) => consumer.name));
   return [
-    ...of('stream'),
-    ...of('rule').flatMap((undelivered, index) => [undelivered, ...rejected.slice(index, index + 1)]),
+    ...queues.filter(({ kind }) => kind === 'stream'),
+    ...[...names].flatMap((name) => ofConsumers.filter(({ consumer }) => consumer.name === name)),
   ];
 }

@@ -1,8 +1,8 @@
 import pMap from 'p-map';
 import { errorCode } from '../errors.ts';
 import { parseJson } from '../json-depth.ts';
-import { deliveredEventId } from './delivered-event.ts';
-import type { ConsumerEntry, Directory } from './directory.ts';
+import { deliveredIdentity } from './delivered-event.ts';
+import { type ConsumerEntry, type Directory, foreignEventsOf } from './directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from './queues.ts';
 
 /** A dead-letter source of one consumer: events that its rule could not deliver (`rule`), or messages that it rejected (`consumer`). */
@@ -28,14 +28,20 @@ export type DeadLetterQueue = ConsumerDeadLetters | StreamDeadLetters;
 export function deadLetterQueues({ mailroom, consumers }: Directory): DeadLetterQueue[] {
   return [
     { name: 'stream', kind: 'stream', url: mailroom.failureQueue },
-    ...consumers.map(undeliveredTo),
+    ...consumers.flatMap(undeliveredTo),
     ...consumers.map(rejectedBy),
   ];
 }
 
-/** The queue for events that a rule could not deliver to the consumer's queue. */
-export function undeliveredTo(consumer: ConsumerEntry): ConsumerDeadLetters {
-  return { name: `rule:${consumer.name}`, kind: 'rule', url: consumer.undeliveredQueue, consumer };
+/** The dead-letter sources of one consumer. */
+export function deadLettersTo(consumer: ConsumerEntry): ConsumerDeadLetters[] {
+  return [rejectedBy(consumer), ...undeliveredTo(consumer)];
+}
+
+/** The queue for events that a rule could not deliver to the consumer's queue; none if the consumer has an existing queue. */
+function undeliveredTo(consumer: ConsumerEntry): ConsumerDeadLetters[] {
+  const { name, undeliveredQueue: url } = consumer;
+  return url === undefined ? [] : [{ name: `rule:${name}`, kind: 'rule', url, consumer }];
 }
 
 /** The queue to which SQS moves messages that a consumer rejected. */
@@ -95,14 +101,14 @@ export async function peekDeadLetters(
 
 /** Reads the details of a dead-letter message. @param retentionMs - the retention of its queue */
 export function readDeadLetter(
-  { kind }: Pick<DeadLetterQueue, 'kind'>,
+  source: Pick<DeadLetterQueue, 'kind'> & { readonly consumer?: ConsumerEntry },
   received: QueueMessage,
   retentionMs: number,
 ): DeadLetterMessage {
   const { attributes, body, sentAt } = received;
   const letter = { received, expiresAt: sentAt + retentionMs };
   const { 'detail-type': type, requestContext } = objectOf(body) as Partial<Record<string, unknown>>;
-  if (kind === 'stream') {
+  if (source.kind === 'stream') {
     // Lambda developer guide, "Discarding records".
     const { condition } = { ...(requestContext as object | undefined) } as { condition?: unknown };
     return { ...letter, eventId: undefined, type: undefined, cause: textOf(condition) };
@@ -110,11 +116,12 @@ export function readDeadLetter(
   // Only EventBridge writes these message attributes (EventBridge user guide).
   const { ERROR_CODE, ERROR_MESSAGE } = attributes;
   const refusal = [ERROR_CODE, ERROR_MESSAGE].filter(Boolean).join(': ') || undefined;
+  const read = deliveredIdentity(body, source.consumer && foreignEventsOf(source.consumer));
   return {
     ...letter,
-    eventId: deliveredEventId(body),
-    type: textOf(type),
-    cause: kind === 'rule' ? refusal : undefined,
+    eventId: read?.eventId,
+    type: textOf(type) ?? read?.type,
+    cause: source.kind === 'rule' ? refusal : undefined,
   };
 }
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readDelivered } from '../consume/message.ts';
+import type { ForeignSubscription } from '../foreign-event.ts';
+import type { HandledEvent } from '../handled-event.ts';
 
 /** The properties of an event that {@link deliveredEvent} needs; an outbox row has them. */
 export interface Deliverable {
@@ -43,12 +45,17 @@ export function deliveredEvent(event: Deliverable, { account, region, time, id }
 }
 
 /**
- * Returns the event id in such a body, read as a consumer reads it; `undefined` if the envelope is incomplete. Such a message
- * has its own inbox row, whatever id its body contains.
+ * Returns the id and the type of the event in a message, read as its consumer reads it; `undefined` if it cannot be read. Such a
+ * message has its own inbox row, whatever id its body contains.
+ *
+ * @param subscriptions - the consumer's foreign events
  */
-export function deliveredEventId(body: string): string | undefined {
+export function deliveredIdentity(
+  body: string,
+  subscriptions: readonly ForeignSubscription[] = [],
+): Pick<HandledEvent, 'eventId' | 'type'> | undefined {
   try {
-    return readDelivered({ body }).envelope.eventId;
+    return readDelivered({ body }, { subscriptions, arrivedAt: 0 }).envelope;
   } catch {
     return undefined;
   }

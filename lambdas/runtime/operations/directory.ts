@@ -1,5 +1,6 @@
 import { MailroomError } from '../errors.ts';
 import type { EventRef } from '../event.ts';
+import type { ForeignIdentity, ForeignSubscription } from '../foreign-event.ts';
 
 /**
  * The directory: the locations of a deployed Mailroom's parts. Each construct writes its own entry into SSM Parameter Store,
@@ -56,13 +57,15 @@ export interface ConsumerEntry {
   /** The `source` of the events that its handlers write. */
   readonly service: string;
   /** The events that it must receive, whatever its deployed rule matches. */
-  readonly events: readonly EventRef[];
-  /** The name of its rule on the bus. */
-  readonly rule: string;
-  /** The URLs of its queues. */
+  readonly events: readonly EntryEvent[];
+  /** The name of its rule on the bus; absent for a consumer of an existing queue. */
+  readonly rule?: string | undefined;
+  /** The rule of its foreign events; absent if it has none, or an existing queue. */
+  readonly foreignRule?: ForeignRule | undefined;
+  /** The URLs of its queues. The undelivered queue is absent for a consumer of an existing queue. */
   readonly queue: string;
   readonly deadLetterQueue: string;
-  readonly undeliveredQueue: string;
+  readonly undeliveredQueue?: string | undefined;
   /** The name of its function. */
   readonly function: string;
   /** The alias of its function that the mapping invokes. Absent: the function itself. */
@@ -77,6 +80,18 @@ export interface ConsumerEntry {
   readonly schema?: number | undefined;
   /** The time of the entry's last change, epoch milliseconds. Not stored in the entry: it comes from the parameter. */
   readonly changedAt?: number | undefined;
+}
+
+/** An event that a consumer subscribes to. */
+export interface EntryEvent extends EventRef {
+  /** Present for a foreign event: the fields that identify it. */
+  readonly foreign?: Pick<ForeignIdentity, 'id'> | undefined;
+}
+
+/** The rule of a consumer's foreign events. */
+export interface ForeignRule {
+  readonly name: string;
+  readonly bus: string;
 }
 
 /** The SLO of a consumer in its directory entry. */
@@ -208,7 +223,19 @@ export function sloOf({ slo }: ConsumerEntry): EntrySlo | undefined {
   return { latencyMs, percentile };
 }
 
-/** Returns the consumers that must receive an event. */
+/** Returns the Mailroom events that a consumer must receive. */
+export function mailroomEventsOf({ events }: Pick<ConsumerEntry, 'events'>): EntryEvent[] {
+  return events.filter(({ foreign }) => foreign === undefined);
+}
+
+/** Returns the foreign events that a consumer takes. They have no outbox row, so neither the audit nor a repair covers them. */
+export function foreignEventsOf({ events }: Pick<ConsumerEntry, 'events'>): ForeignSubscription[] {
+  return events.flatMap(({ source, type, foreign }) =>
+    foreign === undefined ? [] : [{ source, type, foreign }],
+  );
+}
+
+/** Returns the consumers that must receive a Mailroom event. */
 export function consumersOf(directory: Directory, event: EventRef): ConsumerEntry[] {
   return directory.consumers.filter((consumer) => subscribes(consumer, event));
 }
@@ -232,6 +259,6 @@ function declares(value: string, event: EventRef): boolean {
   }
 }
 
-function subscribes({ events }: ConsumerEntry, { source, type }: EventRef): boolean {
-  return events.some((event) => event.source === source && event.type === type);
+function subscribes(consumer: ConsumerEntry, { source, type }: EventRef): boolean {
+  return mailroomEventsOf(consumer).some((event) => event.source === source && event.type === type);
 }

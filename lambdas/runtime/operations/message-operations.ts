@@ -1,6 +1,7 @@
 import { CLOCK_SKEW_MS, systemClock } from '../clock.ts';
 import { MailroomError } from '../errors.ts';
 import { eventIdTime, mintToken, systemRandomBytes } from '../store/event-id.ts';
+import { isForeignEventId } from '../store/foreign-id.ts';
 import { TOO_OLD } from '../store/inbox-conditions.ts';
 import {
   allowMessage,
@@ -55,7 +56,8 @@ export type Decision =
  * ```
  */
 export async function resolveMessage(deps: OperationDeps, resolution: Resolution): Promise<Decision> {
-  if (!resolution.eventId.startsWith('unreadable-')) eventIdTime(resolution.eventId); // throws if it is not an event id
+  const { eventId } = resolution;
+  if (!eventId.startsWith('unreadable-') && !isForeignEventId(eventId)) eventIdTime(eventId); // throws if it is not an event id
   return decide(deps, resolution, 'PROCESSED');
 }
 

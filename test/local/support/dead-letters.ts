@@ -44,7 +44,7 @@ export function delivered(envelope: Envelope): string {
 export async function die(where: `${'rule' | 'consumer'}:${Consumer}`, body: string): Promise<string> {
   const [kind, name] = where.split(':') as ['rule' | 'consumer', Consumer];
   const consumer = consumerOf(name);
-  return queues.send(kind === 'rule' ? consumer.undeliveredQueue : consumer.deadLetterQueue, body);
+  return queues.send((kind === 'rule' && consumer.undeliveredQueue) || consumer.deadLetterQueue, body);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { encodeRulePattern, takesExactly } from '../../bus/rule-pattern.ts';
 import { depthOf } from '../dead-letters.ts';
-import type { ConsumerEntry, Directory } from '../directory.ts';
+import { type ConsumerEntry, type Directory, mailroomEventsOf } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 
 /** The rules port: the rules deployed on the bus. */
@@ -42,6 +42,7 @@ export async function findDrift(deps: DriftDeps, { mailroom, consumers }: Direct
 
 async function driftOf({ queues, rules }: DriftDeps, bus: string, consumer: ConsumerEntry): Promise<Drift[]> {
   const rule = ruleName(consumer);
+  if (rule === undefined) return []; // an existing queue, which no Mailroom event reaches
   const drift = (problem: Drift['problem'], text: string): Drift => ({
     consumer: consumer.name,
     rule,
@@ -56,7 +57,7 @@ async function driftOf({ queues, rules }: DriftDeps, bus: string, consumer: Cons
   return [
     ...noQueue,
     ...(deployed.enabled ? [] : [drift('rule-disabled', `The rule ${rule} is disabled.`)]),
-    ...(takesExactly(deployed.pattern, consumer.events)
+    ...(takesExactly(deployed.pattern, mailroomEventsOf(consumer))
       ? []
       : [drift('pattern', `The rule ${rule} matches ${deployed.pattern}, not ${declared(consumer)}.`)]),
     ...(queue === undefined || deployed.targets.includes(queue.arn)
@@ -65,11 +66,11 @@ async function driftOf({ queues, rules }: DriftDeps, bus: string, consumer: Cons
   ];
 }
 
-/** Returns only the rule's name: CloudFormation's reference to a rule is `bus|rule`. */
-export function ruleName({ rule }: ConsumerEntry): string {
-  return rule.slice(rule.lastIndexOf('|') + 1);
+/** Returns only the name of a consumer's rule: CloudFormation's reference to a rule is `bus|rule`. */
+export function ruleName({ rule }: ConsumerEntry): string | undefined {
+  return rule?.slice(rule.lastIndexOf('|') + 1);
 }
 
-function declared({ events }: ConsumerEntry): string {
-  return JSON.stringify(encodeRulePattern(events));
+function declared(consumer: ConsumerEntry): string {
+  return JSON.stringify(encodeRulePattern(mailroomEventsOf(consumer)));
 }

@@ -6,7 +6,7 @@ import { isOverdue } from '../../store/inbox-state.ts';
 import { asRow, type InboxHistory, inboxHistoryKey, inboxKey } from '../../store/rows.ts';
 import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
-import { depthOf, peekDeadLetters, rejectedBy, undeliveredTo } from '../dead-letters.ts';
+import { deadLettersTo, depthOf, peekDeadLetters } from '../dead-letters.ts';
 import type { ConsumerEntry } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import { declarationOf, type EntryVersions } from './audit-declaration.ts';
@@ -159,7 +159,7 @@ interface ConsumersDead {
 async function deadLettersOf(queues: Judging['queues'], consumer: ConsumerEntry): Promise<ConsumersDead> {
   const eventIds = new Set<string>();
   let complete = true;
-  for (const queue of [rejectedBy(consumer), undeliveredTo(consumer)]) {
+  for (const queue of deadLettersTo(consumer)) {
     const { deadLetters, total } = await peekDeadLetters(queues, queue, PEEK);
     for (const { eventId } of deadLetters) if (eventId !== undefined) eventIds.add(eventId);
     complete &&= deadLetters.length >= total;

@@ -81,7 +81,9 @@ export function deploymentInMemory(directory: Directory = deployed) {
     ...consumers.flatMap((consumer): [string, DeployedQueue][] => [
       [consumer.queue, queue(consumer.queue, redriveOf(consumer))],
       [consumer.deadLetterQueue, queue(consumer.deadLetterQueue)],
-      [consumer.undeliveredQueue, queue(consumer.undeliveredQueue)],
+      ...(consumer.undeliveredQueue === undefined
+        ? []
+        : [[consumer.undeliveredQueue, queue(consumer.undeliveredQueue)] as [string, DeployedQueue]]),
     ]),
   ]);
   const running = (environment: Readonly<Record<string, string>>): DeployedFunction => ({
@@ -111,13 +113,13 @@ export function deploymentInMemory(directory: Directory = deployed) {
     ]),
   ]);
   const targets = new Map<string, DeployedTarget>(
-    consumers.map(({ rule, queue: url, undeliveredQueue }) => [
+    consumers.map(({ rule = '', queue: url, undeliveredQueue = '' }) => [
       rule,
       { id: 'Target0', arn: queueArn(url), deadLetterQueue: queueArn(undeliveredQueue) },
     ]),
   );
   // The wiring of other tests has URLs where this has ARNs.
-  for (const { rule, queue: url, function: name } of consumers) {
+  for (const { rule = '', queue: url, function: name } of consumers) {
     const found = wired.rules.get(`${mailroom.bus}|${rule}`);
     if (found) wired.rules.set(`${mailroom.bus}|${rule}`, { ...found, targets: [queueArn(url)] });
     const own = wired.mappings.get(name) ?? [];

@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 export const RETENTION_MS = 14 * DAY_MS;
 
 /** The rig's consumer, as the directory has it. */
-export const worker: ConsumerEntry = {
+export const worker = {
   stack: 'things-dev',
   name: consumerConfig.consumer,
   service: consumerConfig.service,
@@ -26,7 +26,7 @@ export const worker: ConsumerEntry = {
   function: 'worker-function',
   maxAttempts: consumerConfig.maxAttempts,
   inboxRetentionDays: consumerConfig.inboxRetentionDays,
-};
+} satisfies ConsumerEntry;
 
 export const directory: Directory = {
   mailroom: {

@@ -13,6 +13,7 @@ import { rig } from '../../../support/runtime-rig.ts';
 
 const payments = {
   name: 'payments',
+  events: [],
   deadLetterQueue: 'payments-dead',
   undeliveredQueue: 'payments-undelivered',
 } as ConsumerEntry;

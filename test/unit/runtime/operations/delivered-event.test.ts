@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deliveredEvent, deliveredEventId } from '../../../../lambdas/runtime/operations/delivered-event.ts';
+import { deliveredEvent, deliveredIdentity } from '../../../../lambdas/runtime/operations/delivered-event.ts';
 
 const PLACE = { account: '123456789012', region: 'eu-west-1', time: Date.UTC(2026, 0, 1) };
 
@@ -10,7 +10,7 @@ test('an envelope is delivered byte for byte, numbers that JavaScript cannot hol
     '"occurredAt":1795223340120,"correlationId":"c","data":{"n":12345678901234567890}}';
   const body = deliveredEvent({ source: 'orders', type: 'OrderPlaced', envelope }, PLACE);
   expect(body).toContain(`"detail":${envelope}}`);
-  expect(deliveredEventId(body)).toBe(eventId);
+  expect(deliveredIdentity(body)?.eventId).toBe(eventId);
 });
 
 test('each delivery has a different EventBridge id', () => {
@@ -28,5 +28,5 @@ test.each([
   '{"detail":{"eventId":7}}',
   '{"detail":{"eventId":"01a1fba6-4458-7a41-9c37-3f5d2b8e1103"}}',
 ])('there is no event id in %s', (body) => {
-  expect(deliveredEventId(body)).toBeUndefined();
+  expect(deliveredIdentity(body)?.eventId).toBeUndefined();
 });

@@ -5,7 +5,7 @@ import {
   type AuditReport,
   createAudit,
 } from '../../../../../lambdas/runtime/operations/audit/audit.ts';
-import type { DeployedRule } from '../../../../../lambdas/runtime/operations/audit/audit-drift.ts';
+import { type DeployedRule, ruleName } from '../../../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import { repairMissing } from '../../../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import { deliveredEvent } from '../../../../../lambdas/runtime/operations/delivered-event.ts';
 import type {
@@ -124,7 +124,7 @@ export function auditRig(
   };
   const rules = new Map(
     consumers.map((consumer): [string, DeployedRule] => [
-      consumer.rule.slice(consumer.rule.indexOf('|') + 1),
+      ruleName(consumer) ?? '',
       {
         enabled: true,
         pattern: JSON.stringify(encodeRulePattern(consumer.events)),

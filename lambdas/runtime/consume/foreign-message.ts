@@ -1,0 +1,159 @@
+import type { ForeignEvent, ForeignSubscription } from '../foreign-event.ts';
+import { parseJson } from '../json-depth.ts';
+import { type ForeignIdValue, foreignEventId, foreignIdText } from '../store/foreign-id.ts';
+import { poison } from './poison.ts';
+
+/** The longest value of an id field, in characters: an S3 key has at most 1,024 bytes. */
+const ID_VALUE_MAX = 2_048;
+
+/** Numbers below this are epoch seconds, others milliseconds: 10^11 seconds is the year 5138, 10^11 milliseconds is in 1973. */
+const SECONDS_BELOW = 1e11;
+
+/** The last time that a `Date` represents, epoch milliseconds. */
+const TIME_MAX = 8.64e15;
+
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
+
+/** The members of an EventBridge event that a foreign event is read from. */
+interface BridgedEvent {
+  readonly source: string;
+  readonly 'detail-type': string;
+  readonly detail: unknown;
+  readonly id?: unknown;
+  readonly time?: unknown;
+}
+
+/** The data of a foreign event, with the values that EventBridge adds to it. */
+interface ForeignContent {
+  readonly data: unknown;
+  readonly bridgeId?: unknown;
+  readonly bridgeTime?: unknown;
+}
+
+/**
+ * Reads a message as a foreign event of its consumer.
+ *
+ * @param body - the body, parsed
+ * @param subscriptions - the consumer's foreign events
+ * @param arrivedAt - the time at which SQS received the message, epoch milliseconds
+ * @returns `undefined` if it belongs to none of them, and may be a Mailroom event
+ * @throws `BAD_FOREIGN_ID`, `BAD_FOREIGN_TIME`, `UNREADABLE_MESSAGE`, naming the field, without values; a retry cannot succeed
+ */
+export function readForeign(
+  body: unknown,
+  subscriptions: readonly ForeignSubscription[],
+  arrivedAt: number,
+): ForeignEvent | undefined {
+  const [first, ...others] = subscriptions;
+  if (first === undefined) return undefined;
+  const content = unwrapped(body);
+  if (isBridged(content)) {
+    const { source, 'detail-type': type, detail, id, time } = content;
+    const own = subscriptions.find((one) => one.source === source && one.type === type);
+    return own && foreignEventOf(own, { data: detail, bridgeId: id, bridgeTime: time }, arrivedAt);
+  }
+  if (others.length > 0 || !isObject(content)) return undefined;
+  return foreignEventOf(first, { data: content }, arrivedAt);
+}
+
+function foreignEventOf(
+  subscription: ForeignSubscription,
+  content: ForeignContent,
+  arrivedAt: number,
+): ForeignEvent {
+  const { source, type } = subscription;
+  const id = idOf(subscription, content);
+  const eventId = foreignEventId(subscription, id);
+  const occurredAt = timeOf(subscription, content) ?? arrivedAt;
+  const foreignId = foreignIdText(id);
+  return { eventId, foreignId, source, type, occurredAt, correlationId: eventId, data: content.data };
+}
+
+/** The values of the id fields; without such fields, EventBridge's own id. */
+function idOf({ type, foreign }: ForeignSubscription, { data, bridgeId }: ForeignContent): ForeignIdValue[] {
+  if (foreign.id === undefined) {
+    if (typeof bridgeId === 'string' && bridgeId !== '') return [bridgeId];
+    throw poison(
+      'BAD_FOREIGN_ID',
+      `The message has no id of EventBridge, and the definition of ${type} names no id field. Name the field that identifies the event in its id.`,
+    );
+  }
+  return foreign.id.map((path) => {
+    const value = valueAt(data, path);
+    const problem = idProblem(value);
+    if (problem === undefined) return value as ForeignIdValue;
+    throw poison(
+      'BAD_FOREIGN_ID',
+      `The id field "${path}" of ${type} ${problem}. It must hold a string of 1 to ${ID_VALUE_MAX} characters or a whole number. ` +
+        'Correct id in the definition, or discard the message.',
+    );
+  });
+}
+
+function idProblem(value: unknown): string | undefined {
+  if (value === undefined) return 'is missing';
+  if (value === '') return 'is empty';
+  if (typeof value === 'string') {
+    return value.length <= ID_VALUE_MAX ? undefined : `has ${value.length} characters`;
+  }
+  if (typeof value !== 'number') return `is of type ${value === null ? 'null' : typeof value}`;
+  // Larger numbers are rounded when they are parsed: two events would have the same id.
+  return Number.isSafeInteger(value) ? undefined : 'is not a whole number that JavaScript represents exactly';
+}
+
+function timeOf(
+  { type, foreign: { time: path } }: ForeignSubscription,
+  { data, bridgeTime }: ForeignContent,
+): number | undefined {
+  if (path === undefined) return epochMs(bridgeTime);
+  const at = epochMs(valueAt(data, path));
+  if (at !== undefined) return at;
+  throw poison(
+    'BAD_FOREIGN_TIME',
+    `The time field "${path}" of ${type} is missing or not a time. It must hold ISO 8601 text with a time zone, epoch seconds or ` +
+      'epoch milliseconds. Correct time in the definition, or discard the message.',
+  );
+}
+
+function epochMs(value: unknown): number | undefined {
+  if (typeof value === 'number') {
+    const ms = Math.floor(value < SECONDS_BELOW ? value * 1_000 : value);
+    return ms >= 0 && ms <= TIME_MAX ? ms : undefined;
+  }
+  const ms = typeof value === 'string' && ISO_TIME.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** Follows a path through own members of objects. It does not enter lists: their other elements would be ignored silently. */
+function valueAt(data: unknown, path: string): unknown {
+  let value = data;
+  for (const name of path.split('.')) {
+    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+/** The content of an SNS notification, which is JSON as text; any other body as it is, such as one of raw delivery. */
+function unwrapped(body: unknown): unknown {
+  if (!isObject(body) || body.Type !== 'Notification' || typeof body.TopicArn !== 'string') return body;
+  if (typeof body.Message !== 'string') return body;
+  try {
+    return parseJson(body.Message);
+  } catch {
+    throw poison('UNREADABLE_MESSAGE', "The SNS notification's Message is not JSON, or is nested too deep");
+  }
+}
+
+function isBridged(content: unknown): content is BridgedEvent {
+  return (
+    isObject(content) &&
+    typeof content.source === 'string' &&
+    typeof content['detail-type'] === 'string' &&
+    'detail' in content
+  );
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

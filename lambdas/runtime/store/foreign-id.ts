@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import type { EventRef } from '../event.ts';
+
+/** A value that identifies a foreign event, together with its source, its type and the values of its other id fields. */
+export type ForeignIdValue = string | number;
+
+const FOREIGN_EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/**
+ * Computes the event id of a foreign event: a UUIDv8 (RFC 9562) from the SHA-256 of its source, type and id values. Every delivery
+ * of the event has the same id, whatever message carries it, and it never equals the id of a Mailroom event, which is a UUIDv7.
+ *
+ * The values are hashed as a JSON list: it keeps `["a","b"]` and `["a\",\"b"]` apart, a number and its text, and lone surrogates,
+ * which UTF-8 alone would make equal.
+ *
+ * @example
+ * ```ts
+ * foreignEventId({ source: 'stripe', type: 'charge.succeeded' }, ['evt_1Nq']); // '56e9ffc9-21ce-822e-9b81-1a378f604394'
+ * ```
+ */
+export function foreignEventId({ source, type }: EventRef, id: readonly ForeignIdValue[]): string {
+  const bytes = createHash('sha256')
+    .update(JSON.stringify([source, type, id]))
+    .digest();
+  bytes[6] = 0x80 | (bytes.readUInt8(6) & 0x0f);
+  bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f);
+  const hex = bytes.toString('hex', 0, 16);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** Returns true for the event id of a foreign event: a UUIDv8 in lowercase. */
+export function isForeignEventId(text: unknown): text is string {
+  return typeof text === 'string' && FOREIGN_EVENT_ID.test(text);
+}
+
+/** Formats the values of the id fields as handlers and operators see them: the value of a single field, otherwise a JSON list. */
+export function foreignIdText(id: readonly ForeignIdValue[]): string {
+  const [only] = id;
+  return id.length === 1 ? String(only) : JSON.stringify(id);
+}
+
+/**
+ * Returns the values that a text may stand for: the reverse of {@link foreignIdText}. A text such as `42` stands for a string or
+ * for a number.
+ *
+ * @param count - the number of id fields
+ */
+export function foreignIdsOf(text: string, count: number): (readonly ForeignIdValue[])[] {
+  if (count === 1) return [[text], ...(isWholeNumber(text) ? [[Number(text)]] : [])];
+  try {
+    const id: unknown = JSON.parse(text);
+    const isId = Array.isArray(id) && id.length === count && id.every(isForeignIdValue);
+    return isId ? [id] : [];
+  } catch {
+    return [];
+  }
+}
+
+function isForeignIdValue(value: unknown): value is ForeignIdValue {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
+function isWholeNumber(text: string): boolean {
+  return Number.isSafeInteger(Number(text)) && String(Number(text)) === text;
+}

@@ -1,0 +1,190 @@
+import { describe, expect, test, vi } from 'vitest';
+import { z } from 'zod/mini';
+import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
+import { foreignEvent } from '../../../../lambdas/runtime/foreign-event.ts';
+import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { CONSUMER, consumer, domainRow, envelope, type Parts, send } from './consumer-rig.ts';
+
+const Charged = foreignEvent({
+  source: 'stripe',
+  type: 'charge.succeeded',
+  id: 'id',
+  schema: z.object({ id: z.string(), amount: z.int() }),
+});
+
+const bridged = (detail: unknown, id: string) => ({
+  id,
+  source: Charged.source,
+  'detail-type': Charged.type,
+  time: '2026-01-01T00:00:00Z',
+  detail,
+});
+const rowOf = (parts: Parts, id: string) =>
+  parts.memory.item(inboxKey(CONSUMER, foreignEventId(Charged, [id])));
+const envelopesOf = (parts: Parts) =>
+  parts.rows().map((row) => JSON.parse(row.envelope) as Record<string, unknown>);
+
+describe.each([
+  ['leased', leased],
+  ['transactional', transactional],
+] as const)('a %s handler of a foreign event', (_, kind) => {
+  test('takes effect once, although the publisher published the event twice', async () => {
+    const parts = rig();
+    const handle = vi.fn(async (_event: unknown) => ({ writes: [domainRow] }));
+    const { drain } = consumer(parts, [kind(Charged, handle)]);
+    parts.queue.send(bridged({ id: 'evt_1', amount: 5 }, 'bridge-1'));
+    await drain();
+    parts.queue.send(bridged({ id: 'evt_1', amount: 5 }, 'bridge-2'));
+    // A transactional handler runs before it learns that the message was processed; its writes would be refused here.
+    await drain();
+    expect(handle).toHaveBeenCalledTimes(kind === leased ? 1 : 2);
+    expect(parts.queue.messages()).toEqual([]);
+    expect(handle.mock.calls[0]?.[0]).toEqual({
+      eventId: foreignEventId(Charged, ['evt_1']),
+      foreignId: 'evt_1',
+      source: 'stripe',
+      type: 'charge.succeeded',
+      occurredAt: Date.UTC(2026, 0, 1),
+      correlationId: foreignEventId(Charged, ['evt_1']),
+      data: { id: 'evt_1', amount: 5 },
+    });
+    expect(rowOf(parts, 'evt_1')).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.telemetry.counted('MessagesDuplicate')).toBe(1);
+  });
+
+  test('that throws PoisonMessage is rejected; fixed and redriven, it is processed', async () => {
+    const parts = rig();
+    let fixed = false;
+    const handle = vi.fn(async () => {
+      if (!fixed) throw new PoisonMessage('currency is not supported');
+      return {};
+    });
+    parts.queue.send({ id: 'evt_1', amount: 5 });
+    const { drain } = consumer(parts, [kind(Charged, handle)]);
+    await drain();
+    expect(rowOf(parts, 'evt_1')).toMatchObject({ status: 'REJECTED', reason: 'POISON_MESSAGE' });
+    expect(parts.queue.deadLetters()).toHaveLength(1);
+    fixed = true;
+    parts.queue.redrive();
+    await drain();
+    expect(rowOf(parts, 'evt_1')).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('does not run for data that fails its schema, and the error quotes no value', async () => {
+    const parts = rig();
+    const handle = vi.fn(async () => ({}));
+    parts.queue.send({ id: 'evt_1', amount: 'secret' });
+    await consumer(parts, [kind(Charged, handle)]).drain();
+    expect(handle).not.toHaveBeenCalled();
+    expect(rowOf(parts, 'evt_1')).toMatchObject({ status: 'REJECTED', reason: 'INVALID_PAYLOAD' });
+    expect(JSON.stringify(rowOf(parts, 'evt_1'))).not.toContain('secret');
+  });
+});
+
+test('a message without its id field is rejected with the code and the name of the field', async () => {
+  const parts = rig();
+  parts.queue.send({ amount: 5 });
+  await consumer(parts, [leased(Charged, async () => {})]).drain();
+  const rejected = parts.memory.items().filter((item) => item.status === 'REJECTED');
+  expect(rejected).toMatchObject([
+    { reason: 'BAD_FOREIGN_ID', lastError: expect.stringContaining('The id field "id" of charge.succeeded') },
+  ]);
+  expect(parts.queue.deadLetters()).toHaveLength(1);
+});
+
+test('events that its handler commits continue its chain', async () => {
+  const parts = rig();
+  parts.queue.send({ id: 'evt_1', amount: 5 });
+  const handler = leased(Charged, (_event, ctx) => ctx.commit({ events: [parts.happened(1)] }));
+  await consumer(parts, [handler]).drain();
+  const causationId = foreignEventId(Charged, ['evt_1']);
+  expect(envelopesOf(parts)).toMatchObject([{ causationId, correlationId: causationId, hops: 1 }]);
+});
+
+test('its effects have an idempotency key made of its event id', async () => {
+  const parts = rig();
+  const keys: string[] = [];
+  parts.queue.send({ id: 'evt_1', amount: 5 });
+  const handler = leased(Charged, async (_event, ctx) => {
+    await ctx.once('refund', async (key) => keys.push(key));
+  });
+  await consumer(parts, [handler]).drain();
+  expect(keys).toEqual([`${CONSUMER}:${foreignEventId(Charged, ['evt_1'])}:refund`]);
+});
+
+test('its latency counts from its arrival in the queue', async () => {
+  const parts = rig();
+  parts.queue.send(bridged({ id: 'evt_1', amount: 5 }, 'b'));
+  await parts.clock.advance(5_000);
+  await consumer(parts, [leased(Charged, async () => {})]).drain();
+  const durations = parts.telemetry.durations('ProcessLatency');
+  expect(durations).toEqual([expect.closeTo(5_000, -3)]);
+});
+
+test('a consumer takes Mailroom events and foreign events side by side', async () => {
+  const parts = rig();
+  const seen: string[] = [];
+  const remember = async ({ type }: { readonly type: string }) => void seen.push(type);
+  const event = send(parts);
+  parts.queue.send(bridged({ id: 'evt_1', amount: 5 }, 'b'));
+  await consumer(parts, [leased(Charged, remember), leased(ThingHappened, remember)]).drain();
+  expect(seen.sort()).toEqual(['ThingHappened', 'charge.succeeded']);
+  expect(parts.memory.item(inboxKey(CONSUMER, event.eventId))).toMatchObject({ status: 'PROCESSED' });
+});
+
+describe('a message that claims to be what it is not', () => {
+  test('a Mailroom envelope inside a foreign event is data: its event id is not used', async () => {
+    const parts = rig();
+    const Any = foreignEvent({ ...Charged, schema: z.unknown(), id: 'id' });
+    const inside = { ...envelope(parts), id: 'evt_1' };
+    parts.queue.send({ ...bridged(inside, 'b') });
+    await consumer(parts, [leased(Any, async () => {})]).drain();
+    expect(rowOf(parts, 'evt_1')).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.memory.item(inboxKey(CONSUMER, inside.eventId))).toBeUndefined();
+  });
+
+  test('a Mailroom event in the queue of a foreign consumer runs no handler', async () => {
+    const parts = rig();
+    const handle = vi.fn(async () => {});
+    send(parts);
+    await consumer(parts, [leased(Charged, handle)]).drain();
+    expect(handle).not.toHaveBeenCalled();
+    const rejected = parts.memory.items().filter((item) => item.status === 'REJECTED');
+    expect(rejected).toMatchObject([{ reason: 'UNKNOWN_EVENT_TYPE' }]);
+  });
+
+  test('a body that only looks like a Mailroom envelope is data of the foreign event', async () => {
+    const parts = rig();
+    const inside = { ...envelope(parts), id: 'evt_1', amount: 5 };
+    parts.queue.send(inside);
+    await consumer(parts, [leased(Charged, async () => {})]).drain();
+    expect(rowOf(parts, 'evt_1')).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.memory.item(inboxKey(CONSUMER, inside.eventId))).toBeUndefined();
+  });
+});
+
+test('the check of dead letters reads foreign messages as the consumer does', async () => {
+  const parts = rig();
+  const { handle } = consumer(parts, [leased(Charged, async () => {})]);
+  const bodies = [{ id: 'evt_1', amount: 5 }, { id: 'evt_1' }, { amount: 5 }].map((one) =>
+    JSON.stringify(one),
+  );
+  const report: unknown = await handle({ mailroomCheck: { bodies } } as never, {} as never);
+  expect(report).toMatchObject({
+    checks: [
+      { ok: true, eventId: foreignEventId(Charged, ['evt_1']), type: 'charge.succeeded' },
+      { ok: false, code: 'INVALID_PAYLOAD' },
+      { ok: false, code: 'BAD_FOREIGN_ID' },
+    ],
+  });
+});
+
+test('two handlers of the same foreign event are refused', () => {
+  const handler = leased(Charged, async () => {});
+  expect(() => consumer(rig(), [handler, handler])).toThrowError(
+    expect.objectContaining({ code: 'BAD_CONSUMER' }),
+  );
+});

@@ -1,0 +1,186 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod/mini';
+import { readForeign } from '../../../../lambdas/runtime/consume/foreign-message.ts';
+import { type ForeignSubscription, foreignEvent } from '../../../../lambdas/runtime/foreign-event.ts';
+import {
+  foreignEventId,
+  foreignIdsOf,
+  foreignIdText,
+  isForeignEventId,
+} from '../../../../lambdas/runtime/store/foreign-id.ts';
+
+const schema = z.unknown();
+const ARRIVED = Date.UTC(2026, 0, 2);
+const charge = foreignEvent({ source: 'stripe', type: 'charge', schema, id: 'id' });
+const created = foreignEvent({
+  source: 'aws.s3',
+  type: 'Object Created',
+  schema,
+  id: ['bucket.name', 'object.key'],
+});
+const plain = foreignEvent({ source: 'aws.s3', type: 'Object Deleted', schema });
+
+const read = (body: unknown, ...subscriptions: ForeignSubscription[]) =>
+  readForeign(body, subscriptions, ARRIVED);
+const bridged = (event: { source: string; type: string }, detail: unknown, more: object = {}) => ({
+  version: '0',
+  id: 'bridge-1',
+  source: event.source,
+  'detail-type': event.type,
+  time: '2026-01-01T00:00:00Z',
+  detail,
+  ...more,
+});
+const sns = (message: string) => ({ Type: 'Notification', TopicArn: 'arn:topic', Message: message });
+
+test('the event id is a UUIDv8 that never changes, and is stored in rows: this value is frozen', () => {
+  const id = foreignEventId({ source: 'stripe', type: 'charge.succeeded' }, ['evt_1Nq']);
+  expect(isForeignEventId(id)).toBe(true);
+  expect(id).toBe('56e9ffc9-21ce-822e-9b81-1a378f604394');
+});
+
+describe('the shapes of a message', () => {
+  test('the detail of an EventBridge event is the data, matched by source and type', () => {
+    const detail = { bucket: { name: 'b' }, object: { key: 'k/1.txt' } };
+    expect(read(bridged(created, detail), charge, created)).toEqual({
+      eventId: foreignEventId(created, ['b', 'k/1.txt']),
+      foreignId: '["b","k/1.txt"]',
+      source: 'aws.s3',
+      type: 'Object Created',
+      occurredAt: Date.UTC(2026, 0, 1),
+      correlationId: foreignEventId(created, ['b', 'k/1.txt']),
+      data: detail,
+    });
+  });
+
+  test('the Message of an SNS notification is the data, and so is the body of a raw delivery', () => {
+    const wrapped = read(sns('{"id":"evt_1"}'), charge);
+    expect(wrapped).toMatchObject({ foreignId: 'evt_1', data: { id: 'evt_1' }, occurredAt: ARRIVED });
+    expect(read({ id: 'evt_1' }, charge)).toEqual(wrapped);
+  });
+
+  test('an EventBridge event that reaches the queue through an SNS topic is read like one that does not', () => {
+    const event = bridged(charge, { id: 'evt_1' });
+    expect(read(sns(JSON.stringify(event)), charge)).toEqual(read(event, charge));
+  });
+
+  test.each([
+    ['an EventBridge event of another source', bridged({ source: 'x', type: 'charge' }, { id: 1 })],
+    ['an EventBridge event of another type', bridged({ source: 'stripe', type: 'x' }, { id: 1 })],
+    ['a list', [1]],
+    ['a text', 'x'],
+    ['null', null],
+  ])('%s belongs to no foreign event', (_, body) => {
+    expect(read(body, charge)).toBeUndefined();
+  });
+
+  test('a body without source and type belongs to none of several foreign events', () => {
+    expect(read({ id: 'evt_1' }, charge, created)).toBeUndefined();
+  });
+
+  test('an SNS notification whose message is not JSON is unreadable, and the error does not quote it', () => {
+    expect(() => read(sns('secret'), charge)).toThrowError(
+      expect.objectContaining({
+        code: 'UNREADABLE_MESSAGE',
+        message: expect.not.stringContaining('secret'),
+      }),
+    );
+  });
+});
+
+describe('the id', () => {
+  test("without id fields, EventBridge's id identifies the event", () => {
+    expect(read(bridged(plain, {}), plain)).toMatchObject({ foreignId: 'bridge-1' });
+  });
+
+  test.each([
+    ['is missing', {}],
+    ['is empty', { id: '' }],
+    ['has 2049 characters', { id: 'x'.repeat(2_049) }],
+    ['is of type null', { id: null }],
+    ['is of type boolean', { id: true }],
+    ['is of type object', { id: { secret: 1 } }],
+    ['is not a whole number', { id: 2 ** 53 }],
+    ['is not a whole number', { id: 1.5 }],
+  ])('a field that %s rejects the message, and the error names the field and no value', (what, body) => {
+    expect(() => read(body, charge)).toThrowError(
+      expect.objectContaining({
+        name: 'PoisonMessage',
+        code: 'BAD_FOREIGN_ID',
+        message: expect.stringMatching(new RegExp(`"id" of charge ${what}(?!.*secret)`)),
+      }),
+    );
+  });
+
+  test('a body without an id of EventBridge or an id field rejects the message', () => {
+    expect(() => read({ a: 1 }, plain)).toThrowError(expect.objectContaining({ code: 'BAD_FOREIGN_ID' }));
+  });
+
+  test.each(['__proto__', 'constructor', 'toString.name', 'length', 'id.length', 'list.0', 'list.length'])(
+    'the path %s finds only own members of objects',
+    (id) => {
+      const event = foreignEvent({ source: 's', type: 't', schema, id });
+      expect(() => read({ id: 'x', list: ['a'] }, event)).toThrowError(
+        expect.objectContaining({ code: 'BAD_FOREIGN_ID' }),
+      );
+    },
+  );
+
+  test('a field that is named like a member of every object can identify an event', () => {
+    const event = foreignEvent({ source: 's', type: 't', schema, id: '__proto__.constructor' });
+    const body: unknown = JSON.parse('{"__proto__":{"constructor":"c-1"}}');
+    expect(read(body, event)).toMatchObject({ foreignId: 'c-1' });
+  });
+
+  test('the text of an id stands for the values that it was made of', () => {
+    for (const id of [['evt_1'], ['42'], [42], ['a', 'b'], ['a', 1]])
+      expect(foreignIdsOf(foreignIdText(id), id.length)).toContainEqual(id);
+    expect(foreignIdsOf('not json', 2)).toEqual([]);
+    expect(foreignIdsOf('["a"]', 2)).toEqual([]);
+  });
+});
+
+describe('the time', () => {
+  const timed = foreignEvent({ source: 's', type: 't', schema, id: 'id', time: 'at' });
+  test.each([
+    ['2026-01-01T00:00:00Z', Date.UTC(2026, 0, 1)],
+    ['2026-01-01T02:00:00.250+02:00', Date.UTC(2026, 0, 1) + 250],
+    [1_767_225_600, Date.UTC(2026, 0, 1)],
+    [1_767_225_600_123, Date.UTC(2026, 0, 1) + 123],
+    [0, 0],
+  ])('%s is a time', (at, occurredAt) => {
+    expect(read({ id: 'x', at }, timed)).toMatchObject({ occurredAt });
+  });
+
+  test.each([undefined, null, '', 'yesterday', '2026-01-01', '2026-01-01T00:00:00', -1, 9e15, {}])(
+    '%s is not a time: the message is rejected, and the error names the field',
+    (at) => {
+      expect(() => read({ id: 'x', at }, timed)).toThrowError(
+        expect.objectContaining({ code: 'BAD_FOREIGN_TIME', message: expect.stringContaining('"at" of t') }),
+      );
+    },
+  );
+
+  test('without a field it is the time of EventBridge, and without that the arrival in the queue', () => {
+    expect(read(bridged(charge, { id: 1 }), charge)).toMatchObject({ occurredAt: Date.UTC(2026, 0, 1) });
+    expect(read(bridged(charge, { id: 1 }, { time: 'x' }), charge)).toMatchObject({ occurredAt: ARRIVED });
+  });
+});
+
+test.each<[string, object, string]>([
+  ['an empty source', { source: '' }, 'source'],
+  ['the reserved source', { source: 'mailroom' }, 'source'],
+  ['a type that is too long', { type: 'x'.repeat(129) }, 'type'],
+  ['no paths', { id: [] }, 'id'],
+  ['nine paths', { id: Array(9).fill('a') }, 'id'],
+  ['an empty path', { id: '' }, 'id'],
+  ['a path with an empty name', { id: 'a..b' }, 'id'],
+  ['a path that is not text', { id: [7] }, 'id'],
+  ['a bad path of the time', { time: '.at' }, 'time'],
+  ['no schema', { schema: undefined }, 'schema'],
+])('a definition with %s is refused', (_, change, named) => {
+  const definition = { source: 's', type: 't', schema, ...change };
+  expect(() => foreignEvent(definition)).toThrowError(
+    expect.objectContaining({ code: 'BAD_EVENT_DEFINITION', message: expect.stringContaining(`${named} `) }),
+  );
+});
