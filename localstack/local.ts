@@ -1,3 +1,4 @@
+import './quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import type { Outputs } from './cdk-process.ts';
