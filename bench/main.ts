@@ -1,3 +1,4 @@
+import '../localstack/quiet-sdk.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { Command } from 'commander';
@@ -82,9 +83,6 @@ function print(line: string): void {
 function say(line: string): void {
   console.error(line);
 }
-
-// Hides the warning about the age of Node.js in a benchmark's output; child processes inherit this.
-process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 
 const program = new Command('npm run bench --')
   .description(

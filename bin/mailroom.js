@@ -1,15 +1,3 @@
 #!/usr/bin/env node
-// The `mailroom` command: in the repository from its TypeScript, in the published package from what was built of it.
-import { existsSync } from 'node:fs';
-
-// The age of Node 20 is not what an operator asked about.
-process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
-
-const source = new URL('../cli/main.ts', import.meta.url);
-if (existsSync(source)) {
-  const { register } = await import('tsx/esm/api');
-  register();
-  await import(source.href);
-} else {
-  await import('../dist/cli/main.js');
-}
+// The `mailroom` command. Old versions of Node.js can read this file and the first import; they could not read the second.
+import('./node-version.js').then(() => import('./command.js'));

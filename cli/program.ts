@@ -11,6 +11,7 @@ import type { ExitCode, Io } from './frame/io.ts';
 import { plain } from './frame/paint.ts';
 import { COLUMNS, prose } from './frame/prose.ts';
 import { reportError } from './frame/report-error.ts';
+import { localCommand } from './local.ts';
 import { logCommand } from './log.ts';
 import { logsCommand } from './logs.ts';
 import { messageCommand } from './message.ts';
@@ -38,6 +39,7 @@ const COMMANDS = [
   sweepCommand,
   auditCommand,
   logCommand,
+  localCommand,
   completionCommand,
 ];
 
@@ -72,7 +74,7 @@ export async function runMailroom(argv: readonly string[], io: Io): Promise<Exit
     .description('Inspects and repairs a deployed Mailroom.')
     .optionsGroup(EVERYWHERE)
     .option('--stage <name>', "a word in the name of the Mailroom's stack, e.g. dev", onceArgument)
-    .option('--stack <name>', "the name of the Mailroom's stack", onceArgument)
+    .option('--stack <name>', "the name of the Mailroom's stack (default: MAILROOM_STACK)", onceArgument)
     .option('--profile <name>', 'the AWS profile (default: AWS_PROFILE)')
     .option('--region <name>', 'the AWS region (default: AWS_REGION)')
     .option(

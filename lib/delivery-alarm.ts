@@ -84,7 +84,7 @@ export interface AlarmPlan extends AlarmText {
 /** The Mailroom and the runbook that an alarm's text refers to. */
 export interface AlarmPlace {
   readonly mailroom: Mailroom;
-  /** URL or path of docs/operating.md. */
+  /** The URL of the runbook, without an anchor. */
   readonly runbook: string;
 }
 

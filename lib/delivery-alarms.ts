@@ -39,6 +39,7 @@ import {
 } from './delivery-metrics.ts';
 import { auditAlarms, relayAlarms } from './delivery-relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from './delivery-thresholds.ts';
+import { RUNBOOK_URL } from './documentation.ts';
 import type { Mailroom } from './mailroom.ts';
 import { refuse } from './refusal.ts';
 
@@ -58,7 +59,11 @@ export interface DeliveryAlarmsProps {
   readonly alarms: AlarmTopics;
   /** @default the default of each threshold */
   readonly thresholds?: AlarmThresholds;
-  /** The address of docs/operating.md that alarms link to. @default 'docs/operating.md' */
+  /**
+   * The address of the runbook that alarms link to, without an anchor: your own copy of docs/operating.md, with its headings.
+   *
+   * @default the page of this version in Mailroom's repository
+   */
   readonly runbook?: string;
   /** Creates a dashboard. @default true */
   readonly dashboard?: boolean;
@@ -100,7 +105,7 @@ const PAGED: AlarmText = {
  * new DeliveryAlarms(this, 'Alarms', {
  *   mailroom,
  *   alarms: { page: new Topic(this, 'Page'), ticket: new Topic(this, 'Ticket') },
- *   runbook: 'https://github.com/acme/shop/blob/main/docs/operating.md',
+ *   runbook: 'https://wiki.example.com/mailroom',
  * });
  * ```
  */
@@ -117,7 +122,7 @@ export class DeliveryAlarms extends Construct {
     const { mailroom, alarms } = props;
     const thresholds = withThresholds(props.thresholds);
     refuse(`The alarms ${this.node.path}`, thresholdProblems(thresholds));
-    this.place = { mailroom, runbook: props.runbook ?? 'docs/operating.md' };
+    this.place = { mailroom, runbook: props.runbook ?? RUNBOOK_URL };
     this.topics = alarms;
     this.composite = props.composite ?? true;
     for (const topic of new Set([alarms.page, alarms.ticket])) this.letAlarmsPublish(topic);

@@ -30,13 +30,24 @@ export async function stopLeftRunning(port: number): Promise<boolean> {
   return true;
 }
 
-/** Describes what happens to an engine that keeps running, and how to stop it. Names `npm run local:stop` only if that would stop it. */
-export async function howToStop({ endpoint, port }: Pick<Engine, 'endpoint' | 'port'>): Promise<string> {
+/** The commands that stop an engine. The port of another one than the default follows. */
+const STOP = { script: ['npm run local:stop', ' -- '], command: ['npx mailroom local stop', ' '] } as const;
+
+/**
+ * Describes what happens to an engine that keeps running, and how to stop it. Names a command only if it would stop it.
+ *
+ * @param by - the script of the repository, or the `mailroom` command
+ */
+export async function howToStop(
+  { endpoint, port }: Pick<Engine, 'endpoint' | 'port'>,
+  by: keyof typeof STOP = 'script',
+): Promise<string> {
   const isHere = ['127.0.0.1', 'localhost'].includes(new URL(endpoint).hostname);
   const left = isHere ? await recall(port) : undefined;
   if (left === undefined || !(await isRunning(left)))
     return 'The engine was already running and was left running.';
-  return `The engine keeps running. To stop it: npm run local:stop${port === DEFAULT_PORT ? '' : ` -- --port ${port}`}`;
+  const [stop, separator] = STOP[by];
+  return `The engine keeps running. To stop it: ${stop}${port === DEFAULT_PORT ? '' : `${separator}--port ${port}`}`;
 }
 
 async function isRunning({ kind, process }: LeftRunning): Promise<boolean> {

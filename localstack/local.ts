@@ -1,17 +1,20 @@
+import './quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import type { Outputs } from './cdk-process.ts';
 import { deployLocal } from './deploy.ts';
+import { nextSteps, shellExports, startEmptyEngine } from './empty-engine.ts';
 import { type Engine, parsePort, startEngine } from './engine.ts';
 import { reachableUrl } from './function-url.ts';
 import { howToStop, leaveRunning, stopLeftRunning } from './left-running.ts';
 import { stepPrinter } from './step-printer.ts';
-import { DEFAULT_PORT, localEnvironment } from './workspace.ts';
+import { DEFAULT_PORT } from './workspace.ts';
 
 const steps = stepPrinter(process.stderr);
 
 /** `npm run local`: starts an engine in the background, deploys every stack and prints how to use them. */
-async function start(port: number): Promise<void> {
+async function start(port: number, empty: boolean): Promise<void> {
+  if (empty) return await startEmpty(port);
   const engine = await startEngine({ port, detached: true, onProgress: steps.step });
   if (engine.startedHere) await leaveRunning(engine);
   const outputs = await deployLocal({
@@ -21,6 +24,14 @@ async function start(port: number): Promise<void> {
   });
   steps.end();
   await printUsage(engine, outputs);
+}
+
+/** `npm run local -- --empty`: the same as `mailroom local`. */
+async function startEmpty(port: number): Promise<void> {
+  const engine = await startEmptyEngine(port, steps.step);
+  steps.end();
+  for (const line of shellExports(engine.endpoint)) console.log(line);
+  steps.say(await nextSteps(engine, 'script'));
 }
 
 /** `npm run local:stop`: stops the engine that `npm run local` started on this port, and nothing else. */
@@ -42,10 +53,7 @@ async function printUsage(engine: Engine, outputs: Outputs): Promise<void> {
   const width = Math.max(...rows.map(([name]) => name.length));
   for (const [name, value] of rows) console.log(`${name.padEnd(width)}  ${value}`);
   console.log('\nFor other tools (aws, npx cdklocal):');
-  for (const [name, value] of Object.entries(localEnvironment(engine.endpoint))) {
-    // The other variables only silence a warning.
-    if (!name.startsWith('AWS_SDK_')) console.log(`  export ${name}=${value}`);
-  }
+  for (const line of shellExports(engine.endpoint)) console.log(`  ${line}`);
   console.log(`\n${await howToStop(engine)}`);
 }
 
@@ -72,8 +80,9 @@ async function main(argv: readonly string[]): Promise<void> {
     .description(
       'start an engine in the background if none is running, deploy all stacks and print their outputs',
     )
+    .option('--empty', 'deploy nothing: an engine for your own app', false)
     .option(...portFlag)
-    .action(async (options: { port: number }) => await start(options.port));
+    .action(async (options: { port: number; empty: boolean }) => await start(options.port, options.empty));
   program
     .command('stop')
     .description('stop the engine that start has started')

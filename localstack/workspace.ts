@@ -1,12 +1,24 @@
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
 
-/** The root of the project, absolute. */
-export const projectRoot = fileURLToPath(new URL('..', import.meta.url));
+/**
+ * The root of the project, or of the installed package, absolute. Resolved by the package's name, because the compiled modules are
+ * in another folder.
+ */
+export const projectRoot = dirname(createRequire(import.meta.url).resolve('cdk-mailroom/package.json'));
 
-/** The project's git-ignored folder for the engine's virtual environment, logs, process files and deployments. */
-const localDir = join(projectRoot, '.local');
+/** True in the repository, false in the installed package. */
+export const inRepository = import.meta.url.endsWith('.ts');
+
+/**
+ * The folder for the engine's virtual environment, logs, process files and deployments: git-ignored in the repository, and the
+ * user's cache for an installed package, whose folder may be deleted by any `npm install`.
+ */
+const localDir = inRepository
+  ? join(projectRoot, '.local')
+  : join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'mailroom');
 
 /** The default port of the local AWS: LocalStack's, which most tools expect. */
 export const DEFAULT_PORT = 4566;
@@ -17,7 +29,7 @@ export const LOCAL_REGION = 'us-east-1';
 /** The account id of both engines. */
 export const LOCAL_ACCOUNT = '000000000000';
 
-/** The path of a file in the ignored folder, which is created if missing. */
+/** The path of a file in that folder, which is created if missing. */
 export function localFile(name: string): string {
   mkdirSync(localDir, { recursive: true });
   return join(localDir, name);

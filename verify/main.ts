@@ -1,3 +1,4 @@
+import '../localstack/quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
 import { EXIT, type ExitCode } from '../cli/frame/io.ts';
 import { COLUMNS, prose } from '../cli/frame/prose.ts';

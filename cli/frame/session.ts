@@ -16,7 +16,9 @@ import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { type FunctionSettings, readFunction } from '../reading/deployed-function.ts';
 import { awsWiring } from '../status/aws-wiring.ts';
 import type { Wiring } from '../status/wiring.ts';
+import { appStacks } from './app-stacks.ts';
 import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
+import { chooseMailroom } from './choose-mailroom.ts';
 import type { Io } from './io.ts';
 import { createOutput, duration, type Output } from './output.ts';
 import { type ShellText, shell } from './shell.ts';
@@ -88,12 +90,17 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
   const clock = createAwsClock();
   const ssm = listenTo(new SSMClient(settings), clock);
   const region = await ssm.config.region().catch(noRegion);
-  const directory = choose(
-    await readAllDirectories(ssm),
-    options,
-    `${region}${target.endpoint === undefined ? '' : ` at ${target.endpoint}`}`,
-  );
-  if (!output.json) reportClock(output, clock);
+  const { directory, byApp, unnamedStack } = chooseMailroom(await readAllDirectories(ssm), {
+    ...options,
+    variable: io.env.MAILROOM_STACK,
+    appStacks: await appStacks('.'),
+    where: `${region}${target.endpoint === undefined ? '' : ` at ${target.endpoint}`}`,
+  });
+  const where = { ...options, stack: options.stack ?? unnamedStack };
+  if (!output.json) {
+    if (byApp) output.say(`Mailroom: ${directory.mailroom.stack}, of the CDK app in this folder.`);
+    reportClock(output, clock);
+  }
   // The host of a queue's URL would override the chosen endpoint (AWS_ENDPOINT_URL, FIPS).
   const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
   const dynamo = listenTo(new DynamoDBClient(settings), clock);
@@ -136,7 +143,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
         ...(options.profile === undefined ? [] : [shell`--profile ${options.profile}`]),
         ...(target.endpoint === undefined ? [] : [shell`--endpoint-url ${target.endpoint}`]),
       ].join(' '),
-    commandLine: (command) => ['npx mailroom', command, ...whereOptions(options)].join(' '),
+    commandLine: (command) => ['npx mailroom', command, ...whereOptions(where)].join(' '),
     consumer: (name) => {
       const found = directory.consumers.find((entry) => entry.name === name);
       if (found !== undefined) return found;
@@ -176,46 +183,10 @@ function reportClock({ say }: Output, clock: AwsClock): void {
   );
 }
 
-/** The options that select the Mailroom, as they were given. */
+/** The options that select the Mailroom: as they were given, and the stack if none of them names it. */
 function whereOptions(options: GlobalOptions): string[] {
   return (['stage', 'stack', 'profile', 'region', 'endpoint'] as const).flatMap((name) => {
     const value = options[name];
     return value === undefined ? [] : [shell`--${name} ${value}`];
   });
-}
-
-/** Selects the Mailroom. A stage is a word of its stack's name: `dev` means `mailroom-dev`. */
-function choose(
-  directories: readonly Directory[],
-  { stage, stack }: GlobalOptions,
-  where: string,
-): Directory {
-  const listed = directories.map(({ mailroom }) => mailroom.stack).join(', ');
-  if (directories.length === 0) {
-    throw new MailroomError(
-      'NOTHING_DEPLOYED',
-      `No Mailroom is deployed in ${where}. Deploy one (cdk deploy, or npm run local for a local one), or look elsewhere ` +
-        'with --region, --profile or --endpoint.',
-    );
-  }
-  const meant = directories.filter(
-    ({ mailroom }) =>
-      (stack === undefined || mailroom.stack === stack) &&
-      (stage === undefined || mailroom.stack.toLowerCase().split('-').includes(stage.toLowerCase())),
-  );
-  const [only, ...others] = meant;
-  if (only === undefined) {
-    const asked = stack === undefined ? `stage "${stage}"` : `stack "${stack}"`;
-    throw new MailroomError(
-      'NO_SUCH_STAGE',
-      `No Mailroom in ${where} matches ${asked}. Stacks with a Mailroom: ${listed}.`,
-    );
-  }
-  if (others.length > 0) {
-    throw new MailroomError(
-      'WHICH_MAILROOM',
-      `There are several Mailrooms in ${where}. Choose one with --stack or --stage: ${listed}.`,
-    );
-  }
-  return only;
 }

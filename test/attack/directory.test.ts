@@ -37,6 +37,23 @@ describe('a directory entry that was changed by an attacker', () => {
     ['an account in the host or the query', `https://${ACCOUNT}/999988887777/q?/${ACCOUNT}/q`],
     ['a path below the queue', `${QUEUE}/../../999988887777/q`],
     ['a number', 7],
+    [
+      'another account in the path form of a local engine',
+      'http://localhost:4566/queue/eu-west-1/999988887777/q',
+    ],
+    ['the path form at a host that is not local', `https://example.com/queue/eu-west-1/${ACCOUNT}/q`],
+    [
+      'the path form at a host that only begins like a local one',
+      `http://localhost.example.com/queue/eu-west-1/${ACCOUNT}/q`,
+    ],
+    [
+      'the path form at a host that only ends like a local one',
+      `http://evil-localhost/queue/eu-west-1/${ACCOUNT}/q`,
+    ],
+    ['a local host as the user of another', `http://localhost:4566@example.com/queue/eu-west-1/${ACCOUNT}/q`],
+    ['an account in the place of the region', `http://localhost:4566/queue/${ACCOUNT}/999988887777/q`],
+    ['a path below the path form', `http://localhost:4566/queue/eu-west-1/${ACCOUNT}/q/../../999988887777/q`],
+    ['a second line', `${QUEUE}\nhttp://localhost:4566/queue/eu-west-1/999988887777/q`],
   ])('is refused with %s', async (_what, queue) => {
     await expect(readDirectory(store({ ...queues, queue }), 'events')).rejects.toThrow(
       /is not a queue of the account/,
@@ -46,6 +63,18 @@ describe('a directory entry that was changed by an attacker', () => {
   it('is read as long as its queues are of its own account', async () => {
     const { consumers } = await readDirectory(store(queues), 'events');
     expect(consumers).toEqual([expect.objectContaining(queues)]);
+  });
+
+  it.each([
+    `http://sqs.eu-west-1.localhost.localstack.cloud:4566/${ACCOUNT}/payments`,
+    `http://eu-west-1.queue.localhost.localstack.cloud:4566/${ACCOUNT}/payments`,
+    `http://localhost.localstack.cloud:4566/queue/eu-west-1/${ACCOUNT}/payments`,
+    `http://localhost:4566/queue/eu-west-1/${ACCOUNT}/payments`,
+    `http://127.0.0.1:4566/queue/eu-west-1/${ACCOUNT}/payments.fifo`,
+    `http://127.0.0.1:4566/${ACCOUNT}/payments`,
+  ])('is read with the URL of a local engine: %s', async (queue) => {
+    const { consumers } = await readDirectory(store({ ...queues, queue }), 'events');
+    expect(consumers).toEqual([expect.objectContaining({ queue })]);
   });
 
   it('cannot lead a client to a host: every client goes to the endpoint of its region', () => {

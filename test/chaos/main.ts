@@ -1,3 +1,4 @@
+import '../../localstack/quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import { parsePort } from '../../localstack/engine.ts';

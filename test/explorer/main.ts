@@ -1,3 +1,4 @@
+import '../../localstack/quiet-sdk.ts';
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';

@@ -23,7 +23,7 @@ describe('the text of an alarm', () => {
     );
     // It is pasted as it is.
     expect(run).not.toMatch(/[<>…]/);
-    expect(read).toMatch(/^Then read: docs\/operating\.md#/);
+    expect(read).toMatch(/^Then read: https:\/\/\S+\/docs\/operating\.md#[a-z-]+$/);
     expect(more).toEqual([]);
     expect(text.length).toBeLessThan(DESCRIPTION_MAX - 200);
   });

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 
-const ROOT = new URL('../../', import.meta.url);
+/** The folder of the repository. */
+export const ROOT = new URL('../../', import.meta.url);
 
 /** One import of one file, or what it hands on with `export … from`. */
 export interface Import {

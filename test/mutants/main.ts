@@ -1,3 +1,4 @@
+import '../../localstack/quiet-sdk.ts';
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';

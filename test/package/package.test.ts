@@ -42,8 +42,9 @@ const read = (file: string) => readFile(join(tarball.unpacked, file), 'utf8');
 
 describe('the tarball', () => {
   test('holds what is built, its licence and its texts, and nothing of the repository besides', () => {
-    const texts = ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/mailroom.js', 'llms.txt', 'package.json'];
-    expect(tarball.files.filter((file) => !file.startsWith('dist/'))).toEqual(texts);
+    const texts = ['CHANGELOG.md', 'LICENSE', 'README.md', 'llms.txt', 'package.json'];
+    const command = ['bin/command.js', 'bin/mailroom.js', 'bin/node-version.js'];
+    expect(tarball.files.filter((file) => !file.startsWith('dist/'))).toEqual([...texts, ...command].sort());
     const foreign =
       /^dist\/(?!cli\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
@@ -70,7 +71,7 @@ describe('the tarball', () => {
       }
     }
     // Only the repository, which runs the command from its sources, has tsx.
-    expect([...foreign]).toEqual(['bin/mailroom.js: tsx/esm/api']);
+    expect([...foreign]).toEqual(['bin/command.js: tsx/esm/api']);
   });
 
   test.each([['publint', '--strict'], ['attw']])('is in order for %s', async (tool, ...options) => {

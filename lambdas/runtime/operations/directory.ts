@@ -191,15 +191,25 @@ function entry<E>({ name, value, account }: DirectoryParameter, required: keyof 
 /** The properties of an entry that are queue URLs. */
 const QUEUES = ['queue', 'deadLetterQueue', 'undeliveredQueue', 'failureQueue'];
 
+/** Hosts of a local engine, which also names queues `/queue/<region>/<account>/<name>` (LocalStack, SQS_ENDPOINT_STRATEGY=path). */
+const LOCAL_HOST = String.raw`(?:[a-z0-9-]+\.)*(?:localhost(?:\.localstack\.cloud)?|127\.0\.0\.1)(?::\d{1,5})?`;
+
+/** The URLs of an account's queues: of AWS, and of a local engine. */
+function queueUrlOf(account: string): RegExp {
+  return new RegExp(
+    String.raw`^https?://(?:[^/?#]+|${LOCAL_HOST}/queue/[a-z]{2}(?:-[a-z]+)+-\d)/${account}/[\w-]{1,80}(?:\.fifo)?$`,
+  );
+}
+
 /**
  * A repair sends payloads to the queues of the directory, and a writer of parameters must not be able to redirect them to another
  * account. The host of a URL is never used: every SQS client uses the endpoint of its own region.
  */
 function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknown>>, account: string): void {
+  const own = queueUrlOf(account);
   for (const member of QUEUES) {
     const url = entry[member];
-    if (url === undefined || new RegExp(`^https?://[^/]+/${account}/[\\w-]+(\\.fifo)?$`).test(String(url)))
-      continue;
+    if (url === undefined || own.test(String(url))) continue;
     throw new MailroomError(
       'BAD_DIRECTORY',
       `The parameter ${name} names ${JSON.stringify(url)} as its ${member}, which is not a queue of the account ${account}. It was changed by ` +
