@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BUILT_FUNCTIONS } from '../../build-functions.ts';
 import { reachedPackages, smallBundle } from './bundles.ts';
 import { packageOf, specifiersOf } from './imports.ts';
 import { step } from './step.ts';
@@ -27,8 +28,10 @@ describe('the tarball', () => {
   test('holds what is built, its licence and its texts, and nothing of the repository besides', () => {
     const texts = ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/mailroom.js', 'llms.txt', 'package.json'];
     expect(tarball.files.filter((file) => !file.startsWith('dist/'))).toEqual(texts);
-    const foreign = /^dist\/(?!lib\/|cli\/|lambdas\/|testing\/)|\/(?:test|bench|demo|example)\/|\.test\./;
+    const foreign =
+      /^dist\/(?!lib\/|cli\/|lambdas\/|testing\/|functions\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
+    for (const name of BUILT_FUNCTIONS) expect(tarball.files).toContain(`dist/functions/${name}/index.mjs`);
   });
 
   test('runs nothing when it is installed', () => {
