@@ -1,20 +1,18 @@
 # The consumer: a rule, a queue with its dead-letter queue, and the function.
 
 locals {
-  receipts = {
-    events = [
-      { source = "orders", type = "OrderPlaced" },
-      { source = "mailroom", type = "Heartbeat" },
+  receipts_events = [
+    { source = "orders", type = "OrderPlaced" },
+    { source = "mailroom", type = "Heartbeat" },
+  ]
+  receipts_pattern = {
+    "$or" = [
+      { source = ["orders"], "detail-type" = ["OrderPlaced"] },
+      { source = ["mailroom"], "detail-type" = ["Heartbeat"] },
     ]
-    pattern = {
-      "$or" = [
-        { source = ["orders"], "detail-type" = ["OrderPlaced"] },
-        { source = ["mailroom"], "detail-type" = ["Heartbeat"] },
-      ]
-    }
-    redrive       = { deadLetterTargetArn = aws_sqs_queue.receipts_dead_letters.arn, maxReceiveCount = 105 }
-    redrive_allow = { redrivePermission = "byQueue", sourceQueueArns = [aws_sqs_queue.receipts_queue.arn] }
   }
+  receipts_redrive       = { deadLetterTargetArn = aws_sqs_queue.receipts_dead_letters.arn, maxReceiveCount = 105 }
+  receipts_redrive_allow = { redrivePermission = "byQueue", sourceQueueArns = [aws_sqs_queue.receipts_queue.arn] }
 }
 
 resource "aws_sqs_queue" "receipts_queue" {
@@ -22,7 +20,7 @@ resource "aws_sqs_queue" "receipts_queue" {
   message_retention_seconds  = 1209600
   sqs_managed_sse_enabled    = true
   visibility_timeout_seconds = 180
-  redrive_policy             = jsonencode(local.receipts.redrive)
+  redrive_policy             = jsonencode(local.receipts_redrive)
   tags                       = local.tags
 }
 
@@ -102,7 +100,7 @@ resource "aws_sqs_queue" "receipts_dead_letters" {
 
 resource "aws_sqs_queue_redrive_allow_policy" "receipts_dead_letters" {
   queue_url            = aws_sqs_queue.receipts_dead_letters.url
-  redrive_allow_policy = jsonencode(local.receipts.redrive_allow)
+  redrive_allow_policy = jsonencode(local.receipts_redrive_allow)
 }
 
 data "aws_iam_policy_document" "receipts_dead_letters" {
@@ -373,7 +371,7 @@ resource "aws_cloudwatch_event_rule" "receipts_rule" {
   name           = "${var.name}-receipts"
   description    = "Events for the consumer receipts."
   event_bus_name = aws_cloudwatch_event_bus.bus.name
-  event_pattern  = jsonencode(local.receipts.pattern)
+  event_pattern  = jsonencode(local.receipts_pattern)
   depends_on = [
     aws_lambda_event_source_mapping.receipts,
     aws_sqs_queue_policy.receipts_queue,

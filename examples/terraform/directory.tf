@@ -17,7 +17,7 @@ locals {
     stack              = var.name
     name               = "receipts"
     service            = "receipts"
-    events             = local.receipts.events
+    events             = local.receipts_events
     rule               = aws_cloudwatch_event_rule.receipts_rule.name
     queue              = aws_sqs_queue.receipts_queue.url
     deadLetterQueue    = aws_sqs_queue.receipts_dead_letters.url
