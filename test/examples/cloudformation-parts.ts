@@ -140,7 +140,7 @@ const policy = ({ Statement }: Properties) => ({ Statement: list<Properties>(Sta
 
 /** What is compared of each type. Descriptions and most tags are left out. */
 const PROPERTIES: Readonly<Record<string, (properties: Properties) => Properties>> = {
-  'AWS::DynamoDB::GlobalTable': ({ Replicas: [replica] = [], ...table }) => tableOf({ ...table, ...replica }),
+  'AWS::DynamoDB::GlobalTable': ({ Replicas: [replica], ...table }) => tableOf({ ...table, ...replica }),
   'AWS::DynamoDB::Table': tableOf,
   'AWS::Events::EventBus': ({ Policy }) => policy(Policy),
   'AWS::Logs::LogGroup': ({ RetentionInDays }) => ({ RetentionInDays }),

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { constructsParts } from './constructs-parts.ts';
 import type { Parts } from './parts.ts';
-import { appliedBefore, type Configuration, readTerraform, terraformParts } from './terraform-parts.ts';
+import { appliedBefore, type Configuration, readTerraform } from './terraform-configuration.ts';
+import { terraformParts } from './terraform-parts.ts';
 
 let configuration: Configuration;
 let terraform: Parts;
