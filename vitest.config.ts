@@ -4,6 +4,7 @@ const localTests = ['test/local/**/*.test.ts', 'test/**/*.engine.test.ts'];
 const explorerTests = ['test/explorer/**/*.test.ts'];
 const packageTests = ['test/package/**/*.test.ts'];
 const templateTests = [
+  'test/examples/!(*.nightly).test.ts',
   'test/infra/**/!(workflow).test.ts',
   'test/attack/**/*.template.test.ts',
   'test/chaos/timings.test.ts',

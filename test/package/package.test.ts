@@ -3,6 +3,7 @@ import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BUILT_FUNCTIONS } from '../../build-functions.ts';
 import { ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
 import { reachedPackages, smallBundle } from './bundles.ts';
 import { packageOf, specifiersOf } from './imports.ts';
@@ -46,8 +47,9 @@ describe('the tarball', () => {
     const command = ['bin/command.js', 'bin/mailroom.js', 'bin/node-version.js'];
     expect(tarball.files.filter((file) => !file.startsWith('dist/'))).toEqual([...texts, ...command].sort());
     const foreign =
-      /^dist\/(?!cli\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
+      /^dist\/(?!functions\/|cli\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
+    for (const name of BUILT_FUNCTIONS) expect(tarball.files).toContain(`dist/functions/${name}/index.mjs`);
   });
 
   test('runs nothing when it is installed', () => {

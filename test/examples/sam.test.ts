@@ -1,0 +1,58 @@
+import { App, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { CfnInclude } from 'aws-cdk-lib/cloudformation-include';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type CfnTemplate, cloudFormationParts, deployedBefore } from './cloudformation-parts.ts';
+import { constructsParts } from './constructs-parts.ts';
+import type { Parts } from './parts.ts';
+
+/** Fields that differ on purpose: the code is bundled from a file of the template. */
+const HANDLERS = { PlaceOrder: 'place-order.handler', Receipts: 'receipts.handler' };
+
+let template: CfnTemplate;
+let sam: Parts;
+const constructs = constructsParts();
+
+beforeAll(() => {
+  const stack = new Stack(new App({ analyticsReporting: false }), 'Shop');
+  new CfnInclude(stack, 'Template', { templateFile: 'examples/sam/template.yaml' });
+  template = Template.fromStack(stack).toJSON() as CfnTemplate;
+  sam = cloudFormationParts(template);
+});
+
+describe('the SAM template', () => {
+  test('has the parts that the constructs deploy, and no others', () => {
+    expect(Object.keys(sam).sort()).toEqual(Object.keys(constructs).sort());
+  });
+
+  test.each(Object.keys(constructs))('has the %s of the constructs', (name) => {
+    const own = sam[name];
+    const handler = HANDLERS[name as keyof typeof HANDLERS];
+    if (handler !== undefined) expect(own?.properties.Handler).toBe(handler);
+    const expected = constructs[name];
+    expect(own).toEqual({
+      ...expected,
+      properties: { ...expected?.properties, ...(handler && { Handler: handler }) },
+    });
+  });
+
+  test('deploys the rule after the function and its permissions, and the producer after the relay', () => {
+    expect([...deployedBefore(template, 'ReceiptsRule')]).toEqual(
+      expect.arrayContaining([
+        'Receipts',
+        'ReceiptsMapping',
+        'ReceiptsQueuePolicy',
+        'ReceiptsUndeliveredPolicy',
+      ]),
+    );
+    expect([...deployedBefore(template, 'PlaceOrder')]).toEqual(
+      expect.arrayContaining([
+        'PlaceOrderGrants',
+        'StreamRelayMapping',
+        'SweepSchedule',
+        'SweepSchedulePermission',
+      ]),
+    );
+    expect([...deployedBefore(template, 'StreamRelayMapping')]).toContain('StreamRelayGrants');
+  });
+});
