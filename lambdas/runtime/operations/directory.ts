@@ -1,3 +1,4 @@
+import { matchesFilter, type Subscription } from '../bus/data-filter.ts';
 import { MailroomError } from '../errors.ts';
 import type { EventRef } from '../event.ts';
 
@@ -56,7 +57,7 @@ export interface ConsumerEntry {
   /** The `source` of the events that its handlers write. */
   readonly service: string;
   /** The events that it must receive, whatever its deployed rule matches. */
-  readonly events: readonly EventRef[];
+  readonly events: readonly Subscription[];
   /** The name of its rule on the bus. */
   readonly rule: string;
   /** The URLs of its queues. */
@@ -198,8 +199,14 @@ export function sloOf({ slo }: ConsumerEntry): EntrySlo | undefined {
   return { latencyMs, percentile };
 }
 
+/** An event, and its payload, which only a filter needs. */
+export interface SubscribedEvent extends EventRef {
+  /** Returns the payload as parsed JSON; `undefined` if it cannot be read: then every filter counts as matching. */
+  readonly data: () => unknown;
+}
+
 /** Returns the consumers that must receive an event. */
-export function consumersOf(directory: Directory, event: EventRef): ConsumerEntry[] {
+export function consumersOf(directory: Directory, event: SubscribedEvent): ConsumerEntry[] {
   return directory.consumers.filter((consumer) => subscribes(consumer, event));
 }
 
@@ -209,12 +216,12 @@ export function consumersOf(directory: Directory, event: EventRef): ConsumerEntr
  * @param versions - the versions of its entry, oldest first
  * @returns `undefined` if the last version does not declare it
  */
-export function declaredSince(versions: readonly EntryVersion[], event: EventRef): number | undefined {
+export function declaredSince(versions: readonly EntryVersion[], event: SubscribedEvent): number | undefined {
   const firstWithout = versions.findLastIndex(({ value }) => !declares(value, event));
   return versions[firstWithout + 1]?.changedAt;
 }
 
-function declares(value: string, event: EventRef): boolean {
+function declares(value: string, event: SubscribedEvent): boolean {
   try {
     return subscribes(JSON.parse(value) as ConsumerEntry, event);
   } catch {
@@ -222,6 +229,10 @@ function declares(value: string, event: EventRef): boolean {
   }
 }
 
-function subscribes({ events }: ConsumerEntry, { source, type }: EventRef): boolean {
-  return events.some((event) => event.source === source && event.type === type);
+function subscribes({ events }: ConsumerEntry, { source, type, data }: SubscribedEvent): boolean {
+  return events.some(({ filter, ...event }) => {
+    if (event.source !== source || event.type !== type) return false;
+    const payload = filter && data();
+    return filter === undefined || payload === undefined || matchesFilter(filter, payload);
+  });
 }
