@@ -1,6 +1,8 @@
+import { consumersOf, type Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/keys.ts';
 import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { jsonObject } from './json-object.ts';
 import { eachOf, type PartialList, partitionsOf, readPartition } from './rows-reader.ts';
 
 /** A published event. */
@@ -10,6 +12,8 @@ export interface SampledEvent {
   readonly type: string;
   /** Epoch milliseconds. */
   readonly publishedAt: number;
+  /** The consumers that must receive it. */
+  readonly consumers: readonly string[];
 }
 
 /** The table, and every shard that was ever used. */
@@ -20,7 +24,7 @@ export interface OutboxReaderDeps {
 
 /** Reads the published events that were committed in a minute: the first `max` of each shard. */
 export async function publishedIn(
-  { table, shards }: OutboxReaderDeps,
+  { table, shards, directory }: OutboxReaderDeps & { readonly directory: Directory },
   minute: string,
   max: number,
 ): Promise<PartialList<SampledEvent>> {
@@ -33,7 +37,9 @@ export async function publishedIn(
       const row = readable(readOutboxRow(item));
       const eventId = eventIdOf(item);
       if (row?.publishedAt === undefined || eventId === undefined) return [];
-      return [{ eventId, source: row.source, type: row.type, publishedAt: row.publishedAt }];
+      const { source, type, publishedAt } = row;
+      const expecting = consumersOf(directory, { source, type, data: () => jsonObject(row.envelope)?.data });
+      return [{ eventId, source, type, publishedAt, consumers: expecting.map(({ name }) => name) }];
     }),
   );
   return { items, more: pages.some(({ more }) => more) };

@@ -1,8 +1,4 @@
-import {
-  type ConsumerEntry,
-  consumersOf,
-  type Directory,
-} from '../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from './published-events.ts';
 import { eachOf, minutesOf, type PartialList, withItems } from './rows-reader.ts';
@@ -40,7 +36,7 @@ export async function readUnclaimed(
     );
     const events = pages
       .flatMap(({ items }) => items)
-      .filter((event) => consumersOf(deps.directory, event).some(({ name }) => name === consumer.name));
+      .filter((event) => event.consumers.includes(consumer.name));
     looked += events.length;
     const keyOf = ({ eventId }: SampledEvent) => inboxKey(consumer.name, eventId);
     const absent = await withItems(deps.table, events, keyOf, (event, item) =>

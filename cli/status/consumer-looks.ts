@@ -1,9 +1,5 @@
 import { isHeartbeat } from '../../lambdas/runtime/heartbeat-event.ts';
-import {
-  type ConsumerEntry,
-  consumersOf,
-  type Directory,
-} from '../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth } from '../../lambdas/runtime/operations/queues.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
@@ -74,7 +70,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
     );
     const events = pages
       .flatMap(({ items }) => items)
-      .filter((event) => consumersOf(deps.directory, event).some(({ name }) => name === consumer.name))
+      .filter((event) => event.consumers.includes(consumer.name))
       .sort((a, b) => a.publishedAt - b.publishedAt);
     return { events, more: pages.some(({ more }) => more) };
   };

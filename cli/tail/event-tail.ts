@@ -1,8 +1,13 @@
-import { consumersOf, type Directory } from '../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  consumersOf,
+  type Directory,
+} from '../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { type InboxState, inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
+import { jsonObject } from '../reading/json-object.ts';
 import { readInbox } from '../reading/message-reader.ts';
 import type { OutboxReaderDeps } from '../reading/published-events.ts';
 import { eachOf } from '../reading/rows-reader.ts';
@@ -83,13 +88,21 @@ async function stateOf(
   if (row === undefined || row.type === null || row.source === null)
     return { eventId, at, type: null, source: null, status: 'UNREADABLE', consumers: {} };
   const { type, source, status } = row;
-  const states = await eachOf(consumersOf(directory, { source, type }), async ({ name }) => {
+  const names =
+    'consumers' in row
+      ? Object.keys(row.consumers)
+      : consumersOf(directory, { source, type, data: () => jsonObject(row.envelope)?.data }).map(nameOf);
+  const states = await eachOf(names, async (name) => {
     const known = before?.consumers[name];
     if (known !== undefined && FINAL.has(known)) return [name, known] as const;
     const { is } = inboxState(await readInbox(table, name, eventId), now);
     return [name, is === 'absent' ? 'waiting' : is === 'leased' ? 'working' : is] as const;
   });
   return { eventId, at, type, source, status, consumers: Object.fromEntries(states) };
+}
+
+function nameOf({ name }: ConsumerEntry): string {
+  return name;
 }
 
 function isFinished({ status, consumers }: TailedEvent): boolean {

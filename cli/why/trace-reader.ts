@@ -138,11 +138,15 @@ async function readEvent(reading: Reading, eventId: string): Promise<TracedEvent
   const row = readOutboxRow(isEventId(eventId) ? await table.get(outboxKeyOf(eventId)) : undefined);
   const event = readable(row);
   // Of an event that has expired or cannot be read, only the consumers that have a row of it are known.
-  const consumers = event === undefined ? directory.consumers : consumersOf(directory, event);
+  const envelope = event && envelopeOf(event.envelope);
+  const consumers =
+    event === undefined
+      ? directory.consumers
+      : consumersOf(directory, { ...event, data: () => envelope?.data });
   const all = await eachOf(consumers, (consumer) => readMessage(reading, eventId, event, consumer));
   const messages = all.filter((message) => event !== undefined || message.row !== undefined);
   const caused = await eachOf(messages, (message) => causedBy(reading, eventId, message));
-  return { eventId, row, envelope: event && envelopeOf(event.envelope), messages, caused: caused.flat() };
+  return { eventId, row, envelope, messages, caused: caused.flat() };
 }
 
 async function readMessage(

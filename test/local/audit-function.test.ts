@@ -36,7 +36,7 @@ test('the deployed audit accounts for an order placed a while ago, and emits its
 
 test('the versions of a consumer’s directory entry date its subscriptions', async () => {
   const versions = await readEntryVersions(new SSMClient({}), tableName, 'payments');
-  const declared = (type: string) => declaredSince(versions, { source: 'orders', type });
+  const declared = (type: string) => declaredSince(versions, { source: 'orders', type, data: () => ({}) });
   expect(declared('OrderPlaced')).toBeGreaterThan(Date.now() - 86_400_000);
   expect(declared('OrderPlaced')).toBeLessThanOrEqual(Date.now() + 60_000);
   expect(declared('OrderCancelled')).toBeUndefined();

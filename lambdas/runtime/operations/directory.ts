@@ -1,3 +1,4 @@
+import { matchesFilter, type Subscription } from '../bus/data-filter.ts';
 import { MailroomError } from '../errors.ts';
 import type { EventRef } from '../event.ts';
 import type { ForeignIdentity, ForeignSubscription } from '../foreign-event.ts';
@@ -83,7 +84,7 @@ export interface ConsumerEntry {
 }
 
 /** An event that a consumer subscribes to. */
-export interface EntryEvent extends EventRef {
+export interface EntryEvent extends Subscription {
   /** Present for a foreign event: the fields that identify it. */
   readonly foreign?: Pick<ForeignIdentity, 'id'> | undefined;
 }
@@ -245,8 +246,14 @@ export function foreignEventsOf({ events }: Pick<ConsumerEntry, 'events'>): Fore
   );
 }
 
+/** An event, and its payload, which only a filter needs. */
+export interface SubscribedEvent extends EventRef {
+  /** Returns the payload as parsed JSON; `undefined` if it cannot be read: then every filter counts as matching. */
+  readonly data: () => unknown;
+}
+
 /** Returns the consumers that must receive a Mailroom event. */
-export function consumersOf(directory: Directory, event: EventRef): ConsumerEntry[] {
+export function consumersOf(directory: Directory, event: SubscribedEvent): ConsumerEntry[] {
   return directory.consumers.filter((consumer) => subscribes(consumer, event));
 }
 
@@ -256,12 +263,12 @@ export function consumersOf(directory: Directory, event: EventRef): ConsumerEntr
  * @param versions - the versions of its entry, oldest first
  * @returns `undefined` if the last version does not declare it
  */
-export function declaredSince(versions: readonly EntryVersion[], event: EventRef): number | undefined {
+export function declaredSince(versions: readonly EntryVersion[], event: SubscribedEvent): number | undefined {
   const firstWithout = versions.findLastIndex(({ value }) => !declares(value, event));
   return versions[firstWithout + 1]?.changedAt;
 }
 
-function declares(value: string, event: EventRef): boolean {
+function declares(value: string, event: SubscribedEvent): boolean {
   try {
     return subscribes(JSON.parse(value) as ConsumerEntry, event);
   } catch {
@@ -269,6 +276,10 @@ function declares(value: string, event: EventRef): boolean {
   }
 }
 
-function subscribes(consumer: ConsumerEntry, { source, type }: EventRef): boolean {
-  return mailroomEventsOf(consumer).some((event) => event.source === source && event.type === type);
+function subscribes(consumer: ConsumerEntry, { source, type, data }: SubscribedEvent): boolean {
+  return mailroomEventsOf(consumer).some(({ filter, ...event }) => {
+    if (event.source !== source || event.type !== type) return false;
+    const payload = filter && data();
+    return filter === undefined || payload === undefined || matchesFilter(filter, payload);
+  });
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { COLUMNS, columnsOf } from '../../../cli/frame/prose.ts';
 import { createTail } from '../../../cli/tail/event-tail.ts';
 import { tailLine } from '../../../cli/tail.ts';
+import { readTrace } from '../../../cli/why/trace-reader.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom } from './support/why-rig.ts';
@@ -95,4 +96,31 @@ test('a line of tail fits 80 columns, and its id is one that why completes', () 
   expect(unwrapped(line)).toMatch(
     /^\d\d:\d\d:\d\d 01a1fe32-7358-7e75 OrderPlaced payments failed, inventory processed, notifications waiting$/,
   );
+});
+
+test('tail and why show a filtered event only at the consumers whose filter matches, or whose payload is unknown', async () => {
+  const mailroom = mailroomInMemory([fine]);
+  const [worker] = mailroom.directory.consumers;
+  if (worker === undefined) throw new Error('No consumer');
+  const filtered = (n: number) => ({
+    ...mailroom.directory,
+    consumers: [{ ...worker, events: worker.events.map((event) => ({ ...event, filter: { n: [n] } })) }],
+  });
+  const eventId = await commit(mailroom);
+  for (const [n, expected] of [
+    [1, ['worker']],
+    [2, []],
+  ] as const) {
+    const directory = filtered(n);
+    const parts = { directory, table: mailroom.table };
+    const { events } = await createTail(
+      { ...parts, shards: [0, 1] },
+      mailroom.clock.now() - 1_000,
+    )(mailroom.clock.now());
+    expect(events.map(({ consumers }) => Object.keys(consumers))).toEqual([expected]);
+    const trace = await readTrace({ ...parts, queues: mailroom.queues }, [eventId]);
+    expect(trace.events.map(({ messages }) => messages.map(({ consumer }) => consumer.name))).toEqual([
+      expected,
+    ]);
+  }
 });

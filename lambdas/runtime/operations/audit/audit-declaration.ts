@@ -1,4 +1,9 @@
 import { errorCode, errorMessage } from '../../errors.ts';
+import type { Envelope } from '../../event.ts';
+import { parseJson } from '../../json-depth.ts';
+import { outboxKeyOf } from '../../store/event-id.ts';
+import { readable, readOutboxRow } from '../../store/stored-rows.ts';
+import type { Table } from '../../store/table.ts';
 import { type ConsumerEntry, declaredSince, type EntryVersion } from '../directory.ts';
 import type { PublishedEvent } from './audit-ledger.ts';
 
@@ -8,31 +13,48 @@ export type EntryVersions = (consumer: ConsumerEntry) => Promise<readonly EntryV
 /** The events that a consumer was declared to receive, over time. */
 export interface Declaration {
   /** Returns true if the consumer had to receive an event when it was published. */
-  covers(event: PublishedEvent): boolean;
+  covers(event: PublishedEvent): Promise<boolean>;
   /** The parts that could not be read. */
   readonly unread: readonly string[];
+}
+
+/** Dependencies of {@link declarationOf}. */
+interface DeclarationDeps {
+  readonly table: Pick<Table, 'get'>;
+  /** @default the date of the entry's last change is that of each subscription */
+  readonly versions?: EntryVersions | undefined;
 }
 
 /** A changed rule does not match immediately (EventBridge API reference, PutRule: "allow a short period of time"). */
 export const RULE_DELAY_MS = 60_000;
 
 /**
- * Dates each subscription of a consumer, that is, each pair of source and type. Any change of its entry gives the entry a new
- * date, which would otherwise excuse the loss of every earlier event. The versions are read only if an event is older than the
- * entry's last change, which is rare.
+ * Dates each subscription of a consumer, that is, each pair of source and type, or, with filters, each event. Any change of its
+ * entry gives the entry a new date, which would otherwise excuse the loss of every earlier event. The versions, and the payloads
+ * for their filters, are read only if an event is older than the entry's last change, which is rare.
  */
 export async function declarationOf(
   consumer: ConsumerEntry,
   events: readonly PublishedEvent[],
-  readVersions: EntryVersions | undefined,
+  { table, versions: readVersions }: DeclarationDeps,
 ): Promise<Declaration> {
   const { changedAt = 0 } = consumer;
   const after = (since: number, event: PublishedEvent) => event.publishedAt >= since + RULE_DELAY_MS;
-  const covers = (event: PublishedEvent) => changedAt === 0 || after(changedAt, event);
-  if (readVersions === undefined || events.every(covers)) return { covers, unread: [] };
+  const isLater = (event: PublishedEvent) => changedAt === 0 || after(changedAt, event);
+  const covers = async (event: PublishedEvent) => isLater(event);
+  if (readVersions === undefined || events.every(isLater)) return { covers, unread: [] };
   try {
     const versions = await readVersions(consumer);
-    return { covers: (event) => after(declaredSince(versions, event) ?? changedAt, event), unread: [] };
+    const isFiltered = versions.some(({ value }) => /"filter"\s*:/.test(value));
+    return {
+      covers: async (event) => {
+        if (isLater(event)) return true;
+        const payload = isFiltered ? await payloadOf(table, event) : undefined;
+        if (isFiltered && payload === undefined) return false;
+        return after(declaredSince(versions, { ...event, data: () => payload }) ?? changedAt, event);
+      },
+      unread: [],
+    };
   } catch (error) {
     const why = `${errorCode(error)}: ${errorMessage(error)}`;
     return {
@@ -42,5 +64,15 @@ export async function declarationOf(
           'published before its last change count as unproven.',
       ],
     };
+  }
+}
+
+/** Reads an event's payload again: the walk keeps none, because they can be large. @returns `undefined` if it cannot be read */
+async function payloadOf(table: Pick<Table, 'get'>, { eventId }: PublishedEvent): Promise<unknown> {
+  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId))));
+  try {
+    return row && (parseJson(row.envelope) as Envelope).data;
+  } catch {
+    return undefined;
   }
 }

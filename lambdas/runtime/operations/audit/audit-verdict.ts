@@ -68,7 +68,8 @@ export async function judgeUndecided(
   const queued = Math.max(before, await heldBy(queues, consumer.queue));
   const oldestAt = queued === 0 ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
   const history = await table.get(inboxHistoryKey(consumer.name), { consistent: true });
-  const declaration = await declarationOf(consumer, open, deps.earlier ? undefined : deps.versions);
+  const versions = deps.earlier ? undefined : deps.versions;
+  const declaration = await declarationOf(consumer, open, { table, versions });
   const doubtful: PublishedEvent[] = [];
   let unjudged = 0;
 
@@ -103,7 +104,7 @@ export async function judgeUndecided(
     if (row !== undefined && (isUnreadable(row) || !isOverdue(row, lookedAt - deps.graceMs)))
       return ledger.row(consumer.name, event.eventId, row);
     const isExpected =
-      row !== undefined || (!isExpired(event) && (deps.earlier || declaration.covers(event)));
+      row !== undefined || (!isExpired(event) && (deps.earlier || (await declaration.covers(event))));
     if (!isExpected) return ledger.judge(consumer.name, event, 'unproven');
     const received = { ...event, row: row ?? event.row };
     if (!mayBeQueued(received)) return ledger.judge(consumer.name, event, 'missing');

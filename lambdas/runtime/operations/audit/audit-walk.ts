@@ -116,10 +116,8 @@ async function readPartition(walk: Walk, pk: string): Promise<boolean> {
 /** Enters a page of outbox rows. An event keeps no envelope, so all events of a page fit into memory. */
 async function enterAll(walk: Walk, items: readonly Item[]): Promise<void> {
   const expected = items.flatMap((item) => {
-    const event = countEvent(walk, item);
-    return event === undefined
-      ? []
-      : consumersOf(walk.directory, event).map(({ name }) => ({ consumer: name, event }));
+    const { event, consumers = [] } = countEvent(walk, item) ?? {};
+    return event === undefined ? [] : consumers.map((consumer) => ({ consumer, event }));
   });
   for (let from = 0; from < expected.length; from += ROWS_AT_ONCE) {
     const batch = expected.slice(from, from + ROWS_AT_ONCE);
@@ -136,9 +134,12 @@ async function enterAll(walk: Walk, items: readonly Item[]): Promise<void> {
  * Counts an outbox row. A row that cannot be read, or has an unknown status, is counted as unreadable. It awaits nothing, so that
  * one envelope at a time is inflated: up to 1 MB each, and a page has many.
  *
- * @returns the event if it is published
+ * @returns the event, and the consumers that must receive it, if it is published
  */
-function countEvent(walk: Walk, item: Item): PublishedEvent | undefined {
+function countEvent(
+  walk: Walk,
+  item: Item,
+): { readonly event: PublishedEvent; readonly consumers: readonly string[] } | undefined {
   const { since, until, gap = NO_GAP, counts, unreadable, doubles, deliveries, directory } = walk;
   const row = readOutboxRow(item);
   if (row === undefined) return undefined;
@@ -159,13 +160,16 @@ function countEvent(walk: Walk, item: Item): PublishedEvent | undefined {
   counts[COUNT_OF[row.status]] += 1;
   doubles.add(row.source, envelope);
   if (isHeartbeat(row)) deliveries.leaveOut(envelope.eventId);
+  const { source, type } = row;
+  const expecting = consumersOf(directory, { source, type, data: () => envelope.data });
+  const consumers = expecting.map(({ name }) => name);
   // Both may be published later, but an SLO is missed all the same.
   if (row.status === 'PENDING' || row.status === 'DEAD')
-    for (const { name } of consumersOf(directory, row)) deliveries.add(name, envelope.eventId, 'waiting');
+    for (const name of consumers) deliveries.add(name, envelope.eventId, 'waiting');
   if (row.status !== 'PUBLISHED') return undefined;
   const publishedAt = row.publishedAt ?? eventIdTime(envelope.eventId);
   const sentAt = Math.max(publishedAt, row.resentAt ?? 0);
-  return { eventId: envelope.eventId, source: row.source, type: row.type, publishedAt, sentAt };
+  return { event: { eventId: envelope.eventId, source, type, publishedAt, sentAt }, consumers };
 }
 
 function enterAt(

@@ -46,7 +46,7 @@ export async function readHeartbeat(
   eventId: string,
 ): Promise<HeartbeatReading> {
   const sentAt = eventIdTime(eventId);
-  const consumers = consumersOf(directory, HEARTBEAT).filter(
+  const consumers = consumersOf(directory, { ...HEARTBEAT, data: () => ({}) }).filter(
     ({ changedAt = 0 }) => changedAt === 0 || sentAt >= changedAt + RULE_DELAY_MS,
   );
   const read = await pMap(

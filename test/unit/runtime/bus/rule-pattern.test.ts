@@ -25,6 +25,50 @@ test.each([[[placed]], [[placed, cancelled]], [[placed, declined, cancelled]]])(
   },
 );
 
+const shipped = { source: 'orders', type: 'OrderShipped' };
+const toSwitzerland = { ...shipped, filter: { country: ['CH'], cents: [{ numeric: ['>=', 10] }] } };
+
+test('a filtered event has an alternative of its own, on the payload', () => {
+  const { filter } = toSwitzerland;
+  const alternative = { source: ['orders'], 'detail-type': ['OrderShipped'], detail: { data: filter } };
+  expect(encodeRulePattern([toSwitzerland])).toEqual(alternative);
+  expect(encodeRulePattern([placed, toSwitzerland])).toEqual({
+    $or: [{ source: ['orders'], 'detail-type': ['OrderPlaced'] }, alternative],
+  });
+});
+
+test('a deployed pattern with the declared filter is recognised, whatever the order of its members', () => {
+  const pattern = JSON.stringify({
+    $or: [
+      {
+        detail: { data: { cents: [{ numeric: ['>=', 10.0] }], country: ['CH'] } },
+        'detail-type': ['OrderShipped'],
+        source: ['orders'],
+      },
+      { 'detail-type': ['OrderPlaced'], source: ['orders'] },
+    ],
+  });
+  expect(takesExactly(pattern, [placed, toSwitzerland])).toBe(true);
+});
+
+test.each([
+  ['without the filter', shipped],
+  ['with another filter', { ...shipped, filter: { country: ['AT'] } }],
+])('a deployed pattern %s is not that of the declared filter', (_what, event) => {
+  expect(takesExactly(JSON.stringify(encodeRulePattern([placed, event])), [placed, toSwitzerland])).toBe(
+    false,
+  );
+  expect(takesExactly(JSON.stringify(encodeRulePattern([placed, toSwitzerland])), [placed, event])).toBe(
+    false,
+  );
+});
+
+test('a condition beside the payload is not a declared filter', () => {
+  const detail = { data: toSwitzerland.filter, version: [1] };
+  const pattern = { ...encodeRulePattern([toSwitzerland]), detail };
+  expect(takesExactly(JSON.stringify(pattern), [toSwitzerland])).toBe(false);
+});
+
 test.each([
   [
     'is a cross product',

@@ -58,6 +58,34 @@ describe('after a change of its consumer’s entry, an event without a row', () 
     expect((await rig.run()).consumers.payments).toMatchObject({ unproven: 1, missing: 0 });
   });
 
+  describe('whose filter changed', () => {
+    const to = (...countries: string[]) => ({
+      events: [{ source: 'orders', type: 'OrderPlaced', filter: { country: countries } }],
+    });
+
+    test('is missing if the earlier filter matched, too, and unproven if only the new one does', async () => {
+      const rig = changed([version(at(0), to('CH')), version(at(45), to('CH', 'AT'))]);
+      const old = await rig.event(LONG_AGO, {}, { data: { country: 'CH' } });
+      await rig.event(LONG_AGO, {}, { data: { country: 'AT' } });
+      const late = await rig.event(10 * MINUTE_MS, {}, { data: { country: 'AT' } });
+      const report = await rig.run();
+      expect(report.consumers.payments).toMatchObject({ expected: 3, unproven: 1, missing: 2 });
+      expect(report.missing.map(({ eventId }) => eventId).sort()).toEqual([old.eventId, late.eventId].sort());
+    });
+
+    test('is missing if there was no filter before', async () => {
+      const rig = changed([version(at(0)), version(at(45), to('CH'))]);
+      await rig.event(LONG_AGO, {}, { data: { country: 'CH' } });
+      expect((await rig.run()).consumers.payments).toMatchObject({ unproven: 0, missing: 1 });
+    });
+
+    test('is not expected if only the earlier filter matched', async () => {
+      const rig = changed([version(at(0)), version(at(45), to('CH'))]);
+      await rig.event(LONG_AGO, {}, { data: { country: 'AT' } });
+      expect((await rig.run()).consumers.payments).toMatchObject({ expected: 0 });
+    });
+  });
+
   test('is unproven if earlier versions cannot be read, and is reported as such', async () => {
     const rig = changed([version(at(0)), version(at(45))]);
     rig.versions.clear();
@@ -80,7 +108,7 @@ describe('after a change of its consumer’s entry, an event without a row', () 
 });
 
 test('an entry in an unknown form declares nothing', () => {
-  const event = { source: 'orders', type: 'OrderPlaced' };
+  const event = { source: 'orders', type: 'OrderPlaced', data: () => ({}) };
   const good = JSON.stringify(consumerEntry('payments'));
   for (const value of ['no JSON', '5', 'null', '{}', '{"from":"orders","events":7}']) {
     expect(

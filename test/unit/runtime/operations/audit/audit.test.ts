@@ -49,6 +49,24 @@ describe('the audit accounts for every published event at every consumer', () =>
     expect(report.consumers).toMatchObject({ payments: { expected: 0 }, inventory: { expected: 0 } });
   });
 
+  test('and of a filtered event only where the filter matches, also before it is published', async () => {
+    const filter = { country: ['CH'] };
+    const events = [{ source: 'orders', type: 'OrderPlaced', filter }];
+    const slo = { latencyMs: 1_000, percentile: 99 };
+    const rig = auditRig([consumerEntry('payments', { events, slo }), consumerEntry('inventory', { slo })]);
+    for (const status of ['PUBLISHED', 'PENDING', 'DEAD'] as const)
+      for (const country of ['CH', 'AT']) await rig.event(LONG_AGO, { status }, { data: { country } });
+    const report = await rig.run();
+    expect(report.consumers).toMatchObject({
+      payments: { expected: 1, missing: 1 },
+      inventory: { expected: 2, missing: 2 },
+    });
+    expect(report.deliveries).toMatchObject([
+      { consumer: 'inventory', published: 6 },
+      { consumer: 'payments', published: 3 },
+    ]);
+  });
+
   test('reads only the events of its range, to the millisecond', async () => {
     const rig = auditRig();
     const now = rig.clock.now();
