@@ -6,16 +6,15 @@ import type { Message } from './store/inbox.ts';
 import { type TraceContext, traceContextOf } from './trace-context.ts';
 import type { SpanAttribute, SpanOptions } from './tracing.ts';
 
-/**
+/*
  * The spans of Mailroom by the OpenTelemetry semantic conventions for messaging, version 1.45.0 ("Semantic conventions for
  * messaging spans"). `messaging.system` is set beside its successor `messaging.system.name`, because backends still read it.
  */
-type Attributes = Readonly<Record<string, SpanAttribute | undefined>>;
 
 /** The outcome of a message, in the span that processes it. */
 export const OUTCOME = 'mailroom.outcome';
 
-/** The names of the attributes that are set when the event's id is known. */
+/** The event's id, in every span of one event. */
 export const EVENT_ID = 'mailroom.event.id';
 
 /** The commit of events to the outbox. Its context is stored in them: it is their creation context. */
@@ -90,11 +89,15 @@ export function effectSpan(name: string): SpanOptions {
   return { name: 'once', kind: 'internal', attributes: { 'mailroom.effect.name': name } };
 }
 
-function system(earlier: string, name: string): Attributes {
+function system(earlier: string, name: string): Record<string, SpanAttribute> {
   return { 'messaging.system': earlier, 'messaging.system.name': name };
 }
 
-function operation(name: string, type: 'send' | 'process', destination: string): Attributes {
+function operation(
+  name: string,
+  type: 'send' | 'process',
+  destination: string,
+): Record<string, SpanAttribute> {
   return {
     'messaging.operation.name': name,
     'messaging.operation.type': type,

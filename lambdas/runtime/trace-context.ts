@@ -61,7 +61,7 @@ const XRAY_PARENT = /^[\da-f]{16}$/;
  * `Lineage`, by which Lambda stops recursive loops after 16 calls, is left out: a chain of events may be longer, and
  * `TOO_MANY_HOPS` ends it.
  *
- * @returns `undefined` unless X-Ray samples the invocation: an unsampled header would be stored and read by nobody
+ * @returns `undefined` unless X-Ray samples the invocation: no trace would show an unsampled one, and storing it may cost a write unit
  */
 export function sampledXRayHeader(): string | undefined {
   const store = (globalThis as LambdaGlobal).awslambda?.InvokeStore;

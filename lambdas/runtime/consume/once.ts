@@ -3,7 +3,7 @@ import type { Claim } from '../store/inbox.ts';
 import { type EffectCall, effectIn, finishEffect, startEffect } from '../store/inbox-effect.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/rows.ts';
-import type { ConsumerContext, Received } from './consumer-context.ts';
+import type { Received } from './consumer-context.ts';
 import type { JsonOf } from './json-of.ts';
 import { isOutage } from './outage.ts';
 
@@ -75,7 +75,7 @@ function refuseName({ running, succeeded }: Effects, name: string): void {
 }
 
 async function perform(
-  ctx: ConsumerContext,
+  ctx: Received,
   call: EffectCall,
   effect: (idempotencyKey: string) => Promise<unknown>,
 ): Promise<unknown> {
@@ -101,7 +101,7 @@ function completedBefore({ claim, name }: EffectCall): Pick<StoredEffect, 'resul
 
 /** The effect has happened, so storing its result is tried for as long as the table may recover before the function ends. */
 async function storeResult(
-  { inbox, clock, random }: ConsumerContext,
+  { inbox, clock, random }: Received,
   call: EffectCall,
   json: string | undefined,
 ): Promise<void> {
@@ -117,7 +117,7 @@ async function storeResult(
 }
 
 /** If this write fails, the effect stays IN_PROGRESS, and the next attempt waits until this function has certainly stopped. */
-async function releaseEffect({ inbox, telemetry }: ConsumerContext, call: EffectCall): Promise<void> {
+async function releaseEffect({ inbox, telemetry }: Received, call: EffectCall): Promise<void> {
   try {
     await finishEffect(inbox, call, 'RELEASED');
   } catch (error) {
