@@ -33,6 +33,10 @@ export interface Envelope<T extends string = string, D = unknown> {
   readonly hops?: number | undefined;
   /** An X-Ray trace header, passed on unchanged. */
   readonly traceId?: string | undefined;
+  /** The W3C trace context of the span that wrote the event. Anyone may have written it: it can be malformed. */
+  readonly traceparent?: string | undefined;
+  /** The `tracestate` that belongs to `traceparent`. */
+  readonly tracestate?: string | undefined;
   /** An optional number from the producer that orders the events of one aggregate. Mailroom does not guarantee order. */
   readonly sequence?: number | undefined;
   /** The payload, validated by the schema of its definition. */
@@ -65,8 +69,20 @@ export interface EventInput<D> {
   readonly correlationId?: string | undefined;
   /** @default the handled event's id inside a consumer; otherwise absent */
   readonly causationId?: string | undefined;
-  /** An X-Ray trace header, passed on unchanged. @default the handled event's inside a consumer; otherwise none */
+  /**
+   * An X-Ray trace header, passed on unchanged.
+   *
+   * @default the handled event's inside a consumer; otherwise that of the current invocation, if X-Ray samples it
+   */
   readonly traceId?: string | undefined;
+  /**
+   * A W3C trace context. A malformed one is ignored, so you can pass on a request's header.
+   *
+   * @default the active span's, with `tracing`; otherwise the handled event's inside a consumer, and none elsewhere
+   */
+  readonly traceparent?: string | undefined;
+  /** The `tracestate` that belongs to `traceparent`; ignored if it is malformed or has more than 512 characters. @default none */
+  readonly tracestate?: string | undefined;
   /** A number from the producer, for consumers that need an order. @default none */
   readonly sequence?: number | undefined;
 }

@@ -81,7 +81,9 @@ export type {
   Update,
   Write,
 } from './store/table.ts';
-export { type MetricName, powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+export { type LogFields, type MetricName, powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+export type { TraceContext } from './trace-context.ts';
+export type { SpanAttribute, SpanFailure, SpanOptions, Tracing, TracingSpan } from './tracing.ts';
 export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './write/outbox.ts';
 export type { CausingEvent, OutboxEntry } from './write/outbox-entry.ts';
 export {

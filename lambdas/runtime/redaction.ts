@@ -1,5 +1,5 @@
 import { errorCode, errorMessage, fingerprint } from './errors.ts';
-import type { Telemetry } from './telemetry.ts';
+import { type Telemetry, withExtras } from './telemetry.ts';
 
 /**
  * Redacts the text of an error before it is stored and logged. It receives the full message of whatever a handler threw and the
@@ -27,26 +27,12 @@ export function storedCause(error: unknown, redact: Redact | undefined) {
 /** Telemetry that redacts error text before it is logged. */
 export function redactingTelemetry(telemetry: Telemetry, redact: Redact | undefined): Telemetry {
   if (redact === undefined) return telemetry;
-  const { log } = telemetry;
-  type Line = (typeof log)['error'];
-  const redacted = (line: Line): Line => {
-    return (message, ...extra) =>
-      line(message, ...(extra.map((one) => withoutText(one, redact)) as typeof extra));
-  };
-  return {
-    ...telemetry,
-    log: {
-      debug: redacted(log.debug.bind(log)),
-      info: redacted(log.info.bind(log)),
-      warn: redacted(log.warn.bind(log)),
-      error: redacted(log.error.bind(log)),
-    },
-  };
+  return withExtras(telemetry, ([extra]) => withoutText(extra, redact));
 }
 
-/** Redacts every error among the members of a log line. Mailroom logs the thrown value as `error`. */
-function withoutText(extra: unknown, redact: Redact): unknown {
-  if (typeof extra !== 'object' || extra === null) return extra;
+/** Redacts every error among the members of a log line. Mailroom passes them as one object, with the thrown value as `error`. */
+function withoutText(extra: unknown, redact: Redact): object {
+  if (typeof extra !== 'object' || extra === null) return {};
   if (extra instanceof Error) return redactedError(extra, redact);
   const members = Object.entries(extra).map(([name, value]) => [
     name,
@@ -56,7 +42,7 @@ function withoutText(extra: unknown, redact: Redact): unknown {
 }
 
 /** Copies an error or any other thrown value: its name and code, the calls of its stack, and redacted texts. */
-function redactedError(error: unknown, redact: Redact, depth = 0): Error {
+export function redactedError(error: unknown, redact: Redact, depth = 0): Error {
   const { name, stack, cause } = membersOf(error);
   const message = redactedText(error, redact);
   const inner =

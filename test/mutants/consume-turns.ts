@@ -41,12 +41,12 @@ export const consumeTurnMutants: readonly Mutant[] = [
       },
       {
         rule: 'whoever must leave leaves before a message that may kill the process starts',
-        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome)));',
-        to: 'void Promise.resolve().then(() => Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome))));',
+        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));',
+        to: 'void Promise.resolve().then(() => Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome))));',
       },
       {
         rule: 'what makes room is shown again',
-        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome)));',
+        from: 'await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));',
         to: '',
       },
       {
@@ -90,7 +90,7 @@ export const consumeTurnMutants: readonly Mutant[] = [
     },
     {
       rule: 'a message of which nobody knows whether it must run alone waits as in an outage',
-      from: 'later.push({ delivery, outcome: reportOutage({ ...ctx, delivery }, error) });',
+      from: 'later.push({ delivery, outcome: reportOutage(receivedOf(ctx, delivery), error) });',
       to: 'others.push(delivery); void error;',
     },
     {

@@ -1,7 +1,7 @@
 import { isEventId } from '../store/event-id.ts';
 import { isForeignEventId } from '../store/foreign-id.ts';
 import { isSuspect } from '../store/inbox-claim.ts';
-import type { ConsumerContext } from './consumer-context.ts';
+import { type ConsumerContext, receivedOf } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
 import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from './message-outcome.ts';
 
@@ -41,14 +41,17 @@ export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Deliv
         const list = known && (await isSuspect(ctx.inbox, delivery.message)) ? suspects : others;
         list.push(delivery);
       } catch (error) {
-        later.push({ delivery, outcome: reportOutage({ ...ctx, delivery }, error) });
+        later.push({ delivery, outcome: reportOutage(receivedOf(ctx, delivery), error) });
       }
     }),
   );
   // The suspect that has waited longest: any other choice would leave each one's wait unbounded.
   const [suspect, ...otherSuspects] = suspects.sort((a, b) => b.receives - a.receives);
   if (suspect === undefined) return { now: others, later };
-  const wait = (delivery: Delivery): Later => ({ delivery, outcome: waitToRunAlone({ ...ctx, delivery }) });
+  const wait = (delivery: Delivery): Later => ({
+    delivery,
+    outcome: waitToRunAlone(receivedOf(ctx, delivery)),
+  });
   if (others.length > 0 && suspect.receives % 2 === 0)
     return { now: others, later: [...later, ...suspects.map(wait)] };
   const makeRoom = others.map((delivery): Later => ({ delivery, outcome: putBack() }));

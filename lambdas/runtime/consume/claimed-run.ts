@@ -8,7 +8,7 @@ import { ALONE_FROM } from '../store/inbox-conditions.ts';
 import { cutOffMessage, failMessage, releaseMessage } from '../store/inbox-lease.ts';
 import { rejectMessage } from '../store/inbox-rejection.ts';
 import { backoffMs } from '../store/retry.ts';
-import type { Received } from './consumer-context.ts';
+import { type Received, withFields } from './consumer-context.ts';
 import { reportEffectsInDoubt } from './effects-in-doubt.ts';
 import { putFailedHint, removeFailedHint } from './failed-hints.ts';
 import type { LeasedHandler } from './handler.ts';
@@ -64,9 +64,10 @@ export async function claimAndRun(
   const result = await claimMessage(inbox, message, { alone, endsBy, firstReceive });
   if (result.status !== 'claimed') return refused(received, result);
   const { claim } = result;
-  const claimed = { ...received, claim, effects: effectsOf(received, claim) };
+  const known = withFields(received, { attempt: claim.attempt });
+  const claimed = { ...known, claim, effects: effectsOf(known, claim) };
   if (claim.takenOver) telemetry.count('LeasesExpired');
-  reportEffectsInDoubt(received, claim);
+  reportEffectsInDoubt(claimed, claim);
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   if (claim.attempt > config.maxAttempts) {
     // The last attempt ended without a result, as recorded in the row.

@@ -1,9 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
+import type { Envelope } from '../event.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import type { InboxContext } from '../store/inbox.ts';
 import type { Table } from '../store/table.ts';
-import type { Telemetry } from '../telemetry.ts';
+import { type LogFields, type Telemetry, withLogFields } from '../telemetry.ts';
+import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../trace-context.ts';
+import { NO_SPAN, type SafeSpan, type SafeTracing } from '../tracing.ts';
 import type { Outbox } from '../write/outbox.ts';
 import type { Delivery } from './delivery.ts';
 import type { Queue } from './queue.ts';
@@ -16,6 +19,7 @@ export interface ConsumerContext {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
+  readonly tracing: SafeTracing;
   readonly inbox: InboxContext;
   readonly outbox: Outbox;
 }
@@ -23,4 +27,43 @@ export interface ConsumerContext {
 /** One message on its way through its consumer; each processing step is a function of this context. */
 export interface Received extends ConsumerContext {
   readonly delivery: Delivery;
+  /** Its span. */
+  readonly span: SafeSpan;
+  /** The fields that identify it, in each of its log lines. */
+  readonly logFields: LogFields;
+}
+
+/** The context of one message, whose log lines all carry the fields that identify it. */
+export function receivedOf(ctx: ConsumerContext, delivery: Delivery, span: SafeSpan = NO_SPAN): Received {
+  const { message, receives } = delivery;
+  const envelope = envelopeOf(delivery);
+  const trace = span.context() ?? traceContextOf(envelope);
+  const fields = {
+    consumer: ctx.config.consumer,
+    eventId: message.eventId,
+    eventType: message.type,
+    messageId: message.messageId,
+    receives,
+    correlationId: envelope?.correlationId,
+    // The name by which OpenTelemetry's backends find the lines of a trace ("Trace Context in non-OTLP Log Formats").
+    trace_id: trace && traceIdOf(trace),
+    xrayTraceId: xrayTraceIdOf(envelope?.traceId),
+  };
+  return withFields({ ...ctx, delivery, span, logFields: {} }, fields);
+}
+
+/** The same message with more fields in its log lines. */
+export function withFields<R extends Received>(
+  received: R,
+  fields: Readonly<Record<string, string | number | undefined>>,
+): R {
+  const known = Object.entries(fields).filter(([, value]) => value !== undefined);
+  const added = Object.fromEntries(known) as LogFields;
+  const logFields = { ...received.logFields, ...added };
+  return { ...received, logFields, telemetry: withLogFields(received.telemetry, added) };
+}
+
+/** The envelope of a message, if it can be read. That of a foreign event has no trace. */
+export function envelopeOf({ content }: Delivery): Partial<Envelope> | undefined {
+  return 'envelope' in content ? content.envelope : undefined;
 }

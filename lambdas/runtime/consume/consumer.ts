@@ -3,18 +3,20 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
 import { MailroomError } from '../errors.ts';
 import { isForeign } from '../handled-event.ts';
+import { processSpan } from '../message-spans.ts';
 import { type Redact, redactingTelemetry } from '../redaction.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { createInbox } from '../store/inbox.ts';
 import { forgottenBecause, openInbox } from '../store/inbox-history.ts';
 import type { Table } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
+import { flushSpans, safeTracing, type Tracing } from '../tracing.ts';
 import { createOutbox } from '../write/outbox.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
 import { claimAndRun } from './claimed-run.ts';
-import type { Received } from './consumer-context.ts';
-import { deliversHeartbeat, hasMessageId, readDelivery } from './delivery.ts';
+import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
+import { type Delivery, deliversHeartbeat, hasMessageId, readDelivery } from './delivery.ts';
 import type { Handler } from './handler.ts';
 import { type Handlers, handlerOf, refText } from './message.ts';
 import {
@@ -48,6 +50,8 @@ export interface ConsumerDeps {
    * text: the messages of errors that a handler throws are stored and logged
    */
   readonly redact?: Redact | undefined;
+  /** Makes the processing of each message a span, in which its handler runs. @default no spans */
+  readonly tracing?: Tracing | undefined;
 }
 
 /**
@@ -89,8 +93,9 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = redactingTelemetry(deps.telemetry ?? powertoolsTelemetry(config), redact);
   const inbox = createInbox({ ...config, table, clock, random, redact });
-  const outbox = createOutbox({ config, table, clock, random, telemetry });
-  const ctx = { config, table, queue, clock, random, telemetry, inbox, outbox };
+  const tracing = safeTracing(deps.tracing, redact);
+  const outbox = createOutbox({ config, table, clock, random, telemetry, tracing: deps.tracing });
+  const ctx = { config, table, queue, clock, random, telemetry, tracing, inbox, outbox };
   const handlers = handlersByEvent(deps.handlers);
   const foreign = deps.handlers.map(({ definition }) => definition).filter(isForeign);
 
@@ -104,11 +109,10 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     telemetry.count('MessagesReceived', deliveries.filter((delivery) => !deliversHeartbeat(delivery)).length);
     const { now, later } = await batchTurn(ctx, deliveries);
     // A suspect may kill the process, so the other messages are returned first, for another invocation.
-    await Promise.all(later.map(({ delivery, outcome }) => hide({ ...ctx, delivery }, outcome)));
-    const ends = await Promise.all(
-      now.map((delivery) => work({ ...ctx, delivery }, handlers, now.length === 1)),
-    );
+    await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));
+    const ends = await Promise.all(now.map((delivery) => work(ctx, delivery, handlers, now.length === 1)));
     telemetry.flush();
+    await flushSpans(tracing, clock, endsBy);
     // SQS may deliver a message twice in one batch; name it only once.
     const failed = new Set([
       ...later.map(({ delivery }) => delivery.message.messageId),
@@ -118,10 +122,23 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   };
 }
 
-async function work(received: Received, handlers: Handlers, alone: boolean): Promise<MessageOutcome> {
-  const outcome = await receive(received, handlers, alone);
-  if (outcome.kind === 'again') await hide(received, outcome);
-  return outcome;
+async function work(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+  handlers: Handlers,
+  alone: boolean,
+): Promise<MessageOutcome> {
+  const { config, tracing } = ctx;
+  const options = processSpan(config, delivery.message, envelopeOf(delivery), tracing.current());
+  const span = tracing.start(options);
+  try {
+    const received = receivedOf(ctx, delivery, span);
+    const outcome = await receive(received, handlers, alone);
+    if (outcome.kind === 'again') await hide(received, outcome);
+    return outcome;
+  } finally {
+    span.end();
+  }
 }
 
 /** Processes one message. It never throws: a failure affects only this message. */
@@ -157,16 +174,12 @@ function readHandler({ config, delivery: { content } }: Received, handlers: Hand
 
 /** Sets when SQS redelivers the message; if that fails, the queue's visibility timeout applies. */
 async function hide({ queue, telemetry, delivery }: Received, { afterMs }: ShownAgain): Promise<void> {
-  const { message, receiptHandle } = delivery;
+  const { receiptHandle } = delivery;
   const seconds = Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)));
   try {
     await queue.changeVisibility(receiptHandle, seconds);
   } catch (error) {
-    telemetry.log.warn('The visibility timeout of a message could not be changed', {
-      eventId: message.eventId,
-      messageId: message.messageId,
-      error: error as Error,
-    });
+    telemetry.log.warn('The visibility timeout of a message could not be changed', { error: error as Error });
   }
 }
 

@@ -2,7 +2,7 @@ import { CLOCK_SKEW_MS } from '../clock.ts';
 import { MailroomError } from '../errors.ts';
 import type { Claim } from '../store/inbox.ts';
 import { effectIn } from '../store/inbox-effect.ts';
-import type { ConsumerContext } from './consumer-context.ts';
+import type { Received } from './consumer-context.ts';
 
 /** The code under which effects in doubt are logged. */
 export const EFFECTS_IN_DOUBT = 'EFFECTS_IN_DOUBT';
@@ -15,7 +15,7 @@ export const EFFECTS_IN_DOUBT = 'EFFECTS_IN_DOUBT';
  *
  * @param claim - a claim whose handler has not started
  */
-export function reportEffectsInDoubt({ config, telemetry, clock }: ConsumerContext, claim: Claim): void {
+export function reportEffectsInDoubt({ config, telemetry, clock }: Received, claim: Claim): void {
   const { eventId } = claim.message;
   const inDoubt = Object.keys(claim.effects).filter((name) => {
     const { status, endsBy } = effectIn(claim.effects, name) ?? {};
@@ -25,7 +25,6 @@ export function reportEffectsInDoubt({ config, telemetry, clock }: ConsumerConte
   telemetry.count('EffectsInDoubt', inDoubt.length);
   const keys = inDoubt.map((name) => `${config.consumer}:${eventId}:${name}`);
   telemetry.log.error('An earlier attempt began effects and stored no result', {
-    eventId,
     error: new MailroomError(
       EFFECTS_IN_DOUBT,
       `These effects may have happened: ask the provider about the idempotency ${keys.length === 1 ? 'key' : 'keys'} ` +

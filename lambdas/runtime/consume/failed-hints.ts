@@ -1,7 +1,7 @@
 import { withDeadline } from '../deadline.ts';
 import { expiresAt, type FailedHint, failedKey, SCHEMA } from '../store/rows.ts';
 import type { Write } from '../store/table.ts';
-import type { ConsumerContext } from './consumer-context.ts';
+import type { Received } from './consumer-context.ts';
 
 /** TTL may delete a hint this many days after the next attempt, so that a hint that was not removed does not stay. */
 const HINT_SPARE_DAYS = 1;
@@ -17,7 +17,7 @@ const WAIT_MAX_MS = 2_000;
  * @param endsBy - the time at which the function is stopped, epoch milliseconds
  */
 export function putFailedHint(
-  ctx: ConsumerContext,
+  ctx: Received,
   eventId: string,
   retryAt: number,
   endsBy: number,
@@ -28,28 +28,19 @@ export function putFailedHint(
     failedAt: ctx.clock.now(),
     expiresAt: expiresAt(retryAt, HINT_SPARE_DAYS),
   };
-  return attempt(ctx, eventId, endsBy, { Put: { Item: { ...hint } } });
+  return attempt(ctx, endsBy, { Put: { Item: { ...hint } } });
 }
 
 /** Removes the hint after the message was processed or rejected. */
-export function removeFailedHint(ctx: ConsumerContext, eventId: string, endsBy: number): Promise<void> {
-  return attempt(ctx, eventId, endsBy, { Delete: { Key: { ...failedKey(ctx.config.consumer, eventId) } } });
+export function removeFailedHint(ctx: Received, eventId: string, endsBy: number): Promise<void> {
+  return attempt(ctx, endsBy, { Delete: { Key: { ...failedKey(ctx.config.consumer, eventId) } } });
 }
 
-async function attempt(
-  { config, table, clock, telemetry }: ConsumerContext,
-  eventId: string,
-  endsBy: number,
-  write: Write,
-): Promise<void> {
+async function attempt({ table, clock, telemetry }: Received, endsBy: number, write: Write): Promise<void> {
   const written = table.write(write).then(
     () => {},
     (error: unknown) =>
-      telemetry.log.warn('The hint of a failed message could not be updated', {
-        consumer: config.consumer,
-        eventId,
-        error: error as Error,
-      }),
+      telemetry.log.warn('The hint of a failed message could not be updated', { error: error as Error }),
   );
   await withDeadline(clock, Math.min(WAIT_MAX_MS, (endsBy - clock.now()) / 4), written, () => {});
 }

@@ -1,4 +1,5 @@
 import type { EventOf, HandledDefinition } from '../handled-event.ts';
+import type { LogFields } from '../telemetry.ts';
 import type { Commit } from '../write/outbox.ts';
 import type { JsonOf } from './json-of.ts';
 
@@ -10,6 +11,17 @@ export interface LeasedContext {
   readonly signal: AbortSignal;
   /** Returns the number of milliseconds until the function is stopped. */
   remainingMs(): number;
+  /**
+   * The fields of Mailroom's own log lines about this message: `consumer`, `eventId`, `eventType`, `messageId`, `receives`,
+   * `attempt`, `correlationId`, and `trace_id` and `xrayTraceId` where known. A function processes several messages at a time, so
+   * give them to a logger of the message, not to one that all share.
+   *
+   * @example
+   * ```ts
+   * const log = logger.createChild({ persistentKeys: ctx.logFields });
+   * ```
+   */
+  readonly logFields: LogFields;
   /**
    * Runs a side effect outside DynamoDB. The effect does not run again once its result is stored, and it always runs under the
    * same idempotency key, `<consumer>:<eventId>:<name>`. Pass that key to the provider. A provider that honors it performs the
@@ -64,6 +76,8 @@ export interface TransactionalContext {
   readonly attempt: number;
   /** Returns the number of milliseconds until the function is stopped. */
   remainingMs(): number;
+  /** As {@link LeasedContext.logFields}; without `attempt` while it runs without a claim. */
+  readonly logFields: LogFields;
 }
 
 /** One handler of a consumer, created by {@link leased} or {@link transactional}. */

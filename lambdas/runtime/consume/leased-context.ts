@@ -1,13 +1,15 @@
 import { isMailroomError, MailroomError } from '../errors.ts';
 import type { HandledEvent } from '../handled-event.ts';
+import { effectSpan } from '../message-spans.ts';
 import type { Claim } from '../store/inbox.ts';
 import { commitMessage } from '../store/inbox-completion.ts';
 import type { EffectInProgress } from '../store/inbox-effect.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
+import { inSpan } from '../tracing.ts';
 import type { Commit } from '../write/outbox.ts';
 import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
-import type { ConsumerContext } from './consumer-context.ts';
+import type { Received } from './consumer-context.ts';
 import type { LeasedContext } from './handler.ts';
 import type { JsonOf } from './json-of.ts';
 import { Listened } from './listened.ts';
@@ -16,7 +18,7 @@ import { isOutage, isOutageOf } from './outage.ts';
 
 /** One run of a leased handler, with the state that decides the outcome of its message. */
 export interface HandlerRun {
-  readonly ctx: ConsumerContext;
+  readonly ctx: Received;
   readonly event: HandledEvent;
   readonly claim: Claim;
   readonly effects: Effects;
@@ -67,6 +69,7 @@ export function leasedContext(run: HandlerRun): LeasedContext {
   return {
     attempt: claim.attempt,
     signal,
+    logFields: ctx.logFields,
     remainingMs: () => Math.max(0, claim.endsBy - ctx.clock.now()),
     once: (name, effect) => listened(run, once(run, name, effect)),
     commit: (wanted) => listened(run, commit(run, wanted)),
@@ -79,7 +82,7 @@ function listened<T>(run: HandlerRun, promise: Promise<T>): Promise<T> {
   return new Listened(promise, (call, error) => {
     run.failures.push({ call, error });
     const logged = isMailroomError(error, 'HANDLER_ENDED');
-    if (run.ended && !call.heard && !logged) logUnheard(run.ctx.telemetry, run.event, error);
+    if (run.ended && !call.heard && !logged) logUnheard(run.ctx.telemetry, error);
   });
 }
 
@@ -95,7 +98,7 @@ async function once<T>(
   const watched = async (idempotencyKey: string) => {
     run.waiting -= 1;
     try {
-      return await effect(idempotencyKey, run.signal);
+      return await inSpan(run.ctx.tracing, effectSpan(name), () => effect(idempotencyKey, run.signal));
     } catch (error) {
       thrown = { error }; // the provider's failure, even if it looks like the table's
       throw error;
@@ -144,22 +147,19 @@ async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Pr
   }
 }
 
-function refuseWhenEnded({ ended, ctx, event }: HandlerRun, what: string): void {
+function refuseWhenEnded({ ended, ctx }: HandlerRun, what: string): void {
   if (!ended) return;
   const error = new MailroomError(
     'HANDLER_ENDED',
     `${what} after its handler had returned: the message is settled without this call. Await everything that the handler starts.`,
   );
-  ctx.telemetry.log.error(error.message, { eventId: event.eventId });
+  ctx.telemetry.log.error(error.message);
   throw error;
 }
 
 /** Logs the failure of an un-awaited call that can no longer fail the message. */
-export function logUnheard(telemetry: Telemetry, { eventId }: HandledEvent, error: unknown): void {
-  telemetry.log.error('A call that a handler did not await has failed', {
-    eventId,
-    error: error as Error,
-  });
+export function logUnheard(telemetry: Telemetry, error: unknown): void {
+  telemetry.log.error('A call that a handler did not await has failed', { error: error as Error });
 }
 
 function afterCommit(what: string): MailroomError {

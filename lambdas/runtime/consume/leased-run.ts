@@ -91,7 +91,10 @@ export async function runLeased(
 
 /** Awaits the handler and every call that it started: an un-awaited call may start another one when it ends, and so on. */
 async function toTheEnd(run: HandlerRun, handler: LeasedHandler): Promise<LeasedRun> {
-  const end = await returnedOrThrew(() => handler.handle(run.event as never, leasedContext(run)));
+  const { span } = run.ctx;
+  const end = await returnedOrThrew(() =>
+    span.run(() => handler.handle(run.event as never, leasedContext(run))),
+  );
   let ended: number;
   do {
     ended = run.calls.length;
@@ -111,12 +114,9 @@ async function returnedOrThrew(handle: () => Promise<unknown>): Promise<LeasedRu
 }
 
 /** Records in the row that the time was up, if time allows: the response must be sent before the function is stopped. */
-async function sayOutOfTime({ ctx, claim, event }: HandlerRun, robbed: boolean): Promise<void> {
+async function sayOutOfTime({ ctx, claim }: HandlerRun, robbed: boolean): Promise<void> {
   const marked = markOutOfTime(ctx.inbox, claim, outOfTime(), robbed).catch((error: unknown) =>
-    ctx.telemetry.log.warn('A message that ran out of time could not be marked', {
-      eventId: event.eventId,
-      error: error as Error,
-    }),
+    ctx.telemetry.log.warn('A message that ran out of time could not be marked', { error: error as Error }),
   );
   await withDeadline(ctx.clock, MARK_MAX_MS, marked, () => {});
 }
@@ -128,7 +128,7 @@ async function keepLease(
   over: AbortSignal,
 ): Promise<void> {
   const { config, clock, inbox, queue, telemetry } = run.ctx;
-  const { claim, event } = run;
+  const { claim } = run;
   const everyMs = Math.min(config.leaseMs, config.visibilityTimeoutMs || config.leaseMs) / 3;
   for (;;) {
     await clock.sleep(everyMs, over);
@@ -143,26 +143,21 @@ async function keepLease(
         if (run.commit.kind === 'none') stop.abort(error);
         return;
       }
-      telemetry.log.warn('A lease renewal failed; the next one tries again', {
-        eventId: event.eventId,
-        error: error as Error,
-      });
+      telemetry.log.warn('A lease renewal failed; the next one tries again', { error: error as Error });
     }
   }
 }
 
 /** Determines the outcome of the run from everything that the handler started, not only from its return value. */
-function settled({ ctx, event, commit, blocked, failures }: HandlerRun, end: LeasedRun): LeasedRun {
+function settled({ ctx, commit, blocked, failures }: HandlerRun, end: LeasedRun): LeasedRun {
   // Failures of un-awaited calls: the handler ended without learning that its work is incomplete.
   const unheard = failures.filter(({ call }) => !call.heard).map(({ error }) => error);
   if (commit.kind === 'done') {
     if (end.kind === 'threw') {
-      ctx.telemetry.log.error('The handler threw after its commit; the message is processed', {
-        eventId: event.eventId,
-        error: end.error as Error,
-      });
+      const error = end.error as Error;
+      ctx.telemetry.log.error('The handler threw after its commit; the message is processed', { error });
     }
-    for (const error of unheard) logUnheard(ctx.telemetry, event, error);
+    for (const error of unheard) logUnheard(ctx.telemetry, error);
     return { kind: 'committed' };
   }
   if (blocked !== undefined) return { kind: 'blocked', error: blocked };

@@ -1,4 +1,5 @@
 import { errorCode, errorMessage, isMailroomError, isPoison, MailroomError } from '../errors.ts';
+import { OUTCOME } from '../message-spans.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
 import { isForeignEventId } from '../store/foreign-id.ts';
 import type { InboxRefusal } from '../store/inbox.ts';
@@ -21,6 +22,16 @@ export interface ShownAgain {
   readonly error: unknown;
 }
 
+/** The outcome of a message in its span. One that is put back, or that another worker holds, is `waiting`. */
+export type SpanOutcome =
+  | 'waiting'
+  | 'processed'
+  | 'duplicate'
+  | 'rejected'
+  | 'failed'
+  | 'retry-later'
+  | 'outage';
+
 /** The outcome of a message that fails for SQS and becomes visible again after `afterMs`. */
 export function again(afterMs: number, error: unknown): ShownAgain {
   return { kind: 'again', afterMs, error };
@@ -30,8 +41,9 @@ export function again(afterMs: number, error: unknown): ShownAgain {
  * This worker set the row PROCESSED. A heartbeat is not counted: the latency of an idle consumer would be that of heartbeats, and one
  * that fails at every message would seem to process some.
  */
-export function reportProcessed({ telemetry, clock, delivery }: Received): MessageOutcome {
+export function reportProcessed({ telemetry, clock, delivery, span }: Received): MessageOutcome {
   const { eventId, sentAt } = delivery.message;
+  span.set(OUTCOME, 'processed' satisfies SpanOutcome);
   if (deliversHeartbeat(delivery)) return { kind: 'done' };
   telemetry.count('MessagesProcessed');
   // A foreign event has no commit; its latency counts from its arrival in the queue.
@@ -43,21 +55,23 @@ export function reportProcessed({ telemetry, clock, delivery }: Received): Messa
 /** The row is REJECTED. The message fails and is visible immediately, until its receives are exhausted and SQS moves it to the DLQ. */
 export function reportRejected(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('MessagesRejected');
-  logFailure(received, 'A message was rejected; SQS moves it to the dead-letter queue', error);
+  logFailure(received, 'A message was rejected; SQS moves it to the dead-letter queue', error, 'rejected');
   return again(0, error); // the row prevents another run of the handler
 }
 
 /** The attempt failed, and the message becomes visible again after `afterMs`. A handler that throws `RetryLater` waits, and is not counted. */
 export function reportFailed(received: Received, afterMs: number, error: unknown): ShownAgain {
-  if (!isMailroomError(error, 'RETRY_LATER')) received.telemetry.count('MessagesFailed');
-  logFailure(received, 'A message failed and will be retried', error);
+  const chosen = isMailroomError(error, 'RETRY_LATER');
+  if (!chosen) received.telemetry.count('MessagesFailed');
+  logFailure(received, 'A message failed and will be retried', error, chosen ? 'retry-later' : 'failed');
   return again(afterMs, error);
 }
 
 /** Mailroom could not reach its table: no attempt is counted, and the message becomes visible again once the outage may be over. */
 export function reportOutage(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('TableFailures');
-  logFailure(received, 'Mailroom could not reach its table; no attempt of the message is counted', error);
+  const what = 'Mailroom could not reach its table; no attempt of the message is counted';
+  logFailure(received, what, error, 'outage');
   return again(wholeSeconds(outageDelayMs(received.delivery.receives, fraction(received.random))), error);
 }
 
@@ -99,6 +113,7 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
   switch (refusal.status) {
     case 'processed':
       received.telemetry.count('MessagesDuplicate');
+      received.span.set(OUTCOME, 'duplicate' satisfies SpanOutcome);
       return { kind: 'done' };
     case 'rejected':
       return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
@@ -127,7 +142,6 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
 export function fenceRefused(received: Received, refusal: InboxRefusal): Promise<MessageOutcome> {
   received.telemetry.count('FenceRefused');
   received.telemetry.log.warn('A worker finished a message after losing its lease; nothing was written', {
-    eventId: received.delivery.message.eventId,
     status: refusal.status,
   });
   return refused(received, refusal);
@@ -147,20 +161,16 @@ export function untilMs({ clock }: ConsumerContext, time: number): number {
   return wholeSeconds(Math.max(0, time - clock.now())) + 1_000;
 }
 
-/** Logs a failure with the message that it concerns. */
+/** Logs a failure of the message, and records it in its span. */
 export function logFailure(
-  { config, telemetry, delivery: { message, receives } }: Received,
+  { telemetry, span }: Received,
   what: string,
   error: unknown,
+  outcome: SpanOutcome = 'failed',
 ): void {
-  telemetry.log.error(what, {
-    consumer: config.consumer,
-    eventId: message.eventId,
-    eventType: message.type,
-    messageId: message.messageId,
-    receives,
-    error: error as Error,
-  });
+  telemetry.log.error(what, { error: error as Error });
+  span.set(OUTCOME, outcome);
+  if (outcome !== 'retry-later') span.fail(error);
 }
 
 /** Makes the poison error of a message whose attempts are exhausted. */

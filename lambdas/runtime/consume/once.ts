@@ -3,7 +3,7 @@ import type { Claim } from '../store/inbox.ts';
 import { type EffectCall, effectIn, finishEffect, startEffect } from '../store/inbox-effect.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/rows.ts';
-import type { ConsumerContext } from './consumer-context.ts';
+import type { Received } from './consumer-context.ts';
 import type { JsonOf } from './json-of.ts';
 import { isOutage } from './outage.ts';
 
@@ -17,7 +17,7 @@ const EFFECT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** The side effects of one claim, as requested by its handler so far. */
 export interface Effects {
-  readonly ctx: ConsumerContext;
+  readonly ctx: Received;
   readonly claim: Claim;
   readonly asked: Set<string>;
   readonly succeeded: Set<string>;
@@ -27,7 +27,7 @@ export interface Effects {
 }
 
 /** The initial state: a claim whose handler has not started. */
-export function effectsOf(ctx: ConsumerContext, claim: Claim): Effects {
+export function effectsOf(ctx: Received, claim: Claim): Effects {
   return { ctx, claim, asked: new Set(), succeeded: new Set(), running: new Map(), runs: 0 };
 }
 
@@ -75,7 +75,7 @@ function refuseName({ running, succeeded }: Effects, name: string): void {
 }
 
 async function perform(
-  ctx: ConsumerContext,
+  ctx: Received,
   call: EffectCall,
   effect: (idempotencyKey: string) => Promise<unknown>,
 ): Promise<unknown> {
@@ -101,7 +101,7 @@ function completedBefore({ claim, name }: EffectCall): Pick<StoredEffect, 'resul
 
 /** The effect has happened, so storing its result is tried for as long as the table may recover before the function ends. */
 async function storeResult(
-  { inbox, clock, random }: ConsumerContext,
+  { inbox, clock, random }: Received,
   call: EffectCall,
   json: string | undefined,
 ): Promise<void> {
@@ -117,12 +117,11 @@ async function storeResult(
 }
 
 /** If this write fails, the effect stays IN_PROGRESS, and the next attempt waits until this function has certainly stopped. */
-async function releaseEffect({ inbox, telemetry }: ConsumerContext, call: EffectCall): Promise<void> {
+async function releaseEffect({ inbox, telemetry }: Received, call: EffectCall): Promise<void> {
   try {
     await finishEffect(inbox, call, 'RELEASED');
   } catch (error) {
     telemetry.log.warn('A failed effect could not be released', {
-      eventId: call.claim.message.eventId,
       effect: call.name,
       error: error as Error,
     });

@@ -37,13 +37,14 @@ export async function runUnclaimed(
   handler: TransactionalHandler,
   envelope: HandledEvent,
 ): Promise<MessageOutcome | undefined> {
-  const { receives, endsBy } = received.delivery;
+  const { delivery, span, logFields } = received;
+  const { receives, endsBy } = delivery;
   const remainingMs = () => Math.max(0, endsBy - received.clock.now());
   try {
     const event = await readEvent(handler.definition, envelope);
-    const given = { attempt: receives, remainingMs };
+    const given = { attempt: receives, remainingMs, logFields };
     return await onFreshReads(received, remainingMs, async () =>
-      commit(received, await actionsOf(received, handler, event, given)),
+      commit(received, await span.run(() => actionsOf(received, handler, event, given))),
     );
   } catch (error) {
     if (isMailroomError(error, 'ALREADY_PROCESSED')) return commit(received, []);

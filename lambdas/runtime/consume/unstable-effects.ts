@@ -21,7 +21,6 @@ export function reportUnstableEffects({ ctx, claim, asked }: Effects): void {
   if (left.length === 0) return;
   telemetry.count('UnstableEffects', left.length);
   telemetry.log.error('A message was processed without the effects of its earlier attempts', {
-    eventId: claim.message.eventId,
     error: new MailroomError(
       UNSTABLE_EFFECTS,
       `The attempt that finished the message requested ${quoted([...asked])} and never requested ` +

@@ -1,11 +1,13 @@
 import pLimit from 'p-limit';
 import type { Bus } from '../bus/event-bus.ts';
+import { tracedBus } from '../bus/traced-bus.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { RelayConfig } from '../config.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { CallLimit, OutboxContext, RelayPath } from '../store/outbox-transitions.ts';
 import type { Table } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
+import { type SafeTracing, safeTracing, type Tracing } from '../tracing.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 
 /**
@@ -27,6 +29,7 @@ export interface RelayContext extends OutboxContext {
   readonly concurrency: number;
   /** Limits the failed calls that are repeated at a time. */
   readonly retries: CallLimit;
+  readonly tracing: SafeTracing;
 }
 
 /** Dependencies of both of the relay's handlers. */
@@ -43,6 +46,8 @@ export interface RelayHandlerDeps {
   readonly random?: RandomBytes | undefined;
   /** @default `powertoolsTelemetry` */
   readonly telemetry?: Telemetry | undefined;
+  /** Makes each call to the bus a span, linked to those that wrote its events. @default no spans */
+  readonly tracing?: Tracing | undefined;
   /**
    * The maximum number of concurrent calls to the bus, and to the table.
    *
@@ -68,8 +73,11 @@ export function relayContext(deps: RelayHandlerDeps, path: RelayPath, concurrenc
   const { clock = systemClock, random = systemRandomBytes, config } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
+  const tracing = safeTracing(deps.tracing);
   return {
     ...deps,
+    bus: tracedBus(deps.bus, tracing, config.busName),
+    tracing,
     clock,
     random,
     telemetry,

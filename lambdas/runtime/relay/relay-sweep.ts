@@ -1,4 +1,5 @@
 import type { DeadLetterWatch } from '../operations/dead-letter-watch.ts';
+import { flushSpans } from '../tracing.ts';
 import type { SweepContext } from './partition-sweep.ts';
 import type { RelayHandlerDeps } from './relay-context.ts';
 import { sweepContext, sweepMinutes } from './shard-sweep.ts';
@@ -38,8 +39,8 @@ export interface RelaySweepDeps extends RelayHandlerDeps {
  */
 export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
   const context = sweepContext(deps);
-  const { config, clock, telemetry } = context;
-  return async (event, lambda) => {
+  const { config, clock, telemetry, tracing } = context;
+  const sweep: RelaySweepHandler = async (event, lambda) => {
     const startedAt = clock.now();
     const endsBy = startedAt + lambda.getRemainingTimeInMillis();
     const range = rangeToSweep(event, startedAt);
@@ -61,6 +62,13 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
     }
     telemetry.flush();
     return { ...report, published };
+  };
+  return async (event, lambda) => {
+    try {
+      return await sweep(event, lambda);
+    } finally {
+      await flushSpans(tracing, clock, clock.now() + lambda.getRemainingTimeInMillis());
+    }
   };
 }
 

@@ -27,8 +27,11 @@ export function sweepContext(deps: RelayHandlerDeps): SweepContext {
     concurrency === undefined ? SHARDS_AT_ONCE : Math.min(SHARDS_AT_ONCE, config.shards, concurrency);
   const calls = concurrency === undefined ? CALLS_OF_SHARD : Math.floor(concurrency / shardsAtOnce);
   const shared = relayContext(deps, 'sweep', calls);
-  const relays = Array.from({ length: shardsAtOnce }, () => relayContext(shared, 'sweep', calls));
-  return { ...shared, relays, declared: declaredSources(config, shared.telemetry) };
+  const { telemetry } = shared;
+  const relays = Array.from({ length: shardsAtOnce }, () =>
+    relayContext({ ...deps, telemetry }, 'sweep', calls),
+  );
+  return { ...shared, relays, declared: declaredSources(config, telemetry) };
 }
 
 /** Options for sweeping minutes. */

@@ -8,6 +8,8 @@ import { itemBytes } from '../store/item-size.ts';
 import { SCHEMA } from '../store/rows.ts';
 import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
 import { ITEM_BYTES_MAX, type Put, type Table } from '../store/table.ts';
+import { sampledXRayHeader, traceContextOf } from '../trace-context.ts';
+import type { SafeTracing } from '../tracing.ts';
 import { checkDeclared, checkDraft, isTraceId } from './event-draft.ts';
 
 /** One outbox row to include in a transaction, in the format of a `TransactWriteCommand` item. */
@@ -21,7 +23,10 @@ export interface OutboxEntry {
 }
 
 /** The event being handled; the new events inherit its correlation id and trace. */
-export type CausingEvent = Pick<Envelope, 'eventId' | 'correlationId' | 'traceId' | 'hops'>;
+export type CausingEvent = Pick<
+  Envelope,
+  'eventId' | 'correlationId' | 'traceId' | 'traceparent' | 'tracestate' | 'hops'
+>;
 
 /** The largest outbox row. 8 KB stay free, so that `publishedAt`, `lastError` and similar attributes always fit later. */
 const ROW_BYTES_MAX = ITEM_BYTES_MAX - 8 * 1024;
@@ -38,6 +43,7 @@ export interface EntryContext {
   readonly table: Pick<Table, 'name'>;
   readonly clock: Clock;
   readonly random: RandomBytes;
+  readonly tracing: SafeTracing;
 }
 
 /**
@@ -48,7 +54,7 @@ export interface EntryContext {
  * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`
  */
 export async function eventEntry(
-  { config, table, clock, random }: EntryContext,
+  { config, table, clock, random, tracing }: EntryContext,
   draft: EventDraft,
   { cause, turnMs }: { readonly cause?: CausingEvent | undefined; readonly turnMs?: number | undefined },
 ): Promise<EventEntry> {
@@ -58,7 +64,8 @@ export async function eventEntry(
   const now = clock.now();
   const eventId = mintEventId(now, config.shards, random);
   // The inherited values come from another service: a trace header that does not fit is dropped.
-  const traceId = draft.traceId ?? (isTraceId(cause?.traceId) ? cause.traceId : undefined);
+  const traceId = draft.traceId ?? (isTraceId(cause?.traceId) ? cause.traceId : sampledXRayHeader());
+  const traceContext = traceContextOf(draft) ?? tracing.current() ?? traceContextOf(cause);
   const envelope: Envelope = {
     eventId,
     type: definition.type,
@@ -70,6 +77,8 @@ export async function eventEntry(
     causationId: draft.causationId ?? cause?.eventId,
     hops: hopsAfter(cause, draft),
     traceId,
+    traceparent: traceContext?.traceparent,
+    tracestate: traceContext?.tracestate,
     sequence: draft.sequence ?? undefined,
     data: draft.data,
   };

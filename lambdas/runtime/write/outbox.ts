@@ -2,10 +2,12 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { ProducerConfig } from '../config.ts';
 import { MailroomError } from '../errors.ts';
 import type { Envelope, EventDraft } from '../event.ts';
+import { EVENT_ID, sendSpan } from '../message-spans.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { transactWithRetry } from '../store/retry.ts';
 import type { Table, TransactAction } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
+import { inSpan, type SafeSpan, safeTracing, type Tracing } from '../tracing.ts';
 import { type CausingEvent, type EventEntry, eventEntry, type OutboxEntry } from './outbox-entry.ts';
 import type { AtOncePublisher } from './publish-at-once.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
@@ -76,6 +78,12 @@ export interface OutboxDeps {
   readonly publishAtOnce?: AtOncePublisher | undefined;
   /** If you pass one, you flush it. @default Powertools in a Lambda function, flushed after each commit; otherwise none */
   readonly telemetry?: Telemetry | undefined;
+  /**
+   * Makes each `commit` of events a span, and stores its trace context in them. `entries` stores that of the active span.
+   *
+   * @default no spans
+   */
+  readonly tracing?: Tracing | undefined;
 }
 
 /**
@@ -100,6 +108,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     );
   }
   const own = deps.telemetry === undefined ? lambdaTelemetry(config) : undefined;
+  const tracing = safeTracing(deps.tracing);
 
   const entries: Outbox['entries'] = async (events, cause) => {
     const made = await eventEntries(events, { cause });
@@ -111,25 +120,34 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     how: Parameters<typeof eventEntry>[2],
   ): Promise<EventEntry[]> {
     const made: EventEntry[] = [];
-    for (const draft of events) made.push(await eventEntry({ config, table, clock, random }, draft, how));
+    const context = { config, table, clock, random, tracing };
+    for (const draft of events) made.push(await eventEntry(context, draft, how));
     return made;
+  }
+
+  async function commit({ writes = [], events = [] }: Commit, span?: SafeSpan): Promise<readonly Envelope[]> {
+    const made = await eventEntries(events, { turnMs: publishAtOnce?.timeoutMs });
+    const [first] = made;
+    if (made.length === 1 && first !== undefined) span?.set(EVENT_ID, first.envelope.eventId);
+    const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry)];
+    checkTransaction(actions, clock.now());
+    await transactWithRetry({ table, clock, random }, actions);
+    const telemetry = deps.telemetry ?? own;
+    telemetry?.count('EventsCommitted', eventCount(actions));
+    await publishAtOnce?.publish(
+      made.map(({ entry }) => entry),
+      { table, clock, random, telemetry, tracing: deps.tracing },
+    );
+    own?.flush();
+    return made.map(({ envelope }) => envelope);
   }
 
   return {
     entries,
-    commit: async ({ writes = [], events = [] }) => {
-      const made = await eventEntries(events, { turnMs: publishAtOnce?.timeoutMs });
-      const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry)];
-      checkTransaction(actions, clock.now());
-      await transactWithRetry({ table, clock, random }, actions);
-      const telemetry = deps.telemetry ?? own;
-      telemetry?.count('EventsCommitted', eventCount(actions));
-      await publishAtOnce?.publish(
-        made.map(({ entry }) => entry),
-        { table, clock, random, telemetry },
-      );
-      own?.flush();
-      return made.map(({ envelope }) => envelope);
+    commit: async (wanted) => {
+      const { events = [] } = wanted;
+      if (events.length === 0) return commit(wanted);
+      return inSpan(tracing, sendSpan(config, events), (span) => commit(wanted, span));
     },
   };
 }

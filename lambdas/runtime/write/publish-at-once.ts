@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import type { Bus, BusResult } from '../bus/event-bus.ts';
+import { tracedBus } from '../bus/traced-bus.ts';
 import type { Clock } from '../clock.ts';
 import type { AtOnceConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
@@ -10,6 +11,7 @@ import { type MarkContext, markPublished } from '../store/outbox-transitions.ts'
 import { type PendingRow, pendingRow } from '../store/pending-row.ts';
 import type { Table } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
+import { safeTracing, type Tracing } from '../tracing.ts';
 import type { OutboxEntry } from './outbox-entry.ts';
 
 /** Publishes the events of a commit in their producer; created by {@link createAtOncePublisher}. */
@@ -31,6 +33,8 @@ export interface AtOnceParts {
   readonly random: RandomBytes;
   /** @default nothing is logged or counted */
   readonly telemetry?: Telemetry | undefined;
+  /** @default no spans */
+  readonly tracing?: Tracing | undefined;
 }
 
 /** Dependencies of {@link createAtOncePublisher}. */
@@ -74,7 +78,7 @@ const SILENT: Telemetry = {
 export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtOncePublisher {
   return {
     timeoutMs: config.timeoutMs,
-    publish: async (entries, { table, clock, random, telemetry = SILENT }) => {
+    publish: async (entries, { table, clock, random, telemetry = SILENT, tracing }) => {
       const context = {
         config,
         path: 'producer' as const,
@@ -86,7 +90,8 @@ export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtO
       };
       const rows = entries.flatMap(({ Put }) => pendingRow({ ...Put.Item }) ?? []);
       if (rows.length === 0) return;
-      const published = Promise.all(batchEntries(rows).map((batch) => publishBatch(context, bus, batch)));
+      const traced = tracedBus(bus, safeTracing(tracing), config.busName);
+      const published = Promise.all(batchEntries(rows).map((batch) => publishBatch(context, traced, batch)));
       await withDeadline(clock, untilTurnEnds(rows, clock), published.catch(nothing), nothing);
     },
   };

@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
@@ -8,6 +9,7 @@ import {
   rejectedKey,
   type StoredEffect,
 } from '../../../../lambdas/runtime/store/rows.ts';
+import { withExtras } from '../../../../lambdas/runtime/telemetry.ts';
 import { lambdaContext, type QueueHandler } from '../../../../testing/index.ts';
 import { consumerConfig, type rig, runThrough } from '../../../support/runtime-rig.ts';
 
@@ -23,8 +25,9 @@ export function consumer(
   table = parts.table,
   change: Partial<typeof consumerConfig> = {},
 ) {
-  const { queue, clock, telemetry } = parts;
+  const { queue, clock } = parts;
   const config = { ...consumerConfig, ...change };
+  const telemetry = withExtras(parts.telemetry, ([extra]) => identified(extra));
   const handle = createConsumer({ config, table, queue, handlers, clock, telemetry });
   return {
     handle,
@@ -40,6 +43,17 @@ export function consumer(
       }
     },
   };
+}
+
+/** The fields of a log line, which must name its message: by the event id, `mailroom logs` finds it. */
+function identified(fields: unknown): object {
+  const known = { consumer: undefined, eventId: undefined, messageId: undefined, ...(fields as object) };
+  expect(known).toMatchObject({
+    consumer: CONSUMER,
+    eventId: expect.any(String),
+    messageId: expect.any(String),
+  });
+  return known;
 }
 
 /**

@@ -1,0 +1,196 @@
+import { context, trace } from '@opentelemetry/api';
+import { expect, test } from 'vitest';
+import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
+import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import { openTelemetry } from '../../../../lambdas/runtime/opentelemetry.ts';
+import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
+import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
+import { lambdaContext } from '../../../../testing/index.ts';
+import { recordedSpans, shape } from '../../../support/otel-spans.ts';
+import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
+
+/** A producer, the relay and a consumer, all traced. */
+function system(handlers: readonly Handler[]) {
+  const spans = recordedSpans();
+  const parts = rig();
+  const { clock, memory: table, bus, queue, telemetry } = parts;
+  bus.routeTo(queue);
+  const tracing = openTelemetry();
+  const outbox = createOutbox({ config: consumerConfig, table, clock, telemetry, tracing });
+  const relay = createRelayStream({ config: relayConfig, table, bus, clock, telemetry, tracing });
+  const handle = createConsumer({
+    config: consumerConfig,
+    table,
+    queue,
+    handlers,
+    clock,
+    telemetry,
+    tracing,
+    redact: (text) => text.replace(/\d{4}/g, '#'),
+  });
+  return {
+    ...parts,
+    spans,
+    outbox,
+    relay: () => runThrough(clock, relay(parts.streamEvent())),
+    deliver: (timeoutMs = 30_000) =>
+      runThrough(clock, queue.deliver(handle, 10, lambdaContext({ clock, timeoutMs }))),
+    envelopes: () => bus.published().map(({ detail }) => JSON.parse(detail) as Envelope),
+  };
+}
+
+test('a commit, its publish and its processing are one trace', async () => {
+  const { spans, outbox, happened, relay, deliver } = system([leased(ThingHappened, async () => {})]);
+  const [event] = await outbox.commit({ events: [happened(1)] });
+  await relay();
+  await deliver();
+  const send = spans.one('send');
+  const { traceId, spanId } = send.spanContext();
+  const child = { trace: traceId, parent: spanId, links: [spanId], failed: false };
+  expect(event?.traceparent).toBe(`00-${traceId}-${spanId}-01`);
+  expect(shape(spans.one('publish'))).toEqual(child);
+  expect(shape(spans.one('process'))).toEqual(child);
+  expect(spans.one('process').attributes).toEqual({
+    'messaging.system': 'aws_sqs',
+    'messaging.system.name': 'aws.sqs',
+    'messaging.operation.name': 'process',
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': 'queue',
+    'messaging.message.id': expect.any(String),
+    'messaging.message.conversation_id': event?.correlationId,
+    'messaging.consumer.group.name': 'worker',
+    'mailroom.event.type': 'ThingHappened',
+    'mailroom.event.id': event?.eventId,
+    'mailroom.outcome': 'processed',
+  });
+  expect(spans.all().map((span) => span.name)).toEqual(['send Mailroom', 'publish bus', 'process queue']);
+});
+
+test('a call that publishes several events is linked to each of their traces', async () => {
+  const { spans, outbox, happened, relay } = system([]);
+  await outbox.commit({ events: [happened(1)] });
+  await outbox.commit({ events: [happened(2)] });
+  await relay();
+  const sent = spans.all().filter(({ name }) => name.startsWith('send'));
+  const publish = spans.one('publish');
+  expect(shape(publish)).toMatchObject({ parent: undefined, failed: false });
+  expect(shape(publish).links.sort()).toEqual(sent.map((span) => span.spanContext().spanId).sort());
+  expect(publish.attributes).toMatchObject({ 'messaging.batch.message_count': 2 });
+});
+
+test.each<[string, Handler]>([
+  [
+    'leased',
+    leased(ThingHappened, async (event, ctx) => {
+      trace.getActiveSpan()?.setAttribute('test.of', 'handler');
+      await ctx.once('charge', async () => {
+        trace.getActiveSpan()?.setAttribute('test.of', 'effect');
+      });
+      await ctx.commit({ events: [ThingHappened.create({ aggregateId: 'next', data: event.data })] });
+    }),
+  ],
+  [
+    'transactional',
+    transactional(ThingHappened, async (event) => {
+      trace.getActiveSpan()?.setAttribute('test.of', 'handler');
+      return { events: [ThingHappened.create({ aggregateId: 'next', data: event.data })] };
+    }),
+  ],
+])("a %s handler runs in its message's span, whose context its events carry", async (kind, handler) => {
+  const { spans, outbox, happened, relay, deliver, rows, envelopes } = system([handler]);
+  const [first] = await outbox.commit({ events: [happened(1)] });
+  await relay();
+  await deliver();
+  const process = spans.one('process');
+  expect(process.attributes).toMatchObject({ 'test.of': 'handler' });
+  if (kind === 'leased') {
+    const effect = spans.one('once');
+    expect(shape(effect).parent).toBe(process.spanContext().spanId);
+    expect(effect.attributes).toEqual({ 'mailroom.effect.name': 'charge', 'test.of': 'effect' });
+  }
+  expect(rows()).toHaveLength(2);
+  const second = rows()
+    .map(({ envelope }) => JSON.parse(envelope) as Envelope)
+    .find(({ eventId }) => eventId !== first?.eventId);
+  const { traceId, spanId } = process.spanContext();
+  expect(second?.traceparent).toBe(`00-${traceId}-${spanId}-01`);
+  expect(traceId).toBe(spans.one('send').spanContext().traceId);
+  expect(envelopes()).toHaveLength(1);
+});
+
+test('a handler that fails is an error on its span, in redacted words', async () => {
+  const fails = leased(ThingHappened, async (_, ctx) => {
+    await ctx.once('charge', () => Promise.reject(new RangeError('card 4111 refused')));
+  });
+  const { spans, outbox, happened, relay, deliver } = system([fails]);
+  await outbox.commit({ events: [happened(1)] });
+  await relay();
+  await deliver();
+  for (const name of ['process', 'once']) {
+    const span = spans.one(name);
+    expect(span.status).toEqual({ code: 2, message: 'card # refused' });
+    expect(span.attributes).toMatchObject({ 'error.type': 'RangeError' });
+    expect(span.events).toMatchObject([{ attributes: { 'exception.message': 'card # refused' } }]);
+    expect(JSON.stringify(span.events)).not.toContain('4111');
+  }
+  expect(spans.one('process').attributes).toMatchObject({ 'mailroom.outcome': 'failed' });
+});
+
+test('a duplicate, a rejected message and one that waits are told apart', async () => {
+  const handlers = [leased(ThingHappened, async () => {})];
+  const { spans, clock, queue, outbox, happened, relay, deliver } = system(handlers);
+  const [event] = await outbox.commit({ events: [happened(1)] });
+  await relay();
+  const outcome = (n: number) => spans.all().filter(({ name }) => name.startsWith('process'))[n];
+  await deliver(1_000);
+  expect(outcome(0)?.attributes).toMatchObject({ 'mailroom.outcome': 'waiting' });
+  await clock.advance(900_000);
+  await deliver();
+  queue.send({ source: 'things', 'detail-type': 'ThingHappened', detail: event });
+  await deliver();
+  queue.send({ source: 'things', 'detail-type': 'Other', detail: { ...event, type: 'Other' } });
+  queue.send('no json');
+  await deliver();
+  expect(outcome(1)?.attributes).toMatchObject({ 'mailroom.outcome': 'processed' });
+  expect(outcome(2)?.attributes).toMatchObject({ 'mailroom.outcome': 'duplicate' });
+  expect([0, 1, 2].map((n) => outcome(n)?.status.code)).toEqual([0, 0, 0]);
+  const unreadable = spans.all().find(({ attributes }) => attributes['error.type'] === 'UNREADABLE_MESSAGE');
+  expect(unreadable?.attributes).toMatchObject({ 'mailroom.outcome': 'rejected' });
+});
+
+test('the span of an invocation is linked, and the renewals of a lease are outside of the handler', async () => {
+  const seen: (string | undefined)[] = [];
+  const slow = leased(ThingHappened, async () => {
+    await parts.clock.sleep(consumerConfig.leaseMs);
+  });
+  const parts = system([slow]);
+  const { changeVisibility } = parts.queue;
+  parts.queue.changeVisibility = async (...call) => {
+    seen.push(trace.getSpanContext(context.active())?.spanId);
+    return changeVisibility.call(parts.queue, ...call);
+  };
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.relay();
+  const invocation = trace.getTracer('lambda').startSpan('invocation');
+  await context.with(trace.setSpan(context.active(), invocation), () => parts.deliver());
+  const { spanId } = invocation.spanContext();
+  expect(shape(parts.spans.one('process')).links).toContain(spanId);
+  expect(seen.length).toBeGreaterThan(0);
+  expect(new Set(seen)).toEqual(new Set([spanId]));
+});
+
+test('an explicit trace context wins, a malformed one does not, and neither fails the commit', async () => {
+  const { outbox, spans } = system([]);
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  const create = (context: object) => ThingHappened.create({ aggregateId: '1', data: { n: 1 }, ...context });
+  const [explicit, malformed] = await outbox.commit({
+    events: [
+      create({ traceparent, tracestate: 'rojo=1' }),
+      create({ traceparent: 'malformed', tracestate: 'rojo=1' }),
+    ],
+  });
+  expect(explicit).toMatchObject({ traceparent, tracestate: 'rojo=1' });
+  expect(malformed?.traceparent).toContain(spans.one('send').spanContext().spanId);
+  expect(malformed).not.toHaveProperty('tracestate');
+});
