@@ -92,6 +92,6 @@ test('the check of dead letters reports that a heartbeat can be read', async () 
 
 test('an event definition of the reserved source is refused', () => {
   expect(() => defineEvent({ ...ThingHappened, source: 'mailroom' })).toThrow(
-    /source is "mailroom", which is reserved; name the service/,
+    /source is "mailroom", which is reserved; use the owning service/,
   );
 });
