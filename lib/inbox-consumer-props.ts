@@ -1,8 +1,7 @@
 import type { Duration, RemovalPolicy } from 'aws-cdk-lib';
-import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import type { Alias, AliasOptions, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { EventRef } from '../lambdas/runtime/event.ts';
-import type { ConsumerAlias } from './consumer-function.ts';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
 import type { FunctionOptions } from './function-options.ts';
@@ -138,4 +137,11 @@ export interface RetryOptions {
   readonly first?: Duration;
   /** The longest delay between two attempts, from `first` to 11 hours. @default 15 minutes */
   readonly longest?: Duration;
+}
+
+/** An alias of a consumer's function. The mapping of its queue invokes the alias instead of the latest code. */
+export interface ConsumerAlias
+  extends Pick<AliasOptions, 'additionalVersions' | 'description' | 'provisionedConcurrentExecutions'> {
+  /** Its name, e.g. `live`. */
+  readonly aliasName: string;
 }
