@@ -6,6 +6,7 @@ import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
 import type { FunctionOptions } from './function-options.ts';
 import type { Mailroom } from './mailroom.ts';
+import type { QueueOptions } from './queue-options.ts';
 
 /** Properties of an `InboxConsumer`. */
 export interface InboxConsumerProps {
@@ -108,6 +109,8 @@ export interface InboxConsumerProps {
    * @default 100, a tenth of a new account's concurrency (Lambda quotas: 1,000); the function's reserved concurrency if that is lower
    */
   readonly maxConcurrency?: number;
+  /** Other settings of the queues: a delivery delay, the reuse of data keys. @default none */
+  readonly queueProps?: QueueOptions;
   /** The retention of the queue. @default 14 days */
   readonly queueRetention?: Duration;
   /** The retention of the dead-letter queue, counted from the first send of a message. @default 14 days */

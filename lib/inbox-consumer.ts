@@ -24,6 +24,7 @@ import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { heartbeatWindowProblems } from './outbox-heartbeat.ts';
 import { queueByName, sourceQueueName } from './physical-name.ts';
+import { queueOptionsProblems } from './queue-options.ts';
 import { denySending, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';
@@ -78,6 +79,11 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...publishesProblems(props.service, props.publishes ?? []),
       ...consumerProblems(settings),
       ...sloProblems(props.slo),
+      ...queueOptionsProblems(props.queueProps, {
+        isEncrypted: props.mailroom.encryptionKey !== undefined,
+        batchingWindow: settings.batchingWindow,
+        heartbeatEvery: props.mailroom.heartbeat?.every,
+      }),
       ...heartbeatWindowProblems(settings.batchingWindow, props.mailroom.heartbeat?.every),
     ]);
     this.name = props.name;
@@ -91,8 +97,10 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     });
 
     const queueName = sourceQueueName(this);
+    const { dataKeyReuse, deliveryDelay } = props.queueProps ?? {};
     const common = {
       ...queueEncryption(props.mailroom.encryptionKey),
+      dataKeyReuse,
       enforceSSL: true,
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     };
@@ -104,6 +112,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.queue = new Queue(this, 'Queue', {
       ...common,
       queueName,
+      deliveryDelay,
       visibilityTimeout: settings.visibilityTimeout,
       retentionPeriod: settings.queueRetention,
       deadLetterQueue: { queue: this.deadLetterQueue, maxReceiveCount: maxReceiveCount(settings) },

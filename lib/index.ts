@@ -19,4 +19,5 @@ export {
 } from './outbox-heartbeat.ts';
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './outbox-relay.ts';
 export type { ProducerProps, PublishAtOnceOptions } from './producer-props.ts';
+export type { QueueOptions } from './queue-options.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';
