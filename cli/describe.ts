@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { invokedFunction } from '../lambdas/runtime/operations/directory.ts';
 import { type ConsumerDescription, describeConsumer, findingOf } from './describe/consumer-description.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
@@ -78,7 +79,7 @@ function descriptionText(described: ConsumerDescription): string {
           ? 'does not exist'
           : `${queue.queued} queued, ${queue.inFlight} in flight; ${queue.url}`,
       ],
-      ['function', described.function],
+      ['function', invokedFunction(described.function, described.alias ?? undefined)],
       ...functionRows(described),
     ],
   );

@@ -37,15 +37,18 @@ export function logsCommand(io: Io): Command {
         const { event, eventId } = await find(session, given);
         const since = eventIdTime(eventId) - MARGIN_MS;
         const until = endOf(event, session.clock.now()) + MARGIN_MS;
-        const logs = await eachOf(functionsOf(session, event), async (handler): Promise<FunctionLog> => {
-          const deployed = await session.deployedFunction(handler.function);
-          const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
-          const range = [`${since}`, '--end-time', `${until}`];
-          const command = session.awsLine(
-            shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
-          );
-          return { ...handler, logGroup, command };
-        });
+        const logs = await eachOf(
+          functionsOf(session, event),
+          async ({ alias, ...handler }): Promise<FunctionLog> => {
+            const deployed = await session.deployedFunction(handler.function, alias);
+            const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
+            const range = [`${since}`, '--end-time', `${until}`];
+            const command = session.awsLine(
+              shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
+            );
+            return { ...handler, logGroup, command };
+          },
+        );
         const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
         const logGroups = [...new Set(logs.map(({ logGroup }) => logGroup))];
         // A local engine has no console.
@@ -75,14 +78,18 @@ async function find(session: Session, given: string): Promise<{ eventId: string;
 function functionsOf(
   { directory: { mailroom } }: Session,
   { row, messages }: TracedEvent,
-): { readonly part: string; readonly function: string }[] {
+): { readonly part: string; readonly function: string; readonly alias?: string | undefined }[] {
   const stream = { part: 'stream relay', function: mailroom.streamFunction };
   const sweep = { part: 'sweep', function: mailroom.sweepFunction };
   const publisher = readable(row)?.publishedBy;
   const relays = publisher === 'stream' ? [stream] : publisher === 'sweep' ? [sweep] : [stream, sweep];
   return [
     ...relays,
-    ...messages.map(({ consumer }) => ({ part: consumer.name, function: consumer.function })),
+    ...messages.map(({ consumer: { name, function: handler, alias } }) => ({
+      part: name,
+      function: handler,
+      alias,
+    })),
   ];
 }
 

@@ -1,4 +1,4 @@
-import { Alias, type AliasOptions, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import { Alias, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct, IConstruct } from 'constructs';
@@ -12,13 +12,6 @@ import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { ServiceFunction } from './service-function.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, maxConcurrencyOf } from './timings.ts';
-
-/** An alias of a consumer's function. The mapping of its queue invokes the alias instead of the latest code. */
-export interface ConsumerAlias
-  extends Pick<AliasOptions, 'additionalVersions' | 'description' | 'provisionedConcurrentExecutions'> {
-  /** Its name, e.g. `live`. */
-  readonly aliasName: string;
-}
 
 /** The function of a consumer, and the alias through which its mapping invokes it. */
 export interface ConsumerFunction {

@@ -37,8 +37,10 @@ export function consumerQueues(
   queueName: string,
 ): ConsumerQueues {
   const { mailroom } = props;
+  const { dataKeyReuse, deliveryDelay } = props.queueProps ?? {};
   const common = {
     ...queueEncryption(mailroom.encryptionKey),
+    dataKeyReuse,
     enforceSSL: true,
     removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   };
@@ -50,6 +52,7 @@ export function consumerQueues(
   const queue = new Queue(consumer, 'Queue', {
     ...common,
     queueName,
+    deliveryDelay,
     visibilityTimeout: settings.visibilityTimeout,
     retentionPeriod: settings.queueRetention,
     deadLetterQueue: { queue: deadLetterQueue, maxReceiveCount: maxReceiveCount(settings) },

@@ -1,12 +1,12 @@
 import type { Duration, RemovalPolicy } from 'aws-cdk-lib';
-import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import type { Alias, AliasOptions, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { EventRef } from '../lambdas/runtime/event.ts';
-import type { ConsumerAlias } from './consumer-function.ts';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
 import type { FunctionOptions } from './function-options.ts';
 import type { Mailroom } from './mailroom.ts';
+import type { QueueOptions } from './queue-options.ts';
 
 /** Properties of an `InboxConsumer`. */
 export interface InboxConsumerProps {
@@ -109,6 +109,8 @@ export interface InboxConsumerProps {
    * @default 100, a tenth of a new account's concurrency (Lambda quotas: 1,000); the function's reserved concurrency if that is lower
    */
   readonly maxConcurrency?: number;
+  /** Other settings of the queues: a delivery delay, the reuse of data keys. @default none */
+  readonly queueProps?: QueueOptions;
   /** The retention of the queue. @default 14 days */
   readonly queueRetention?: Duration;
   /** The retention of the dead-letter queue, counted from the first send of a message. @default 14 days */
@@ -138,4 +140,11 @@ export interface RetryOptions {
   readonly first?: Duration;
   /** The longest delay between two attempts, from `first` to 11 hours. @default 15 minutes */
   readonly longest?: Duration;
+}
+
+/** An alias of a consumer's function. The mapping of its queue invokes the alias instead of the latest code. */
+export interface ConsumerAlias
+  extends Pick<AliasOptions, 'additionalVersions' | 'description' | 'provisionedConcurrentExecutions'> {
+  /** Its name, e.g. `live`. */
+  readonly aliasName: string;
 }

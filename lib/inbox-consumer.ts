@@ -18,6 +18,7 @@ import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { heartbeatWindowProblems } from './outbox-heartbeat.ts';
 import { sourceQueueName } from './physical-name.ts';
+import { queueOptionsProblems } from './queue-options.ts';
 import { refuse } from './refusal.ts';
 import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
@@ -69,6 +70,11 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...publishesProblems(props.service, props.publishes ?? []),
       ...consumerProblems(settings),
       ...sloProblems(props.slo),
+      ...queueOptionsProblems(props.queueProps, {
+        isEncrypted: props.mailroom.encryptionKey !== undefined,
+        batchingWindow: settings.batchingWindow,
+        heartbeatEvery: props.mailroom.heartbeat?.every,
+      }),
       ...heartbeatWindowProblems(settings.batchingWindow, props.mailroom.heartbeat?.every),
     ]);
     this.name = props.name;

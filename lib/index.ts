@@ -1,6 +1,5 @@
 export type { EventRef } from '../lambdas/runtime/event.ts';
 export type { IInboxConsumer } from './consumer.ts';
-export type { ConsumerAlias } from './consumer-function.ts';
 export type { ConsumerSlo } from './consumer-slo.ts';
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { AlarmThresholds } from './delivery-thresholds.ts';
@@ -8,7 +7,7 @@ export { MailroomBus, type MailroomBusProps } from './event-bus.ts';
 export type { EarlierName } from './fixed-name.ts';
 export type { FunctionOptions, SharedFunctionOptions } from './function-options.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
-export type { InboxConsumerProps, RetryOptions } from './inbox-consumer-props.ts';
+export type { ConsumerAlias, InboxConsumerProps, RetryOptions } from './inbox-consumer-props.ts';
 export { Mailroom } from './mailroom.ts';
 export type { MailroomProps } from './mailroom-props.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom-table.ts';
@@ -20,4 +19,5 @@ export {
 } from './outbox-heartbeat.ts';
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './outbox-relay.ts';
 export type { ProducerProps, PublishAtOnceOptions } from './producer-props.ts';
+export type { QueueOptions } from './queue-options.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

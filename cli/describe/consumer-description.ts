@@ -33,6 +33,8 @@ export interface ConsumerDescription {
   /** `null` if the queue does not exist. */
   readonly queue: { readonly url: string; readonly queued: number; readonly inFlight: number } | null;
   readonly function: string;
+  /** The alias of the function that its mapping invokes; `null` without one. */
+  readonly alias: string | null;
   /** `null` if the function does not exist. */
   readonly deployed: FunctionSettings | null;
   readonly failed: number;
@@ -54,7 +56,7 @@ export async function describeConsumer(
     depthOf(queues, consumer.queue),
     depthOf(queues, consumer.deadLetterQueue),
     consumer.undeliveredQueue === undefined ? undefined : depthOf(queues, consumer.undeliveredQueue),
-    session.deployedFunction(consumer.function),
+    session.deployedFunction(consumer.function, consumer.alias),
     messagesOf(session, consumer, { by: 'cause', limit: 1 }),
   ]);
   const [last] = messages.items.toSorted(newest);
@@ -74,6 +76,7 @@ export async function describeConsumer(
     queue:
       depth === undefined ? null : { url: consumer.queue, queued: depth.waiting, inFlight: depth.inFlight },
     function: consumer.function,
+    alias: consumer.alias ?? null,
     deployed: deployed ?? null,
     failed: messages.items.length - rejected,
     rejected,

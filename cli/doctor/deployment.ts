@@ -15,7 +15,7 @@ export interface Deployment {
   queue(url: string): Promise<DeployedQueue | undefined>;
   /** The targets of a rule; none if the rule does not exist. */
   targets(bus: string, rule: string): Promise<readonly DeployedTarget[]>;
-  /** @returns `undefined` if the function does not exist */
+  /** @param name - with an alias: `name:alias`. @returns `undefined` if the function does not exist */
   function(name: string): Promise<DeployedFunction | undefined>;
   concurrency(): Promise<AccountConcurrency>;
   /** The most unreserved concurrency that the account used in the last hour; `undefined` without a metric. */

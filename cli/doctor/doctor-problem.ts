@@ -1,4 +1,4 @@
-import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import { type ConsumerEntry, invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
 import type { PartCheck, PartProblem } from '../status/part-checks.ts';
 import type { WiringProblem } from '../status/wiring.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
@@ -31,10 +31,10 @@ export const NEEDS = {
 /** Checks a function; one that does not exist is reported as `no-function`. */
 export async function ofFunction(
   deployment: Deployment,
-  { name }: CheckedFunction,
+  { name, alias }: CheckedFunction,
   find: (found: DeployedFunction) => readonly DoctorProblem[] | Promise<readonly DoctorProblem[]>,
 ): Promise<readonly DoctorProblem[]> {
-  const found = await deployment.function(name);
+  const found = await deployment.function(invokedFunction(name, alias));
   return found === undefined ? [] : find(found);
 }
 

@@ -1,3 +1,4 @@
+import { invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import type { Mapping, Wiring } from '../status/wiring.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
@@ -92,9 +93,9 @@ function update({ uuid }: Mapping, ...words: readonly string[]): string[] {
 
 async function mappingOf(
   wiring: Wiring,
-  { name }: CheckedFunction,
+  { name, alias }: CheckedFunction,
   isOwn: (source: string) => boolean,
 ): Promise<Mapping | undefined> {
-  const own = (await wiring.mappings(name)).filter(({ source }) => isOwn(source));
+  const own = (await wiring.mappings(invokedFunction(name, alias))).filter(({ source }) => isOwn(source));
   return own.find(({ enabled }) => enabled) ?? own[0];
 }

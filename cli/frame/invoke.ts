@@ -1,7 +1,7 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
 import type { Check, CheckRequest } from '../../lambdas/runtime/consume/check-messages.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import { type ConsumerEntry, invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
 
 /** The largest payload of a synchronous invocation (Lambda quota: 6 MB), less room for the JSON around the bodies. */
 const PAYLOAD_MAX_BYTES = 5_500_000;
@@ -34,17 +34,18 @@ export async function invoke<Answer>(
  */
 export async function checkBodies(
   client: LambdaClient,
-  consumer: Pick<ConsumerEntry, 'name' | 'function'>,
+  consumer: Pick<ConsumerEntry, 'name' | 'function' | 'alias'>,
   bodies: readonly string[],
 ): Promise<Check[]> {
   const checks: Check[] = [];
+  const invoked = invokedFunction(consumer.function, consumer.alias);
   for (const batch of batches(bodies)) {
     const request: CheckRequest = { mailroomCheck: { bodies: batch } };
-    const answer = await invoke<{ checks?: Check[] } | null>(client, consumer.function, request);
+    const answer = await invoke<{ checks?: Check[] } | null>(client, invoked, request);
     if (answer?.checks?.length !== batch.length) {
       throw new MailroomError(
         'OLD_CONSUMER',
-        `The function of consumer ${consumer.name} (${consumer.function}) was built with an older Mailroom and cannot check messages. ` +
+        `The function of consumer ${consumer.name} (${invoked}) was built with an older Mailroom and cannot check messages. ` +
           'Deploy it again, then repeat the command.',
       );
     }

@@ -55,7 +55,7 @@ export interface Session {
   /** Reads the deployed resources that move events. */
   readonly wiring: Wiring;
   /** Reads a function's settings; `undefined` if the function does not exist. */
-  deployedFunction(name: string): Promise<FunctionSettings | undefined>;
+  deployedFunction(name: string, alias?: string): Promise<FunctionSettings | undefined>;
   /** The caller's ARN, which is stored with a change. Requested once. */
   operator(): Promise<string>;
   /** A command to paste, with this run's options that select the Mailroom: e.g. `npx mailroom dlq list --stage dev`. */
@@ -128,7 +128,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     events,
     cloudwatch: new CloudWatchClient(settings),
     wiring: awsWiring({ dynamo, events, lambda: lambdaReads, tableName }),
-    deployedFunction: (name) => readFunction(lambdaReads, name),
+    deployedFunction: (name, alias) => readFunction(lambdaReads, name, alias),
     operator: () => {
       operator ??= new STSClient(settings)
         .send(new GetCallerIdentityCommand({}))

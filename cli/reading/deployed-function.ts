@@ -5,6 +5,7 @@ import {
   paginateListEventSourceMappings,
 } from '@aws-sdk/client-lambda';
 import { errorCode } from '../../lambdas/runtime/errors.ts';
+import { invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
 
 /** The settings of a deployed function and its mappings. Absent members are unknown, or not set. */
 export interface FunctionSettings {
@@ -26,16 +27,19 @@ export interface FunctionSettings {
   }[];
 }
 
-/** Reads a function's settings; `undefined` if it does not exist. */
+/** Reads a function's settings, those of its alias if one is named; `undefined` if it does not exist. */
 export async function readFunction(
   client: LambdaClient,
   FunctionName: string,
+  alias?: string,
 ): Promise<FunctionSettings | undefined> {
+  const invoked = invokedFunction(FunctionName, alias);
   try {
     const [configuration, concurrency, mappings] = await Promise.all([
-      client.send(new GetFunctionConfigurationCommand({ FunctionName })),
+      client.send(new GetFunctionConfigurationCommand({ FunctionName: invoked })),
+      // Concurrency is reserved for a function with all its aliases.
       client.send(new GetFunctionConcurrencyCommand({ FunctionName })),
-      readMappings(client, FunctionName),
+      readMappings(client, invoked),
     ]);
     const { Timeout, MemorySize = null, Runtime = null, LoggingConfig } = configuration;
     return {

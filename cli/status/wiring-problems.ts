@@ -6,6 +6,7 @@ import {
   type Directory,
   foreignEventsOf,
   mailroomEventsOf,
+  invokedFunction,
 } from '../../lambdas/runtime/operations/directory.ts';
 import { deployWords } from './part-checks.ts';
 import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
@@ -14,6 +15,8 @@ import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
 export interface CheckedFunction {
   readonly part: string;
   readonly name: string;
+  /** The alias that is invoked; absent: the function itself. */
+  readonly alias?: string | undefined;
   readonly stack: string;
 }
 
@@ -40,8 +43,8 @@ export function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry
 }
 
 /** The function of a consumer. */
-export function functionOf({ name, function: functionName, stack }: ConsumerEntry): CheckedFunction {
-  return { part: name, name: functionName, stack };
+export function functionOf({ name, function: functionName, alias, stack }: ConsumerEntry): CheckedFunction {
+  return { part: name, name: functionName, alias, stack };
 }
 
 /** A table without a stream. @param arn - the ARN of its stream; `undefined` if it is off */
@@ -81,18 +84,19 @@ export async function queueMappingProblems(
 
 async function mappingProblems(
   wiring: Wiring,
-  { part, name, stack }: CheckedFunction,
+  { part, name, alias, stack }: CheckedFunction,
   isOwn: (source: string) => boolean,
   effect: string,
 ): Promise<WiringProblem[]> {
-  const own = (await wiring.mappings(name)).filter(({ source }) => isOwn(source));
+  const invoked = invokedFunction(name, alias);
+  const own = (await wiring.mappings(invoked)).filter(({ source }) => isOwn(source));
   const [first] = own;
   if (own.some(({ enabled }) => enabled)) return [];
   if (first === undefined) {
-    const text = `${effect}: the function ${name} has no event source mapping for it`;
+    const text = `${effect}: the function ${invoked} has no event source mapping for it`;
     return [{ part, problem: 'no-mapping', text, fix: deployWords(stack) }];
   }
-  const text = `${effect}: the event source mapping of ${name} is disabled`;
+  const text = `${effect}: the event source mapping of ${invoked} is disabled`;
   const fix = ['aws', 'lambda', 'update-event-source-mapping', '--uuid', first.uuid, '--enabled'];
   return [{ part, problem: 'mapping-disabled', text, fix }];
 }

@@ -4,7 +4,7 @@ import type { CheckedParts, PartProblem } from './part-checks.ts';
 
 /** The wiring port: the deployed resources that move events from one part to the next. */
 export interface Wiring {
-  /** The event source mappings of a function; none if the function does not exist. */
+  /** The event source mappings of a function, or of an alias (`name:alias`); none if it does not exist. */
   mappings(functionName: string): Promise<readonly Mapping[]>;
   /** The reserved concurrency of a function; `null` if none is reserved, `undefined` if the function does not exist. */
   reservedConcurrency(functionName: string): Promise<number | null | undefined>;

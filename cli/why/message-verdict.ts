@@ -1,4 +1,5 @@
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
+import { invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
@@ -292,6 +293,6 @@ function logsOf({ event, context }: MessageFacts): string {
 function mappingsOf({ consumer, context: { awsLine } }: MessageFacts): string {
   const query = 'EventSourceMappings[].[UUID, State, StateTransitionReason]';
   return awsLine(
-    shell`lambda list-event-source-mappings --function-name ${consumer.function} --query ${query} --output text`,
+    shell`lambda list-event-source-mappings --function-name ${invokedFunction(consumer.function, consumer.alias)} --query ${query} --output text`,
   );
 }

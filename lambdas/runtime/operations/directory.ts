@@ -219,11 +219,8 @@ function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknow
   }
 }
 
-/** The name by which a consumer's function is invoked and its mapping is listed, e.g. `payments:live` with an alias. */
-export function invokedFunction({
-  function: name,
-  alias,
-}: Pick<ConsumerEntry, 'function' | 'alias'>): string {
+/** The name by which a function is invoked and its mappings are listed: e.g. `payments:live` with an alias. */
+export function invokedFunction(name: string, alias?: string): string {
   return alias === undefined ? name : `${name}:${alias}`;
 }
 

@@ -7,7 +7,11 @@ import type {
   DoctorDeps,
 } from '../../../../cli/doctor/deployment.ts';
 import { encodeConsumerConfig, encodeRelayConfig } from '../../../../lambdas/runtime/config.ts';
-import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  type Directory,
+  invokedFunction,
+} from '../../../../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
 import { directory as deployed, worker } from './mailroom-in-memory.ts';
@@ -108,7 +112,7 @@ export function deploymentInMemory(directory: Directory = deployed) {
     [mailroom.streamFunction, running(relay)],
     [mailroom.sweepFunction, running(relay)],
     ...consumers.map((consumer): [string, DeployedFunction] => [
-      consumer.function,
+      invokedFunction(consumer.function, consumer.alias),
       running(consumerOf(consumer)),
     ]),
   ]);
@@ -119,7 +123,8 @@ export function deploymentInMemory(directory: Directory = deployed) {
     ]),
   );
   // The wiring of other tests has URLs where this has ARNs.
-  for (const { rule = '', queue: url, function: name } of consumers) {
+  for (const { rule = '', queue: url, function: handler, alias } of consumers) {
+    const name = invokedFunction(handler, alias);
     const found = wired.rules.get(`${mailroom.bus}|${rule}`);
     if (found) wired.rules.set(`${mailroom.bus}|${rule}`, { ...found, targets: [queueArn(url)] });
     const own = wired.mappings.get(name) ?? [];

@@ -2,7 +2,7 @@ import type { Mapping, Wiring } from '../../../../cli/status/wiring.ts';
 import { readWiring } from '../../../../cli/status/wiring-report.ts';
 import { encodeRulePattern } from '../../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { DeployedRule } from '../../../../lambdas/runtime/operations/audit/audit-drift.ts';
-import type { Directory } from '../../../../lambdas/runtime/operations/directory.ts';
+import { type Directory, invokedFunction } from '../../../../lambdas/runtime/operations/directory.ts';
 import { directory as deployed } from './mailroom-in-memory.ts';
 
 /** The ARN of the stream of the Mailroom's table. */
@@ -24,7 +24,7 @@ export function wiringInMemory(directory: Directory = deployed) {
   const mappings = new Map<string, Mapping[]>([
     [mailroom.streamFunction, [{ uuid: 'stream-mapping', source: STREAM, ...SETTINGS }]],
     ...consumers.map((consumer): [string, Mapping[]] => [
-      consumer.function,
+      invokedFunction(consumer.function, consumer.alias),
       [{ uuid: `${consumer.name}-mapping`, source: consumer.queue, ...SETTINGS }],
     ]),
   ]);

@@ -1,0 +1,327 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Alias, Code, Function as LambdaFunction, Runtime, Version } from 'aws-cdk-lib/aws-lambda';
+import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { describe, expect, test } from 'vitest';
+import { readConsumerConfig } from '../../lambdas/runtime/config.ts';
+import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
+import { lambdaEntry } from '../../lib/service-function.ts';
+import { type Resource, resources, testApp } from './synth.ts';
+
+const ORDER_PLACED = { source: 'shop', type: 'OrderPlaced' };
+const CAPTURED = { source: 'payments', type: 'PaymentCaptured' };
+const DECLINED = { source: 'payments', type: 'PaymentDeclined' };
+
+function mailroomStack() {
+  const stack = new Stack(testApp(), 'Test');
+  return { stack, mailroom: new Mailroom(stack, 'Mailroom', { sources: ['shop'] }) };
+}
+
+/** A function as an app has it: of the CDK's own construct, with variables of its own. */
+function nodejsFunction(stack: Stack, id = 'Worker', props = {}): NodejsFunction {
+  return new NodejsFunction(stack, id, {
+    entry: lambdaEntry('example/inventory/handler'),
+    runtime: Runtime.NODEJS_22_X,
+    timeout: Duration.minutes(1),
+    environment: { GREETING: 'hello' },
+    ...props,
+  });
+}
+
+function inlineFunction(stack: Stack, props = {}): LambdaFunction {
+  const code = Code.fromInline('x');
+  return new LambdaFunction(stack, 'Worker', {
+    code,
+    handler: 'index.handler',
+    runtime: Runtime.NODEJS_24_X,
+    ...props,
+  });
+}
+
+function consumer(
+  stack: Stack,
+  mailroom: Mailroom,
+  props: Partial<InboxConsumerProps>,
+  id = 'Consumer',
+): InboxConsumer {
+  return new InboxConsumer(stack, id, {
+    mailroom,
+    name: id.toLowerCase(),
+    service: 'payments',
+    events: [ORDER_PLACED],
+    ...props,
+  });
+}
+
+function only(template: Template, type: string, id = /./): Resource {
+  const found = Object.entries(resources(template, type)).filter(([logicalId]) => id.test(logicalId));
+  const [first] = found;
+  if (first === undefined || found.length > 1) throw new Error(`${found.length} resources of ${type}`);
+  return first[1];
+}
+
+const worker = (template: Template) => only(template, 'AWS::Lambda::Function', /^Worker/).Properties;
+const mapping = (template: Template) =>
+  only(template, 'AWS::Lambda::EventSourceMapping', /^(Worker|Live)/).Properties;
+const directoryText = (template: Template) =>
+  JSON.stringify(only(template, 'AWS::SSM::Parameter', /^ConsumerDirectoryEntry/).Properties.Value);
+
+describe('an existing function that consumes', () => {
+  const { stack, mailroom } = mailroomStack();
+  const existing = nodejsFunction(stack);
+  consumer(stack, mailroom, { function: existing, publishes: [CAPTURED], domainKeys: ['PAYMENT#*'] });
+  const template = Template.fromStack(stack);
+
+  test('keeps its settings, and gets an environment that the runtime reads', () => {
+    const { Environment, Timeout, Runtime } = worker(template);
+    expect({ Timeout, Runtime }).toEqual({ Timeout: 60, Runtime: 'nodejs22.x' });
+    expect(Environment.Variables.GREETING).toBe('hello');
+    const variables = { ...Environment.Variables, MAILROOM_TABLE: 'table', MAILROOM_QUEUE_URL: 'url' };
+    expect(readConsumerConfig(variables)).toMatchObject({
+      consumer: 'consumer',
+      service: 'payments',
+      publishes: ['PaymentCaptured'],
+      visibilityTimeoutMs: 360_000,
+    });
+  });
+
+  test('processes the queue, whose messages are hidden for six of its timeouts', () => {
+    expect(mapping(template)).toMatchObject({
+      FunctionName: { Ref: expect.stringMatching(/^Worker/) },
+      EventSourceArn: { 'Fn::GetAtt': [expect.stringMatching(/^ConsumerQueue/), 'Arn'] },
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+    });
+    expect(only(template, 'AWS::SQS::Queue', /^ConsumerQueue/).Properties.VisibilityTimeout).toBe(360);
+  });
+
+  test('may keep the inbox, write its rows and publish', () => {
+    const { PolicyDocument } = only(template, 'AWS::IAM::Policy', /^WorkerServiceRole/).Properties;
+    const text = JSON.stringify(PolicyDocument);
+    for (const part of ['INBOX#consumer#*', 'PAYMENT#*', 'OUTBOX#*', 'sqs:ReceiveMessage'])
+      expect(text).toContain(part);
+  });
+
+  test('has a role with the tag by which the queues refuse its messages', () => {
+    expect(only(template, 'AWS::IAM::Role', /^WorkerServiceRole/).Properties.Tags).toEqual(
+      expect.arrayContaining([
+        { Key: 'mailroom', Value: 'Test/Mailroom' },
+        { Key: 'mailroom:consumer', Value: 'consumer' },
+        { Key: 'mailroom:service', Value: 'payments' },
+      ]),
+    );
+  });
+
+  test('is deployed after the name of its inbox and before the rule', () => {
+    const dependencies = (type: string, id: RegExp) => only(template, type, id).DependsOn ?? [];
+    expect(dependencies('AWS::Lambda::Function', /^Worker/)).toContainEqual(
+      expect.stringMatching(/^ConsumerName0consumer/),
+    );
+    expect(dependencies('AWS::Events::Rule', /^ConsumerRule/)).toContainEqual(
+      expect.stringMatching(/^Worker[0-9A-F]{8}$/),
+    );
+  });
+
+  test('is in the directory under its name, without an alias', () => {
+    expect(directoryText(template)).toContain('\\"function\\":\\"');
+    expect(directoryText(template)).not.toContain('alias');
+  });
+});
+
+describe('an alias of an existing function', () => {
+  const { stack, mailroom } = mailroomStack();
+  const existing = nodejsFunction(stack);
+  const alias = new Alias(stack, 'Live', { aliasName: 'live', version: existing.currentVersion });
+  const made = consumer(stack, mailroom, { function: alias });
+  const topic = new Topic(stack, 'Topic');
+  new DeliveryAlarms(stack, 'Alarms', { mailroom, alarms: { page: topic, ticket: topic } });
+  const template = Template.fromStack(stack);
+
+  test('processes the queue, with the environment of the function', () => {
+    expect(JSON.stringify(mapping(template).FunctionName)).toContain('":live"');
+    expect(worker(template).Environment.Variables.MAILROOM_CONSUMER).toBe('consumer');
+    expect(made.function).toBe(existing);
+    expect(made.alias).toBe(alias);
+  });
+
+  test('points to a version that is published again when a setting of the consumer changes', () => {
+    const versionWith = (props: Partial<InboxConsumerProps>) => {
+      const { stack, mailroom } = mailroomStack();
+      const other = nodejsFunction(stack);
+      const live = new Alias(stack, 'Live', { aliasName: 'live', version: other.currentVersion });
+      consumer(stack, mailroom, { function: live, ...props });
+      return Object.keys(resources(Template.fromStack(stack), 'AWS::Lambda::Version'));
+    };
+    expect(versionWith({})).toEqual(versionWith({}));
+    expect(versionWith({ lease: Duration.seconds(20) })).not.toEqual(versionWith({}));
+  });
+
+  test('is deployed before the rule', () => {
+    expect(only(template, 'AWS::Events::Rule', /^ConsumerRule/).DependsOn).toContainEqual(
+      expect.stringMatching(/^Live[0-9A-F]{8}$/),
+    );
+  });
+
+  test('is named in the directory entry', () => {
+    expect(directoryText(template)).toContain('\\"alias\\":\\"live\\"');
+  });
+
+  test('is what the alarms measure, and the log search names the group of the function without adding a resource', () => {
+    const errors = JSON.stringify(resources(template, 'AWS::CloudWatch::Alarm'));
+    expect(errors).toMatch(
+      /"Name":"Resource","Value":\{"Fn::Join":\["",\[\{"Ref":"Worker[^}]*\},":live"\]\]\}/,
+    );
+    expect(errors).toContain('aws logs tail /aws/lambda/');
+    expect(Object.keys(resources(template, 'Custom::LogRetention'))).toEqual([]);
+  });
+
+  test('is warned of if its version is not published again', () => {
+    const { stack, mailroom } = mailroomStack();
+    const version = new Version(stack, 'Version', { lambda: nodejsFunction(stack) });
+    consumer(stack, mailroom, { function: new Alias(stack, 'Live', { aliasName: 'live', version }) });
+    Annotations.fromStack(stack).hasWarning(
+      '/Test/Consumer',
+      Match.stringLikeRegexp("alias live points to Test/Version, .* function's currentVersion"),
+    );
+  });
+});
+
+describe('a function that publishes and consumes', () => {
+  const published = (consumeFirst: boolean) => {
+    const { stack, mailroom } = mailroomStack();
+    const both = nodejsFunction(stack);
+    const produce = () => mailroom.addProducer(both, { service: 'payments', publishes: [DECLINED] });
+    if (!consumeFirst) produce();
+    consumer(stack, mailroom, { function: both, publishes: [CAPTURED] });
+    if (consumeFirst) produce();
+    return JSON.parse(worker(Template.fromStack(stack)).Environment.Variables.MAILROOM_PUBLISHES).sort();
+  };
+
+  test.each([true, false])(
+    'may publish the events of both, whichever is declared first: %s',
+    (consumeFirst) => {
+      expect(published(consumeFirst)).toEqual(['PaymentCaptured', 'PaymentDeclined']);
+    },
+  );
+
+  test('is refused with two services, or two Mailrooms', () => {
+    const { stack, mailroom } = mailroomStack();
+    const both = nodejsFunction(stack);
+    mailroom.addProducer(both, { service: 'payments', publishes: [CAPTURED] });
+    expect(() => consumer(stack, mailroom, { function: both, service: 'orders' })).toThrow(
+      'service is "orders", but the function Test/Worker already publishes as "payments"',
+    );
+    const other = new Mailroom(stack, 'Other', { sources: ['shop'] });
+    expect(() => consumer(stack, other, { function: both }, 'Second')).toThrow(
+      'The function Test/Worker already belongs to the Mailroom Test/Mailroom',
+    );
+    expect(() => other.addProducer(both, { service: 'payments', publishes: [CAPTURED] })).toThrow(
+      'The function Test/Worker already belongs to the Mailroom Test/Mailroom',
+    );
+  });
+});
+
+describe('an existing function is refused', () => {
+  type Given = InboxConsumerProps['function'];
+  const refusal = (given: (stack: Stack) => Given, props: Partial<InboxConsumerProps> = {}) => {
+    const { stack, mailroom } = mailroomStack();
+    const existing = given(stack);
+    return () => consumer(stack, mailroom, { function: existing, ...props });
+  };
+
+  test('with an entry, and so is a consumer with neither', () => {
+    const entry = lambdaEntry('example/inventory/handler');
+    expect(refusal(nodejsFunction, { entry })).toThrow(
+      'entry and function are both set. Set entry to the path',
+    );
+    expect(refusal(() => undefined)).toThrow('entry and function are both missing. Set entry to the path');
+  });
+
+  test.each([
+    ['timeout', { timeout: Duration.seconds(10) }],
+    ['memoryMb', { memoryMb: 256 }],
+    ['environment', { environment: {} }],
+    ['bundling', { bundling: {} }],
+    ['functionProps', { functionProps: {} }],
+    ['alias', { alias: { aliasName: 'live' } }],
+  ])('with settings of a function that the consumer would create: %s', (name, props) => {
+    expect(refusal(nodejsFunction, props)).toThrow(
+      `${name} is set, but only a function that the consumer creates takes it. Set it on Test/Worker instead.`,
+    );
+  });
+
+  test('that is imported, also behind an alias', () => {
+    const arn = 'arn:aws:lambda:eu-west-1:111122223333:function:worker';
+    const imported = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, 'Imported', arn) as never;
+    expect(refusal(imported)).toThrow(
+      /function is Test\/Imported, which is imported or not a Function.*without-cdk/,
+    );
+    const aliased = (stack: Stack) => {
+      const version = Version.fromVersionArn(stack, 'V', `${arn}:1`);
+      return new Alias(stack, 'Live', { aliasName: 'live', version });
+    };
+    expect(refusal(aliased)).toThrow('which is imported or not a Function');
+  });
+
+  test('without a timeout that is known', () => {
+    expect(refusal((stack) => inlineFunction(stack))).toThrow(
+      "The timeout of Test/Worker is not set, so it is Lambda's 3 seconds",
+    );
+  });
+
+  test('whose timeout is longer than the visibility timeout', () => {
+    expect(refusal(nodejsFunction, { visibilityTimeout: Duration.seconds(30) })).toThrow(
+      "visibilityTimeout is 30 seconds, but must be at least the function's timeout, 1 minute",
+    );
+  });
+
+  test.each([Runtime.NODEJS_18_X, Runtime.PYTHON_3_13])(
+    'whose runtime cannot run Mailroom: %s',
+    (runtime) => {
+      expect(refusal((stack) => inlineFunction(stack, { runtime, timeout: Duration.seconds(30) }))).toThrow(
+        `The runtime of Test/Worker is ${runtime.name}, but must be nodejs20.x or later`,
+      );
+    },
+  );
+
+  test('with more concurrency than it reserves', () => {
+    const reserved = (stack: Stack) => nodejsFunction(stack, 'Worker', { reservedConcurrentExecutions: 10 });
+    expect(refusal(reserved, { maxConcurrency: 50 })).toThrow(
+      'maxConcurrency is 50, but the function reserves 10 concurrent executions',
+    );
+    const { stack, mailroom } = mailroomStack();
+    consumer(stack, mailroom, { function: reserved(stack) });
+    expect(mapping(Template.fromStack(stack)).ScalingConfig).toEqual({ MaximumConcurrency: 10 });
+  });
+
+  test('that another consumer uses, also through another alias', () => {
+    const { stack, mailroom } = mailroomStack();
+    const shared = nodejsFunction(stack);
+    consumer(stack, mailroom, { function: shared }, 'First');
+    expect(() => consumer(stack, mailroom, { function: shared.addAlias('live') }, 'Second')).toThrow(
+      'The consumer Test/Second cannot work: function is Test/Worker, which Test/First already uses',
+    );
+  });
+
+  test('of another stack, or with a role that cannot be tagged', () => {
+    const app = testApp();
+    const elsewhere = nodejsFunction(new Stack(app, 'Elsewhere'));
+    const stack = new Stack(app, 'Test');
+    const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['shop'] });
+    expect(() => consumer(stack, mailroom, { function: elsewhere })).toThrow(
+      'function is Elsewhere/Worker, which is in another stack (Elsewhere)',
+    );
+    const imported = (stack: Stack) =>
+      nodejsFunction(stack, 'Worker', { role: Role.fromRoleName(stack, 'Role', 'worker') });
+    expect(refusal(imported)).toThrow('The role of Test/Worker is imported or in another stack');
+  });
+});
+
+test('a role of the app that several functions share is accepted', () => {
+  const { stack, mailroom } = mailroomStack();
+  const role = new Role(stack, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+  consumer(stack, mailroom, { function: nodejsFunction(stack, 'Worker', { role }) });
+  const { Tags } = only(Template.fromStack(stack), 'AWS::IAM::Role', /^Role/).Properties;
+  expect(Tags).toContainEqual({ Key: 'mailroom', Value: 'Test/Mailroom' });
+});

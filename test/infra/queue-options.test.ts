@@ -1,0 +1,80 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { Key } from 'aws-cdk-lib/aws-kms';
+import { describe, expect, test } from 'vitest';
+import { InboxConsumer, Mailroom, type MailroomProps, type QueueOptions } from '../../lib/index.ts';
+import { lambdaEntry } from '../../lib/service-function.ts';
+import { resources, testApp } from './synth.ts';
+
+function queuesWith(queueProps: QueueOptions, props: (stack: Stack) => MailroomProps = () => ({})) {
+  const stack = new Stack(testApp(), 'Test');
+  const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['shop'], ...props(stack) });
+  const events = [{ source: 'shop', type: 'OrderPlaced' }];
+  const entry = lambdaEntry('example/inventory/handler');
+  new InboxConsumer(stack, 'Consumer', { mailroom, name: 'one', service: 'one', events, entry, queueProps });
+  const found = Object.entries(resources(Template.fromStack(stack), 'AWS::SQS::Queue'));
+  return Object.fromEntries(
+    found
+      .filter(([id]) => id.startsWith('Consumer'))
+      .map(([id, { Properties }]) => [id.replace(/^Consumer|[0-9A-F]{8}$/g, ''), Properties]),
+  );
+}
+
+describe('queueProps of a consumer', () => {
+  test('delay the messages of its source queue, and no others', () => {
+    const { Queue, DeadLetters, Undelivered } = queuesWith({ deliveryDelay: Duration.minutes(2) });
+    expect([Queue, DeadLetters, Undelivered].map(({ DelaySeconds }) => DelaySeconds)).toEqual([
+      120,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('reuse the data keys of all three queues', () => {
+    const reuse = { dataKeyReuse: Duration.hours(1) };
+    const queues = queuesWith(reuse, (stack) => ({ encryptionKey: new Key(stack, 'Key') }));
+    expect(Object.values(queues).map((queue) => queue.KmsDataKeyReusePeriodSeconds)).toEqual([
+      3_600, 3_600, 3_600,
+    ]);
+  });
+
+  test.each<[string, object, string]>([
+    [
+      'an order',
+      { fifo: true },
+      'queueProps contains fifo, which cannot be passed on. Mailroom promises no order',
+    ],
+    [
+      'another visibility timeout',
+      { visibilityTimeout: Duration.hours(1) },
+      'Use visibilityTimeout of the consumer',
+    ],
+    ['a key of their own', { encryptionMasterKey: {} }, 'Set encryptionKey of the Mailroom'],
+    [
+      'an unknown property',
+      { colour: 'red' },
+      'queueProps contains colour, which cannot be passed on. It may contain:',
+    ],
+    [
+      'reuse of data keys without a key',
+      { dataKeyReuse: Duration.hours(1) },
+      'but the Mailroom has no encryptionKey',
+    ],
+    [
+      'a delay that SQS does not have',
+      { deliveryDelay: Duration.hours(1) },
+      'queueProps.deliveryDelay is 1 hour, but must be from 0 seconds to 15 minutes',
+    ],
+  ])('are refused with %s', (_what, queueProps, message) => {
+    expect(() => queuesWith(queueProps)).toThrow(message);
+  });
+
+  test('are refused with a delay that makes every heartbeat late', () => {
+    const delayed = (deliveryDelay: Duration) => () =>
+      queuesWith({ deliveryDelay }, () => ({ heartbeat: {} }));
+    expect(delayed(Duration.minutes(5))).toThrow(
+      'queueProps.deliveryDelay is 5 minutes, but with batchingWindow it must be shorter than the interval between heartbeats, 5 minutes',
+    );
+    expect(delayed(Duration.minutes(4))).not.toThrow();
+  });
+});
