@@ -1,11 +1,14 @@
 import { Duration, Fn } from 'aws-cdk-lib';
 import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { MetricName } from '../lambdas/runtime/telemetry.ts';
 import type { IInboxConsumer } from './consumer.ts';
+import { foreignRuleName } from './consumer-queues.ts';
 import { SLO_PERCENTILE } from './consumer-slo.ts';
 import type { Mailroom } from './mailroom.ts';
 import type { OutboxAudit } from './outbox-audit.ts';
 import type { OutboxHeartbeat } from './outbox-heartbeat.ts';
+import { DEFAULT_BUS } from './queue-senders.ts';
 import { SCHEDULE_MIN } from './timings.ts';
 
 /** The period over which alarms and dashboard sum counters. */
@@ -90,13 +93,11 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
   const sum = { period: COUNT_PERIOD, statistic: Stats.SUM };
   const most = { period: COUNT_PERIOD, statistic: Stats.MAXIMUM };
   const ruleMetric = (metricName: string) =>
-    new Metric({
-      namespace: 'AWS/Events',
-      metricName,
-      // Metrics of a rule on a custom bus have both dimensions (EventBridge user guide, "Monitoring").
-      dimensionsMap: { EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(consumer) },
-      ...sum,
-    }).attachTo(consumer);
+    added(
+      ruleDimensions(mailroom, consumer).map((rule) =>
+        new Metric({ namespace: 'AWS/Events', metricName, dimensionsMap: rule, ...sum }).attachTo(consumer),
+      ),
+    );
   return {
     received: counter('MessagesReceived'),
     processed: counter('MessagesProcessed'),
@@ -121,7 +122,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     failedInvocations: ruleMetric('FailedInvocations'),
     lost: ruleMetric('InvocationsFailedToBeSentToDlq'),
     deadLetters: consumer.deadLetterQueue.metricApproximateNumberOfMessagesVisible(most),
-    undelivered: consumer.undeliveredQueue.metricApproximateNumberOfMessagesVisible(most),
+    undelivered: consumer.undeliveredQueue?.metricApproximateNumberOfMessagesVisible(most),
     // The minimum in a period: above zero means that the queue was never empty in it.
     waiting: queue.metricApproximateNumberOfMessagesVisible({ ...most, statistic: Stats.MINIMUM }),
     inFlight: queue.metricApproximateNumberOfMessagesNotVisible(most),
@@ -188,7 +189,36 @@ function own(
   return new Metric({ namespace: NAMESPACE, metricName, dimensionsMap, statistic, period }).attachTo(scope);
 }
 
+/** The dimensions of a consumer's rules; none for a consumer of an existing queue. */
+function ruleDimensions(mailroom: Mailroom, consumer: IInboxConsumer): Record<string, string>[] {
+  const { rule, foreignBus } = consumer;
+  return [
+    // Metrics of a rule on a custom bus have both dimensions (EventBridge user guide, "Monitoring").
+    ...(rule === undefined ? [] : [{ EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(rule) }]),
+    ...(foreignBus === undefined
+      ? []
+      : [
+          {
+            ...(foreignBus === DEFAULT_BUS ? {} : { EventBusName: foreignBus }),
+            RuleName: foreignRuleName(consumer),
+          },
+        ]),
+  ];
+}
+
+/** Adds metrics of rules; `undefined` for none. */
+function added(metrics: readonly Metric[]): Metric | MathExpression | undefined {
+  const [first, second] = metrics;
+  if (first === undefined || second === undefined) return first;
+  const usingMetrics = { mailroom: first, foreign: second };
+  return new MathExpression({
+    expression: 'FILL(mailroom, 0) + FILL(foreign, 0)',
+    usingMetrics,
+    period: COUNT_PERIOD,
+  });
+}
+
 /** CloudFormation returns `bus|rule` as the name of a rule on a custom bus; its ARN always ends in `rule/bus/rule`. */
-function ruleName({ rule }: IInboxConsumer): string {
-  return Fn.select(2, Fn.split('/', rule.ruleArn));
+function ruleName({ ruleArn }: Rule): string {
+  return Fn.select(2, Fn.split('/', ruleArn));
 }

@@ -8,12 +8,14 @@ import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operat
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
 import { acknowledge } from './acknowledgements.ts';
 import type { IInboxConsumer } from './consumer.ts';
-import { consumerQueues, subscribed } from './consumer-queues.ts';
+import { consumerQueues, foreignBusName, foreignRuleName, subscribed } from './consumer-queues.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer-slo.ts';
 import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
+import { existingQueueProblems, ofExistingQueue } from './existing-queue.ts';
 import { earlierNameProblems, fixName } from './fixed-name.ts';
+import { warnOfForeignIds } from './foreign-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { heartbeatWindowProblems } from './outbox-heartbeat.ts';
@@ -55,8 +57,10 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
   readonly slo?: ConsumerSlo | undefined;
   readonly queue: Queue;
   readonly deadLetterQueue: Queue;
-  readonly undeliveredQueue: Queue;
-  readonly rule: Rule;
+  readonly undeliveredQueue?: Queue | undefined;
+  readonly rule?: Rule | undefined;
+  readonly foreignRule?: Rule | undefined;
+  readonly foreignBus?: string | undefined;
   readonly function: ServiceFunction;
 
   constructor(scope: Construct, id: string, props: InboxConsumerProps) {
@@ -68,7 +72,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...serviceNameProblems('service', props.service),
       ...subscriptionProblems(props),
       ...publishesProblems(props.service, props.publishes ?? []),
-      ...consumerProblems(settings),
+      ...existingQueueProblems(props, settings),
+      ...consumerProblems(settings).map((problem) => (props.queue ? ofExistingQueue(problem) : problem)),
       ...sloProblems(props.slo),
       ...heartbeatWindowProblems(settings.batchingWindow, props.mailroom.heartbeat?.every),
     ]);
@@ -88,6 +93,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.deadLetterQueue = queues.deadLetterQueue;
     this.undeliveredQueue = queues.undeliveredQueue;
     this.rule = queues.rule;
+    this.foreignRule = queues.foreignRule;
+    this.foreignBus = queues.foreignRule && foreignBusName(props);
     this.function = this.handler(props, settings);
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
     const names = fixName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
@@ -95,8 +102,9 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.function.role?.node.addDependency(...names);
     this.function.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.
-    this.rule.node.addDependency(this.function);
+    for (const rule of [this.rule, this.foreignRule]) rule?.node.addDependency(this.function);
     this.enterDirectory(props, settings);
+    warnOfForeignIds(this, props);
     warnOfEcho(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
   }
@@ -108,10 +116,12 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       name: props.name,
       service: props.service,
       events: subscribed(props),
-      rule: this.rule.ruleName,
+      rule: this.rule?.ruleName,
+      foreignRule:
+        this.foreignBus === undefined ? undefined : { name: foreignRuleName(this), bus: this.foreignBus },
       queue: this.queue.queueUrl,
       deadLetterQueue: this.deadLetterQueue.queueUrl,
-      undeliveredQueue: this.undeliveredQueue.queueUrl,
+      undeliveredQueue: this.undeliveredQueue?.queueUrl,
       function: this.function.functionName,
       maxAttempts: settings.retry.attempts,
       slo: props.slo && {

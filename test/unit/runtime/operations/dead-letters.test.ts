@@ -16,7 +16,7 @@ const payments = {
   events: [],
   deadLetterQueue: 'payments-dead',
   undeliveredQueue: 'payments-undelivered',
-} as ConsumerEntry;
+} as unknown as ConsumerEntry;
 
 /** A delivered event, and a dead letter with it. */
 async function delivered(attributes: QueueMessage['attributes'] = {}) {
