@@ -94,6 +94,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
   const most = { period: COUNT_PERIOD, statistic: Stats.MAXIMUM };
   const ruleMetric = (metricName: string) =>
     added(
+      name,
       ruleDimensions(mailroom, consumer).map((rule) =>
         new Metric({ namespace: 'AWS/Events', metricName, dimensionsMap: rule, ...sum }).attachTo(consumer),
       ),
@@ -206,14 +207,15 @@ function ruleDimensions(mailroom: Mailroom, consumer: IInboxConsumer): Record<st
   ];
 }
 
-/** Adds metrics of rules; `undefined` for none. */
-function added(metrics: readonly Metric[]): Metric | MathExpression | undefined {
+/** Adds metrics of a consumer's rules; `undefined` for none. */
+function added(consumer: string, metrics: readonly Metric[]): Metric | MathExpression | undefined {
   const [first, second] = metrics;
   if (first === undefined || second === undefined) return first;
-  const usingMetrics = { mailroom: first, foreign: second };
+  // A graph requires unique ids, of letters, digits and underscores.
+  const id = `${first.metricName.toLowerCase()}_${consumer.replaceAll('-', '_')}`;
   return new MathExpression({
-    expression: 'FILL(mailroom, 0) + FILL(foreign, 0)',
-    usingMetrics,
+    expression: `FILL(${id}, 0) + FILL(${id}_foreign, 0)`,
+    usingMetrics: { [id]: first, [`${id}_foreign`]: second },
     period: COUNT_PERIOD,
   });
 }

@@ -2,19 +2,14 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
 import { Key } from 'aws-cdk-lib/aws-kms';
+import { Topic } from 'aws-cdk-lib/aws-sns';
 import { Queue, type QueueProps } from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { foreignEvent } from '../../lambdas/runtime/foreign-event.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
-import {
-  DeliveryAlarms,
-  DeliveryDashboard,
-  InboxConsumer,
-  type InboxConsumerProps,
-  Mailroom,
-} from '../../lib/index.ts';
+import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { testApp } from './synth.ts';
 
@@ -67,11 +62,13 @@ function synth(props: (stack: Stack) => Partial<InboxConsumerProps>) {
     name: 'thumbnails',
     service: 'photos',
     events: [ObjectCreated],
-    entry: lambdaEntry('example/payments'),
+    entry: lambdaEntry('example/inventory/handler'),
     ...props(stack),
   });
-  new DeliveryAlarms(stack, 'Alarms', { mailroom, runbook: 'https://runbook' });
-  new DeliveryDashboard(stack, 'Dashboard', { mailroom });
+  new DeliveryAlarms(stack, 'Alarms', {
+    mailroom,
+    alarms: { page: new Topic(stack, 'Page'), ticket: new Topic(stack, 'Ticket') },
+  });
   const template = Template.fromStack(stack);
   return { stack, mailroom, consumer, template, entry: entryOf(template) };
 }
@@ -241,7 +238,7 @@ describe('an existing queue', () => {
         Statement: Match.arrayWith([
           Match.objectLike({
             Action: 'kms:Decrypt',
-            Principal: { AWS: { 'Fn::GetAtt': [Match.stringLikeRegexp('SweepFunction'), 'Arn'] } },
+            Principal: { AWS: { 'Fn::GetAtt': [Match.stringLikeRegexp('SweepRole'), 'Arn'] } },
           }),
         ]),
       },
