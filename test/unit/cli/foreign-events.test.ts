@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod/mini';
+import { auditFindings, auditText } from '../../../cli/audit-text.ts';
 import { type Handler, leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { foreignEvent } from '../../../lambdas/runtime/foreign-event.ts';
 import { foreignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
@@ -81,14 +83,28 @@ test('logs names the function of the consumer, and no relay', async () => {
   expect(out).not.toContain('relay');
 });
 
-test('the audit names the foreign events that it says nothing about, and expects no row of them', async () => {
-  const mailroom = await received(fine);
-  const { out } = await runInMemory(mailroom, ['audit']);
-  expect(unwrapped(out)).toContain(
-    'Not audited, because foreign events have no outbox row: worker: charge.succeeded of stripe',
-  );
-  const json = await runInMemory(mailroom, ['audit', '--json']);
-  expect(JSON.parse(json.out)).toMatchObject({
-    notAudited: [{ consumer: 'worker', events: [{ source: 'stripe', type: 'charge.succeeded' }] }],
-  });
+test('the audit names the foreign events that it says nothing about, expects no row of them, and finds no drift in their rule', async () => {
+  const rig = auditRig([
+    consumerEntry('payments'),
+    consumerEntry('webhooks', { events: [Charged], rule: undefined, undeliveredQueue: undefined }),
+    consumerEntry('mixed', { events: [{ source: 'orders', type: 'OrderPlaced' }, Charged] }),
+  ]);
+  rig.rules.set('mixed-rule', {
+    ...rig.rules.get('payments-rule'),
+    targets: ['arn:aws:sqs:eu-west-1:123456789012:mixed-queue'],
+  } as never);
+  const { eventId: placed } = await rig.event(20 * MINUTE_MS);
+  await rig.event(20 * MINUTE_MS, { source: Charged.source, type: Charged.type });
+  for (const name of ['payments', 'mixed']) await rig.inbox(name, placed, 'PROCESSED');
+  const report = await rig.run();
+  expect(auditFindings(report)).toEqual([]);
+  const events = [{ source: 'stripe', type: 'charge.succeeded' }];
+  expect(report.notAudited).toEqual([
+    { consumer: 'webhooks', events },
+    { consumer: 'mixed', events },
+  ]);
+  const recheck = { at: 0, command: '' };
+  const text = auditText({ report }, { repair: '', apply: '', restore: [], recheck });
+  expect(unwrapped(text)).toContain('Not audited, because foreign events have no outbox row:');
+  expect(unwrapped(text)).toContain('mixed: charge.succeeded of stripe');
 });
