@@ -59,6 +59,7 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
     ),
     driftText(report, commands.restore),
     unreadableText(report),
+    notAuditedText(report),
     headedList('Not read, so the audit is incomplete:', report.incomplete),
     repair === undefined ? '' : repairText(repair, report, commands.apply),
   ];
@@ -193,6 +194,16 @@ function unprovenText({ consumers }: AuditReport): string {
   return prose(
     'Unproven events have no inbox row, and may not need one: they were published before the current declaration of the consumer ' +
       '(--earlier counts them as missing), or are older than its inbox retention (--repair never sends them).',
+  );
+}
+
+function notAuditedText({ notAudited }: AuditReport): string {
+  return headedList(
+    'Not audited, because foreign events have no outbox row:',
+    notAudited.map(({ consumer, events }) => {
+      const names = events.map(({ source, type }) => `${clipped(type)} of ${clipped(source)}`);
+      return `${consumer}: ${names.join(', ')}`;
+    }),
   );
 }
 

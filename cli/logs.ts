@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
+import { isForeignEventId } from '../lambdas/runtime/store/foreign-id.ts';
 import { isUnreadable, readable } from '../lambdas/runtime/store/stored-rows.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
@@ -12,7 +13,7 @@ import { insightsLink } from './logs/insights-link.ts';
 import { defaultLogGroup } from './reading/deployed-function.ts';
 import { wholeEventId } from './reading/event-prefix.ts';
 import { eachOf } from './reading/rows-reader.ts';
-import { readTrace, type TracedEvent } from './why/trace-reader.ts';
+import { bornAt, readTrace, type TracedEvent } from './why/trace-reader.ts';
 
 /** Lines before the commit and after the end are in range, too: clocks differ, and lines arrive late. */
 const MARGIN_MS = 60_000;
@@ -35,7 +36,7 @@ export function logsCommand(io: Io): Command {
     .action(
       withSession<[string], object>(io, async (session, _options, given) => {
         const { event, eventId } = await find(session, given);
-        const since = eventIdTime(eventId) - MARGIN_MS;
+        const since = (isForeignEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
         const until = endOf(event, session.clock.now()) + MARGIN_MS;
         const logs = await eachOf(
           functionsOf(session, event),
@@ -77,12 +78,18 @@ async function find(session: Session, given: string): Promise<{ eventId: string;
 /** The relay that published the event, and the consumers that must receive it. */
 function functionsOf(
   { directory: { mailroom } }: Session,
-  { row, messages }: TracedEvent,
+  { eventId, row, messages }: TracedEvent,
 ): { readonly part: string; readonly function: string; readonly alias?: string | undefined }[] {
   const stream = { part: 'stream relay', function: mailroom.streamFunction };
   const sweep = { part: 'sweep', function: mailroom.sweepFunction };
   const publisher = readable(row)?.publishedBy;
-  const relays = publisher === 'stream' ? [stream] : publisher === 'sweep' ? [sweep] : [stream, sweep];
+  const relays = isForeignEventId(eventId)
+    ? []
+    : publisher === 'stream'
+      ? [stream]
+      : publisher === 'sweep'
+        ? [sweep]
+        : [stream, sweep];
   return [
     ...relays,
     ...messages.map(({ consumer: { name, function: handler, alias } }) => ({

@@ -2,30 +2,35 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
-import type { Construct } from 'constructs';
+import type { Construct, IConstruct } from 'constructs';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
-import type { EventRef } from '../lambdas/runtime/event.ts';
 import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
+import type { EntryEvent } from '../lambdas/runtime/operations/directory.ts';
 import { acknowledgeLastStop } from './acknowledgements.ts';
 import { queueEncryption } from './encryption.ts';
+import { isForeignEvent } from './foreign-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
-import { queueByName } from './physical-name.ts';
-import { denySending, sendTo } from './queue-senders.ts';
+import { physicalName, queueByName } from './physical-name.ts';
+import { DEFAULT_BUS, denySending, foreignRuleOf, rulesOf, sendTo } from './queue-senders.ts';
 import { maxReceiveCount } from './receives.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import type { ConsumerSettings } from './timings.ts';
 
-/** The queues of a consumer, and the rule that fills them. */
+/** The longest name of a rule (EventBridge API reference, PutRule). */
+const RULE_NAME_MAX = 64;
+
+/** The queues of a consumer, and the rules that fill them. A consumer of an existing queue has no rules. */
 export interface ConsumerQueues {
   readonly queue: Queue;
   readonly deadLetterQueue: Queue;
-  readonly undeliveredQueue: Queue;
-  readonly rule: Rule;
+  readonly undeliveredQueue?: Queue;
+  readonly rule?: Rule;
+  readonly foreignRule?: Rule;
 }
 
 /**
- * Creates the queues of a consumer, the rule that fills them, and their policies. All are children of the consumer, because their
+ * Creates the queues of a consumer, the rules that fill them, and their policies; or takes the existing queue that it was given. All are children of the consumer, because their
  * logical ids are part of deployed stacks.
  *
  * @param queueName - the physical name of the source queue
@@ -36,6 +41,7 @@ export function consumerQueues(
   settings: ConsumerSettings,
   queueName: string,
 ): ConsumerQueues {
+  if (props.queue !== undefined) return existingQueues(props.mailroom, props.queue);
   const { mailroom } = props;
   const { dataKeyReuse, deliveryDelay } = props.queueProps ?? {};
   const common = {
@@ -66,25 +72,78 @@ export function consumerQueues(
   const rule = new Rule(consumer, 'Rule', {
     description: `Events for the consumer ${props.name}.`,
     eventBus: mailroom.bus,
-    eventPattern: encodeRulePattern(subscribed(props)),
+    eventPattern: encodeRulePattern(subscribed(props).filter((event) => !isForeignEvent(event))),
   });
-  sendTo(rule, mailroom.bus, queue, undeliveredQueue);
+  sendTo(rule, rulesOf(mailroom.bus), queue, undeliveredQueue);
+  const foreignRule = ruleOfForeignEvents(consumer, props, queue, undeliveredQueue);
   for (const each of [queue, deadLetterQueue, undeliveredQueue]) denySending(each, mailroom.operators);
-  letWatch(mailroom, queue, [deadLetterQueue, undeliveredQueue]);
-  return { queue, deadLetterQueue, undeliveredQueue, rule };
+  const dead = [deadLetterQueue, undeliveredQueue];
+  mailroom.audit?.lookAt(queue, dead);
+  letWatch(mailroom, dead);
+  return { queue, deadLetterQueue, undeliveredQueue, rule, foreignRule };
 }
 
-/** The events that the consumer receives: its subscriptions, and heartbeats, which cost nothing while none is sent. */
-export function subscribed({ events }: Pick<InboxConsumerProps, 'events'>): EventRef[] {
-  return [...events, HEARTBEAT].map(({ source, type }) => ({ source, type }));
+/** The rule of the foreign events. Its name is fixed, so that the queues' policies, which are deployed before it, can name it. */
+function ruleOfForeignEvents(
+  consumer: Construct,
+  { name, events, foreignBus }: InboxConsumerProps,
+  queue: Queue,
+  undeliveredQueue: Queue,
+): Rule | undefined {
+  const foreign = events.filter(isForeignEvent);
+  if (foreign.length === 0) return undefined;
+  const ruleName = foreignRuleName(consumer);
+  const rule = new Rule(consumer, 'ForeignRule', {
+    ruleName,
+    description: `Foreign events for the consumer ${name}.`,
+    eventBus: foreignBus,
+    eventPattern: encodeRulePattern(foreign),
+  });
+  sendTo(rule, foreignRuleOf(foreignBusName({ foreignBus }), ruleName), queue, undeliveredQueue);
+  return rule;
+}
+
+/** The name of the rule of a consumer's foreign events. */
+export function foreignRuleName(consumer: IConstruct): string {
+  return physicalName(consumer, RULE_NAME_MAX);
+}
+
+/** The name of the bus on which the foreign events of a consumer arrive. */
+export function foreignBusName({ foreignBus }: Pick<InboxConsumerProps, 'foreignBus'>): string {
+  return foreignBus?.eventBusName ?? DEFAULT_BUS;
+}
+
+/** The queues of a consumer of an existing queue. Their senders and other readers are not changed. */
+function existingQueues(mailroom: Mailroom, queue: Queue): ConsumerQueues {
+  const deadLetterQueue = queue.deadLetterQueue?.queue as Queue; // existingQueueProblems refuses any other
+  letWatch(mailroom, [deadLetterQueue]);
+  deadLetterQueue.encryptionMasterKey?.addToResourcePolicy(
+    new PolicyStatement({
+      principals: [mailroom.relay.sweepFunction.grantPrincipal],
+      actions: ['kms:Decrypt'],
+      resources: ['*'],
+    }),
+  );
+  return { queue, deadLetterQueue };
 }
 
 /**
- * Lets the Mailroom's sweep and audit look at the dead-letter queues. The queues' own policies grant it, because the sweep's
+ * The events that the consumer receives: its subscriptions, and heartbeats, which cost nothing while none is sent. No heartbeat
+ * reaches an existing queue.
+ */
+export function subscribed({ events, queue }: Pick<InboxConsumerProps, 'events' | 'queue'>): EntryEvent[] {
+  return [...events, ...(queue === undefined ? [HEARTBEAT] : [])].map((event) => ({
+    source: event.source,
+    type: event.type,
+    ...(isForeignEvent(event) ? { foreign: { id: event.foreign.id } } : {}),
+  }));
+}
+
+/**
+ * Lets the Mailroom's sweep look at the dead-letter queues. The queues' own policies grant it, because the sweep's
  * role cannot name queues of stacks that are deployed after its own.
  */
-function letWatch(mailroom: Mailroom, queue: Queue, dead: readonly Queue[]): void {
-  mailroom.audit?.lookAt(queue, dead);
+function letWatch(mailroom: Mailroom, dead: readonly Queue[]): void {
   for (const each of dead) {
     each.addToResourcePolicy(
       new PolicyStatement({

@@ -1,5 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { timeoutOf } from './existing-function.ts';
+import { existingQueueSettings } from './existing-queue.ts';
+import { foreignSubscriptionProblems, isForeignEvent } from './foreign-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { serviceNameProblems } from './names.ts';
 import { OUTAGE_TOLERANCE, RETRY } from './receives.ts';
@@ -11,13 +13,15 @@ const VISIBILITY_DEFAULT_MIN_S = 180;
 
 /** Resolves the settings of a consumer: the given ones, and defaults derived from them. */
 export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
-  const existing = props.function && timeoutOf(props.function);
-  const timeout = props.timeout ?? existing ?? Duration.seconds(30);
+  const timeout = props.timeout ?? (props.function && timeoutOf(props.function)) ?? Duration.seconds(30);
+  const existing = props.queue && existingQueueSettings(props.queue);
   const visibilityTimeout =
-    props.visibilityTimeout ?? Duration.seconds(Math.max(VISIBILITY_DEFAULT_MIN_S, 6 * timeout.toSeconds()));
+    existing?.visibilityTimeout ??
+    props.visibilityTimeout ??
+    Duration.seconds(Math.max(VISIBILITY_DEFAULT_MIN_S, 6 * timeout.toSeconds()));
   const retentions = {
-    queueRetention: props.queueRetention ?? QUEUE_RETENTION_MAX,
-    deadLetterRetention: props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
+    queueRetention: existing?.queueRetention ?? props.queueRetention ?? QUEUE_RETENTION_MAX,
+    deadLetterRetention: existing?.deadLetterRetention ?? props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
     archive: props.mailroom.archive,
   };
   return {
@@ -38,11 +42,13 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
 }
 
 /** A rule without a source or a type would match either every event on the bus or none. */
-export function subscriptionProblems({ events }: InboxConsumerProps): string[] {
-  if (events.length === 0)
+export function subscriptionProblems(props: InboxConsumerProps): string[] {
+  const events = props.events.filter((event) => !isForeignEvent(event));
+  if (props.events.length === 0)
     return ['events is empty. List the events that the consumer subscribes to, e.g. [OrderPlaced].'];
   const sources = new Set(events.map(({ source }) => source));
   return [
+    ...foreignSubscriptionProblems(props),
     ...[...sources].flatMap((source) => serviceNameProblems('the source of an event in events', source)),
     ...events.flatMap(({ source, type }) =>
       typeof type === 'string' && type !== ''

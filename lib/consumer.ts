@@ -12,14 +12,21 @@ export interface IInboxConsumer extends IConstruct {
   readonly service: string;
   /** Its SLO, if it has one. */
   readonly slo?: ConsumerSlo | undefined;
-  /** Its source queue: receives events from the rule, and redriven messages. */
+  /** Its source queue: receives events from the rules, and redriven messages; or the existing queue that it was given. */
   readonly queue: Queue;
   /** Messages that SQS moved here after `maxReceiveCount` receives: rejected, or out of attempts. */
   readonly deadLetterQueue: Queue;
-  /** Events that EventBridge could not deliver to the queue for a day, or had no permission to deliver. */
-  readonly undeliveredQueue: Queue;
-  /** Sends exactly the events that the consumer subscribes to. */
-  readonly rule: Rule;
+  /**
+   * Events that EventBridge could not deliver to the queue for a day, or had no permission to deliver. Absent for a consumer of
+   * an existing queue.
+   */
+  readonly undeliveredQueue?: Queue | undefined;
+  /** Sends exactly the Mailroom events that the consumer subscribes to. Absent for a consumer of an existing queue. */
+  readonly rule?: Rule | undefined;
+  /** Sends exactly the foreign events that the consumer subscribes to. Absent without any, and for a consumer of an existing queue. */
+  readonly foreignRule?: Rule | undefined;
+  /** The name of the bus of that rule. */
+  readonly foreignBus?: string | undefined;
   /** Runs its handlers. Grant it any access it needs beyond the Mailroom table. */
   readonly function: LambdaFunction;
   /** The alias of the function that its messages go through; absent: they go to the function itself. */

@@ -20,14 +20,15 @@ export function consumerAlarms(
   thresholds: EffectiveThresholds,
 ): AlarmPlan[] {
   const { name } = consumer;
-  return [
+  const { lost, undelivered, failedInvocations } = metrics;
+  const plans: (Omit<AlarmPlan, 'metric'> & { readonly metric: IMetric | undefined })[] = [
     {
       id: 'Lost',
       anchor: 'an-event-was-lost-on-the-way-to-a-consumer',
       severity: 'page',
       what: `An event for ${name} is lost: it reached neither the source queue nor the queue of undelivered events.`,
       run: 'audit --since 25h',
-      metric: metrics.lost,
+      metric: lost,
       threshold: 0,
     },
     {
@@ -45,7 +46,7 @@ export function consumerAlarms(
       severity: 'ticket',
       what: `EventBridge could not deliver an event to the queue of ${name}.`,
       run: `dlq list rule:${name}`,
-      metric: metrics.undelivered,
+      metric: undelivered,
       threshold: 0,
     },
     {
@@ -54,7 +55,7 @@ export function consumerAlarms(
       severity: 'ticket',
       what: `The rule of ${name} permanently failed to deliver events.`,
       run: `dlq list rule:${name}`,
-      metric: metrics.failedInvocations,
+      metric: failedInvocations,
       threshold: thresholds.failedInvocations,
     },
     ...hardships(consumer, metrics, thresholds),
@@ -72,6 +73,8 @@ export function consumerAlarms(
     },
     throttled('Throttles', metrics.throttles, `the function of ${name}`, thresholds),
   ];
+  // A consumer of an existing queue has no rule.
+  return plans.flatMap(({ metric, ...plan }) => (metric === undefined ? [] : [{ ...plan, metric }]));
 }
 
 /**
@@ -120,8 +123,11 @@ export function growingDeadLetters(
 ): AlarmPlan {
   const hourly = { period: HOUR };
   const growth = new MathExpression({
-    expression: 'MAX([DIFF(dead), DIFF(undelivered)])',
-    usingMetrics: { dead: deadLetters.with(hourly), undelivered: undelivered.with(hourly) },
+    expression: undelivered === undefined ? 'DIFF(dead)' : 'MAX([DIFF(dead), DIFF(undelivered)])',
+    usingMetrics: {
+      dead: deadLetters.with(hourly),
+      ...(undelivered && { undelivered: undelivered.with(hourly) }),
+    },
     label: 'Dead letters added in an hour',
     period: HOUR,
   });

@@ -4,7 +4,6 @@ import {
   Dashboard,
   GraphWidget,
   type IAlarm,
-  type IMetric,
   type IWidget,
   MathExpression,
   PeriodOverride,
@@ -28,6 +27,7 @@ import {
   heading,
   minus,
   named,
+  namedIfAny,
   percentiles,
   sum,
 } from './delivery-widgets.ts';
@@ -141,21 +141,24 @@ function flow(
 ): IWidget[] {
   const without = (label: string, metric: MathExpression, rules = 1) =>
     heartbeat === undefined ? metric.with({ label }) : minus(label, metric, heartbeat.sent, rules);
-  const total = (label: string, pick: (metrics: ConsumerMetrics) => IMetric) =>
-    sum(
-      label,
-      consumers.map(({ metrics }) => pick(metrics)),
-    );
+  // An existing queue has senders whose events are not counted, so its consumer is left out on both sides.
+  const ruled = consumers.flatMap(({ metrics: { delivered, processed } }) =>
+    delivered === undefined ? [] : [{ delivered, processed }],
+  );
   return graphs([
     {
       title: 'Committed = published; delivered to consumers = processed by them',
       left: [
         relay.committed.with({ label: 'committed' }),
         without('published', relay.publishedByAll),
-        ...total('delivered', ({ delivered }) => delivered).map((delivered) =>
-          without('delivered', delivered, consumers.length),
+        ...sum(
+          'delivered',
+          ruled.map(({ delivered }) => delivered),
+        ).map((delivered) => without('delivered', delivered, ruled.length)),
+        ...sum(
+          'processed',
+          ruled.map(({ processed }) => processed),
         ),
-        ...total('processed', ({ processed }) => processed),
       ],
     },
   ]);
@@ -173,7 +176,7 @@ function dead(relay: RelayMetrics, consumers: readonly WatchedConsumer[]): IWidg
     named(relay.deadLetters, 'dead letters in all queues'),
     named(relay.stream, 'stream'),
     ...consumers.flatMap(({ consumer, metrics }) => [
-      named(metrics.undelivered, `rule:${consumer.name}`),
+      ...namedIfAny(metrics.undelivered, `rule:${consumer.name}`),
       named(metrics.deadLetters, `consumer:${consumer.name}`),
     ]),
   ];
@@ -248,8 +251,8 @@ function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
         named(metrics.effectsInDoubt, 'effects in doubt'),
         named(metrics.errors, 'function errors'),
         named(metrics.throttles, 'throttles'),
-        named(metrics.failedInvocations, 'rule failures'),
-        named(metrics.lost, 'lost'),
+        ...namedIfAny(metrics.failedInvocations, 'rule failures'),
+        ...namedIfAny(metrics.lost, 'lost'),
       ],
     },
     {

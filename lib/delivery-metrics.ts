@@ -1,11 +1,14 @@
 import { Duration, Fn } from 'aws-cdk-lib';
 import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { MetricName } from '../lambdas/runtime/telemetry.ts';
 import type { IInboxConsumer } from './consumer.ts';
+import { foreignRuleName } from './consumer-queues.ts';
 import { SLO_PERCENTILE } from './consumer-slo.ts';
 import type { Mailroom } from './mailroom.ts';
 import type { OutboxAudit } from './outbox-audit.ts';
 import type { OutboxHeartbeat } from './outbox-heartbeat.ts';
+import { DEFAULT_BUS } from './queue-senders.ts';
 import { SCHEDULE_MIN } from './timings.ts';
 
 /** The period over which alarms and dashboard sum counters. */
@@ -92,13 +95,12 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
   const sum = { period: COUNT_PERIOD, statistic: Stats.SUM };
   const most = { period: COUNT_PERIOD, statistic: Stats.MAXIMUM };
   const ruleMetric = (metricName: string) =>
-    new Metric({
-      namespace: 'AWS/Events',
-      metricName,
-      // Metrics of a rule on a custom bus have both dimensions (EventBridge user guide, "Monitoring").
-      dimensionsMap: { EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(consumer) },
-      ...sum,
-    }).attachTo(consumer);
+    added(
+      name,
+      ruleDimensions(mailroom, consumer).map((rule) =>
+        new Metric({ namespace: 'AWS/Events', metricName, dimensionsMap: rule, ...sum }).attachTo(consumer),
+      ),
+    );
   return {
     received: counter('MessagesReceived'),
     processed: counter('MessagesProcessed'),
@@ -123,7 +125,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     failedInvocations: ruleMetric('FailedInvocations'),
     lost: ruleMetric('InvocationsFailedToBeSentToDlq'),
     deadLetters: consumer.deadLetterQueue.metricApproximateNumberOfMessagesVisible(most),
-    undelivered: consumer.undeliveredQueue.metricApproximateNumberOfMessagesVisible(most),
+    undelivered: consumer.undeliveredQueue?.metricApproximateNumberOfMessagesVisible(most),
     // The minimum in a period: above zero means that the queue was never empty in it.
     waiting: queue.metricApproximateNumberOfMessagesVisible({ ...most, statistic: Stats.MINIMUM }),
     inFlight: queue.metricApproximateNumberOfMessagesNotVisible(most),
@@ -190,7 +192,37 @@ function own(
   return new Metric({ namespace: NAMESPACE, metricName, dimensionsMap, statistic, period }).attachTo(scope);
 }
 
+/** The dimensions of a consumer's rules; none for a consumer of an existing queue. */
+function ruleDimensions(mailroom: Mailroom, consumer: IInboxConsumer): Record<string, string>[] {
+  const { rule, foreignBus } = consumer;
+  return [
+    // Metrics of a rule on a custom bus have both dimensions (EventBridge user guide, "Monitoring").
+    ...(rule === undefined ? [] : [{ EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(rule) }]),
+    ...(foreignBus === undefined
+      ? []
+      : [
+          {
+            ...(foreignBus === DEFAULT_BUS ? {} : { EventBusName: foreignBus }),
+            RuleName: foreignRuleName(consumer),
+          },
+        ]),
+  ];
+}
+
+/** Adds metrics of a consumer's rules; `undefined` for none. */
+function added(consumer: string, metrics: readonly Metric[]): Metric | MathExpression | undefined {
+  const [first, second] = metrics;
+  if (first === undefined || second === undefined) return first;
+  // A graph requires unique ids, of letters, digits and underscores.
+  const id = `${first.metricName.toLowerCase()}_${consumer.replaceAll('-', '_')}`;
+  return new MathExpression({
+    expression: `FILL(${id}, 0) + FILL(${id}_foreign, 0)`,
+    usingMetrics: { [id]: first, [`${id}_foreign`]: second },
+    period: COUNT_PERIOD,
+  });
+}
+
 /** CloudFormation returns `bus|rule` as the name of a rule on a custom bus; its ARN always ends in `rule/bus/rule`. */
-function ruleName({ rule }: IInboxConsumer): string {
-  return Fn.select(2, Fn.split('/', rule.ruleArn));
+function ruleName({ ruleArn }: Rule): string {
+  return Fn.select(2, Fn.split('/', ruleArn));
 }

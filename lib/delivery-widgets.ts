@@ -34,6 +34,11 @@ export function named(metric: Metric, label: string): Metric {
   return metric.with({ label });
 }
 
+/** Names a metric that a consumer of an existing queue does not have. */
+export function namedIfAny(metric: Metric | MathExpression | undefined, label: string): IMetric[] {
+  return metric === undefined ? [] : [metric.with({ label })];
+}
+
 /** The median and a high percentile of a latency. @param high - the high percentile @default 99 */
 export function percentiles(latency: Metric, high = 99): Metric[] {
   return [50, high].map((percentile) =>

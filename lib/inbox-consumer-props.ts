@@ -1,6 +1,8 @@
 import type { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { Alias, AliasOptions, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
@@ -28,9 +30,25 @@ export interface InboxConsumerProps {
   readonly service: string;
   /**
    * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` if the catalogue cannot be imported. It
-   * receives exactly these: an event of the same type from another service does not reach it.
+   * receives exactly these: an event of the same type from another service does not reach it. Definitions made by `foreignEvent`
+   * are events of other systems, which arrive on `foreignBus` or in `queue`.
    */
   readonly events: readonly EventRef[];
+  /**
+   * The bus on which its foreign events arrive: of AWS services, partners or other applications. Their rule sends to the same queue.
+   *
+   * @default the account's default bus, on which AWS services publish
+   */
+  readonly foreignBus?: IEventBus;
+  /**
+   * An existing queue to consume, with JSON messages: of any sender, or of an SNS subscription. `events` must be a single foreign
+   * event with an `id`. The consumer then has no rule, and its queue has the settings, the policy and the dead-letter queue that you
+   * gave it. It must be a standard queue of this app with a dead-letter queue whose `maxReceiveCount` covers `retry` and
+   * `outageTolerance`; the error names the number.
+   *
+   * @default a new queue, filled by rules
+   */
+  readonly queue?: Queue;
   /**
    * The events that its handlers publish: definitions of the catalogue or `{ source, type }`, each owned by `service`. Without
    * any, the function has no access to the outbox. `ctx.commit` refuses events that are not listed (`NOT_DECLARED`).

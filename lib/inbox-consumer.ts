@@ -7,13 +7,15 @@ import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operat
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
 import type { IInboxConsumer } from './consumer.ts';
 import { consumerFunction } from './consumer-function.ts';
-import { consumerQueues, subscribed } from './consumer-queues.ts';
+import { consumerQueues, foreignBusName, foreignRuleName, subscribed } from './consumer-queues.ts';
 import { consumerSettings, subscriptionProblems } from './consumer-settings.ts';
 import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer-slo.ts';
 import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { functionProblems } from './existing-function.ts';
+import { existingQueueProblems, ofExistingQueue } from './existing-queue.ts';
 import { earlierNameProblems, fixName, inboxSince } from './fixed-name.ts';
+import { warnOfForeignIds } from './foreign-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { heartbeatWindowProblems } from './outbox-heartbeat.ts';
@@ -53,8 +55,10 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
   readonly slo?: ConsumerSlo | undefined;
   readonly queue: Queue;
   readonly deadLetterQueue: Queue;
-  readonly undeliveredQueue: Queue;
-  readonly rule: Rule;
+  readonly undeliveredQueue?: Queue | undefined;
+  readonly rule?: Rule | undefined;
+  readonly foreignRule?: Rule | undefined;
+  readonly foreignBus?: string | undefined;
   readonly function: LambdaFunction;
   readonly alias?: Alias | undefined;
 
@@ -68,7 +72,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...functionProblems(this, props),
       ...subscriptionProblems(props),
       ...publishesProblems(props.service, props.publishes ?? []),
-      ...consumerProblems(settings),
+      ...existingQueueProblems(props, settings),
+      ...consumerProblems(settings).map((problem) => (props.queue ? ofExistingQueue(problem) : problem)),
       ...sloProblems(props.slo),
       ...queueOptionsProblems(props.queueProps, {
         isEncrypted: props.mailroom.encryptionKey !== undefined,
@@ -93,6 +98,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.deadLetterQueue = queues.deadLetterQueue;
     this.undeliveredQueue = queues.undeliveredQueue;
     this.rule = queues.rule;
+    this.foreignRule = queues.foreignRule;
+    this.foreignBus = queues.foreignRule && foreignBusName(props);
     const { function: handler, alias } = consumerFunction(this, this.queue, props, settings);
     this.function = handler;
     this.alias = alias;
@@ -101,8 +108,10 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
     for (const after of [handler.role, handler, alias]) after?.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.
-    this.rule.node.addDependency(handler, ...(alias ? [alias] : []));
+    for (const rule of [this.rule, this.foreignRule])
+      rule?.node.addDependency(handler, ...(alias ? [alias] : []));
     this.enterDirectory(props, settings);
+    warnOfForeignIds(this, props);
     warnOfEcho(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
   }
@@ -114,10 +123,12 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       name: props.name,
       service: props.service,
       events: subscribed(props),
-      rule: this.rule.ruleName,
+      rule: this.rule?.ruleName,
+      foreignRule:
+        this.foreignBus === undefined ? undefined : { name: foreignRuleName(this), bus: this.foreignBus },
       queue: this.queue.queueUrl,
       deadLetterQueue: this.deadLetterQueue.queueUrl,
-      undeliveredQueue: this.undeliveredQueue.queueUrl,
+      undeliveredQueue: this.undeliveredQueue?.queueUrl,
       function: this.function.functionName,
       alias: this.alias?.aliasName,
       maxAttempts: settings.retry.attempts,

@@ -1,6 +1,6 @@
 import { Aws, Fn, Names, Stack } from 'aws-cdk-lib';
 import { type IQueue, Queue } from 'aws-cdk-lib/aws-sqs';
-import type { Construct } from 'constructs';
+import type { Construct, IConstruct } from 'constructs';
 
 /**
  * A physical name for the few resources that cannot have a generated one. It is derived from stack and path, and ends in a part
@@ -8,7 +8,7 @@ import type { Construct } from 'constructs';
  *
  * @param maxLength - the longest name that the service takes
  */
-export function physicalName(scope: Construct, maxLength: number): string {
+export function physicalName(scope: IConstruct, maxLength: number): string {
   const named = Names.uniqueResourceName(scope, {
     maxLength: maxLength - '-01234567'.length,
     separator: '-',

@@ -12,19 +12,36 @@ import type { IEventSourceDlq } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { MAILROOM_TAG } from './tags.ts';
 
+/** The rules that may send to a queue. */
+interface RulesOf {
+  /** The id of the policy statement. */
+  readonly sid: string;
+  /** The name of the rules in their ARN, with the bus unless it is the default one; `*` is a wildcard. */
+  readonly resourceName: string;
+}
+
+/** All rules of a bus that only holds the rules of consumers. */
+export function rulesOf(bus: IEventBus): RulesOf {
+  return { sid: 'RulesOfTheBusSend', resourceName: `${bus.eventBusName}/*` };
+}
+
+/** One rule of a bus that holds other rules. @param bus - the name of the bus, or `default` */
+export function foreignRuleOf(bus: string, name: string): RulesOf {
+  return { sid: 'TheForeignRuleSends', resourceName: bus === DEFAULT_BUS ? name : `${bus}/${name}` };
+}
+
+/** The name of the account's default bus. The ARNs of its rules do not contain it. */
+export const DEFAULT_BUS = 'default';
+
 /**
  * Sends a rule's events to a queue, and events that the queue did not accept to a second one. Each queue accepts messages from
- * rules of this bus only: with a customer managed key, the CDK's own target would admit every rule of the account.
+ * the given rules only: with a customer managed key, the CDK's own target would admit every rule of the account.
  *
- * The rule is deployed after both policies, so they cannot name it: EventBridge does not retry when it lacks permission, so the
+ * The rule is deployed after both policies, so they cannot refer to it: EventBridge does not retry when it lacks permission, so the
  * first events of a new consumer would be lost.
  */
-export function sendTo(rule: Rule, bus: IEventBus, queue: Queue, undelivered: Queue): void {
-  const ofBus = Stack.of(queue).formatArn({
-    service: 'events',
-    resource: 'rule',
-    resourceName: `${bus.eventBusName}/*`,
-  });
+export function sendTo(rule: Rule, { sid, resourceName }: RulesOf, queue: Queue, undelivered: Queue): void {
+  const sourceArn = Stack.of(queue).formatArn({ service: 'events', resource: 'rule', resourceName });
   rule.addTarget({
     bind: () => ({
       arn: queue.queueArn,
@@ -35,11 +52,11 @@ export function sendTo(rule: Rule, bus: IEventBus, queue: Queue, undelivered: Qu
   for (const target of [queue, undelivered]) {
     const { policyDependable } = target.addToResourcePolicy(
       new PolicyStatement({
-        sid: 'RulesOfTheBusSend',
+        sid,
         principals: [new ServicePrincipal('events.amazonaws.com')],
         actions: ['sqs:SendMessage'],
         resources: [target.queueArn],
-        conditions: { ArnLike: { 'aws:SourceArn': ofBus } },
+        conditions: { ArnLike: { 'aws:SourceArn': sourceArn } },
       }),
     );
     if (policyDependable) rule.node.addDependency(policyDependable);

@@ -1,5 +1,6 @@
 import { Annotations } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
+import { isForeignEvent } from './foreign-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** Warns of an event that the consumer both subscribes to and publishes. A handler that does so on purpose must end the chain itself. */
@@ -20,7 +21,8 @@ export function warnOfEcho(consumer: IConstruct, { events, publishes = [] }: Inb
  */
 export function warnOfSilence(consumer: IConstruct, { mailroom, events }: InboxConsumerProps): void {
   const { _declared: declared } = mailroom;
-  for (const event of events.filter((subscribed) => !declared.has(subscribed))) {
+  const own = events.filter((subscribed) => !isForeignEvent(subscribed));
+  for (const event of own.filter((subscribed) => !declared.has(subscribed))) {
     Annotations.of(consumer).addWarningV2(
       'cdk-mailroom:nobodyWrites',
       `events contains ${event.type} of "${event.source}", but no producer or consumer of ${mailroom.node.path} lists it ` +

@@ -1,6 +1,7 @@
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/keys.ts';
 import { failedKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
@@ -12,6 +13,9 @@ export const PREFIX_MIN = 8;
 /** The first and the last event id of each prefix. */
 const FIRST = '00000000-0000-7000-8000-000000000000';
 const LAST = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+
+/** Completes the beginning of the id of a foreign event. */
+const FOREIGN = '00000000-0000-8000-8000-000000000000';
 
 /** The candidates that an error lists. */
 const LISTED_MAX = 10;
@@ -45,7 +49,7 @@ export function typedId(given: string): string {
 export async function wholeEventId(deps: PrefixDeps, given: string): Promise<string | undefined> {
   if (/^unreadable-[\w-]+$/.test(given)) return given;
   const prefix: string = typedId(given);
-  if (isEventId(prefix)) return prefix;
+  if (isEventId(prefix) || isForeignEventId(prefix)) return prefix;
   if (!isPrefix(prefix)) return undefined;
   const found = await idsOf(deps, prefix);
   if (found.length <= 1) return found[0];
@@ -57,13 +61,20 @@ export async function wholeEventId(deps: PrefixDeps, given: string): Promise<str
 }
 
 function isPrefix(text: string): boolean {
-  return text.length >= PREFIX_MIN && isEventId(text + FIRST.slice(text.length));
+  return text.length >= PREFIX_MIN && (hasTime(text) || isForeignEventId(text + FOREIGN.slice(text.length)));
+}
+
+/** True for the beginning of the id of a Mailroom event; the first 12 digits of an id do not tell whether the event is foreign. */
+function hasTime(prefix: string): boolean {
+  return isEventId(prefix + FIRST.slice(prefix.length));
 }
 
 async function idsOf({ directory, table }: PrefixDeps, prefix: string): Promise<string[]> {
   const { shards } = await readSweepState(directory, table);
   const rest = prefix.length;
-  const minutes = minutesOf(eventIdTime(prefix + FIRST.slice(rest)), eventIdTime(prefix + LAST.slice(rest)));
+  const minutes = hasTime(prefix)
+    ? minutesOf(eventIdTime(prefix + FIRST.slice(rest)), eventIdTime(prefix + LAST.slice(rest)))
+    : [];
   const outbox = minutes
     .flatMap((minute) => partitionsOf(minute, shards))
     .map((pk) => ({ pk, skPrefix: EVENT_PREFIX + prefix }));
@@ -74,5 +85,5 @@ async function idsOf({ directory, table }: PrefixDeps, prefix: string): Promise<
     readPartition(table, { ...query, limit: READ_MAX }, READ_MAX),
   );
   const ids = pages.flatMap(({ items }) => items.map((item) => eventIdOf(item) ?? String(item.SK)));
-  return [...new Set(ids.filter(isEventId))].sort();
+  return [...new Set(ids.filter((id) => isEventId(id) || isForeignEventId(id)))].sort();
 }

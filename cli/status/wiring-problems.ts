@@ -5,8 +5,8 @@ import {
   type ConsumerEntry,
   type Directory,
   foreignEventsOf,
-  mailroomEventsOf,
   invokedFunction,
+  mailroomEventsOf,
 } from '../../lambdas/runtime/operations/directory.ts';
 import { deployWords } from './part-checks.ts';
 import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';

@@ -1,4 +1,6 @@
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { foreignEventsOf } from '../../lambdas/runtime/operations/directory.ts';
+import { foreignEventId, foreignIdsOf } from '../../lambdas/runtime/store/foreign-id.ts';
 import { many } from '../frame/output.ts';
 import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
@@ -23,6 +25,8 @@ export async function findTrace(session: FindDeps, given: string, window: TimeWi
     const trace = await readTrace(session, [id]);
     if (trace.events.length > 0) return trace;
   }
+  const foreign = await readTrace(session, foreignIds(directory, given));
+  if (foreign.events.length > 0) return foreign;
   const onProgress = (read: number, of: number, events: number) =>
     output.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
   const found = await searchEvents({ ...session, onProgress }, id ?? given, window);
@@ -34,6 +38,15 @@ export async function findTrace(session: FindDeps, given: string, window: TimeWi
     'NO_SUCH_EVENT',
     `No event of ${directory.mailroom.stack} ${window.text} matches "${given}", and no dead letter has that id. ` +
       'Search further back with --since, e.g. --since 24h, or around a time with --at 14:00. Published events are kept for 7 days by default.',
+  );
+}
+
+/** The event ids of the foreign events that an id of their publisher may name: one of each subscription. */
+function foreignIds({ consumers }: FindDeps['directory'], given: string): string[] {
+  return consumers.flatMap((consumer) =>
+    foreignEventsOf(consumer).flatMap((event) =>
+      foreignIdsOf(given, event.foreign.id?.length ?? 1).map((id) => foreignEventId(event, id)),
+    ),
   );
 }
 

@@ -1,5 +1,6 @@
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import { invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
+import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
@@ -87,7 +88,9 @@ const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     text: (facts) => {
       const { consumer, row, context } = facts;
       const ago = duration(context.now - (row.retryAt ?? 0));
-      return `${failedText(facts)} Its next attempt was due ${ago} ago. Either ${consumer.name} does not receive messages, or its queue has lost this one: \`${auditOf(facts)}\` shows which.`;
+      const due = `${failedText(facts)} Its next attempt was due ${ago} ago. Either ${consumer.name} does not receive messages, or its queue has lost this one`;
+      // The audit does not cover foreign events.
+      return isForeignEventId(facts.event.eventId) ? `${due}.` : `${due}: \`${auditOf(facts)}\` shows which.`;
     },
     next: mappingsOf,
   },

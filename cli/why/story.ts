@@ -1,3 +1,4 @@
+import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import type { InboxRow, OutboxRow, StoredEffect } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, duration, many, time } from '../frame/output.ts';
@@ -74,6 +75,7 @@ function tell(what: StoryWord, at: number | null | undefined, text: string): Own
 
 function outboxStory(event: TracedEvent): OwnLine[] {
   const { row } = event;
+  if (isForeignEventId(event.eventId)) return []; // its publisher has no outbox here
   if (row === undefined)
     return [tell('expired', null, 'no outbox row: published and expired, or never committed here')];
   if (isUnreadable(row))

@@ -12,6 +12,7 @@ import {
 import type { QueueDepth, QueueMessage, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import { failedKey, type InboxRow, inboxKey, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import {
   readable,
@@ -244,7 +245,16 @@ async function writtenBy(
   });
 }
 
-/** When an event was committed, epoch milliseconds, from its id; 0 for an unreadable one. */
-export function bornAt({ eventId }: Pick<TracedEvent, 'eventId'>): number {
-  return isEventId(eventId) ? eventIdTime(eventId) : 0;
+/**
+ * When an event was committed, epoch milliseconds, from its id; for a foreign event, the earliest time in its inbox rows. 0 if neither
+ * is known.
+ */
+export function bornAt({ eventId, messages }: Pick<TracedEvent, 'eventId' | 'messages'>): number {
+  if (isEventId(eventId)) return eventIdTime(eventId);
+  if (!isForeignEventId(eventId)) return 0;
+  const times = messages.flatMap(({ row }) => {
+    const { claimedAt, processedAt, rejectedAt } = readable(row) ?? {};
+    return [claimedAt, processedAt, rejectedAt].filter((at) => at !== undefined);
+  });
+  return times.length === 0 ? 0 : Math.min(...times);
 }

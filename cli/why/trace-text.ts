@@ -1,4 +1,5 @@
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import type { InboxRow, OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, table } from '../frame/output.ts';
@@ -98,7 +99,7 @@ function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, inden
     indent === '' && envelope?.causationId !== undefined
       ? [`caused by ${clipped(envelope.causationId)}`]
       : [];
-  const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}  ${statusOf(row) ?? 'no outbox row'}`;
+  const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}  ${statusOf(row) ?? (isForeignEventId(event.eventId) ? 'foreign event' : 'no outbox row')}`;
   const below = [...aggregate, ...cause].map((text) =>
     prose(paint.dim(`${indent}    ${text}`), indent.length + 6),
   );
@@ -140,7 +141,8 @@ function payloadText({ eventId, type, lines }: Payload): string {
 }
 
 function nameOfType(event: TracedEvent): string | null {
-  return typeOf(event) ?? (isEventId(event.eventId) ? null : 'unreadable');
+  const { eventId } = event;
+  return typeOf(event) ?? (isEventId(eventId) || isForeignEventId(eventId) ? null : 'unreadable');
 }
 
 function statusOf(row: OutboxRow | InboxRow | UnreadableRow | undefined): string | null {

@@ -1,3 +1,4 @@
+import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { clipped, duration, many } from '../frame/output.ts';
@@ -43,6 +44,10 @@ function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdi
   const name = first === undefined ? eventId : nameOf(first);
   const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} that it caused`;
   const them = caused.length === 0 ? 'it' : 'them';
+  if (isForeignEventId(first?.eventId)) {
+    const text = `${chain}: processed by every consumer that has received ${them}. Mailroom does not know which consumers a foreign event should reach.`;
+    return { state: 'processed', eventId, text, next: null };
+  }
   const consumers = events.flatMap(({ messages }) => messages).length;
   const text =
     consumers === 0

@@ -34,14 +34,15 @@ type AuditList =
   | 'drift'
   | 'incomplete'
   | 'deliveries'
-  | 'errorBudgets';
+  | 'errorBudgets'
+  | 'notAudited';
 
-/** The lists that metrics show. */
-type DeliveryList = 'deliveries' | 'errorBudgets';
+/** The lists that the response leaves out: metrics show the deliveries, and the rest is in the directory. */
+type LeftOut = 'deliveries' | 'errorBudgets' | 'notAudited';
 
 /** The response of an invocation: an {@link AuditReport} with counts instead of lists. The log contains the entries. */
 export type AuditSummary = Omit<AuditReport, AuditList> & {
-  readonly [L in Exclude<AuditList, DeliveryList>]: number;
+  readonly [L in Exclude<AuditList, LeftOut>]: number;
 };
 
 /** The maximum number of entries of a list in one log line. */
@@ -70,7 +71,7 @@ export function createAuditHandler(
 
   function tell(report: AuditReport): AuditSummary {
     const { missing, inconclusive, doubled, unreadableRows, drift, incomplete, ...others } = report;
-    const { deliveries: _periods, errorBudgets: _budgets, ...counts } = others;
+    const { deliveries: _periods, errorBudgets: _budgets, notAudited: _foreign, ...counts } = others;
     telemetry.gauge('EventsMissing', missing.length);
     telemetry.gauge(
       'EventsDoubled',

@@ -1,8 +1,9 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { MailroomError } from '../../errors.ts';
+import type { EventRef } from '../../event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
-import type { Directory } from '../directory.ts';
+import { type Directory, foreignEventsOf } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import {
@@ -89,10 +90,25 @@ export interface AuditReport {
   readonly doubled: readonly DoubledEvent[];
   /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
+  /** The foreign events of each consumer that has any. They have no outbox row, so the audit says nothing about them. */
+  readonly notAudited: readonly NotAudited[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];
   /** The number of missing events that were sent again since. */
   readonly repaired: number;
+}
+
+/** A consumer with foreign events. */
+interface NotAudited {
+  readonly consumer: string;
+  readonly events: readonly EventRef[];
+}
+
+function notAudited({ consumers }: Directory): NotAudited[] {
+  return consumers.flatMap((consumer) => {
+    const events = foreignEventsOf(consumer).map(({ source, type }) => ({ source, type }));
+    return events.length === 0 ? [] : [{ consumer: consumer.name, events }];
+  });
 }
 
 /** The conservation check, created by {@link createAudit}. */
@@ -185,6 +201,7 @@ export function createAudit(deps: AuditDeps): Audit {
         inconclusive,
         doubled: doubles.found(),
         drift,
+        notAudited: notAudited(directory),
         incomplete,
         repaired: 0,
       };

@@ -1,0 +1,70 @@
+import { Annotations } from 'aws-cdk-lib';
+import type { IConstruct } from 'constructs';
+import type { EventRef } from '../lambdas/runtime/event.ts';
+import { type ForeignSubscription, foreignEventProblems } from '../lambdas/runtime/foreign-event.ts';
+import type { InboxConsumerProps } from './inbox-consumer-props.ts';
+import { unless } from './refusal.ts';
+
+/** Returns true for a foreign event. */
+export function isForeignEvent(event: EventRef): event is ForeignSubscription {
+  return 'foreign' in event && event.foreign !== undefined;
+}
+
+/** Validates the foreign events of a consumer, and where they come from. */
+export function foreignSubscriptionProblems({ events, queue, foreignBus }: InboxConsumerProps): string[] {
+  const foreign = events.filter(isForeignEvent);
+  const names = events.map(({ source, type }) => `${type} of "${source}"`);
+  const twice = names.filter((name, index) => names.indexOf(name) !== index);
+  return [
+    ...foreign.flatMap((event) =>
+      foreignEventProblems(event).map(
+        (problem) => `events contains the foreign event ${event.type}: ${problem}.`,
+      ),
+    ),
+    ...(foreign.length === 0 ? [] : twice).map(
+      (name) => `events contains ${name} twice. A consumer handles each event once: remove one.`,
+    ),
+    ...unless(
+      foreignBus === undefined || foreign.length > 0,
+      'foreignBus is given, but events contains no foreign event. Add a definition made by foreignEvent, or omit foreignBus.',
+    ),
+    ...(queue === undefined ? [] : ofQueueProblems(events, foreign)),
+  ];
+}
+
+function ofQueueProblems(events: readonly EventRef[], foreign: readonly ForeignSubscription[]): string[] {
+  return [
+    ...events
+      .filter((event) => !isForeignEvent(event))
+      .map(
+        ({ source, type }) =>
+          `events contains ${type} of "${source}", a Mailroom event, but no rule fills the existing queue. Define it with foreignEvent, or ` +
+          'omit queue.',
+      ),
+    ...unless(
+      foreign.length <= 1,
+      `events contains ${foreign.length} foreign events, but a message of an existing queue does not name its event. List one, with a schema ` +
+        'that accepts all messages.',
+    ),
+    ...foreign
+      .filter((event) => event.foreign.id === undefined)
+      .map(
+        ({ type }) =>
+          `The foreign event ${type} has no id, but SQS's message id changes with every send and redrive. Name the field that identifies it ` +
+          "in its definition, e.g. id: 'id'.",
+      ),
+  ];
+}
+
+/** Warns of foreign events that are identified by EventBridge's id. */
+export function warnOfForeignIds(consumer: IConstruct, { events, queue }: InboxConsumerProps): void {
+  if (queue !== undefined) return; // refused
+  for (const { source, type, foreign } of events.filter(isForeignEvent)) {
+    if (foreign.id !== undefined) continue;
+    Annotations.of(consumer).addWarningV2(
+      `cdk-mailroom:foreignId-${type}`,
+      `The foreign event ${type} of "${source}" has no id, so EventBridge's id identifies it. If its publisher publishes it again, it has another ` +
+        'id and is handled again. Name the fields that identify it in its definition, or acknowledge this warning.',
+    );
+  }
+}

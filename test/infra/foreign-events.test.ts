@@ -1,0 +1,322 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
+import { EventBus } from 'aws-cdk-lib/aws-events';
+import { Key } from 'aws-cdk-lib/aws-kms';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { Queue, type QueueProps } from 'aws-cdk-lib/aws-sqs';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod/mini';
+import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { foreignEvent } from '../../lambdas/runtime/foreign-event.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
+import { lambdaEntry } from '../../lib/service-function.ts';
+import { testApp } from './synth.ts';
+
+const schema = z.unknown();
+const OrderPlaced = defineEvent({
+  source: 'orders',
+  type: 'OrderPlaced',
+  version: 1,
+  aggregateType: 'Order',
+  schema,
+});
+const ObjectCreated = foreignEvent({
+  source: 'aws.s3',
+  type: 'Object Created',
+  schema,
+  id: ['bucket.name', 'object.key'],
+});
+const Charged = foreignEvent({ source: 'stripe', type: 'charge.succeeded', schema, id: 'id' });
+
+/** The receives that a consumer with a visibility timeout of 3 minutes needs: see `lib/receives.ts`. */
+const RECEIVES = 105;
+
+function existing(
+  stack: Stack,
+  {
+    maxReceiveCount = RECEIVES,
+    dead = {},
+    ...change
+  }: QueueProps & { maxReceiveCount?: number; dead?: QueueProps } = {},
+): Queue {
+  return new Queue(stack, 'Webhooks', {
+    visibilityTimeout: Duration.minutes(3),
+    retentionPeriod: Duration.days(14),
+    deadLetterQueue: {
+      queue: new Queue(stack, 'WebhooksDead', { retentionPeriod: Duration.days(14), ...dead }),
+      maxReceiveCount,
+    },
+    ...change,
+  });
+}
+
+function synth(props: (stack: Stack) => Partial<InboxConsumerProps>) {
+  const stack = new Stack(testApp(), 'Photos');
+  const mailroom = new Mailroom(stack, 'Mailroom', {
+    sources: ['orders'],
+    heartbeat: { every: Duration.minutes(5) },
+  });
+  const consumer = new InboxConsumer(stack, 'Thumbnails', {
+    mailroom,
+    name: 'thumbnails',
+    service: 'photos',
+    events: [ObjectCreated],
+    entry: lambdaEntry('example/inventory/handler'),
+    ...props(stack),
+  });
+  new DeliveryAlarms(stack, 'Alarms', {
+    mailroom,
+    alarms: { page: new Topic(stack, 'Page'), ticket: new Topic(stack, 'Ticket') },
+  });
+  const template = Template.fromStack(stack);
+  return { stack, mailroom, consumer, template, entry: entryOf(template) };
+}
+
+/** The consumer's directory entry; references in it are replaced by `?`. */
+function entryOf(template: Template): ConsumerEntry {
+  const [parameter] = Object.values(
+    template.findResources('AWS::SSM::Parameter', {
+      Properties: { Value: { 'Fn::Join': Match.anyValue() } },
+    }),
+  ).filter(({ Properties }) => JSON.stringify(Properties.Value).includes('thumbnails'));
+  const parts: unknown[] = parameter?.Properties.Value['Fn::Join'][1];
+  return JSON.parse(parts.map((part) => (typeof part === 'string' ? part : '?')).join(''));
+}
+
+const rulesOf = (template: Template) =>
+  Object.entries(template.findResources('AWS::Events::Rule')).filter(([id]) => id.startsWith('Thumbnails'));
+const policyOf = (template: Template, id: RegExp) =>
+  Object.entries(template.findResources('AWS::SQS::QueuePolicy'))
+    .filter(([name]) => id.test(name))
+    .flatMap(([, { Properties }]) => Properties.PolicyDocument.Statement);
+const refused = (props: (stack: Stack) => Partial<InboxConsumerProps>) => {
+  try {
+    synth(props);
+    return 'not refused';
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+describe('foreign events', () => {
+  test('arrive on the default bus by a rule of their own, and Mailroom events and heartbeats by the other', () => {
+    const { template } = synth(() => ({ events: [OrderPlaced, ObjectCreated] }));
+    const rules = Object.fromEntries(
+      rulesOf(template).map(([id, { Properties }]) => [id.slice(0, 14), Properties]),
+    );
+    expect(rules).toMatchObject({
+      ThumbnailsFore: { EventPattern: { source: ['aws.s3'], 'detail-type': ['Object Created'] } },
+      ThumbnailsRule: {
+        EventBusName: Match.anyValue() && expect.anything(),
+        EventPattern: {
+          $or: [
+            { source: ['orders'], 'detail-type': ['OrderPlaced'] },
+            { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
+          ],
+        },
+      },
+    });
+    expect(rules.ThumbnailsFore).not.toHaveProperty('EventBusName');
+    for (const { Targets } of Object.values(rules)) {
+      expect(Targets[0].Arn['Fn::GetAtt'][0]).toMatch(/^ThumbnailsQueue/);
+      expect(Targets[0].DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^ThumbnailsUndelivered/);
+    }
+  });
+
+  test('are admitted by exactly one rule of the bus, which is deployed after the policies and the function', () => {
+    const { template } = synth(() => ({}));
+    const [[, rule] = []] = rulesOf(template).filter(([id]) => id.includes('Foreign'));
+    expect(rule?.DependsOn).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^ThumbnailsFunction/),
+        expect.stringMatching(/^ThumbnailsQueuePolicy/),
+        expect.stringMatching(/^ThumbnailsUndeliveredPolicy/),
+      ]),
+    );
+    for (const id of [/^ThumbnailsQueuePolicy/, /^ThumbnailsUndeliveredPolicy/]) {
+      const [statement] = policyOf(template, id).filter(({ Sid }) => Sid === 'TheForeignRuleSends');
+      const name = JSON.stringify(rule?.Properties.Name['Fn::Join'][1]).slice(1, -1);
+      const arn = JSON.stringify(statement.Condition.ArnLike['aws:SourceArn']['Fn::Join'][1]);
+      expect(arn).not.toContain('*');
+      expect(arn.replace(/"arn:|:rule\//g, '')).toContain(name.replace(/^"/, ''));
+    }
+  });
+
+  test('on another bus are admitted by the ARN that contains the bus', () => {
+    const { template } = synth((stack) => ({
+      foreignBus: EventBus.fromEventBusName(stack, 'Partner', 'aws.partner/stripe.com/acct'),
+    }));
+    const [statement] = policyOf(template, /^ThumbnailsQueuePolicy/).filter(
+      ({ Sid }) => Sid === 'TheForeignRuleSends',
+    );
+    expect(JSON.stringify(statement)).toContain(':rule/aws.partner/stripe.com/acct/');
+  });
+
+  test('are in the directory entry with the fields that identify them, beside their rule', () => {
+    const { entry } = synth(() => ({ events: [OrderPlaced, ObjectCreated] }));
+    expect(entry).toMatchObject({
+      events: [
+        { source: 'orders', type: 'OrderPlaced' },
+        { source: 'aws.s3', type: 'Object Created', foreign: { id: ['bucket.name', 'object.key'] } },
+        { source: 'mailroom', type: 'Heartbeat' },
+      ],
+      foreignRule: { name: expect.any(String), bus: 'default' },
+    });
+  });
+
+  test('whose only identity is the id of EventBridge are warned of', () => {
+    const Unnamed = foreignEvent({ source: 'aws.s3', type: 'Object Deleted', schema });
+    const { stack } = synth(() => ({ events: [ObjectCreated, Unnamed] }));
+    const warnings = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('has no id'));
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]?.entry.data).toContain('Object Deleted of "aws.s3"');
+  });
+
+  test('need no producer: no warning says that nobody publishes them', () => {
+    const { stack } = synth(() => ({}));
+    Annotations.fromStack(stack).hasNoWarning('*', Match.stringLikeRegexp('would never receive'));
+  });
+
+  test.each<[string, Partial<InboxConsumerProps>, RegExp]>([
+    [
+      'the reserved source',
+      { events: [{ source: 'mailroom', type: 'x', foreign: {} } as never] },
+      /source is "mailroom"/,
+    ],
+    [
+      'a bad path',
+      { events: [{ source: 's', type: 't', foreign: { id: ['a..b'] } } as never] },
+      /id contains "a\.\.b"/,
+    ],
+    ['the same event twice', { events: [ObjectCreated, ObjectCreated] }, /Object Created of "aws\.s3" twice/],
+  ])('with %s are refused', (_, props, message) => {
+    expect(refused(() => props)).toMatch(message);
+  });
+
+  test('are required for foreignBus', () => {
+    expect(
+      refused((stack) => ({ events: [OrderPlaced], foreignBus: EventBus.fromEventBusName(stack, 'B', 'b') })),
+    ).toContain('events contains no foreign event');
+  });
+});
+
+describe('an existing queue', () => {
+  const given =
+    (change: Parameters<typeof existing>[1] = {}) =>
+    (stack: Stack) => ({
+      events: [Charged],
+      queue: existing(stack, change),
+    });
+
+  test('is read by the function; no rule, queue or policy for senders is made', () => {
+    const { template, consumer, stack } = synth(given());
+    template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
+      EventSourceArn: { 'Fn::GetAtt': [Match.stringLikeRegexp('^Webhooks'), 'Arn'] },
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+    });
+    expect(rulesOf(template)).toEqual([]);
+    expect(
+      Object.keys(template.findResources('AWS::SQS::Queue')).filter((id) => id.startsWith('Thumbnails')),
+    ).toEqual([]);
+    expect(policyOf(template, /^WebhooksPolicy/)).toEqual([]);
+    expect(consumer.queue).toBe(stack.node.findChild('Webhooks'));
+  });
+
+  test("has a dead-letter queue that the sweep watches, and the key's policy lets it", () => {
+    const { template } = synth((stack) =>
+      given({ dead: { encryptionMasterKey: new Key(stack, 'Key') } })(stack),
+    );
+    expect(policyOf(template, /^WebhooksDead/)).toEqual([
+      expect.objectContaining({
+        Sid: 'TheSweepLooksAtDeadLetters',
+        Action: ['sqs:GetQueueAttributes', 'sqs:ReceiveMessage'],
+      }),
+    ]);
+    template.hasResourceProperties('AWS::KMS::Key', {
+      KeyPolicy: {
+        Statement: Match.arrayWith([
+          Match.objectLike({
+            Action: 'kms:Decrypt',
+            Principal: { AWS: { 'Fn::GetAtt': [Match.stringLikeRegexp('SweepRole'), 'Arn'] } },
+          }),
+        ]),
+      },
+    });
+  });
+
+  test('is in the directory entry without a rule, an undelivered queue or a heartbeat', () => {
+    const { entry } = synth(given());
+    expect(entry.events).toEqual([{ source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } }]);
+    expect(entry).not.toHaveProperty('rule');
+    expect(entry).not.toHaveProperty('foreignRule');
+    expect(entry).not.toHaveProperty('undeliveredQueue');
+  });
+
+  test('has alarms on its dead letters, and none on a rule', () => {
+    const { template } = synth(given());
+    const ids = Object.keys(template.findResources('AWS::CloudWatch::Alarm')).filter((id) =>
+      /Thumbnails|thumbnails/.test(id),
+    );
+    expect(ids.some((id) => id.includes('DeadLetters'))).toBe(true);
+    expect(ids.filter((id) => /Lost|Undelivered|RuleFailures/.test(id))).toEqual([]);
+  });
+
+  test('gives the function its visibility timeout', () => {
+    const { template } = synth(given({ visibilityTimeout: Duration.minutes(5) }));
+    template.hasResourceProperties('AWS::Lambda::Function', {
+      Environment: { Variables: Match.objectLike({ MAILROOM_VISIBILITY_TIMEOUT_MS: '300000' }) },
+    });
+  });
+
+  test.each<[string, (stack: Stack) => Partial<InboxConsumerProps>, string]>([
+    [
+      'a Mailroom event',
+      (stack) => ({ ...given()(stack), events: [OrderPlaced] }),
+      'OrderPlaced of "orders", a Mailroom event',
+    ],
+    [
+      'several foreign events',
+      (stack) => ({ ...given()(stack), events: [Charged, ObjectCreated] }),
+      '2 foreign events',
+    ],
+    [
+      'a foreign event without an id',
+      (stack) => ({ ...given()(stack), events: [foreignEvent({ source: 's', type: 'Bare', schema })] }),
+      'The foreign event Bare has no id',
+    ],
+    [
+      'a foreign bus',
+      (stack) => ({ ...given()(stack), foreignBus: EventBus.fromEventBusName(stack, 'B', 'b') }),
+      'foreignBus and queue',
+    ],
+    [
+      'its own retention',
+      (stack) => ({ ...given()(stack), queueRetention: Duration.days(14) }),
+      'Omit queueRetention',
+    ],
+    ['too few receives', given({ maxReceiveCount: 5 }), `at least ${RECEIVES}`],
+    ['no dead-letter queue', given({ deadLetterQueue: undefined as never }), 'no dead-letter queue'],
+    [
+      'a short visibility timeout',
+      given({ visibilityTimeout: Duration.seconds(5) }),
+      'The visibilityTimeout of queue is 5 seconds',
+    ],
+    [
+      'a short retention',
+      given({ retentionPeriod: Duration.hours(1) }),
+      'The retentionPeriod of queue is 1 hour',
+    ],
+    ['first in, first out', given({ fifo: true, dead: { fifo: true } }), 'FIFO queue'],
+    [
+      'an import',
+      (stack) => ({
+        events: [Charged],
+        queue: Queue.fromQueueArn(stack, 'Q', 'arn:aws:sqs:eu-west-1:123456789012:q') as Queue,
+      }),
+      'imported queue',
+    ],
+  ])('with %s is refused', (_, props, message) => {
+    expect(refused(props)).toContain(message);
+  });
+});
