@@ -1,4 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
+import { filtersProblems } from './filter-problems.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { serviceNameProblems } from './names.ts';
 import { OUTAGE_TOLERANCE, RETRY } from './receives.ts';
@@ -47,5 +48,6 @@ export function subscriptionProblems({ events }: InboxConsumerProps): string[] {
         ? []
         : [`events contains an event of "${source}" without a type. Use a definition, or { source, type }.`],
     ),
+    ...filtersProblems(events),
   ];
 }

@@ -1,5 +1,6 @@
 import type { Duration, RemovalPolicy } from 'aws-cdk-lib';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
+import type { Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
@@ -24,10 +25,11 @@ export interface InboxConsumerProps {
   /** The service it belongs to: the `source` of the events that its handlers publish. */
   readonly service: string;
   /**
-   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` if the catalogue cannot be imported. It
-   * receives exactly these: an event of the same type from another service does not reach it.
+   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` if the catalogue cannot be imported; with
+   * `subscribe`, only those whose payload a filter matches. It receives exactly these: an event of the same type from another
+   * service does not reach it.
    */
-  readonly events: readonly EventRef[];
+  readonly events: readonly Subscription[];
   /**
    * The events that its handlers publish: definitions of the catalogue or `{ source, type }`, each owned by `service`. Without
    * any, the function has no access to the outbox. `ctx.commit` refuses events that are not listed (`NOT_DECLARED`).

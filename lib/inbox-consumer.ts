@@ -4,9 +4,9 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import type { Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { encodeConsumerConfig } from '../lambdas/runtime/config.ts';
-import type { EventRef } from '../lambdas/runtime/event.ts';
 import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
@@ -28,7 +28,7 @@ import { maxReceiveCount } from './receives.ts';
 import { refuse } from './refusal.ts';
 import { QUEUE_RETENTION_MAX } from './retentions.ts';
 import { ServiceFunction } from './service-function.ts';
-import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
+import { warnOfSilence, warnOfSubscriptions } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
 
@@ -132,7 +132,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     // A new event type must not reach the old code, which would reject it as unknown.
     this.rule.node.addDependency(this.function);
     this.enterDirectory(props, settings);
-    warnOfEcho(this, props);
+    warnOfSubscriptions(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
   }
 
@@ -227,8 +227,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
 }
 
 /** The events that the consumer receives: its subscriptions, and heartbeats, which cost nothing while none is sent. */
-function subscribed({ events }: InboxConsumerProps): EventRef[] {
-  return [...events, HEARTBEAT].map(({ source, type }) => ({ source, type }));
+function subscribed({ events }: InboxConsumerProps): Subscription[] {
+  return [...events, HEARTBEAT].map(({ source, type, filter }: Subscription) => ({ source, type, filter }));
 }
 
 /** When the inbox of its current name began; `undefined` if it never had another name. */

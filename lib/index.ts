@@ -1,3 +1,4 @@
+export type { DataFilter, Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 export type { EventRef } from '../lambdas/runtime/event.ts';
 export type { IInboxConsumer } from './consumer.ts';
 export type { ConsumerSlo } from './consumer-slo.ts';
@@ -19,3 +20,4 @@ export {
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './outbox-relay.ts';
 export type { ProducerProps, PublishAtOnceOptions } from './producer-props.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';
+export { type EventFilter, type SubscribeOptions, subscribe } from './subscribe.ts';
