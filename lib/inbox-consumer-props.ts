@@ -39,6 +39,15 @@ export interface InboxConsumerProps {
   readonly publishes?: readonly EventRef[];
   /** Path of the file that exports the `handler` made by `lambdaConsumer`, relative to the folder in which `cdk` runs. */
   readonly entry: string;
+  /**
+   * Compare the handlers with `events` whenever the function is bundled: the bundle is imported in another process, with
+   * `environment` but without credentials and Lambda's own variables, for up to 20 s. An event without a handler fails the synth; a
+   * handler without an event, and a bundle that cannot be imported, are warnings. Code that a module runs when it is imported runs
+   * then, too.
+   *
+   * @default true
+   */
+  readonly checkHandlers?: boolean;
   /** Partition keys of the rows that its handlers write, with `*` as a trailing wildcard. @default none */
   readonly domainKeys?: readonly string[];
   /** Environment variables in addition to those that Mailroom sets. @default none */

@@ -18,6 +18,7 @@ import { publishesProblems } from './declared-events.ts';
 import { directoryEntry } from './directory-entry.ts';
 import { queueEncryption } from './encryption.ts';
 import { earlierNameProblems, fixName } from './fixed-name.ts';
+import { checkHandlers } from './handler-check.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
@@ -124,6 +125,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       denySending(queue, props.mailroom.operators);
     this.letWatch(props.mailroom);
     this.function = this.handler(props, settings);
+    checkHandlers(this, this.function, props);
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
     const names = fixName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.

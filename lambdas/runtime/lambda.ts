@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { clientSettings, portClientSettings } from './client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './config.ts';
-import { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
+import { type ConsumerDeps, type ConsumerHandler, createConsumer, handling } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
@@ -77,6 +77,7 @@ export function lambdaConsumer(
   handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]),
   options: Pick<ConsumerDeps, 'redact'> = {},
 ): ConsumerHandler {
+  const handlersOn = (table: Table) => (typeof handlers === 'function' ? handlers({ table }) : handlers);
   const consumer = madeInLambda(() => {
     const config = readConsumerConfig(process.env);
     const table = tableNamed(config.tableName);
@@ -85,11 +86,15 @@ export function lambdaConsumer(
       config,
       table,
       queue,
-      handlers: typeof handlers === 'function' ? handlers({ table }) : handlers,
+      handlers: handlersOn(table),
       redact: options.redact,
     });
   });
-  return async (event, context) => consumer()(event, context);
+  // At synth there is no table: one that is only named suffices to make the handlers.
+  return handling(
+    () => handlersOn(tableNamed('none')),
+    async (event, context) => consumer()(event, context),
+  );
 }
 
 function tableNamed(tableName: string): Table {
