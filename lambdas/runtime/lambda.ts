@@ -2,7 +2,13 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { clientSettings, portClientSettings } from './client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './config.ts';
-import { type ConsumerDeps, type ConsumerHandler, createConsumer, handling } from './consume/consumer.ts';
+import {
+  type ConsumerDeps,
+  type ConsumerHandler,
+  createConsumer,
+  handlerList,
+  handling,
+} from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
@@ -58,6 +64,11 @@ export function lambdaOutbox(
   };
 }
 
+/** Only explains the compiler's error for a single handler: no handler is of this kind. */
+interface SingleHandler extends Pick<Handler, 'definition' | 'handle'> {
+  readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
+}
+
 /**
  * Creates the handler of a consumer's Lambda function: `createConsumer` with the settings that `InboxConsumer` puts into the
  * function's environment, and its own SDK clients. Outside Lambda, nothing is read before the first message, so tests can
@@ -74,10 +85,11 @@ export function lambdaOutbox(
  * ```
  */
 export function lambdaConsumer(
-  handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]),
+  handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]) | SingleHandler,
   options: Pick<ConsumerDeps, 'redact'> = {},
 ): ConsumerHandler {
-  const handlersOn = (table: Table) => (typeof handlers === 'function' ? handlers({ table }) : handlers);
+  const handlersOn = (table: Table) =>
+    handlerList(typeof handlers === 'function' ? handlers({ table }) : handlers);
   const consumer = madeInLambda(() => {
     const config = readConsumerConfig(process.env);
     const table = tableNamed(config.tableName);

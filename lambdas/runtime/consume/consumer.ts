@@ -97,10 +97,11 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const inbox = createInbox({ ...config, table, clock, random, redact });
   const outbox = createOutbox({ config, table, clock, random, telemetry });
   const ctx = { config, table, queue, clock, random, telemetry, inbox, outbox };
-  const handlers = handlersByEvent(deps.handlers);
+  const list = handlerList(deps.handlers);
+  const handlers = handlersByEvent(list);
 
   return handling(
-    () => deps.handlers,
+    () => list,
     async (event, context) => {
       const bodies = bodiesToCheck(event);
       if (bodies !== undefined) return checkMessages(handlers, config.consumer, bodies);
@@ -126,6 +127,15 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
       ]);
       return { batchItemFailures: [...failed].map((itemIdentifier) => ({ itemIdentifier })) };
     },
+  );
+}
+
+/** @throws `BAD_CONSUMER` if untyped code passes one handler instead of a list */
+export function handlerList(handlers: unknown): readonly Handler[] {
+  if (Array.isArray(handlers)) return handlers;
+  throw new MailroomError(
+    'BAD_CONSUMER',
+    `handlers is of type ${typeof handlers}, not a list. Pass a list, even of one handler: lambdaConsumer([leased(OrderPlaced, …)]).`,
   );
 }
 
