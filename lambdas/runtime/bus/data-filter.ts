@@ -4,7 +4,7 @@ import type { EventRef } from '../event.ts';
 export type Scalar = string | number | boolean | null;
 
 /** The operators of a filter. Each test has exactly one. */
-export type FilterOperator =
+type FilterOperator =
   | { readonly prefix: string }
   | { readonly suffix: string }
   | { readonly 'equals-ignore-case': string }
