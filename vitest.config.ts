@@ -15,7 +15,9 @@ const toolTests = [
   'test/chaos/!(timings).test.ts',
   'test/docs/page-code.test.ts',
   'test/docs/recipes/!(stacks).test.ts',
+  'test/law/floating-promises.test.ts',
   'test/law/lint.test.ts',
+  'test/types/compiler-messages.test.ts',
 ];
 const benchTests = ['test/unit/bench/**/*.test.ts', 'test/contract/table.wire.test.ts'];
 

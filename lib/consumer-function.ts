@@ -8,6 +8,7 @@ import { acknowledge } from './acknowledgements.ts';
 import { functionBehind, reservedOf, warnOfFixedVersion } from './existing-function.ts';
 import { inboxSince } from './fixed-name.ts';
 import { addUse } from './function-uses.ts';
+import { checkHandlers } from './handler-check.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { ServiceFunction } from './service-function.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
@@ -61,6 +62,7 @@ function create(
     environment: props.environment,
     functionProps: props.functionProps,
   });
+  checkHandlers(scope, handler, props);
   if (alias === undefined) return { function: handler };
   const { aliasName, ...options } = alias;
   return { function: handler, alias: handler.addAlias(aliasName, options) };

@@ -3,6 +3,7 @@ import { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct, IConstruct } from 'constructs';
+import type { Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import type { EntryEvent } from '../lambdas/runtime/operations/directory.ts';
@@ -132,9 +133,10 @@ function existingQueues(mailroom: Mailroom, queue: Queue): ConsumerQueues {
  * reaches an existing queue.
  */
 export function subscribed({ events, queue }: Pick<InboxConsumerProps, 'events' | 'queue'>): EntryEvent[] {
-  return [...events, ...(queue === undefined ? [HEARTBEAT] : [])].map((event) => ({
+  return [...events, ...(queue === undefined ? [HEARTBEAT] : [])].map((event: Subscription) => ({
     source: event.source,
     type: event.type,
+    filter: event.filter,
     ...(isForeignEvent(event) ? { foreign: { id: event.foreign.id } } : {}),
   }));
 }

@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { timeoutOf } from './existing-function.ts';
 import { existingQueueSettings } from './existing-queue.ts';
+import { filtersProblems } from './filter-problems.ts';
 import { foreignSubscriptionProblems, isForeignEvent } from './foreign-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { serviceNameProblems } from './names.ts';
@@ -55,5 +56,6 @@ export function subscriptionProblems(props: InboxConsumerProps): string[] {
         ? []
         : [`events contains an event of "${source}" without a type. Use a definition, or { source, type }.`],
     ),
+    ...filtersProblems(events),
   ];
 }

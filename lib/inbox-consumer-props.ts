@@ -3,6 +3,7 @@ import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { Alias, AliasOptions, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
@@ -29,11 +30,12 @@ export interface InboxConsumerProps {
   /** The service it belongs to: the `source` of the events that its handlers publish. */
   readonly service: string;
   /**
-   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` if the catalogue cannot be imported. It
-   * receives exactly these: an event of the same type from another service does not reach it. Definitions made by `foreignEvent`
-   * are events of other systems, which arrive on `foreignBus` or in `queue`.
+   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` if the catalogue cannot be imported; with
+   * `subscribe`, only those whose payload a filter matches. It receives exactly these: an event of the same type from another
+   * service does not reach it. Definitions made by `foreignEvent` are events of other systems, which arrive on `foreignBus` or in
+   * `queue`.
    */
-  readonly events: readonly EventRef[];
+  readonly events: readonly Subscription[];
   /**
    * The bus on which its foreign events arrive: of AWS services, partners or other applications. Their rule sends to the same queue.
    *
@@ -71,6 +73,15 @@ export interface InboxConsumerProps {
    * @default a function is made from `entry`
    */
   readonly function?: LambdaFunction | Alias;
+  /**
+   * Compare the handlers with `events` whenever the function is bundled: the bundle is imported in another process, with
+   * `environment` but without credentials and Lambda's own variables, for up to 20 s. An event without a handler fails the synth; a
+   * handler without an event, and a bundle that cannot be imported, are warnings. Code that a module runs when it is imported runs
+   * then, too.
+   *
+   * @default true
+   */
+  readonly checkHandlers?: boolean;
   /** Partition keys of the rows that its handlers write, with `*` as a trailing wildcard. @default none */
   readonly domainKeys?: readonly string[];
   /** Environment variables in addition to those that Mailroom sets. @default none */

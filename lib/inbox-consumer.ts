@@ -22,7 +22,7 @@ import { heartbeatWindowProblems } from './outbox-heartbeat.ts';
 import { sourceQueueName } from './physical-name.ts';
 import { queueOptionsProblems } from './queue-options.ts';
 import { refuse } from './refusal.ts';
-import { warnOfEcho, warnOfSilence } from './subscription-warnings.ts';
+import { warnOfSilence, warnOfSubscriptions } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 import { type ConsumerSettings, consumerProblems } from './timings.ts';
 
@@ -112,7 +112,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       rule?.node.addDependency(handler, ...(alias ? [alias] : []));
     this.enterDirectory(props, settings);
     warnOfForeignIds(this, props);
-    warnOfEcho(this, props);
+    warnOfSubscriptions(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
   }
 

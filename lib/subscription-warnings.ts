@@ -1,10 +1,17 @@
 import { Annotations } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
+import { patternLength } from './filter-problems.ts';
 import { isForeignEvent } from './foreign-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
+/** Warns of subscriptions that work only under a condition. */
+export function warnOfSubscriptions(consumer: IConstruct, props: InboxConsumerProps): void {
+  warnOfEcho(consumer, props);
+  warnOfLongPattern(consumer, props);
+}
+
 /** Warns of an event that the consumer both subscribes to and publishes. A handler that does so on purpose must end the chain itself. */
-export function warnOfEcho(consumer: IConstruct, { events, publishes = [] }: InboxConsumerProps): void {
+function warnOfEcho(consumer: IConstruct, { events, publishes = [] }: InboxConsumerProps): void {
   for (const { source, type } of events) {
     if (!publishes.some((own) => own.source === source && own.type === type)) continue;
     Annotations.of(consumer).addWarningV2(
@@ -13,6 +20,20 @@ export function warnOfEcho(consumer: IConstruct, { events, publishes = [] }: Inb
         'stopped after 32 hops, and the message is rejected with TOO_MANY_HOPS. Remove it from one of the two, or acknowledge this warning.',
     );
   }
+}
+
+/** The default quota for the length of a rule's pattern, which can be raised (EventBridge quotas, "Event pattern size"). */
+const PATTERN_LENGTH_QUOTA = 2_048;
+
+/** Warns of a pattern that an account with default quotas refuses at deployment. */
+function warnOfLongPattern(consumer: IConstruct, { events }: InboxConsumerProps): void {
+  const length = patternLength(events);
+  if (length <= PATTERN_LENGTH_QUOTA) return;
+  Annotations.of(consumer).addWarningV2(
+    'cdk-mailroom:longPattern',
+    `events make a rule pattern of ${length} characters, and the default quota of an account is ${PATTERN_LENGTH_QUOTA}. Raise the quota "Event pattern ` +
+      'size" of EventBridge before you deploy, then acknowledge this warning; or shorten the filters.',
+  );
 }
 
 /**

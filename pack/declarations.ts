@@ -22,10 +22,13 @@ export async function copyDeclarations(
     await mkdir(dirname(join(to, file)), { recursive: true });
     await writeFile(
       join(to, file),
-      text.replace(IMPORT, (line, name) => ignored(line, name, optional)),
+      text.replace(TS_EXTENSION, '.js').replace(IMPORT, (line, name) => ignored(line, name, optional)),
     );
   }
 }
+
+/** The extension of an imported file: tsc keeps it, and type-aware linters do not resolve it. */
+const TS_EXTENSION = /(?<=['"]\.[^'"\n]*)\.ts(?=['"])/g;
 
 /** A line that imports a package; tsc writes each on a line of its own. */
 const IMPORT = /^(?:import|export) .* from '((?:@[^/']+\/)?[^./'][^/']*)[^']*';$/gm;

@@ -2,7 +2,13 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { clientSettings, portClientSettings } from './client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './config.ts';
-import { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
+import {
+  type ConsumerDeps,
+  type ConsumerHandler,
+  createConsumer,
+  handlerList,
+  handling,
+} from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
@@ -58,6 +64,11 @@ export function lambdaOutbox(
   };
 }
 
+/** Only explains the compiler's error for a single handler: no handler is of this kind. */
+interface SingleHandler extends Pick<Handler, 'definition' | 'handle'> {
+  readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
+}
+
 /**
  * Creates the handler of a consumer's Lambda function: `createConsumer` with the settings that `InboxConsumer` puts into the
  * function's environment, and its own SDK clients. Outside Lambda, nothing is read before the first message, so tests can
@@ -74,9 +85,11 @@ export function lambdaOutbox(
  * ```
  */
 export function lambdaConsumer(
-  handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]),
+  handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]) | SingleHandler,
   options: Pick<ConsumerDeps, 'redact'> = {},
 ): ConsumerHandler {
+  const handlersOn = (table: Table) =>
+    handlerList(typeof handlers === 'function' ? handlers({ table }) : handlers);
   const consumer = madeInLambda(() => {
     const config = readConsumerConfig(process.env);
     const table = tableNamed(config.tableName);
@@ -85,11 +98,15 @@ export function lambdaConsumer(
       config,
       table,
       queue,
-      handlers: typeof handlers === 'function' ? handlers({ table }) : handlers,
+      handlers: handlersOn(table),
       redact: options.redact,
     });
   });
-  return async (event, context) => consumer()(event, context);
+  // At synth there is no table: one that is only named suffices to make the handlers.
+  return handling(
+    () => handlersOn(tableNamed('none')),
+    async (event, context) => consumer()(event, context),
+  );
 }
 
 function tableNamed(tableName: string): Table {

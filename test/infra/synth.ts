@@ -30,7 +30,7 @@ type StackName = (typeof STACKS)[number];
 const { context } = JSON.parse(readFileSync(new URL('../../cdk.json', import.meta.url), 'utf8'));
 
 /** An app with the feature flags of `cdk.json` that bundles nothing: templates need no code. */
-export function testApp(given: Readonly<Record<string, string>> = {}): App {
+export function testApp(given: Readonly<Record<string, unknown>> = {}): App {
   return new App({
     context: { ...context, 'aws:cdk:bundling-stacks': [], ...given },
     analyticsReporting: false,

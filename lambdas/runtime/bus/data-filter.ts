@@ -4,7 +4,7 @@ import type { EventRef } from '../event.ts';
 export type Scalar = string | number | boolean | null;
 
 /** The operators of a filter. Each test has exactly one. */
-export type FilterOperator =
+type FilterOperator =
   | { readonly prefix: string }
   | { readonly suffix: string }
   | { readonly 'equals-ignore-case': string }
@@ -45,7 +45,7 @@ export const NUMERIC_MAX = 5e9;
  * Returns true if EventBridge delivers a payload to a rule with this filter, by the EventBridge user guide ("Comparison operators
  * for use in event patterns") and aws/event-ruler, which EventBridge runs:
  *
- * - A list matches if one of its elements does. Fields of one object in the filter must match within one object of a list.
+ * - A list matches if one of its elements does. JsonFields of one object in the filter must match within one object of a list.
  * - `exists: false` means that no value is at that path, in any element of a list. A `null` is a value; an object, an empty list
  *   and a missing field are not.
  * - `anything-but` matches a value that differs in type, but no missing field.
@@ -65,7 +65,7 @@ export function matchesFilter(filter: DataFilter, data: unknown): boolean {
 }
 
 /** @param candidates - of which one must match; @param all - the objects at the same path, in which `exists` looks */
-function holds(filter: DataFilter, candidates: readonly Fields[], all: readonly Fields[]): boolean {
+function holds(filter: DataFilter, candidates: readonly JsonFields[], all: readonly JsonFields[]): boolean {
   // Without an object, fields are tested against nothing: `exists: false` holds.
   return (candidates.length > 0 ? candidates : [{}]).some((candidate) =>
     Object.entries(filter).every(([name, condition]) => {
@@ -79,14 +79,14 @@ function holds(filter: DataFilter, candidates: readonly Fields[], all: readonly 
   );
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type JsonFields = Readonly<Record<string, unknown>>;
 
-function fieldOf(fields: Fields, name: string): unknown {
+function fieldOf(fields: JsonFields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined;
 }
 
-function objectsIn(values: readonly unknown[]): Fields[] {
-  return flat(values).filter((value) => typeof value === 'object' && value !== null) as Fields[];
+function objectsIn(values: readonly unknown[]): JsonFields[] {
+  return flat(values).filter((value) => typeof value === 'object' && value !== null) as JsonFields[];
 }
 
 function scalarsIn(values: readonly unknown[]): Scalar[] {

@@ -71,14 +71,12 @@ function takenByOne(pattern: unknown): ReadonlySet<string> | undefined {
     'detail-type': types,
     detail = { data: undefined },
     ...others
-  } = { ...(pattern as Fields) };
-  const { data, ...beside } = { ...(detail as Fields) };
+  } = { ...(pattern as Readonly<Record<string, unknown>>) };
+  const { data, ...beside } = { ...(detail as Readonly<Record<string, unknown>>) };
   const unknown = [...Object.keys(others), ...Object.keys(beside)];
   if (unknown.length > 0 || !isTexts(source) || !isTexts(types)) return undefined;
   return new Set(source.flatMap((one) => types.map((type) => takenText({ source: one, type }, data))));
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Names an event and its filter, whatever the order of the filter's members: a deployment may change it. */
 function takenText({ source, type }: EventRef, filter: unknown): string {

@@ -2,6 +2,7 @@ import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { type Clock, systemClock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
 import { MailroomError } from '../errors.ts';
+import type { EventRef } from '../event.ts';
 import { isForeign } from '../handled-event.ts';
 import { processSpan } from '../message-spans.ts';
 import { type Redact, redactingTelemetry } from '../redaction.ts';
@@ -58,7 +59,13 @@ export interface ConsumerDeps {
  * The handler of a consumer's Lambda function: it takes an SQS batch and returns a partial batch response. The type is named
  * so that an app that emits declarations can export such a handler without its own Lambda types.
  */
-export type ConsumerHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
+export type ConsumerHandler = ((event: SQSEvent, context: Context) => Promise<SQSBatchResponse>) & {
+  /**
+   * The events that it handles: `InboxConsumer` compares them with its subscriptions at synth. A function that wraps the handler
+   * must pass them on.
+   */
+  readonly handles?: readonly EventRef[] | undefined;
+};
 
 /** A message with less time than this left for its handler is returned to the queue without an attempt, milliseconds. */
 const START_MIN_MS = 2_000;
@@ -96,30 +103,55 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const tracing = safeTracing(deps.tracing, redact);
   const outbox = createOutbox({ config, table, clock, random, telemetry, tracing: deps.tracing });
   const ctx = { config, table, queue, clock, random, telemetry, tracing, inbox, outbox };
-  const handlers = handlersByEvent(deps.handlers);
-  const foreign = deps.handlers.map(({ definition }) => definition).filter(isForeign);
+  const list = handlerList(deps.handlers);
+  const handlers = handlersByEvent(list);
+  const foreign = list.map(({ definition }) => definition).filter(isForeign);
 
-  return async (event, context) => {
-    const bodies = bodiesToCheck(event);
-    if (bodies !== undefined) return checkMessages(handlers, foreign, config.consumer, bodies);
-    const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
-    const beganAt = clock.now();
-    const endsBy = beganAt + context.getRemainingTimeInMillis();
-    const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, foreign));
-    telemetry.count('MessagesReceived', deliveries.filter((delivery) => !deliversHeartbeat(delivery)).length);
-    const { now, later } = await batchTurn(ctx, deliveries);
-    // A suspect may kill the process, so the other messages are returned first, for another invocation.
-    await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));
-    const ends = await Promise.all(now.map((delivery) => work(ctx, delivery, handlers, now.length === 1)));
-    telemetry.flush();
-    await flushSpans(tracing, clock, endsBy);
-    // SQS may deliver a message twice in one batch; name it only once.
-    const failed = new Set([
-      ...later.map(({ delivery }) => delivery.message.messageId),
-      ...now.filter((_, i) => ends[i]?.kind === 'again').map(({ message }) => message.messageId),
-    ]);
-    return { batchItemFailures: [...failed].map((itemIdentifier) => ({ itemIdentifier })) };
-  };
+  return handling(
+    () => list,
+    async (event, context) => {
+      const bodies = bodiesToCheck(event);
+      if (bodies !== undefined) return checkMessages(handlers, foreign, config.consumer, bodies);
+      const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
+      const beganAt = clock.now();
+      const endsBy = beganAt + context.getRemainingTimeInMillis();
+      const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, foreign));
+      telemetry.count(
+        'MessagesReceived',
+        deliveries.filter((delivery) => !deliversHeartbeat(delivery)).length,
+      );
+      const { now, later } = await batchTurn(ctx, deliveries);
+      // A suspect may kill the process, so the other messages are returned first, for another invocation.
+      await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));
+      const ends = await Promise.all(now.map((delivery) => work(ctx, delivery, handlers, now.length === 1)));
+      telemetry.flush();
+      await flushSpans(tracing, clock, endsBy);
+      // SQS may deliver a message twice in one batch; name it only once.
+      const failed = new Set([
+        ...later.map(({ delivery }) => delivery.message.messageId),
+        ...now.filter((_, i) => ends[i]?.kind === 'again').map(({ message }) => message.messageId),
+      ]);
+      return { batchItemFailures: [...failed].map((itemIdentifier) => ({ itemIdentifier })) };
+    },
+  );
+}
+
+/** @throws `BAD_CONSUMER` if untyped code passes one handler instead of a list */
+export function handlerList(handlers: unknown): readonly Handler[] {
+  if (Array.isArray(handlers)) return handlers;
+  throw new MailroomError(
+    'BAD_CONSUMER',
+    `handlers is of type ${typeof handlers}, not a list. Pass a list, even of one handler: lambdaConsumer([leased(OrderPlaced, …)]).`,
+  );
+}
+
+/** Gives a function its `handles`, which is enumerable, so that `Object.assign(wrapper, handler)` copies it. */
+export function handling(
+  handlersOf: () => readonly Handler[],
+  consume: (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>,
+): ConsumerHandler {
+  const get = () => handlersOf().map(({ definition: { source, type } }) => ({ source, type }));
+  return Object.defineProperty(consume, 'handles', { get, enumerable: true });
 }
 
 async function work(

@@ -83,6 +83,12 @@ describe('in a function', () => {
     expect(() => lambdaConsumer([nothing, nothing])).toThrow(
       expect.objectContaining({ code: 'BAD_CONSUMER' }),
     );
+    expect(() => lambdaConsumer(nothing as never)).toThrow(
+      expect.objectContaining({
+        code: 'BAD_CONSUMER',
+        message: expect.stringContaining('lambdaConsumer([leased(OrderPlaced, …)])'),
+      }),
+    );
   });
 });
 

@@ -1,0 +1,74 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Lazy, Stack } from 'aws-cdk-lib';
+import { Annotations, Match } from 'aws-cdk-lib/assertions';
+import { expect, test } from 'vitest';
+import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
+import { testApp } from './synth.ts';
+
+const placed = { source: 'orders', type: 'OrderPlaced' };
+const shipped = { source: 'orders', type: 'OrderShipped' };
+
+/** Makes a consumer whose function alone is bundled. @returns the warnings about its handlers */
+function warningsOf(
+  props: Partial<InboxConsumerProps> & { readonly entry: string },
+  bundled: readonly string[] = ['Bundled'],
+): string[] {
+  const app = testApp({ 'aws:cdk:bundling-stacks': bundled });
+  const mailroom = new Mailroom(new Stack(app, 'Shared'), 'Mailroom', { sources: ['orders'] });
+  const stack = new Stack(app, 'Bundled');
+  const own = { mailroom, name: 'one', service: 'payments', events: [placed] };
+  new InboxConsumer(stack, 'Consumer', {
+    ...own,
+    ...props,
+    entry: `test/infra/handler-check/${props.entry}`,
+  });
+  const found = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('handle'));
+  return found.map(({ entry }) => String(entry.data));
+}
+
+const wrapped = (environment: Readonly<Record<string, string>>, more: Partial<InboxConsumerProps> = {}) =>
+  warningsOf({ entry: 'wrapped.ts', environment, ...more });
+
+test('a consumer whose handlers need the table and an address known at deployment is compared with its events', () => {
+  const environment = { BANK_URL: Lazy.string({ produce: () => 'https://bank.example' }) };
+  expect(warningsOf({ entry: 'consumer.ts', environment })).toEqual([]);
+  expect(() => warningsOf({ entry: 'consumer.ts', environment, events: [placed, shipped] })).toThrow(
+    'The consumer Bundled/Consumer cannot work: events contains OrderShipped of "orders", but the handlers of its entry do not include ' +
+      'one for it: its messages would be rejected (UNKNOWN_EVENT_TYPE). Add a handler, or remove the event from events.',
+  );
+});
+
+test('a handler of another service’s event of the same type does not count', () => {
+  const HANDLES = JSON.stringify([{ source: 'shop', type: 'OrderPlaced' }]);
+  expect(() => wrapped({ HANDLES })).toThrow('events contains OrderPlaced of "orders"');
+});
+
+test('a handler without a subscription is warned of: an event type is removed in two deployments', () => {
+  expect(wrapped({ HANDLES: JSON.stringify([placed, shipped]) })).toEqual([
+    expect.stringMatching(/^the entry handles OrderShipped of "orders", but events does not contain it/),
+  ]);
+});
+
+test.each([
+  [{ FAILS: 'no database' }, 'importing it failed: no database'],
+  [{ ENDS: 'yes' }, 'importing it ended without an answer'],
+  [{}, 'its handler does not have the property "handles"'],
+])('a bundle that does not answer is warned of: %j', (environment, why) => {
+  expect(wrapped(environment)).toEqual([
+    expect.stringContaining(`the handlers of its entry could not be compared with events: ${why}`),
+  ]);
+});
+
+test('without the check, or without bundling, nothing is imported', () => {
+  expect(wrapped({ FAILS: 'never imported' }, { checkHandlers: false })).toEqual([]);
+  expect(warningsOf({ entry: 'wrapped.ts', environment: { FAILS: 'never imported' } }, [])).toEqual([]);
+});
+
+test('the same bundle is imported once', () => {
+  const COUNTED = join(mkdtempSync(join(tmpdir(), 'handler-check-')), 'count');
+  const environment = { COUNTED, HANDLES: JSON.stringify([placed]) };
+  expect([...wrapped(environment), ...wrapped(environment)]).toEqual([]);
+  expect(readFileSync(COUNTED, 'utf8')).toBe('imported\n');
+});
