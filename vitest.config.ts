@@ -97,6 +97,7 @@ export default defineConfig({
           maxWorkers: '100%',
           testTimeout: 3 * HANGS_MS,
           hookTimeout: 3 * HANGS_MS,
+          env: inProcess.env,
         },
       },
       {

@@ -11,7 +11,7 @@ import type { ExitCode, Io } from './frame/io.ts';
 import { plain } from './frame/paint.ts';
 import { COLUMNS, prose } from './frame/prose.ts';
 import { reportError } from './frame/report-error.ts';
-import { localCommand } from './local.ts';
+import { localCommand } from './local/local-command.ts';
 import { logCommand } from './log.ts';
 import { logsCommand } from './logs.ts';
 import { messageCommand } from './message.ts';

@@ -54,7 +54,9 @@ export interface Progress {
   readonly processed: number;
   /** The messages expected from the events written so far. */
   readonly expected: number;
-  /** True once no work is left. */
+  /** True once every order has settled, and every event is published and processed. Duplicates may still wait. */
+  readonly finished: boolean;
+  /** True once the queues are empty too. */
   readonly atRest: boolean;
 }
 
@@ -68,16 +70,17 @@ export function progressOf(readings: Readings, ordersAsked: number): Progress {
     ),
   );
   const processed = wanted.filter(Boolean).length;
+  const finished =
+    orders.length >= ordersAsked &&
+    orders.every(isSettled) &&
+    published === events.length &&
+    processed === wanted.length;
   return {
     published,
     processed,
     expected: wanted.length,
-    atRest:
-      orders.length >= ordersAsked &&
-      orders.every(isSettled) &&
-      published === events.length &&
-      processed === wanted.length &&
-      readings.queued === 0,
+    finished,
+    atRest: finished && readings.queued === 0,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
+import { duplicateWait } from './duplicate-wait.ts';
 import { createReader, type Readings } from './readings.ts';
 import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';
 import { createShop, type OrdersCall, pause, type Resent } from './shop.ts';
@@ -92,6 +93,7 @@ async function untilSettled(
   look: () => Promise<Settled>,
 ): Promise<Settled> {
   const resent: Resent[] = [];
+  const onlyDuplicates = duplicateWait({ steps });
   let [lastSeen, movedAt] = ['', Date.now()];
   for (;;) {
     await pause(READ_EVERY_MS);
@@ -100,7 +102,9 @@ async function untilSettled(
     const { readings, resent: more } = await look();
     resent.push(...more);
     const progress = progressOf(readings, orders);
-    steps.detail(placing.over ? activity(progress, readings.queued) : `${placing.placed} placed`);
+    if (!placing.over) steps.detail(`${placing.placed} placed`);
+    else if (!overBefore || !onlyDuplicates(progress, readings.queued))
+      steps.detail(activity(progress, readings.queued));
     const settled = overBefore && more.length === 0 && progress.atRest;
     const seen = JSON.stringify([placing.placed, progress, readings.queued]);
     if (seen !== lastSeen) [lastSeen, movedAt] = [seen, Date.now()];

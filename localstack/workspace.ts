@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 export const projectRoot = dirname(createRequire(import.meta.url).resolve('cdk-mailroom/package.json'));
 
 /** True in the repository, false in the installed package. */
-export const inRepository = import.meta.url.endsWith('.ts');
+const inRepository = import.meta.url.endsWith('.ts');
 
 /**
  * The folder for the engine's virtual environment, logs, process files and deployments: git-ignored in the repository, and the

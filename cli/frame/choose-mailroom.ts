@@ -40,7 +40,7 @@ export function chooseMailroom(directories: readonly Directory[], choice: Choice
   if (directories.length === 0) {
     throw new MailroomError(
       'NOTHING_DEPLOYED',
-      `No Mailroom is deployed in ${where}. Deploy one (cdk deploy, or npm run local for a local one), or look elsewhere ` +
+      `No Mailroom is deployed in ${where}. Deploy one with cdk deploy, or look elsewhere ` +
         'with --region, --profile or --endpoint.',
     );
   }

@@ -41,7 +41,7 @@ const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
   [
     'UNREACHABLE',
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|NetworkingError/,
-    'The endpoint does not respond. Check --endpoint and --region. To start a local AWS: npm run local.',
+    'The endpoint does not respond. Check --endpoint and --region. To start a local AWS: npx mailroom local.',
   ],
   ['NO_REGION', /Region is missing/, 'Set the region with --region, AWS_REGION or a profile.'],
   [

@@ -35,7 +35,7 @@ const REFUSED: readonly (readonly [file: string, imported: string])[] = [
     ],
   ),
   ...['lib', 'lib/example', 'demo', 'test', 'testing', 'bench', 'lambdas/example'].map(
-    (folder) => ['cli/local.ts', `../${folder}/b.ts`] as const,
+    (folder) => ['cli/local/a.ts', `../../${folder}/b.ts`] as const,
   ),
   ...['bin', 'demo', 'localstack', 'verify'].flatMap((from) => [
     [`${from}/a.ts`, '../test/b.ts'] as const,
@@ -52,7 +52,7 @@ const ALLOWED: readonly (readonly [file: string, imported: string])[] = [
   ['lib/a.ts', 'aws-cdk-lib'],
   ['lib/example/a.ts', '../../lambdas/example/events.ts'],
   ['cli/a.ts', '../lambdas/runtime/store/rows.ts'],
-  ['cli/local.ts', '../localstack/engine.ts'],
+  ['cli/local/a.ts', '../../localstack/engine.ts'],
   ['demo/a.ts', '../localstack/engine.ts'],
   ['test/a.ts', '../lib/mailroom.ts'],
 ];

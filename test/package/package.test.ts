@@ -2,11 +2,14 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { BUILT_FUNCTIONS } from '../../build-functions.ts';
 import { ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
+import { freePort } from '../../localstack/free-port.ts';
+import { identify } from '../../localstack/health.ts';
 import { reachedPackages, smallBundle } from './bundles.ts';
 import { packageOf, specifiersOf } from './imports.ts';
+import { addMailroom, cacheWithEngine, deployTo, invoke, type StartedEngine } from './local-engine.ts';
 import { step } from './step.ts';
 import { linkIn, makeApp } from './stranger.ts';
 import { pack, packageFolder, ROOT, type Tarball } from './tarball.ts';
@@ -45,9 +48,11 @@ describe('the tarball', () => {
   test('holds what is built, its licence and its texts, and nothing of the repository besides', () => {
     const texts = ['CHANGELOG.md', 'LICENSE', 'README.md', 'llms.txt', 'package.json'];
     const command = ['bin/command.js', 'bin/mailroom.js', 'bin/node-version.js'];
-    expect(tarball.files.filter((file) => !file.startsWith('dist/'))).toEqual([...texts, ...command].sort());
+    const engine = ['localstack/compose.yml', 'localstack/engine.py', 'localstack/requirements.txt'];
+    const others = tarball.files.filter((file) => !file.startsWith('dist/'));
+    expect(others).toEqual([...texts, ...command, ...engine].sort());
     const foreign =
-      /^dist\/(?!functions\/|cli\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
+      /^dist\/(?!functions\/|cli\/|localstack\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
     for (const name of BUILT_FUNCTIONS) expect(tarball.files).toContain(`dist/functions/${name}/index.mjs`);
   });
@@ -237,5 +242,33 @@ describe("somebody's app, made by cdk init with the files of docs/getting-starte
     await linkIn(app, tarball);
     expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
     expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
+  });
+
+  test('runs on the empty engine that mailroom local starts, and why 42 finds its order beside another Mailroom', async () => {
+    const app = join(folder, 'local', 'shop');
+    await makeApp(app, 'ESM');
+    await linkIn(app, tarball);
+    const cache = await cacheWithEngine(join(folder, 'cache'));
+    const port = String(await freePort());
+    const mailroom = async (args: string[], variables: Readonly<Record<string, string>> = cache) =>
+      await step(app, 'npx', ['--no', '--', 'mailroom', ...args], variables);
+    const engine = JSON.parse(await mailroom(['local', '--port', port, '--json'])) as StartedEngine;
+    try {
+      expect(engine.startedHere).toBe(true);
+      await deployTo(app, engine);
+      await addMailroom(engine, 'OtherStack');
+      await invoke(engine, 'ShopStack-Orders', { orderId: '42', totalCents: 4200 });
+      await vi.waitFor(
+        async () =>
+          expect(await mailroom(['why', '42'], engine.environment)).toMatch(/^processed +OrderPlaced/),
+        { timeout: 300_000, interval: 1_000 },
+      );
+    } finally {
+      expect(JSON.parse(await mailroom(['local', 'stop', '--port', port, '--json']))).toMatchObject({
+        stopped: true,
+      });
+    }
+    expect(await identify(engine.endpoint)).toBe('nothing');
+    expect(await mailroom(['local', 'stop', '--port', port])).toBe('');
   });
 });

@@ -11,12 +11,18 @@ const NOT_THEIRS = /^(?:npm_|VITEST|NODE_ENV$|NODE_OPTIONS$|AWS_|CDK_|FORCE_COLO
 /**
  * Runs one command as somebody in a shell would, and waits for its end.
  *
+ * @param variables - set for the command
  * @returns what it printed to its standard output
  * @throws Error when it fails, with the command and everything that it printed
  */
-export async function step(folder: string, command: string, args: readonly string[]): Promise<string> {
+export async function step(
+  folder: string,
+  command: string,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const own = Object.entries(process.env).filter(([name]) => REGISTRY.test(name) || !NOT_THEIRS.test(name));
-  const env = { ...Object.fromEntries(own), CI: 'true', NO_COLOR: '1' };
+  const env = { ...Object.fromEntries(own), CI: 'true', NO_COLOR: '1', ...variables };
   try {
     const { stdout } = await promisify(execFile)(command, [...args], {
       cwd: folder,

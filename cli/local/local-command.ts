@@ -1,14 +1,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { errorMessage, isMailroomError, MailroomError } from '../lambdas/runtime/errors.ts';
-import { engineVariables, nextSteps, shellExports, startEmptyEngine } from '../localstack/empty-engine.ts';
-import { parsePort } from '../localstack/engine.ts';
-import { stopLeftRunning } from '../localstack/left-running.ts';
-import { type StepPrinter, stepPrinter } from '../localstack/step-printer.ts';
-import { DEFAULT_PORT } from '../localstack/workspace.ts';
-import { jsonLine } from './frame/escaped.ts';
-import { EXIT, type Io } from './frame/io.ts';
-import { paint, plain } from './frame/paint.ts';
-import type { GlobalOptions } from './frame/target.ts';
+import { errorMessage, isMailroomError, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { engineVariables, nextSteps, shellExports, startEmptyEngine } from '../../localstack/empty-engine.ts';
+import { parsePort } from '../../localstack/engine.ts';
+import { stopLeftRunning } from '../../localstack/left-running.ts';
+import { type StepPrinter, stepPrinter } from '../../localstack/step-printer.ts';
+import { DEFAULT_PORT } from '../../localstack/workspace.ts';
+import { jsonLine } from '../frame/escaped.ts';
+import { EXIT, type Io } from '../frame/io.ts';
+import { paint, plain } from '../frame/paint.ts';
+import type { GlobalOptions } from '../frame/target.ts';
 
 interface LocalOptions extends GlobalOptions {
   readonly port?: number;

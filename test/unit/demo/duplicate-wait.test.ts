@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { duplicateWait } from '../../../demo/duplicate-wait.ts';
+import { stepPrinter } from '../../../localstack/step-printer.ts';
+
+function rig() {
+  const printed: string[] = [];
+  let nowMs = 0;
+  const wait = duplicateWait({
+    steps: {
+      say: (line) => printed.push(line),
+      step: (line) => printed.push(line),
+      detail: (text) => printed.push(text),
+    },
+    now: () => nowMs,
+  });
+  return {
+    printed,
+    look: (finished: boolean, queued: number, atMs: number) => {
+      nowMs = atMs;
+      return wait({ published: 9, processed: 9, expected: 9, finished, atRest: false }, queued);
+    },
+  };
+}
+
+test('the wait for the last duplicates says what it waits for, and counts down', () => {
+  const { printed, look } = rig();
+  expect(look(false, 4, 0)).toBe(false);
+  expect(printed).toEqual([]);
+  expect(look(true, 3, 1_000)).toBe(true);
+  expect(look(true, 3, 11_500)).toBe(true);
+  expect(look(true, 1, 31_500)).toBe(true);
+  expect(printed).toEqual([
+    expect.stringMatching(/^All 9 messages are processed\. A duplicate .* within 30 s\.$/),
+    'Waiting for the last duplicates',
+    '3 left, at most 30 s more',
+    '3 left, at most 20 s more',
+    '1 left, due now',
+  ]);
+});
+
+test('without a duplicate that waits, nothing is said', () => {
+  const { printed, look } = rig();
+  expect(look(true, 0, 0)).toBe(false);
+  expect(printed).toEqual([]);
+});
+
+test('on a terminal of 80 columns, the countdown is not cut off', () => {
+  let text = '';
+  const terminal = { isTTY: true, columns: 80, write: (part: string) => (text += part) };
+  const steps = stepPrinter(terminal);
+  duplicateWait({ steps, now: () => 0 })(
+    { published: 9, processed: 9, expected: 9, finished: true, atRest: false },
+    3,
+  );
+  steps.end();
+  expect(text).toContain('3 left, at most 30 s more');
+});
