@@ -1,10 +1,8 @@
-import { App, Stack } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
-import { CfnInclude } from 'aws-cdk-lib/cloudformation-include';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type CfnTemplate, cloudFormationParts, deployedBefore } from './cloudformation-parts.ts';
 import { constructsParts } from './constructs-parts.ts';
 import type { Parts } from './parts.ts';
+import { samTemplate } from './sam-template.ts';
 
 /** Fields that differ on purpose: the code is bundled from a file of the template. */
 const HANDLERS = { PlaceOrder: 'place-order.handler', Receipts: 'receipts.handler' };
@@ -14,9 +12,7 @@ let sam: Parts;
 const constructs = constructsParts();
 
 beforeAll(() => {
-  const stack = new Stack(new App({ analyticsReporting: false }), 'Shop');
-  new CfnInclude(stack, 'Template', { templateFile: 'examples/sam/template.yaml' });
-  template = Template.fromStack(stack).toJSON() as CfnTemplate;
+  template = samTemplate();
   sam = cloudFormationParts(template);
 });
 
