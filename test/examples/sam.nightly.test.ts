@@ -44,7 +44,7 @@ test('cfn-lint finds nothing in the SAM template', async () => {
 
 test('cfn-lint does find a fault in the SAM template', async () => {
   const broken = (await readFile(SAM_FILE, 'utf8')).replace('BatchSize: 100', 'BatchSizes: 100');
-  const child = spawn(python, [...CFN_LINT, '-']);
+  const child = spawn(python, CFN_LINT);
   child.stdin.end(broken);
   expect(await text(child.stdout)).toContain('BatchSizes');
 });
