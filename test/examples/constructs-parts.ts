@@ -31,7 +31,7 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** What the constructs deploy for the examples' producer and consumer. */
-function constructsTemplate(
+export function constructsTemplate(
   props: MailroomProps = { audit: {} },
   producer: Pick<ProducerProps, 'publishAtOnce'> = {},
 ): CfnTemplate {
@@ -66,7 +66,7 @@ export function constructsParts(...props: Parameters<typeof constructsTemplate>)
 }
 
 /** The name of a part of the constructs; `undefined` for those that only CloudFormation can have. */
-function nameOf(logicalId: string): string | undefined {
+export function nameOf(logicalId: string): string | undefined {
   // CloudFormation refuses a renamed consumer because this parameter's logical id contains the name.
   if (logicalId.startsWith('ReceiptsName0')) return undefined;
   const id = logicalId.replace(/[0-9A-F]{8}$/, '');

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type CfnTemplate, cloudFormationParts, deployedBefore } from './cloudformation-parts.ts';
-import { constructsParts } from './constructs-parts.ts';
+import { type CfnTemplate, cloudFormationParts, deployedBefore, keptParts } from './cloudformation-parts.ts';
+import { constructsParts, constructsTemplate, nameOf } from './constructs-parts.ts';
 import type { Parts } from './parts.ts';
 import { samTemplate } from './sam-template.ts';
 
@@ -30,6 +30,12 @@ describe('the SAM template', () => {
       ...expected,
       properties: { ...expected?.properties, ...(handler && { Handler: handler }) },
     });
+  });
+
+  test('keeps the parts that the constructs keep', () => {
+    const kept = keptParts(constructsTemplate(), nameOf);
+    expect(Object.keys(kept).length).toBeGreaterThan(5);
+    expect(keptParts(template)).toEqual(kept);
   });
 
   test('deploys the rule after the function and its permissions, and the producer after the relay', () => {
