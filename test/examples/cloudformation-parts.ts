@@ -10,6 +10,8 @@ interface CfnResource {
   readonly Type: string;
   readonly Properties?: Properties;
   readonly DependsOn?: string | readonly string[];
+  readonly DeletionPolicy?: string;
+  readonly UpdateReplacePolicy?: string;
 }
 
 /** The stack's id: its last part ends the physical names that the constructs give. */
@@ -46,6 +48,18 @@ export function cloudFormationParts(
     return [[name, { type: Type.replace('GlobalTable', 'Table'), properties }]];
   });
   return Object.fromEntries(parts);
+}
+
+/** What becomes of each part when it is deleted or replaced, for parts that are not just deleted. */
+export function keptParts(
+  { Resources }: CfnTemplate,
+  nameOf: (logicalId: string) => string | undefined = (id) => id,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(Resources).flatMap(([id, { DeletionPolicy, UpdateReplacePolicy }]) =>
+      DeletionPolicy === undefined ? [] : [[nameOf(id), `${DeletionPolicy}, ${UpdateReplacePolicy}`]],
+    ),
+  );
 }
 
 /** What a resource waits for, directly and by references. @param id - its logical id */

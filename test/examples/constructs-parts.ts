@@ -1,6 +1,12 @@
 import { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
-import { InboxConsumer, Mailroom, type MailroomProps, ServiceFunction } from '../../lib/index.ts';
+import {
+  InboxConsumer,
+  Mailroom,
+  type MailroomProps,
+  type ProducerProps,
+  ServiceFunction,
+} from '../../lib/index.ts';
 import { testApp } from '../infra/synth.ts';
 import { type CfnTemplate, cloudFormationParts } from './cloudformation-parts.ts';
 import type { Parts } from './parts.ts';
@@ -25,7 +31,10 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** What the constructs deploy for the examples' producer and consumer. */
-export function constructsTemplate(props: MailroomProps = { audit: {} }): CfnTemplate {
+export function constructsTemplate(
+  props: MailroomProps = { audit: {} },
+  producer: Pick<ProducerProps, 'publishAtOnce'> = {},
+): CfnTemplate {
   const stack = new Stack(testApp(), 'Shop');
   const mailroom = new Mailroom(stack, 'Mailroom', props);
   const placeOrder = new ServiceFunction(stack, 'PlaceOrder', {
@@ -33,6 +42,7 @@ export function constructsTemplate(props: MailroomProps = { audit: {} }): CfnTem
     service: 'orders',
   });
   mailroom.addProducer(placeOrder, {
+    ...producer,
     service: 'orders',
     publishes: [OrderPlaced],
     domainKeys: ['ORDER#*'],
@@ -51,8 +61,8 @@ export function constructsTemplate(props: MailroomProps = { audit: {} }): CfnTem
 }
 
 /** The parts that the constructs deploy, by the names that they have in the examples. */
-export function constructsParts(props?: MailroomProps): Parts {
-  return cloudFormationParts(constructsTemplate(props), nameOf);
+export function constructsParts(...props: Parameters<typeof constructsTemplate>): Parts {
+  return cloudFormationParts(constructsTemplate(...props), nameOf);
 }
 
 /** The name of a part of the constructs; `undefined` for those that only CloudFormation can have. */

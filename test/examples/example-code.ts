@@ -3,9 +3,9 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { build } from 'esbuild';
 import { buildFunctions } from '../../build-functions.ts';
-import { BUNDLE_BANNER } from '../../lib/bundle-banner.ts';
+
+const run = promisify(execFile);
 
 /** The zips of the functions, by the names that the Terraform configuration gives them. */
 export interface ExampleCode {
@@ -17,24 +17,13 @@ export interface ExampleCode {
 export async function exampleCode(python: string): Promise<ExampleCode> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-examples-'));
   await buildFunctions(folder);
-  await build({
-    entryPoints: ['examples/handlers/src/place-order.ts', 'examples/handlers/src/receipts.ts'],
-    outdir: folder,
-    entryNames: '[name]/index',
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    minify: true,
-    platform: 'node',
-    format: 'esm',
-    mainFields: ['module', 'main'],
-    banner: { js: BUNDLE_BANNER },
-    alias: { 'cdk-mailroom/runtime': './lambdas/runtime/index.ts' },
-    logLevel: 'error',
-  });
+  // The handlers' own script. The package is not installed beside them, so its name leads to its sources.
+  const options = [`--outdir=${folder}`, '--alias:cdk-mailroom/runtime=../../lambdas/runtime/index.ts'];
+  await run('npm', ['run', 'build', '--', ...options], { cwd: 'examples/handlers' });
   const zip = async (name: string) => {
     const file = join(folder, `${name}.zip`);
     // Python is there because the local AWS needs it; Node.js writes no zip.
-    await promisify(execFile)(python, ['-m', 'zipfile', '-c', file, join(folder, name, 'index.mjs')]);
+    await run(python, ['-m', 'zipfile', '-c', file, join(folder, name, 'index.mjs')]);
     return file;
   };
   return {

@@ -1,10 +1,8 @@
-import { App, Stack } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
-import { CfnInclude } from 'aws-cdk-lib/cloudformation-include';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type CfnTemplate, cloudFormationParts, deployedBefore } from './cloudformation-parts.ts';
-import { constructsParts } from './constructs-parts.ts';
+import { type CfnTemplate, cloudFormationParts, deployedBefore, keptParts } from './cloudformation-parts.ts';
+import { constructsParts, constructsTemplate, nameOf } from './constructs-parts.ts';
 import type { Parts } from './parts.ts';
+import { samTemplate } from './sam-template.ts';
 
 /** Fields that differ on purpose: the code is bundled from a file of the template. */
 const HANDLERS = { PlaceOrder: 'place-order.handler', Receipts: 'receipts.handler' };
@@ -14,9 +12,7 @@ let sam: Parts;
 const constructs = constructsParts();
 
 beforeAll(() => {
-  const stack = new Stack(new App({ analyticsReporting: false }), 'Shop');
-  new CfnInclude(stack, 'Template', { templateFile: 'examples/sam/template.yaml' });
-  template = Template.fromStack(stack).toJSON() as CfnTemplate;
+  template = samTemplate();
   sam = cloudFormationParts(template);
 });
 
@@ -34,6 +30,12 @@ describe('the SAM template', () => {
       ...expected,
       properties: { ...expected?.properties, ...(handler && { Handler: handler }) },
     });
+  });
+
+  test('keeps the parts that the constructs keep', () => {
+    const kept = keptParts(constructsTemplate(), nameOf);
+    expect(Object.keys(kept).length).toBeGreaterThan(5);
+    expect(keptParts(template)).toEqual(kept);
   });
 
   test('deploys the rule after the function and its permissions, and the producer after the relay', () => {
