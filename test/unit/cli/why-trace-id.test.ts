@@ -13,7 +13,7 @@ test.each([
   ['none', {}, null],
   ['none that is malformed', { traceId: 'Root=\u001b[31mred' }, null],
 ])('the trace id of an event is %s', async (_, context, expected) => {
-  const mailroom = mailroomInMemory();
+  const mailroom = mailroomInMemory([]);
   const event = ThingHappened.create({ aggregateId: '1', data: { n: 1 }, ...context });
   const [written] = await mailroom.outbox.commit({ events: [event] });
   const deps = { directory, table: mailroom.table, queues: mailroom.queues };
