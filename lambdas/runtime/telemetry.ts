@@ -188,7 +188,7 @@ function refuseDimensions(dimensions: Readonly<Record<string, string>>): void {
   for (const [name, value] of entries) {
     if (!DIMENSION_NAME.test(name))
       throw bad(
-        `contains "${name}". A name begins with a lowercase letter, consists of letters, digits, ".", "_" and "-", and is not service, ` +
+        `contains "${name}". A name begins in lowercase, consists of letters, digits, ".", "_" and "-", and is not service, ` +
           "table or consumer, which are Mailroom's own. Rename it.",
       );
     if (typeof value !== 'string' || value.trim() === '' || value.length > 1_024)
