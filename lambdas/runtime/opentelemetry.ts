@@ -15,7 +15,7 @@ import {
 import { type TraceContext, traceIdOf } from './trace-context.ts';
 import type { SpanOptions, Tracing } from './tracing.ts';
 
-/** What a tracer provider may have besides: the SDK's can flush, and the API's proxy knows the SDK's. */
+/** A tracer provider that may be the SDK's, which can flush, or the API's proxy of it. */
 interface FlushingProvider extends TracerProvider {
   forceFlush?(): Promise<void>;
   getDelegate?(): FlushingProvider;
