@@ -8,7 +8,15 @@ import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { concurrencyProblems } from './timings.ts';
 
 /** Properties of a consumer that describe a function of its own. */
-const OF_ITS_OWN = ['alias', 'bundling', 'checkHandlers', 'environment', 'functionProps', 'memoryMb', 'timeout'] as const;
+const OF_ITS_OWN = [
+  'alias',
+  'bundling',
+  'checkHandlers',
+  'environment',
+  'functionProps',
+  'memoryMb',
+  'timeout',
+] as const;
 
 /** Validates which function a consumer has: one made from `entry`, or an existing one. */
 export function functionProblems(scope: Construct, props: InboxConsumerProps): string[] {

@@ -47,6 +47,14 @@ export interface OutboxRelayOptions {
   readonly batchingWindow?: Duration;
   /** Memory of both functions in MB; the CPU share is proportional to it. @default 512 */
   readonly memoryMb?: number;
+  /**
+   * Makes each call to the bus an OpenTelemetry span, linked to the commits of its events. Install `@opentelemetry/api`, which is
+   * bundled, and register an SDK in both functions: `streamFunction` and `sweepFunction` take your layer (`addLayers`) and
+   * `NODE_OPTIONS` (`addEnvironment`).
+   *
+   * @default false: the functions contain no code of OpenTelemetry
+   */
+  readonly openTelemetry?: boolean;
 }
 
 /** Properties of an {@link OutboxRelay}. */
@@ -169,12 +177,22 @@ export class OutboxRelay extends Construct {
 
   private publisher(
     id: 'Stream' | 'Sweep',
-    { table, bus, sources, memoryMb, removalPolicy, encryptionKey, tracing, functionProps }: OutboxRelayProps,
+    {
+      table,
+      bus,
+      sources,
+      memoryMb,
+      removalPolicy,
+      encryptionKey,
+      tracing,
+      functionProps,
+      openTelemetry,
+    }: OutboxRelayProps,
     environment: Record<string, string>,
     timeout: Duration,
   ): ServiceFunction {
     const publisher = new ServiceFunction(this, id, {
-      entry: lambdaEntry(`relay-${id.toLowerCase()}/handler`),
+      entry: lambdaEntry(`relay-${id.toLowerCase()}/${openTelemetry ? 'traced.handler' : 'handler'}`),
       service: SERVICE,
       description: `Mailroom relay, ${id.toLowerCase()} path`,
       timeout,

@@ -3,12 +3,16 @@ import type { Envelope } from '../../lambdas/runtime/event.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
+import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../../lambdas/runtime/trace-context.ts';
 import { jsonObject, textOf } from '../reading/json-object.ts';
 
 /** The members of an envelope that the command shows. A stored envelope may lack any of them. */
 export type StoredEnvelope = Partial<
   Pick<Envelope, 'aggregateType' | 'aggregateId' | 'occurredAt' | 'correlationId' | 'causationId' | 'data'>
->;
+> & {
+  /** The trace id of its W3C trace context, or else of its X-Ray header. */
+  readonly trace?: string | undefined;
+};
 
 /** Reads an outbox row's envelope without its invalid members; `undefined` if it is not a JSON object. */
 export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
@@ -21,8 +25,14 @@ export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
     occurredAt: isTime(occurredAt) ? occurredAt : undefined,
     correlationId: textOf(envelope.correlationId),
     causationId: textOf(envelope.causationId),
+    trace: traceOf(envelope),
     data,
   };
+}
+
+function traceOf(envelope: Readonly<Record<string, unknown>>): string | undefined {
+  const context = traceContextOf(envelope);
+  return context === undefined ? xrayTraceIdOf(envelope.traceId) : traceIdOf(context);
 }
 
 /** The same for an outbox row as it is stored: text or compressed. */

@@ -22,6 +22,7 @@ export function eventReports({ events }: Trace, payload: boolean) {
       occurredAt: envelope?.occurredAt ?? null,
       correlationId: envelope?.correlationId ?? null,
       causationId: envelope?.causationId ?? null,
+      traceId: envelope?.trace ?? null,
       status: statusOf(row),
       consumers: Object.fromEntries(
         messages.map((message) => [message.consumer.name, statusOf(message.row)]),
@@ -99,8 +100,9 @@ function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, inden
     indent === '' && envelope?.causationId !== undefined
       ? [`caused by ${clipped(envelope.causationId)}`]
       : [];
+  const traced = envelope?.trace === undefined ? [] : [`trace ${envelope.trace}`];
   const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}  ${statusOf(row) ?? (isForeignEventId(event.eventId) ? 'foreign event' : 'no outbox row')}`;
-  const below = [...aggregate, ...cause].map((text) =>
+  const below = [...aggregate, ...cause, ...traced].map((text) =>
     prose(paint.dim(`${indent}    ${text}`), indent.length + 6),
   );
   const children = event.caused.flatMap((eventId) => known.get(eventId) ?? []);

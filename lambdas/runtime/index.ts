@@ -60,6 +60,7 @@ export {
 export type { EventOf, HandledDefinition } from './handled-event.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export { lambdaPublisher } from './lambda-publisher.ts';
+export type { ParentLogger } from './logger.ts';
 export type { Redact } from './redaction.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
@@ -81,7 +82,13 @@ export type {
   Update,
   Write,
 } from './store/table.ts';
-export { type LogFields, type MetricName, powertoolsTelemetry, type Telemetry } from './telemetry.ts';
+export {
+  type LogFields,
+  type MetricName,
+  powertoolsTelemetry,
+  type Telemetry,
+  type TelemetryOptions,
+} from './telemetry.ts';
 export type { TraceContext } from './trace-context.ts';
 export type { SpanAttribute, SpanFailure, SpanOptions, Tracing, TracingSpan } from './tracing.ts';
 export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './write/outbox.ts';

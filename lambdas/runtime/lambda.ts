@@ -13,6 +13,8 @@ import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
+import type { TelemetryOptions } from './telemetry.ts';
+import type { Tracing } from './tracing.ts';
 import { createOutbox, type Outbox } from './write/outbox.ts';
 import type { AtOncePublisher } from './write/publish-at-once.ts';
 
@@ -29,6 +31,8 @@ export interface LambdaParts {
  *
  * @param options.publishAtOnce - `lambdaPublisher`, if the `mailroom.addProducer` call has `publishAtOnce` @default the relay publishes
  * every event. If only one side has it, as during a deployment, a warning is logged and the relay publishes
+ * @param options.tracing - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each commit of events is a span @default no spans
+ * @param options.logger - as {@link TelemetryOptions} says, like `logFields` and `metricDimensions`
  * @throws `BAD_CONFIG` if a setting is missing: immediately in Lambda, otherwise from `commit` and `entries`
  *
  * @example
@@ -44,7 +48,10 @@ export interface LambdaParts {
  * ```
  */
 export function lambdaOutbox(
-  options: { readonly publishAtOnce?: (() => AtOncePublisher | undefined) | undefined } = {},
+  options: {
+    readonly publishAtOnce?: (() => AtOncePublisher | undefined) | undefined;
+    readonly tracing?: Tracing | undefined;
+  } & TelemetryOptions = {},
 ): Outbox {
   const outbox = madeInLambda(() => {
     const config = readProducerConfig(process.env);
@@ -56,7 +63,7 @@ export function lambdaOutbox(
       );
     }
     const publishAtOnce = options.publishAtOnce?.();
-    return createOutbox({ config, table: tableNamed(config.tableName), publishAtOnce });
+    return createOutbox({ ...options, config, table: tableNamed(config.tableName), publishAtOnce });
   });
   return {
     commit: async (commit) => outbox().commit(commit),
@@ -76,6 +83,9 @@ interface SingleHandler extends Pick<Handler, 'definition' | 'handle'> {
  *
  * @param handlers - one per event type, or a function that receives the table and returns them
  * @param options.redact - redacts the text of an error before it is stored or logged @default the unchanged text
+ * @param options.tracing - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each message is a span, in which its handler runs
+ * @default no spans
+ * @param options.logger - as {@link TelemetryOptions} says, like `logFields` and `metricDimensions`
  * @throws `BAD_CONFIG` if a setting is missing; `BAD_CONSUMER` if an entry is not a handler or two handlers take the same event
  * type: immediately in Lambda, otherwise on the first message
  *
@@ -86,7 +96,7 @@ interface SingleHandler extends Pick<Handler, 'definition' | 'handle'> {
  */
 export function lambdaConsumer(
   handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]) | SingleHandler,
-  options: Pick<ConsumerDeps, 'redact'> = {},
+  options: Pick<ConsumerDeps, 'redact' | 'tracing'> & TelemetryOptions = {},
 ): ConsumerHandler {
   const handlersOn = (table: Table) =>
     handlerList(typeof handlers === 'function' ? handlers({ table }) : handlers);
@@ -95,11 +105,11 @@ export function lambdaConsumer(
     const table = tableNamed(config.tableName);
     const queue = sqsQueue({ client: new SQSClient(clientSettings), queueUrl: config.queueUrl });
     return createConsumer({
+      ...options,
       config,
       table,
       queue,
       handlers: handlersOn(table),
-      redact: options.redact,
     });
   });
   // At synth there is no table: one that is only named suffices to make the handlers.

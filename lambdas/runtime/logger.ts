@@ -1,20 +1,41 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { errorMessage } from './errors.ts';
 
+/** A logger of which Mailroom makes its own. Powertools' `Logger` is one, of any 2.x version. */
+export interface ParentLogger {
+  /** Makes a logger with the same level, format and keys. */
+  createChild(options: {
+    readonly jsonReplacerFn: (key: string, value: unknown) => unknown;
+    readonly persistentKeys: Readonly<Record<string, string | number>>;
+  }): Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+}
+
 /**
  * A Powertools JSON logger that writes only the name, code, message, stack and causes of an error. By default, Powertools also
  * writes an error's other properties, which may hold a whole row or request: DynamoDB errors carry the item whose condition
  * failed, and HTTP client errors carry the request body. Payloads must not appear in logs.
  *
  * @param service - the Powertools service name
+ * @param options.logger - the logger whose child it is; its service name stays @default a logger of its own
+ * @param options.logFields - fields of each line @default none
  *
  * @example
  * ```ts
  * createLogger('payments').error('The charge failed', { eventId, error });
  * ```
  */
-export function createLogger(service: string): Logger {
-  return new Logger({ serviceName: service, jsonReplacerFn: withoutBaggage });
+export function createLogger(
+  service: string,
+  {
+    logger,
+    logFields = {},
+  }: {
+    readonly logger?: ParentLogger | undefined;
+    readonly logFields?: Readonly<Record<string, string | number>> | undefined;
+  } = {},
+): ReturnType<ParentLogger['createChild']> {
+  const options = { jsonReplacerFn: withoutBaggage, persistentKeys: { ...logFields } };
+  return logger?.createChild(options) ?? new Logger({ ...options, serviceName: service });
 }
 
 /** The maximum number of nested causes that are logged: `JSON.stringify` overflows the stack on a very long chain. */

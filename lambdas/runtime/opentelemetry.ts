@@ -6,14 +6,20 @@ import {
   context,
   createTraceState,
   isSpanContextValid,
-  ProxyTracerProvider,
   type SpanContext,
   SpanKind,
   SpanStatusCode,
+  type TracerProvider,
   trace,
 } from '@opentelemetry/api';
 import { type TraceContext, traceIdOf } from './trace-context.ts';
 import type { SpanOptions, Tracing } from './tracing.ts';
+
+/** A tracer provider that may be the SDK's, which can flush, or the API's proxy of it. */
+interface FlushingProvider extends TracerProvider {
+  forceFlush?(): Promise<void>;
+  getDelegate?(): FlushingProvider;
+}
 
 const KINDS = {
   producer: SpanKind.PRODUCER,
@@ -44,9 +50,9 @@ export function openTelemetry(): Tracing {
     start: (options) => startSpan(options),
     current: () => traceContextOf(trace.getSpanContext(context.active())),
     flush: async () => {
-      const provider = trace.getTracerProvider();
-      const sdk: unknown = provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
-      await (sdk as { forceFlush?(): Promise<void> }).forceFlush?.();
+      // Not by `instanceof`: an SDK of a layer registers the proxy of its own copy of the API.
+      const provider: FlushingProvider = trace.getTracerProvider();
+      await (provider.getDelegate?.() ?? provider).forceFlush?.();
     },
   };
 }

@@ -58,7 +58,7 @@ const XRAY_PARENT = /^[\da-f]{16}$/;
  * where invocations run concurrently, it is only in the runtime's own store (Lambda developer guide, "Node.js runtime for Lambda
  * Managed Instances").
  *
- * `Lineage`, by which Lambda stops recursive loops after 16 calls, is left out: a chain of events may be longer, and
+ * `Lineage`, by which Lambda stops recursive loops after about 16 calls, is left out: a chain of events may be longer, and
  * `TOO_MANY_HOPS` ends it.
  *
  * @returns `undefined` unless X-Ray samples the invocation: no trace would show an unsampled one, and storing it may cost a write unit

@@ -5,15 +5,15 @@ import {
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
-  type SpanProcessor,
+  type TracerConfig,
 } from '@opentelemetry/sdk-trace-base';
 import { onTestFinished } from 'vitest';
 
-/** Registers an OpenTelemetry SDK for one test, with its in-memory exporter. */
-export function recordedSpans(processor?: SpanProcessor) {
+/** Registers an OpenTelemetry SDK for one test, with its in-memory exporter. @param sdk - settings in place of the default */
+export function recordedSpans(sdk: TracerConfig = {}) {
   const exporter = new InMemorySpanExporter();
-  const spanProcessors = [processor ?? new SimpleSpanProcessor(exporter)];
-  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors }));
+  const spanProcessors = [new SimpleSpanProcessor(exporter)];
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors, ...sdk }));
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   onTestFinished(() => {
     trace.disable();

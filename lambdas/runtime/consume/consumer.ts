@@ -10,7 +10,7 @@ import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { createInbox } from '../store/inbox.ts';
 import { forgottenBecause, openInbox } from '../store/inbox-history.ts';
 import type { Table } from '../store/table.ts';
-import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
+import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry.ts';
 import { flushSpans, safeTracing, type Tracing } from '../tracing.ts';
 import { createOutbox } from '../write/outbox.ts';
 import { batchTurn } from './batch-turn.ts';
@@ -31,7 +31,7 @@ import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
 import { asLeased, runUnclaimed } from './transactional-run.ts';
 
 /** Dependencies of {@link createConsumer}. */
-export interface ConsumerDeps {
+export interface ConsumerDeps extends TelemetryOptions {
   /** From `readConsumerConfig(process.env)`. */
   readonly config: ConsumerConfig;
   /** The Mailroom table. */
@@ -44,7 +44,7 @@ export interface ConsumerDeps {
   readonly clock?: Clock | undefined;
   /** @default the machine's random source */
   readonly random?: RandomBytes | undefined;
-  /** @default Powertools */
+  /** @default Powertools, with the options `logger`, `logFields` and `metricDimensions`, which apply only to it */
   readonly telemetry?: Telemetry | undefined;
   /**
    * Redacts the text of every error and of each of its causes before it is stored in a row or logged. @default the unchanged
@@ -98,7 +98,7 @@ const START_MIN_MS = 2_000;
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry = redactingTelemetry(deps.telemetry ?? powertoolsTelemetry(config), redact);
+  const telemetry = redactingTelemetry(deps.telemetry ?? ownTelemetry(config, deps), redact);
   const inbox = createInbox({ ...config, table, clock, random, redact });
   const tracing = safeTracing(deps.tracing, redact);
   const outbox = createOutbox({ config, table, clock, random, telemetry, tracing: deps.tracing });

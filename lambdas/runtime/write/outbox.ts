@@ -6,7 +6,7 @@ import { EVENT_ID, sendSpan } from '../message-spans.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { transactWithRetry } from '../store/retry.ts';
 import type { Table, TransactAction } from '../store/table.ts';
-import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
+import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry.ts';
 import { inSpan, type SafeSpan, safeTracing, type Tracing } from '../tracing.ts';
 import { type CausingEvent, type EventEntry, eventEntry, type OutboxEntry } from './outbox-entry.ts';
 import type { AtOncePublisher } from './publish-at-once.ts';
@@ -65,7 +65,7 @@ export interface Outbox {
 }
 
 /** Dependencies of {@link createOutbox}. */
-export interface OutboxDeps {
+export interface OutboxDeps extends TelemetryOptions {
   /** From `readProducerConfig(process.env)`. */
   readonly config: ProducerConfig;
   /** The Mailroom table. */
@@ -76,7 +76,12 @@ export interface OutboxDeps {
   readonly random?: RandomBytes | undefined;
   /** Publishes the events of `commit` right after its transaction, but not those of `entries`. @default the relay publishes */
   readonly publishAtOnce?: AtOncePublisher | undefined;
-  /** If you pass one, you flush it. @default Powertools in a Lambda function, flushed after each commit; otherwise none */
+  /**
+   * If you pass one, you flush it.
+   *
+   * @default Powertools in a Lambda function, flushed after each commit, with the options `logger`, `logFields` and
+   * `metricDimensions`, which apply only to it; otherwise none
+   */
   readonly telemetry?: Telemetry | undefined;
   /**
    * Makes each `commit` of events a span, and stores its trace context in them. `entries` stores that of the active span.
@@ -107,7 +112,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       `The service is named "${config.service}", but EventBridge reserves sources that begin with "aws." for AWS. Choose another name.`,
     );
   }
-  const own = deps.telemetry === undefined ? lambdaTelemetry(config) : undefined;
+  const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
   const tracing = safeTracing(deps.tracing);
 
   const entries: Outbox['entries'] = async (events, cause) => {
@@ -153,6 +158,6 @@ export function createOutbox(deps: OutboxDeps): Outbox {
 }
 
 /** Metrics in log lines are extracted only in Lambda; elsewhere they would clutter a terminal. */
-function lambdaTelemetry(config: ProducerConfig): Telemetry | undefined {
-  return process.env.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : powertoolsTelemetry(config);
+function lambdaTelemetry(deps: OutboxDeps): Telemetry | undefined {
+  return process.env.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : ownTelemetry(deps.config, deps);
 }

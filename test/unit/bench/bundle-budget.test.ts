@@ -18,7 +18,9 @@ import { BUNDLING, lambdaEntry, ServiceFunction } from '../../../lib/service-fun
  */
 const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-stream': 316_000,
+  'relay-stream-traced': 330_000,
   'relay-sweep': 438_000,
+  'relay-sweep-traced': 450_000,
   audit: 456_000,
   bank: 245_000,
   heartbeat: 374_000,

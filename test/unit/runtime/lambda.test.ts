@@ -76,6 +76,17 @@ describe('in a function', () => {
     expect(make).toHaveBeenCalledTimes(1);
   });
 
+  test('its options for logs and metrics are those of its telemetry', () => {
+    deploy();
+    const metricDimensions = { service: 'mine' };
+    const refused = expect.objectContaining({
+      code: 'BAD_CONFIG',
+      message: expect.stringContaining('"service"'),
+    });
+    expect(() => lambdaConsumer([nothing], { metricDimensions })).toThrow(refused);
+    expect(() => lambdaOutbox({ metricDimensions })).toThrow(refused);
+  });
+
   test('a missing variable stops it from starting', () => {
     expect(() => lambdaOutbox()).toThrow(expect.objectContaining({ code: 'BAD_CONFIG' }));
     expect(() => lambdaConsumer([nothing])).toThrow(expect.objectContaining({ code: 'BAD_CONFIG' }));

@@ -1,18 +1,21 @@
 import { context, trace } from '@opentelemetry/api';
+import { AlwaysOffSampler, type TracerConfig } from '@opentelemetry/sdk-trace-base';
 import { expect, test } from 'vitest';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { openTelemetry } from '../../../../lambdas/runtime/opentelemetry.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
+import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
+import { createAtOncePublisher } from '../../../../lambdas/runtime/write/publish-at-once.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { recordedSpans, shape } from '../../../support/otel-spans.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
 /** A producer, the relay and a consumer, all traced. */
-function system(handlers: readonly Handler[]) {
-  const spans = recordedSpans();
+function system(handlers: readonly Handler[], sdk: TracerConfig = {}) {
+  const spans = recordedSpans(sdk);
   const parts = rig();
   const { clock, memory: table, bus, queue, telemetry } = parts;
   bus.routeTo(queue);
@@ -193,4 +196,81 @@ test('an explicit trace context wins, a malformed one does not, and neither fail
   expect(explicit).toMatchObject({ traceparent, tracestate: 'rojo=1' });
   expect(malformed?.traceparent).toContain(spans.one('send').spanContext().spanId);
   expect(malformed).not.toHaveProperty('tracestate');
+});
+
+test('an unsampled commit tells its consumers not to sample', async () => {
+  const { spans, outbox, happened, relay, deliver } = system([leased(ThingHappened, async () => {})], {
+    sampler: new AlwaysOffSampler(),
+  });
+  const [event] = await outbox.commit({ events: [happened(1)] });
+  expect(event?.traceparent).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-00$/);
+  await relay();
+  await deliver();
+  expect(spans.all()).toEqual([]);
+});
+
+test('a processor of spans that throws fails neither a commit nor a message', async () => {
+  const fails = (): never => {
+    throw new Error('the exporter is broken');
+  };
+  const processor = { onStart: fails, onEnd: fails, shutdown: async () => {}, forceFlush: fails };
+  const { outbox, happened, relay, deliver, telemetry } = system([leased(ThingHappened, async () => {})], {
+    spanProcessors: [processor],
+  });
+  await outbox.commit({ events: [happened(1)] });
+  await relay();
+  await deliver();
+  expect(telemetry.counted('MessagesProcessed')).toBe(1);
+});
+
+test('spans contain no payload, even of a message that its schema refuses', async () => {
+  const { spans, queue, outbox, relay, deliver } = system([leased(ThingHappened, async () => {})]);
+  const secret = 4_111_111;
+  const [event] = await outbox.commit({
+    events: [ThingHappened.create({ aggregateId: '1', data: { n: secret } })],
+  });
+  await relay();
+  const detail = {
+    ...event,
+    eventId: event?.eventId.replace(/.$/, 'f'),
+    data: { n: `${secret}`, [secret]: 1 },
+  };
+  queue.send({ source: 'things', 'detail-type': 'ThingHappened', detail });
+  await deliver();
+  const read = spans
+    .all()
+    .map(({ name, attributes, events, status }) => ({ name, attributes, events, status }));
+  expect(read.filter(({ attributes }) => attributes['error.type'] === 'INVALID_PAYLOAD')).toHaveLength(1);
+  expect(JSON.stringify(read)).not.toContain(`${secret}`);
+});
+
+test('a sweep, and a producer that publishes at once, make one span of each call', async () => {
+  const spans = recordedSpans();
+  const { clock, memory: table, bus, telemetry, happened } = rig();
+  const tracing = openTelemetry();
+  const config = { busName: 'arn:aws:events:eu-west-1:111122223333:event-bus/shop', timeoutMs: 1_000 };
+  const publishAtOnce = createAtOncePublisher({ config: { ...config, publishedRetentionDays: 7 }, bus });
+  const parts = { config: consumerConfig, table, clock, telemetry, tracing };
+  await createOutbox({ ...parts, publishAtOnce }).commit({ events: [happened(1)] });
+  expect(shape(spans.one('publish shop')).parent).toBe(spans.one('send').spanContext().spanId);
+
+  await createOutbox(parts).commit({ events: [happened(2)] });
+  await clock.advance(120_000);
+  const sweep = createRelaySweep({ ...parts, config: relayConfig, bus });
+  await runThrough(clock, sweep({}, lambdaContext({ clock, timeoutMs: 55_000 })));
+  expect(bus.published()).toHaveLength(2);
+  expect(spans.one('publish bus').attributes).toMatchObject({ 'mailroom.event.type': 'ThingHappened' });
+});
+
+test('a refused entry is an error on the span of its call', async () => {
+  const spans = recordedSpans();
+  const failEntry = () => ({ code: 'MalformedDetail', message: 'Detail is malformed.' });
+  const { clock, memory: table, bus, telemetry, outbox, happened, streamEvent } = rig({ bus: { failEntry } });
+  await outbox.commit({ events: [happened(1)] });
+  const tracing = openTelemetry();
+  const relay = createRelayStream({ config: relayConfig, table, bus, clock, telemetry, tracing });
+  await runThrough(clock, relay(streamEvent()));
+  const { attributes, status } = spans.one('publish');
+  expect(attributes).toMatchObject({ 'error.type': 'MalformedDetail' });
+  expect(status).toEqual({ code: 2, message: 'Detail is malformed.' });
 });

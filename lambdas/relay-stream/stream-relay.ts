@@ -1,0 +1,22 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { eventBridgeBus } from '../runtime/bus/eventbridge-bus.ts';
+import { busClientSettings, portClientSettings } from '../runtime/client-settings.ts';
+import { readRelayConfig } from '../runtime/config.ts';
+import { createRelayStream } from '../runtime/relay/relay-stream.ts';
+import { dynamoTable } from '../runtime/store/dynamo-table.ts';
+import type { Tracing } from '../runtime/tracing.ts';
+
+/** Creates the stream relay of the function in which it is called. */
+export function streamRelay(tracing?: Tracing): ReturnType<typeof createRelayStream> {
+  const config = readRelayConfig(process.env);
+  return createRelayStream({
+    config,
+    table: dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName: config.tableName }),
+    bus: eventBridgeBus({
+      client: new EventBridgeClient(busClientSettings(config.publishTimeoutMs)),
+      busName: config.busName,
+    }),
+    tracing,
+  });
+}
