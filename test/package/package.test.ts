@@ -200,6 +200,16 @@ describe('an app that only produces', () => {
     );
   });
 
+  test('is told which packages the command needs', async () => {
+    const command = ['node_modules/cdk-mailroom/bin/mailroom.js', 'why', '42'];
+    const needed = ['cloudwatch', 'eventbridge', 'lambda', 'sqs', 'ssm', 'sts'].map(
+      (name) => `@aws-sdk/client-${name}`,
+    );
+    await expect(step(app, process.execPath, command)).rejects.toThrow(
+      `failed:\nThe mailroom command needs ${needed.join(', ')}. Run: npm install --save-dev ${needed.join(' ')}`,
+    );
+  });
+
   test.each([
     ['commonjs', 'nodenext', 'nodenext'],
     ['module', 'nodenext', 'nodenext'],
@@ -228,11 +238,14 @@ describe('an app that only produces', () => {
 
 describe("somebody's app, made by cdk init with the files of docs/getting-started.md", () => {
   // Bundled and tested too, with what npm installs: stranger.nightly.test.ts.
-  test('compiles and lists its stack, and has the command', async () => {
-    const app = join(folder, 'shop');
-    await makeApp(app, 'ESM');
-    await linkIn(app, tarball);
-    expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
-    expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
-  });
+  test.each(['ESM', 'CommonJS'] as const)(
+    'compiles and lists its stack as %s, and has the command',
+    async (modules) => {
+      const app = join(folder, modules, 'shop');
+      await makeApp(app, modules);
+      await linkIn(app, tarball);
+      expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
+      expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
+    },
+  );
 });

@@ -25,18 +25,23 @@ export async function makeApp(folder: string, modules: AppModules): Promise<void
   await mkdir(folder, { recursive: true });
   const cdk = join(ROOT, 'node_modules', 'aws-cdk', 'bin', 'cdk');
   await step(folder, process.execPath, [cdk, 'init', 'app', '--language', 'typescript', '--generate-only']);
-  // A test for Jest, of a stack that the README replaces.
-  await rm(join(folder, 'test', 'shop.test.ts'));
   for (const [file, text] of firstAppFiles()) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
-    await writeFile(join(folder, file), text);
+    await writeFile(join(folder, file), modules === 'ESM' ? asEsModule(file, text) : text);
   }
   if (modules === 'CommonJS') return;
   await changeManifest(folder, (manifest) => {
     manifest.type = 'module';
   });
-  // What Node.js asks of an ES module, and the template is not.
-  await change(join(folder, 'bin', 'shop.ts'), (text) => text.replace("shop-stack'", "shop-stack.js'"));
+  await change(join(folder, 'bin', 'shop.ts'), (text) => asEsModule('bin/shop.ts', text));
+  // For Jest, which has no complete support of ES modules.
+  await rm(join(folder, 'test', 'shop.test.ts'));
+}
+
+/** Adds what Node.js requires of ES modules, and the imports that Vitest requires of tests: the template and the page have neither. */
+function asEsModule(file: string, text: string): string {
+  const extended = text.replace(/(?<=\bfrom )'(\.\.?\/[^']+)'/g, "'$1.js'");
+  return file.startsWith('test/') ? `import { expect, test } from 'vitest';\n${extended}` : extended;
 }
 
 /**
