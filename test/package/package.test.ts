@@ -1,9 +1,10 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
+import { linksOf } from '../docs/links.ts';
+import { compileProducer, ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
 import { reachedPackages, smallBundle } from './bundles.ts';
 import { packageOf, specifiersOf } from './imports.ts';
 import { step } from './step.ts';
@@ -12,18 +13,6 @@ import { pack, packageFolder, ROOT, type Tarball } from './tarball.ts';
 
 /** The peers that every app has. */
 const REQUIRED_PEERS = ['@aws-sdk/client-dynamodb', '@aws-sdk/util-dynamodb'];
-
-const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-
-/** Everything that a producer and its test import. */
-const PRODUCER = `
-import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
-import { memoryTable } from 'cdk-mailroom/testing';
-export const outbox: Outbox = lambdaOutbox();
-export const items: readonly object[] = memoryTable().items();
-// @ts-expect-error the types are those of the package, and not any
-export const wrong: number = defineEvent;
-`;
 
 /** The package, packed once: what it holds, what is bundled of it, and an app of somebody who uses it. */
 let tarball: Tarball;
@@ -42,11 +31,23 @@ const read = (file: string) => readFile(join(tarball.unpacked, file), 'utf8');
 
 describe('the tarball', () => {
   test('holds what is built, its licence and its texts, and nothing of the repository besides', () => {
-    const texts = ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/mailroom.js', 'llms.txt', 'package.json'];
-    expect(tarball.files.filter((file) => !file.startsWith('dist/'))).toEqual(texts);
+    const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md', 'llms.txt'];
+    expect(tarball.files.filter((file) => !/^(?:dist|docs)\//.test(file)).sort()).toEqual(
+      [...pages, 'LICENSE', 'bin/mailroom.js', 'package.json'].sort(),
+    );
     const foreign =
       /^dist\/(?!cli\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
+  });
+
+  test('has every page that its README links to, and says where its repository is', async () => {
+    const linked = linksOf(await read('README.md')).map((target) => target.replace(/#.*$/, ''));
+    expect(linked.length).toBeGreaterThan(10);
+    expect(linked.filter((target) => !tarball.files.includes(target))).toEqual([]);
+    const { repository, homepage, bugs } = tarball.manifest;
+    const at = /^git\+(?<url>https:\S+)\.git$/.exec((repository as { readonly url: string }).url)?.groups
+      ?.url;
+    expect([homepage, bugs]).toEqual([`${at}#readme`, `${at}/issues`]);
   });
 
   test('runs nothing when it is installed', () => {
@@ -218,20 +219,7 @@ describe('an app that only produces', () => {
   ])(
     'compiles as "type": "%s" with module %s, resolution %s and every declaration checked',
     async (type, module, resolution) => {
-      await writeFile(join(app, 'package.json'), JSON.stringify({ private: true, type }));
-      await writeFile(join(app, 'app.ts'), PRODUCER);
-      const options = [
-        '--strict',
-        '--noEmit',
-        '--skipLibCheck',
-        'false',
-        '--target',
-        'es2023',
-        '--types',
-        'node',
-      ];
-      const modules = ['--module', module, '--moduleResolution', resolution];
-      await step(app, process.execPath, [TSC, 'app.ts', ...options, ...modules]);
+      await compileProducer(app, { type, module, resolution });
     },
   );
 });
