@@ -46,12 +46,15 @@ export async function evaluate(app: string, code: string, ...flags: readonly str
 
 /** Everything that a producer and its test import. */
 const PRODUCER = `
+import { createRelayStream } from 'cdk-mailroom/internals';
 import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
 import { memoryTable } from 'cdk-mailroom/testing';
 export const outbox: Outbox = lambdaOutbox();
 export const items: readonly object[] = memoryTable().items();
 // @ts-expect-error the types are those of the package, and not any
 export const wrong: number = defineEvent;
+// @ts-expect-error the same of the relay
+export const wrongRelay: number = createRelayStream;
 `;
 
 /** Compiles a producer, with every declaration checked. @throws Error with the compiler's messages */
