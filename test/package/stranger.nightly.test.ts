@@ -81,7 +81,8 @@ describe("somebody's app, made by cdk init with the files of docs/getting-starte
   test('works with pnpm', async () => {
     const folder = shop('pnpm');
     await makeApp(folder, 'CommonJS');
-    await dependIn(folder, tarball, {});
+    // The CDK calls pnpm where it finds its lockfile.
+    await dependIn(folder, tarball, { pnpm: '^10.0.0' });
     await step(folder, 'npx', ['--yes', 'pnpm@10', 'install', '--no-frozen-lockfile']);
     await useApp(folder, tarball);
     await testWithJest(folder);
