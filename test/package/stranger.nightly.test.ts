@@ -3,7 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { step } from './step.ts';
-import { dependIn, installIn, makeApp, testWithJest, testWithVitest, useApp } from './stranger.ts';
+import {
+  dependIn,
+  findHoistedTypes,
+  installIn,
+  makeApp,
+  testWithJest,
+  testWithVitest,
+  useApp,
+} from './stranger.ts';
 import { pack, packageFolder, type Tarball } from './tarball.ts';
 
 let tarball: Tarball;
@@ -71,6 +79,7 @@ describe("somebody's app, made by cdk init with the files of docs/getting-starte
     const folder = shop(strategy);
     await makeApp(folder, 'CommonJS');
     await dependIn(folder, tarball, {});
+    await findHoistedTypes(folder);
     const workspace = { private: true, workspaces: ['shop'] };
     await writeFile(join(folder, '..', 'package.json'), JSON.stringify(workspace));
     await installIn(join(folder, '..'), `--install-strategy=${strategy}`);

@@ -69,6 +69,13 @@ export async function installIn(folder: string, ...options: readonly string[]): 
   await step(folder, 'npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...options]);
 }
 
+/** Looks for types also where npm hoists those of a workspace: the template has only the app's own folder. */
+export async function findHoistedTypes(folder: string): Promise<void> {
+  await change(join(folder, 'tsconfig.json'), (text) =>
+    text.replace('"./node_modules/@types"', '"./node_modules/@types", "../node_modules/@types"'),
+  );
+}
+
 /** Links the command of the unpacked tarball, as npm would; all other packages are those of the repository above the app. */
 export async function linkIn(folder: string, tarball: Tarball): Promise<void> {
   const commands = join(folder, 'node_modules', '.bin');
