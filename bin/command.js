@@ -1,5 +1,6 @@
 // The `mailroom` command: in the repository from its TypeScript, in the published package from what was built of it.
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 
 // The age of Node 20 is not what an operator asked about.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
@@ -10,5 +11,31 @@ if (existsSync(source)) {
   register();
   await import(source.href);
 } else {
-  await import('../dist/cli/main.js');
+  try {
+    await import('../dist/cli/main.js');
+  } catch (error) {
+    if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    const missing = missingClients();
+    if (missing.length === 0) throw error;
+    console.error(
+      `The mailroom command needs ${missing.join(', ')}. Run: npm install --save-dev ${missing.join(' ')}`,
+    );
+    process.exitCode = 2;
+  }
+}
+
+/** The clients of the AWS SDK that are not installed: they are optional, because an app without the command needs few of them. */
+function missingClients() {
+  const require = createRequire(import.meta.url);
+  const { peerDependencies } = require('../package.json');
+  return Object.keys(peerDependencies).filter((name) => {
+    // Only `doctor` uses it, and says so.
+    if (!name.startsWith('@aws-sdk/') || name === '@aws-sdk/client-iam') return false;
+    try {
+      require.resolve(name);
+      return false;
+    } catch {
+      return true;
+    }
+  });
 }

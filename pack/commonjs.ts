@@ -21,9 +21,12 @@ const ENTRIES = Object.values(manifest.exports).flatMap((target) =>
 /** Dependencies that are ES modules only. Jest cannot `require` one, so the package contains a CommonJS copy. */
 const ES_MODULE_PACKAGES = ['p-limit', 'p-map'];
 
+/** Optional peers that every app with constructs has. */
+const CDK_PACKAGES = ['aws-cdk-lib', 'constructs', 'esbuild'];
+
 /** Loaded on first use: an app that uses no queue runs without the client of SQS. */
-const LAZY_PACKAGES = Object.keys(manifest.peerDependenciesMeta).filter((name) =>
-  name.startsWith('@aws-sdk/client-'),
+const LAZY_PACKAGES = Object.keys(manifest.peerDependenciesMeta).filter(
+  (name) => !CDK_PACKAGES.includes(name),
 );
 
 /** Those of them that the build imports. */

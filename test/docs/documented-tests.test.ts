@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROOT, readPages } from './pages.ts';
 import { writeCode } from './write-code.ts';
 
@@ -14,6 +14,10 @@ test('pages show tests', () => {
 
 for (const path of shown) {
   describe(path.replace(/^\.local\/docs-code\//, ''), async () => {
+    const before = process.cwd();
+    // The paths of a stack's functions begin in the folder of the app.
+    beforeAll(() => process.chdir(ROOT + path.replace(/\/test\/.*$/, '')));
+    afterAll(() => process.chdir(before));
     await import(ROOT + path);
   });
 }

@@ -44,6 +44,24 @@ test('a page that imports a file of the first app gets it, and what that imports
   );
 });
 
+test('an import without an extension finds the file, and a test has the names that Jest gives it', () => {
+  const page = pageOf('docs/a.md', [
+    '# A',
+    '```ts file=test/a.test.ts',
+    "import { payments } from '../src/payments';",
+    "test('payments', () => expect(payments).toEqual(['OrderPlaced']));",
+    '```',
+  ]);
+  const files = pageCode(page, firstApp);
+  expect(files.get(`${CODE_FOLDER}docs/a.md/test/a.test.ts`)?.split('\n').slice(0, 3)).toEqual([
+    "import { expect, test } from 'vitest';",
+    '',
+    "import { payments } from '../src/payments.ts';",
+  ]);
+  expect([...files.keys()]).toContain(`${CODE_FOLDER}docs/a.md/src/events.ts`);
+  expect(compile(page)).toEqual([]);
+});
+
 test('a file of the page goes before the one of the first app', () => {
   const page = pageOf('docs/a.md', [
     ...importing,

@@ -32,7 +32,8 @@ export function pageCode(page: PageText, firstApp: PageText): ReadonlyMap<string
     const written = posix.join(folder, file);
     if (files.has(written)) return;
     const text = linedUp(block);
-    files.set(written, withSources(text, posix.dirname(written)));
+    const whole = withExtensions(file.startsWith('test/') ? withTestNames(text) : text);
+    files.set(written, withSources(whole, posix.dirname(written)));
     for (const wanted of wantedBy(text, posix.dirname(file))) {
       const found = own.get(wanted) ?? offered.get(wanted);
       if (found !== undefined) take(wanted, found);
@@ -70,7 +71,7 @@ function wantedBy(text: string, folder: string): string[] {
   const imports = text.matchAll(/(?:\bfrom|\bimport)[ (]+'(?<path>\.\.?\/[^']+)'/g);
   const entries = text.matchAll(/\bentry: '(?<path>[^']+)'/g);
   return [
-    ...[...imports].map(({ groups }) => posix.join(folder, groups?.path ?? '').replace(/\.js$/, '.ts')),
+    ...[...imports].map(({ groups }) => `${posix.join(folder, groups?.path ?? '').replace(/\.js$/, '')}.ts`),
     ...[...entries].map(({ groups }) => groups?.path ?? ''),
   ];
 }
@@ -87,6 +88,16 @@ function withSources(text: string, folder: string): string {
       return source === undefined ? specifier : `'${posix.relative(folder, source)}'`;
     },
   );
+}
+
+/** The pages import files as the CommonJS modules of `cdk init` do, without an extension; ES modules, as here, need one. */
+function withExtensions(text: string): string {
+  return text.replace(/(?<=(?:\bfrom|\bimport)[ (]+)'(?<path>\.\.?\/[^'.]+)'/g, "'$<path>.ts'");
+}
+
+/** Jest gives its tests `expect` and `test`, and so the pages import neither. Here Vitest runs them; the first line is still free. */
+function withTestNames(text: string): string {
+  return `import { expect, test } from 'vitest';${text}`;
 }
 
 /** The source file of each entry of the package, by its name in package.json's `exports`. */

@@ -43,3 +43,42 @@ export async function evaluate(app: string, code: string, ...flags: readonly str
   const program = `(async () => ${code})().then((value) => console.log(JSON.stringify(value)))`;
   return JSON.parse(await step(app, process.execPath, [...flags, '--eval', program]));
 }
+
+/** Everything that a producer and its test import. */
+const PRODUCER = `
+import { createRelayStream } from 'cdk-mailroom/internals';
+import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
+import { memoryTable } from 'cdk-mailroom/testing';
+export const outbox: Outbox = lambdaOutbox();
+export const items: readonly object[] = memoryTable().items();
+// @ts-expect-error the types are those of the package, and not any
+export const wrong: number = defineEvent;
+// @ts-expect-error the same of the relay
+export const wrongRelay: number = createRelayStream;
+`;
+
+/** Compiles a producer, with every declaration checked. @throws Error with the compiler's messages */
+export async function compileProducer(
+  app: string,
+  {
+    type,
+    module,
+    resolution,
+  }: { readonly type: string; readonly module: string; readonly resolution: string },
+): Promise<void> {
+  await writeFile(join(app, 'package.json'), JSON.stringify({ private: true, type }));
+  await writeFile(join(app, 'producer.ts'), PRODUCER);
+  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const options = [
+    '--strict',
+    '--noEmit',
+    '--skipLibCheck',
+    'false',
+    '--target',
+    'es2023',
+    '--types',
+    'node',
+  ];
+  const modules = ['--module', module, '--moduleResolution', resolution];
+  await step(app, process.execPath, [tsc, 'producer.ts', ...options, ...modules]);
+}

@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { BUILT_FUNCTIONS } from '../../build-functions.ts';
 import { freePort } from '../../localstack/free-port.ts';
 import { identify } from '../../localstack/health.ts';
-import { ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
+import { linksOf } from '../docs/links.ts';
+import { compileProducer, ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
 import { reachedPackages, smallBundle } from './bundles.ts';
 import { packageOf, specifiersOf } from './imports.ts';
 import { addMailroom, cacheWithEngine, deployTo, invoke, type StartedEngine } from './local-engine.ts';
@@ -16,18 +17,6 @@ import { pack, packageFolder, ROOT, type Tarball } from './tarball.ts';
 
 /** The peers that every app has. */
 const REQUIRED_PEERS = ['@aws-sdk/client-dynamodb', '@aws-sdk/util-dynamodb'];
-
-const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-
-/** Everything that a producer and its test import. */
-const PRODUCER = `
-import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
-import { memoryTable } from 'cdk-mailroom/testing';
-export const outbox: Outbox = lambdaOutbox();
-export const items: readonly object[] = memoryTable().items();
-// @ts-expect-error the types are those of the package, and not any
-export const wrong: number = defineEvent;
-`;
 
 /** The package, packed once: what it holds, what is bundled of it, and an app of somebody who uses it. */
 let tarball: Tarball;
@@ -46,15 +35,25 @@ const read = (file: string) => readFile(join(tarball.unpacked, file), 'utf8');
 
 describe('the tarball', () => {
   test('holds what is built, its licence and its texts, and nothing of the repository besides', () => {
-    const texts = ['CHANGELOG.md', 'LICENSE', 'README.md', 'llms.txt', 'package.json'];
+    const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md', 'llms.txt'];
     const command = ['bin/command.js', 'bin/mailroom.js', 'bin/node-version.js'];
     const engine = ['localstack/compose.yml', 'localstack/engine.py', 'localstack/requirements.txt'];
-    const others = tarball.files.filter((file) => !file.startsWith('dist/'));
-    expect(others).toEqual([...texts, ...command, ...engine].sort());
+    const others = tarball.files.filter((file) => !/^(?:dist|docs)\//.test(file));
+    expect(others.sort()).toEqual([...pages, 'LICENSE', 'package.json', ...command, ...engine].sort());
     const foreign =
       /^dist\/(?!functions\/|cli\/|localstack\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
     for (const name of BUILT_FUNCTIONS) expect(tarball.files).toContain(`dist/functions/${name}/index.mjs`);
+  });
+
+  test('has every page that its README links to, and says where its repository is', async () => {
+    const linked = linksOf(await read('README.md')).map((target) => target.replace(/#.*$/, ''));
+    expect(linked.length).toBeGreaterThan(10);
+    expect(linked.filter((target) => !tarball.files.includes(target))).toEqual([]);
+    const { repository, homepage, bugs } = tarball.manifest;
+    const at = /^git\+(?<url>https:\S+)\.git$/.exec((repository as { readonly url: string }).url)?.groups
+      ?.url;
+    expect([homepage, bugs]).toEqual([`${at}#readme`, `${at}/issues`]);
   });
 
   test('runs nothing when it is installed', () => {
@@ -208,6 +207,16 @@ describe('an app that only produces', () => {
     );
   });
 
+  test('is told which packages the command needs', async () => {
+    const command = ['node_modules/cdk-mailroom/bin/mailroom.js', 'why', '42'];
+    const needed = ['cloudwatch', 'eventbridge', 'lambda', 'sqs', 'ssm', 'sts'].map(
+      (name) => `@aws-sdk/client-${name}`,
+    );
+    await expect(step(app, process.execPath, command)).rejects.toThrow(
+      `failed:\nThe mailroom command needs ${needed.join(', ')}. Run: npm install --save-dev ${needed.join(' ')}`,
+    );
+  });
+
   test.each([
     ['commonjs', 'nodenext', 'nodenext'],
     ['module', 'nodenext', 'nodenext'],
@@ -216,33 +225,23 @@ describe('an app that only produces', () => {
   ])(
     'compiles as "type": "%s" with module %s, resolution %s and every declaration checked',
     async (type, module, resolution) => {
-      await writeFile(join(app, 'package.json'), JSON.stringify({ private: true, type }));
-      await writeFile(join(app, 'app.ts'), PRODUCER);
-      const options = [
-        '--strict',
-        '--noEmit',
-        '--skipLibCheck',
-        'false',
-        '--target',
-        'es2023',
-        '--types',
-        'node',
-      ];
-      const modules = ['--module', module, '--moduleResolution', resolution];
-      await step(app, process.execPath, [TSC, 'app.ts', ...options, ...modules]);
+      await compileProducer(app, { type, module, resolution });
     },
   );
 });
 
 describe("somebody's app, made by cdk init with the files of docs/getting-started.md", () => {
   // Bundled and tested too, with what npm installs: stranger.nightly.test.ts.
-  test('compiles and lists its stack, and has the command', async () => {
-    const app = join(folder, 'shop');
-    await makeApp(app, 'ESM');
-    await linkIn(app, tarball);
-    expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
-    expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
-  });
+  test.each(['ESM', 'CommonJS'] as const)(
+    'compiles and lists its stack as %s, and has the command',
+    async (modules) => {
+      const app = join(folder, modules, 'shop');
+      await makeApp(app, modules);
+      await linkIn(app, tarball);
+      expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
+      expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
+    },
+  );
 
   test('runs on the empty engine that mailroom local starts, and why 42 finds its order beside another Mailroom', async () => {
     const app = join(folder, 'local', 'shop');

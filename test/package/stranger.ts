@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { isBuiltin } from 'node:module';
+import { createRequire, isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
-import { firstAppFiles } from '../docs/code-blocks.ts';
+import { codeBlocks, firstAppFiles } from '../docs/code-blocks.ts';
 import { staticImports } from './imports.ts';
 import { step } from './step.ts';
 import { ROOT, type Tarball } from './tarball.ts';
@@ -25,39 +25,55 @@ export async function makeApp(folder: string, modules: AppModules): Promise<void
   await mkdir(folder, { recursive: true });
   const cdk = join(ROOT, 'node_modules', 'aws-cdk', 'bin', 'cdk');
   await step(folder, process.execPath, [cdk, 'init', 'app', '--language', 'typescript', '--generate-only']);
-  // A test for Jest, of a stack that the README replaces.
-  await rm(join(folder, 'test', 'shop.test.ts'));
   for (const [file, text] of firstAppFiles()) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
-    await writeFile(join(folder, file), text);
+    await writeFile(join(folder, file), modules === 'ESM' ? asEsModule(file, text) : text);
   }
   if (modules === 'CommonJS') return;
   await changeManifest(folder, (manifest) => {
     manifest.type = 'module';
   });
-  // What Node.js asks of an ES module, and the template is not.
-  await change(join(folder, 'bin', 'shop.ts'), (text) => text.replace("shop-stack'", "shop-stack.js'"));
+  await change(join(folder, 'bin', 'shop.ts'), (text) => asEsModule('bin/shop.ts', text));
+  // For Jest, which has no complete support of ES modules.
+  await rm(join(folder, 'test', 'shop.test.ts'));
+}
+
+/** Adds what Node.js requires of ES modules, and the imports that Vitest requires of tests: the template and the page have neither. */
+function asEsModule(file: string, text: string): string {
+  const extended = text.replace(/(?<=\bfrom )'(\.\.?\/[^']+)'/g, "'$1.js'");
+  return file.startsWith('test/') ? `import { expect, test } from 'vitest';\n${extended}` : extended;
 }
 
 /**
- * Installs the tarball and what the README installs besides.
+ * Asks for the tarball and what docs/getting-started.md installs besides.
  *
  * @param versions - of packages, instead of those that the app's template or npm would choose
  */
-export async function installIn(
+export async function dependIn(
   folder: string,
   tarball: Tarball,
   versions: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await changeManifest(folder, ({ dependencies, devDependencies }) => {
+  await changeManifest(folder, ({ type, dependencies, devDependencies }) => {
     Object.assign(dependencies, { 'cdk-mailroom': `file:${tarball.file}`, zod: '^4.0.0' });
-    devDependencies.vitest = '^4.0.0';
-    for (const [name, version] of Object.entries(versions)) {
+    if (type === 'module') devDependencies.vitest = '^4.0.0';
+    for (const [name, version] of Object.entries({ ...tarball.manifest.peerDependencies, ...versions })) {
       const kind = name in devDependencies ? devDependencies : dependencies;
       kind[name] = version;
     }
   });
-  await step(folder, 'npm', ['install', '--no-audit', '--no-fund', '--loglevel=error']);
+}
+
+/** Installs with npm. @param options - of `npm install` */
+export async function installIn(folder: string, ...options: readonly string[]): Promise<void> {
+  await step(folder, 'npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...options]);
+}
+
+/** Looks for types also where npm hoists those of a workspace: the template has only the app's own folder. */
+export async function findHoistedTypes(folder: string): Promise<void> {
+  await change(join(folder, 'tsconfig.json'), (text) =>
+    text.replace('"./node_modules/@types"', '"./node_modules/@types", "../node_modules/@types"'),
+  );
 }
 
 /** Links the command of the unpacked tarball, as npm would; all other packages are those of the repository above the app. */
@@ -65,15 +81,19 @@ export async function linkIn(folder: string, tarball: Tarball): Promise<void> {
   const commands = join(folder, 'node_modules', '.bin');
   await mkdir(commands, { recursive: true });
   await symlink(join(tarball.unpacked, 'bin', 'mailroom.js'), join(commands, 'mailroom'));
-  // The repository has no types of Jest, and its others are not in the app's own folder.
+  // The repository has no types of Jest, which the tests need, and its others are not in the app's own folder.
   await change(join(folder, 'tsconfig.json'), (text) => {
-    const { compilerOptions, ...rest } = JSON.parse(text);
+    const { compilerOptions, exclude, ...rest } = JSON.parse(text);
     const { typeRoots: _, ...others } = compilerOptions;
-    return JSON.stringify({ ...rest, compilerOptions: { ...others, types: ['node'] } });
+    return JSON.stringify({
+      ...rest,
+      compilerOptions: { ...others, types: ['node'] },
+      exclude: [...exclude, 'test'],
+    });
   });
 }
 
-/** Everything that the README has its reader do in the app, short of the deployment. */
+/** Everything that docs/getting-started.md has its reader do in the app, short of the deployment. */
 export async function useApp(folder: string, { manifest }: Tarball): Promise<void> {
   await step(folder, 'npx', ['--no', '--', 'cdk', 'synth', '-q']); // runs tsc first, as the template says
   const bundles = (await readdir(join(folder, 'cdk.out'), { recursive: true })).filter((file) =>
@@ -84,11 +104,35 @@ export async function useApp(folder: string, { manifest }: Tarball): Promise<voi
     const code = await readFile(join(folder, 'cdk.out', bundle), 'utf8');
     expect(staticImports(code).filter((name) => !isBuiltin(name))).toEqual([]);
   }
-  // The README's minute is for a reader's machine; how busy this one is must not decide.
-  await change(join(folder, 'test', 'payments.test.ts'), (text) => text.replace('60_000', '1_800_000'));
-  expect(await step(folder, 'npx', ['--no', '--', 'vitest', 'run'])).toMatch(/Tests +2 passed \(2\)/);
   expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--version'])).toContain(manifest.version);
   expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
+}
+
+/** Runs the app's tests with Vitest. */
+export async function testWithVitest(folder: string): Promise<void> {
+  await waitForTests(folder);
+  expect(await step(folder, 'npx', ['--no', '--', 'vitest', 'run'])).toMatch(/Tests +2 passed \(2\)/);
+}
+
+/**
+ * Runs the app's tests with Jest as the template sets it up, together with the template's own test and that of the stack in
+ * docs/testing.md.
+ *
+ * @param node - the Node.js that runs them
+ */
+export async function testWithJest(folder: string, node = process.execPath): Promise<void> {
+  await waitForTests(folder);
+  const testing = codeBlocks(await readFile(join(ROOT, 'docs', 'testing.md'), 'utf8'));
+  const stackTest = testing.find(({ file }) => file === 'test/stack.test.ts');
+  await writeFile(join(folder, 'test', 'stack.test.ts'), stackTest?.code ?? '');
+  const jest = createRequire(join(folder, 'package.json')).resolve('jest/bin/jest');
+  const { numPassedTests, numTotalTests } = JSON.parse(await step(folder, node, [jest, '--json']));
+  expect({ numPassedTests, numTotalTests }).toEqual({ numPassedTests: 4, numTotalTests: 4 });
+}
+
+/** The page's minute is for a reader's machine; how busy this one is must not decide. */
+async function waitForTests(folder: string): Promise<void> {
+  await change(join(folder, 'test', 'payments.test.ts'), (text) => text.replace('60_000', '1_800_000'));
 }
 
 async function changeManifest(folder: string, rewrite: (manifest: TemplateManifest) => void): Promise<void> {
