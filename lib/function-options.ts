@@ -54,7 +54,7 @@ export interface FunctionOptions
 export interface SharedFunctionOptions
   extends Omit<FunctionOptions, 'filesystem' | 'logGroup' | 'reservedConcurrentExecutions'> {}
 
-/** Each name once more: a JavaScript caller, or a cast, can pass others, and the CDK would let them replace Mailroom's settings. */
+/** The names at run time: JavaScript and casts can pass others, and the CDK would let those replace Mailroom's settings. */
 const SHARED: Readonly<Record<keyof SharedFunctionOptions, true>> = {
   adotInstrumentation: true,
   allowAllIpv6Outbound: true,
@@ -88,7 +88,7 @@ const ALL: Readonly<Record<keyof FunctionOptions, true>> = {
   reservedConcurrentExecutions: true,
 };
 
-/** What to use instead of properties that people look for here. */
+/** Alternatives to properties that people look for here. */
 const INSTEAD: Readonly<Record<string, string>> = {
   bundling: 'Use the property bundling beside functionProps.',
   deadLetterQueue: 'Failed messages return to their queue.',

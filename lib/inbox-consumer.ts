@@ -47,6 +47,9 @@ import { type ConsumerSettings, consumerProblems } from './timings.ts';
  *   entry: 'src/payments.ts',
  *   domainKeys: ['PAYMENT#*'],
  * });
+ *
+ * // Or with a function that the stack already has:
+ * new InboxConsumer(this, 'Ledger', { mailroom, name: 'ledger', service: 'ledger', events: [OrderPlaced], function: ledger });
  * ```
  */
 export class InboxConsumer extends Construct implements IInboxConsumer {
