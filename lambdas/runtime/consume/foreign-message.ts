@@ -52,7 +52,15 @@ export function readForeign(
     const own = subscriptions.find((one) => one.source === source && one.type === type);
     return own && foreignEventOf(own, { data: detail, bridgeId: id, bridgeTime: time }, arrivedAt);
   }
-  if (others.length > 0 || !isObject(content)) return undefined;
+  if (!isObject(content)) return undefined;
+  if (others.length > 0) {
+    if ('detail' in content) return undefined;
+    throw poison(
+      'UNREADABLE_MESSAGE',
+      `The message does not name its event, and the consumer has handlers of ${subscriptions.length} foreign events: such a message can only ` +
+        'be read by a consumer with one. Give this queue a function of its own, with one handler of a foreign event.',
+    );
+  }
   return foreignEventOf(first, { data: content }, arrivedAt);
 }
 

@@ -8,7 +8,7 @@ import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../../localstack/workspace.ts';
 import { Charged, ObjectCreated } from './events.ts';
 
 const removalPolicy = RemovalPolicy.DESTROY;
-const entry = fileURLToPath(new URL('handler.ts', import.meta.url));
+const entry = (name: string) => fileURLToPath(new URL(`${name}.handler.ts`, import.meta.url));
 
 // One consumer of the default bus, and one of an existing queue, to which a topic also sends.
 const app = new App();
@@ -22,7 +22,7 @@ new InboxConsumer(stack, 'Thumbnails', {
   name: 'thumbnails',
   service: 'photos',
   events: [ObjectCreated],
-  entry,
+  entry: entry('thumbnails'),
   domainKeys: ['RUNS#*'],
   removalPolicy,
 });
@@ -42,7 +42,7 @@ new InboxConsumer(stack, 'Charges', {
   queue: webhooks,
   retry: { attempts: 1 },
   outageTolerance: Duration.seconds(0),
-  entry,
+  entry: entry('charges'),
   domainKeys: ['RUNS#*'],
   removalPolicy,
 });

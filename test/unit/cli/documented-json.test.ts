@@ -103,7 +103,11 @@ test('lists by cause print the members in docs/cli.md', async () => {
 
 test('audit prints the members in docs/cli.md', async () => {
   const [expected] = await documented('audit');
-  const rig = auditRig([consumerEntry('payments', { slo: { latencyMs: 30_000, percentile: 99 } })]);
+  const foreign = { source: 'aws.s3', type: 'Object Created', foreign: {} };
+  const rig = auditRig([
+    consumerEntry('payments', { slo: { latencyMs: 30_000, percentile: 99 } }),
+    consumerEntry('thumbnails', { events: [foreign], rule: undefined }),
+  ]);
   const processed = await rig.event(20 * MINUTE_MS);
   await rig.inbox('payments', processed.eventId);
   for (let twice = 0; twice < 2; twice += 1) await rig.event(20 * MINUTE_MS, {}, { causationId: 'cause' });

@@ -233,3 +233,41 @@ test('an entry of an older version, which does not name the rule of the schedule
   const { report } = await statusOf(wiringInMemory().wiring, { ...directory, mailroom: older });
   expect(report).toMatchObject({ ok: true, wiring: { problems: [], notChecked: [] } });
 });
+
+describe('the foreign events of a consumer', () => {
+  const Charged = { source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } };
+  const foreignRule = { name: 'foreign-rule', bus: 'default' };
+  const deployedRule = {
+    enabled: true,
+    pattern: JSON.stringify({ source: ['stripe'], 'detail-type': ['charge.succeeded'] }),
+    targets: [worker.queue],
+  };
+  const entries = { ...directory, consumers: [{ ...worker, events: [ThingHappened, Charged], foreignRule }] };
+  const existing = {
+    ...directory,
+    consumers: [{ ...worker, events: [Charged], rule: undefined, undeliveredQueue: undefined }],
+  };
+
+  test('have a rule of their own, and the other one does not match them', async () => {
+    const deployed = wiringInMemory();
+    deployed.rules.set('default|foreign-rule', deployedRule);
+    const { report } = await statusOf(deployed.wiring, entries);
+    expect(report.wiring.problems).toEqual([]);
+  });
+
+  test('do not arrive when their rule is disabled: the repair is named, and that the audit does not find what was lost', async () => {
+    const deployed = wiringInMemory();
+    deployed.rules.set('default|foreign-rule', { ...deployedRule, enabled: false });
+    const { report, text } = await statusOf(deployed.wiring, entries);
+    expect(report.wiring.problems).toMatchObject([{ part: worker.name, problem: 'rule-disabled' }]);
+    expect(unwrapped(text)).toContain('the audit does not cover them');
+    expect(unwrapped(text)).toContain('aws events enable-rule --name foreign-rule --event-bus-name default');
+  });
+
+  test('of an existing queue need no rule', async () => {
+    const deployed = wiringInMemory(directory);
+    const { report, text } = await statusOf(deployed.wiring, existing);
+    expect(report.wiring.problems).toEqual([]);
+    expect(text).not.toContain('rule:worker');
+  });
+});

@@ -74,8 +74,14 @@ describe('the shapes of a message', () => {
     expect(read(body, charge)).toBeUndefined();
   });
 
-  test('a body without source and type belongs to none of several foreign events', () => {
-    expect(read({ id: 'evt_1' }, charge, created)).toBeUndefined();
+  test('a body without source and type belongs to none of several foreign events, and the error says so', () => {
+    expect(() => read({ id: 'evt_1' }, charge, created)).toThrowError(
+      expect.objectContaining({
+        code: 'UNREADABLE_MESSAGE',
+        message: expect.stringContaining('handlers of 2 foreign events'),
+      }),
+    );
+    expect(read({ detail: {} }, charge, created)).toBeUndefined();
   });
 
   test('an SNS notification whose message is not JSON is unreadable, and the error does not quote it', () => {
