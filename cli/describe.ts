@@ -46,7 +46,7 @@ function descriptionText(described: ConsumerDescription): string {
   return table(
     ['stack', stack],
     [
-      ['receives', events.map(({ source, type }) => `${type} of ${source}`).join(', ') || 'nothing'],
+      ['receives', events.map(receivedText).join(', ') || 'nothing'],
       ['by rule', rule],
       ['writes as', service],
       ['declared', changedAt === null ? '?' : time(changedAt)],
@@ -94,4 +94,8 @@ function mappingText(mapping: NonNullable<ConsumerDescription['deployed']>['mapp
     ...(batchingWindowMs ? [`collected for ${duration(batchingWindowMs)}`] : []),
     ...(maxConcurrency === null ? [] : [`at most ${maxConcurrency} at once`]),
   ].join(', ');
+}
+
+function receivedText({ source, type, filter }: ConsumerDescription['events'][number]): string {
+  return `${type} of ${source}${filter === undefined ? '' : ` that matches ${JSON.stringify(filter)}`}`;
 }
