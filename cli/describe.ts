@@ -58,7 +58,7 @@ function descriptionText(described: ConsumerDescription): string {
   return table(
     ['stack', stack],
     [
-      ['receives', events.map(({ source, type }) => `${type} of ${source}`).join(', ') || 'nothing'],
+      ['receives', events.map(receivedText).join(', ') || 'nothing'],
       ['by rule', rule ?? 'none: an existing queue'],
       ...(foreignRule === null
         ? []
@@ -109,4 +109,8 @@ function mappingText(mapping: NonNullable<ConsumerDescription['deployed']>['mapp
     ...(batchingWindowMs ? [`collected for ${duration(batchingWindowMs)}`] : []),
     ...(maxConcurrency === null ? [] : [`at most ${maxConcurrency} at once`]),
   ].join(', ');
+}
+
+function receivedText({ source, type, filter }: ConsumerDescription['events'][number]): string {
+  return `${type} of ${source}${filter === undefined ? '' : ` that matches ${JSON.stringify(filter)}`}`;
 }

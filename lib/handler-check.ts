@@ -14,7 +14,7 @@ interface CheckedConsumer {
   readonly checkHandlers?: boolean | undefined;
 }
 
-/** What a bundle handles, or why that is unknown. */
+/** The events that a bundle handles, or why they are unknown. */
 type BundleAnswer = { readonly handles: readonly EventRef[] } | { readonly unknown: string };
 
 /** An import that takes longer is ended, milliseconds. It takes 0.2 to 0.4 s; a machine under load is slower. */

@@ -90,13 +90,13 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'an event from before the declaration is unproven',
-      from: '(deps.earlier || declaration.covers(event))',
+      from: '(deps.earlier || (await declaration.covers(event)))',
       to: 'true',
     },
     {
       rule: 'an event from before the declaration is expected where it is asked for',
-      from: '(deps.earlier || declaration.covers(event))',
-      to: 'declaration.covers(event)',
+      from: '(deps.earlier || (await declaration.covers(event)))',
+      to: '(await declaration.covers(event))',
     },
     {
       rule: 'the dead letters of the dead-letter queue are looked at',

@@ -118,12 +118,22 @@ export const operateMutants: readonly Mutant[] = [
   ...mutantsOf('operations/directory.ts', unit('audit'), [
     {
       rule: 'a consumer must see the events of its sources only',
-      from: 'event.source === source &&',
-      to: '',
+      from: 'event.source !== source || event.type',
+      to: 'event.type',
     },
     {
       rule: 'a consumer must see the events of its types only',
-      from: '&& event.type === type',
+      from: '|| event.type !== type',
+      to: '',
+    },
+    {
+      rule: 'a consumer need not see the events that its filter leaves out',
+      from: 'matchesFilter(filter, payload)',
+      to: 'true',
+    },
+    {
+      rule: 'a filter leaves out no event whose payload is unknown',
+      from: 'payload === undefined ||',
       to: '',
     },
   ]),

@@ -32,6 +32,14 @@ test('describe shows the SLO of a consumer that has one', async () => {
   expect(await json(mailroom)).toMatchObject({ slo: null });
 });
 
+test('describe shows the filter of an event', async () => {
+  const mailroom = mailroomInMemory([fine]);
+  const events = worker.events.map((event) => ({ ...event, filter: { n: [1] } }));
+  const directory = { ...mailroom.directory, consumers: [{ ...worker, events }] };
+  const { out } = await runInMemory({ ...mailroom, directory }, ['describe', 'worker']);
+  expect(unwrapped(out)).toContain('ThingHappened of things that matches {"n":[1]}');
+});
+
 test('describe names the last failure and the command to run', async () => {
   const mailroom = mailroomInMemory([poison]);
   const eventId = await commit(mailroom);

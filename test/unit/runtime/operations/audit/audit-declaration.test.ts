@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { declarationOf } from '../../../../../lambdas/runtime/operations/audit/audit-declaration.ts';
 import {
   type ConsumerEntry,
+  consumersOf,
   declaredSince,
   type EntryVersion,
 } from '../../../../../lambdas/runtime/operations/directory.ts';
@@ -124,4 +126,28 @@ test('an entry in an unknown form declares nothing', () => {
     expect(declaredSince([{ value, changedAt: 1 }], event)).toBeUndefined();
   }
   expect(declaredSince([], event)).toBeUndefined();
+});
+
+test('an event whose payload cannot be read is declared for every filter, but its loss is not proven by an earlier one', async () => {
+  const rig = auditRig();
+  const events = [{ source: 'orders', type: 'OrderPlaced', filter: { country: ['CH'] } }];
+  const filtered = consumerEntry('payments', { events, changedAt: rig.clock.now() });
+  const directory = { ...rig.directory, consumers: [filtered] };
+  const event = { source: 'orders', type: 'OrderPlaced' };
+  const names = (payload: unknown) =>
+    consumersOf(directory, { ...event, data: () => payload }).map(({ name }) => name);
+  expect([names(undefined), names({ country: 'CH' }), names({})]).toEqual([['payments'], ['payments'], []]);
+
+  const published = { ...event, publishedAt: rig.clock.now() - LONG_AGO, sentAt: 0 };
+  const versions = async () => [{ value: JSON.stringify(filtered), changedAt: 0 }];
+  const readable = {
+    ...published,
+    eventId: (await rig.event(LONG_AGO, {}, { data: { country: 'CH' } })).eventId,
+  };
+  const expired = {
+    ...published,
+    eventId: readable.eventId.replace(/.$/, (end) => (end === '0' ? '1' : '0')),
+  };
+  const declaration = await declarationOf(filtered, [readable, expired], { table: rig.table, versions });
+  expect([await declaration.covers(readable), await declaration.covers(expired)]).toEqual([true, false]);
 });
