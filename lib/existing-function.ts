@@ -1,4 +1,4 @@
-import { Annotations, type Duration, Stack } from 'aws-cdk-lib';
+import { Annotations, type Duration, Stack, Token } from 'aws-cdk-lib';
 import { Role } from 'aws-cdk-lib/aws-iam';
 import { Alias, type CfnFunction, type IFunction, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
@@ -27,7 +27,7 @@ export function functionProblems(scope: Construct, props: InboxConsumerProps): s
     return [`entry and function are both set. ${choice}, not both.`];
   if (given !== undefined) return existingProblems(scope, props, given);
   if (entry === undefined) return [`entry and function are both missing. ${choice}.`];
-  return concurrencyProblems(maxConcurrency, props.functionProps?.reservedConcurrentExecutions);
+  return concurrencyProblems(maxConcurrency, known(props.functionProps?.reservedConcurrentExecutions));
 }
 
 function existingProblems(
@@ -44,7 +44,7 @@ function existingProblems(
       (name) =>
         `${name} is set, but only a function that the consumer creates takes it. Set it on ${path} instead.`,
     ),
-    ...stackProblems(scope, existing),
+    ...stackProblems(scope, given, existing),
     ...timeoutProblems(existing),
     ...runtimeProblems(`The runtime of ${path}`, existing.runtime),
     ...concurrencyProblems(props.maxConcurrency, reservedOf(existing)),
@@ -66,7 +66,11 @@ export function timeoutOf(given: LambdaFunction | Alias): Duration | undefined {
 
 /** The reserved concurrency of a function; `undefined` if none is reserved, or if it is unknown. */
 export function reservedOf(existing: LambdaFunction): number | undefined {
-  return (existing.node.defaultChild as CfnFunction).reservedConcurrentExecutions;
+  return known((existing.node.defaultChild as CfnFunction).reservedConcurrentExecutions);
+}
+
+function known(value: number | undefined): number | undefined {
+  return Token.isUnresolved(value) ? undefined : value;
 }
 
 /** The name of a function's log group. `Function.logGroup` would add a custom resource to the stack of a function without one. */
@@ -94,11 +98,12 @@ function unchangeable({ node }: IFunction): string {
   );
 }
 
-function stackProblems(scope: Construct, { node, role, stack }: LambdaFunction): string[] {
+function stackProblems(scope: Construct, given: IFunction, { node, role, stack }: LambdaFunction): string[] {
   const own = Stack.of(scope);
-  if (stack !== own)
+  const elsewhere = stack === own ? given : { node, stack };
+  if (elsewhere.stack !== own)
     return [
-      `function is ${node.path}, which is in another stack (${stack.node.path}). The function needs the queue's URL, and the rule waits for ` +
+      `function is ${elsewhere.node.path}, which is in another stack (${elsewhere.stack.node.path}). The function needs the queue's URL, and the rule waits for ` +
         'the function, so each stack would depend on the other. Create the consumer in the stack of the function.',
     ];
   if (role !== undefined && Role.isRole(role) && role.stack === own) return [];

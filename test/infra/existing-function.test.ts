@@ -312,6 +312,12 @@ describe('an existing function is refused', () => {
     expect(() => consumer(stack, mailroom, { function: elsewhere })).toThrow(
       'function is Elsewhere/Worker, which is in another stack (Elsewhere)',
     );
+    const own = nodejsFunction(stack, 'Own');
+    const version = own.currentVersion;
+    const away = new Alias(new Stack(app, 'Away'), 'Live', { aliasName: 'live', version });
+    expect(() => consumer(stack, mailroom, { function: away }, 'Second')).toThrow(
+      'function is Away/Live, which is in another stack (Away)',
+    );
     const imported = (stack: Stack) =>
       nodejsFunction(stack, 'Worker', { role: Role.fromRoleName(stack, 'Role', 'worker') });
     expect(refusal(imported)).toThrow('The role of Test/Worker is imported or in another stack');
