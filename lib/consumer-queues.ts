@@ -22,7 +22,7 @@ import type { ConsumerSettings } from './timings.ts';
 const RULE_NAME_MAX = 64;
 
 /** The queues of a consumer, and the rules that fill them. A consumer of an existing queue has no rules. */
-export interface ConsumerQueues {
+export interface ConsumerIntake {
   readonly queue: Queue;
   readonly deadLetterQueue: Queue;
   readonly undeliveredQueue?: Queue;
@@ -41,7 +41,7 @@ export function consumerQueues(
   props: InboxConsumerProps,
   settings: ConsumerSettings,
   queueName: string,
-): ConsumerQueues {
+): ConsumerIntake {
   if (props.queue !== undefined) return existingQueues(props.mailroom, props.queue);
   const { mailroom } = props;
   const { dataKeyReuse, deliveryDelay } = props.queueProps ?? {};
@@ -115,7 +115,7 @@ export function foreignBusName({ foreignBus }: Pick<InboxConsumerProps, 'foreign
 }
 
 /** The queues of a consumer of an existing queue. Their senders and other readers are not changed. */
-function existingQueues(mailroom: Mailroom, queue: Queue): ConsumerQueues {
+function existingQueues(mailroom: Mailroom, queue: Queue): ConsumerIntake {
   const deadLetterQueue = queue.deadLetterQueue?.queue as Queue; // existingQueueProblems refuses any other
   letWatch(mailroom, [deadLetterQueue]);
   deadLetterQueue.encryptionMasterKey?.addToResourcePolicy(

@@ -20,8 +20,8 @@ const isTraced = (path: string) => path.endsWith('/traced.handler.ts');
 const shown = ({ from, to, values }: Import) => `${from} imports ${values.join(', ') || '*'} of ${to}`;
 
 describe('the law of the tree', () => {
-  test('the library takes from the runtime constants, codecs, names, timings and the error, and nothing that does work', () => {
-    const may = /^([A-Z][A-Z0-9_]*|encode[A-Z]\w*|[a-z]\w*(Key|Name|Path|Ms)|MailroomError)$/;
+  test('the library takes from the runtime constants, codecs, names, timings, checks of settings and the error, and nothing that does work', () => {
+    const may = /^([A-Z][A-Z0-9_]*|encode[A-Z]\w*|[a-z]\w*(Key|Name|Path|Ms|Problems)|MailroomError)$/;
     const taken = imports.filter(
       ({ from, to, typeOnly }) => from.startsWith('lib/') && isRuntime(to) && !typeOnly,
     );

@@ -100,13 +100,13 @@ export const auditVerdictMutants: readonly Mutant[] = [
     },
     {
       rule: 'the dead letters of the dead-letter queue are looked at',
-      from: '[rejectedBy(consumer), undeliveredTo(consumer)]',
-      to: '[undeliveredTo(consumer)]',
+      from: 'of deadLettersTo(consumer)',
+      to: "of deadLettersTo(consumer).filter(({ kind }) => kind === 'rule')",
     },
     {
       rule: 'the dead letters of the undelivered queue are looked at',
-      from: '[rejectedBy(consumer), undeliveredTo(consumer)]',
-      to: '[rejectedBy(consumer)]',
+      from: 'of deadLettersTo(consumer)',
+      to: "of deadLettersTo(consumer).filter(({ kind }) => kind === 'consumer')",
     },
     {
       rule: 'dead letters that were not received make the look incomplete',

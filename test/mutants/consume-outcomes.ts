@@ -110,7 +110,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
     },
     {
       rule: 'a payload is validated before its handler sees it',
-      from: 'const valid = await validateData(definition, data);',
+      from: 'const valid = await validData(definition, data);',
       to: 'const valid = data;',
     },
     {

@@ -80,8 +80,8 @@ export const consumeTurnMutants: readonly Mutant[] = [
     },
     {
       rule: 'an ordinary batch costs no call',
-      from: 'delivery.receives > 1 && isEventId',
-      to: 'isEventId',
+      from: 'delivery.receives > 1 && isKnown',
+      to: 'isKnown',
     },
     {
       rule: 'a batch of one costs no call',
