@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 /** The endpoint of each client's service. DynamoDB has a gateway endpoint, which every function needs. */
@@ -12,8 +12,9 @@ const ENDPOINTS: Readonly<Record<string, string | undefined>> = {
 
 /** The interface endpoints that a handler of `lambdas/` needs: its clients are created there, and nowhere else. */
 function needed(handler: string): string {
-  const code = readFileSync(new URL(`../../lambdas/${handler}/handler.ts`, import.meta.url), 'utf8');
-  const clients = [...code.matchAll(/@aws-sdk\/(client-\w+)/g)].map(([, client = '']) => client);
+  const folder = new URL(`../../lambdas/${handler}/`, import.meta.url);
+  const code = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
+  const clients = [...code.join('\n').matchAll(/@aws-sdk\/(client-\w+)/g)].map(([, client = '']) => client);
   expect(Object.keys(ENDPOINTS)).toEqual(expect.arrayContaining(clients));
   const endpoints = clients.flatMap((client) => ENDPOINTS[client] ?? []);
   return endpoints
