@@ -99,7 +99,7 @@ export interface AuditReport {
 }
 
 /** A consumer with foreign events. */
-interface NotAudited {
+export interface NotAudited {
   readonly consumer: string;
   readonly events: readonly EventRef[];
 }
