@@ -1,4 +1,4 @@
-export type { DataFilter, Subscription } from '../lambdas/runtime/bus/data-filter.ts';
+export type { Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 export type { EventRef } from '../lambdas/runtime/event.ts';
 export type { IInboxConsumer } from './consumer.ts';
 export type { ConsumerSlo } from './consumer-slo.ts';
@@ -22,4 +22,3 @@ export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './o
 export type { ProducerProps, PublishAtOnceOptions } from './producer-props.ts';
 export type { QueueOptions } from './queue-options.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';
-export { type EventFilter, type SubscribeOptions, subscribe } from './subscribe.ts';

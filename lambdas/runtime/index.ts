@@ -1,3 +1,4 @@
+export type { DataFilter, FilterOperator, Scalar, Subscription, TextOperator } from './bus/data-filter.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type ClientSettings, clientSettings } from './client-settings.ts';
@@ -82,6 +83,7 @@ export type {
   Update,
   Write,
 } from './store/table.ts';
+export { type EventFilter, type SubscribeOptions, subscribe } from './subscribe.ts';
 export {
   type LogFields,
   type MetricName,

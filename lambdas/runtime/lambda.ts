@@ -71,11 +71,6 @@ export function lambdaOutbox(
   };
 }
 
-/** Only explains the compiler's error for a single handler: no handler is of this kind. */
-interface SingleHandler extends Pick<Handler, 'definition' | 'handle'> {
-  readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
-}
-
 /**
  * Creates the handler of a consumer's Lambda function: `createConsumer` with the settings that `InboxConsumer` puts into the
  * function's environment, and its own SDK clients. Outside Lambda, nothing is read before the first message, so tests can
@@ -95,7 +90,13 @@ interface SingleHandler extends Pick<Handler, 'definition' | 'handle'> {
  * ```
  */
 export function lambdaConsumer(
-  handlers: readonly Handler[] | ((parts: LambdaParts) => readonly Handler[]) | SingleHandler,
+  handlers:
+    | readonly Handler[]
+    | ((parts: LambdaParts) => readonly Handler[])
+    // Only explains the compiler's error for a single handler: no handler is of this kind.
+    | (Pick<Handler, 'definition' | 'handle'> & {
+        readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
+      }),
   options: Pick<ConsumerDeps, 'redact' | 'tracing'> & TelemetryOptions = {},
 ): ConsumerHandler {
   const handlersOn = (table: Table) =>

@@ -67,11 +67,14 @@ describe.each(Object.keys(ENTRIES))('the public names of %s', (name) => {
     const exported = Object.keys(ENTRIES).flatMap((entry) => exportedNames(report(entry).text));
     const problems = report(name).problems.filter((problem) => {
       const forgotten = /^ae-forgotten-export: The symbol "(\w+)"/.exec(problem)?.[1];
-      return forgotten === undefined || !exported.includes(forgotten);
+      return forgotten === undefined || ![...exported, ...COMPUTED].includes(forgotten);
     });
     expect(problems).toEqual([]);
   });
 });
+
+/** Parts of `EventFilter`, which only the compiler reads: it computes the type of a filter from an event's. */
+const COMPUTED = ['FilterOf', 'PublishedData'];
 
 describe('what the constructs take', () => {
   const constructs = () => report('constructs').text;
@@ -87,7 +90,7 @@ describe('what the constructs take', () => {
     expect(taken).toContain('MailroomProps');
     for (const name of taken) {
       const body = new RegExp(
-        `^export interface ${name}(?: extends [\\w, ]+)? \\{\\n(?<members>[\\s\\S]*?)^\\}`,
+        `^export interface ${name}(?: extends [^{]+)? \\{\\n(?<members>[\\s\\S]*?)^\\}`,
         'm',
       ).exec(text);
       const members = body?.groups?.members?.split('\n').filter((line) => /^ {4}\w/.test(line));

@@ -4,20 +4,15 @@ import type { EventRef } from '../event.ts';
 export type Scalar = string | number | boolean | null;
 
 /** The operators of a filter. Each test has exactly one. */
-type FilterOperator =
+export type FilterOperator =
   | { readonly prefix: string }
   | { readonly suffix: string }
   | { readonly 'equals-ignore-case': string }
   | { readonly wildcard: string }
   | { readonly numeric: readonly (string | number)[] }
   | { readonly exists: boolean }
-  | { readonly 'anything-but': ExcludedValues | ExcludedTexts };
-
-/** Excludes values: texts or numbers. */
-type ExcludedValues = string | number | readonly string[] | readonly number[];
-
-/** Excludes every text that an operator matches. */
-type ExcludedTexts = { readonly [O in TextOperator]?: string | readonly string[] };
+  | { readonly 'anything-but': string | number | readonly string[] | readonly number[] }
+  | { readonly 'anything-but': { readonly [O in TextOperator]?: string | readonly string[] } };
 
 /** The operators whose operand is a text. */
 export type TextOperator = 'prefix' | 'suffix' | 'equals-ignore-case' | 'wildcard';

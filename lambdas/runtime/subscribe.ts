@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { DataFilter, Scalar, Subscription, TextOperator } from '../lambdas/runtime/bus/data-filter.ts';
-import type { JsonOf } from '../lambdas/runtime/consume/json-of.ts';
-import type { AnyEventDefinition, EventRef } from '../lambdas/runtime/event.ts';
+import type { DataFilter, Scalar, Subscription, TextOperator } from './bus/data-filter.ts';
+import type { JsonOf } from './consume/json-of.ts';
+import type { AnyEventDefinition, EventRef } from './event.ts';
 
 /** Options of {@link subscribe}. */
 export interface SubscribeOptions<E extends EventRef> {
