@@ -4,13 +4,8 @@ import { RUNBOOK_URL } from '../../lib/documentation.ts';
 
 const { version, homepage } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-) as { version: string; homepage?: string };
+) as { version: string; homepage: string };
 
 test('the runbook is that of the package, at the tag of its version', () => {
-  expect(RUNBOOK_URL).toBe(`${repository(homepage)}/blob/v${version}/docs/operating.md`);
+  expect(RUNBOOK_URL).toBe(`${homepage.replace(/#.*$/, '')}/blob/v${version}/docs/operating.md`);
 });
-
-/** The repository, without the anchor that npm puts behind a homepage. */
-function repository(address = 'https://github.com/cdk-mailroom/cdk-mailroom'): string {
-  return address.replace(/#.*$/, '');
-}
