@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
 import { afterAll, expect, inject, test } from 'vitest';
-import { OrderPlaced } from '../../lambdas/example/events.ts';
+import { OrderCancelled, PaymentCaptured } from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../../lib/inbox-consumer.ts';
 import { Mailroom } from '../../lib/mailroom.ts';
 import { localEnvironment } from '../../localstack/workspace.ts';
@@ -20,12 +20,12 @@ test('an app that was destroyed can be deployed again, although its table, queue
   folders.push(assembly);
   const app = new App({ outdir: assembly, analyticsReporting: false });
   const stack = new Stack(app, 'destroyed-and-deployed-again');
-  const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['orders'] });
+  const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['orders', 'payments'] });
   new InboxConsumer(stack, 'Notifications', {
     mailroom,
     name: 'notifications',
     service: 'notifications',
-    events: [OrderPlaced],
+    events: [PaymentCaptured, OrderCancelled],
     entry: 'lambdas/example/notifications/handler.ts',
   });
   app.synth();
