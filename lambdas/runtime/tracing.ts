@@ -132,7 +132,10 @@ function runOnce<T>(span: TracingSpan, work: () => T): T {
 
 function attempted<T>(call: () => T): T | undefined {
   try {
-    return call();
+    const result = call();
+    // A port may implement a method with an async function: its unhandled rejection would end the process.
+    if (result instanceof Promise) result.catch(() => {});
+    return result;
   } catch {
     return undefined;
   }

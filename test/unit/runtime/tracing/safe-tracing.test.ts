@@ -13,6 +13,9 @@ const fails = (): never => {
   throw new Error('the exporter is broken');
 };
 
+// TypeScript accepts an async function where a port returns nothing.
+const rejects = async (): Promise<never> => fails();
+
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 /** A port whose spans do nothing. */
@@ -27,6 +30,11 @@ const broken: Readonly<Record<string, Tracing>> = {
     start: () => ({ context: fails, run: fails, set: fails, fail: fails, end: fails }),
     current: fails,
     flush: fails,
+  },
+  'rejects in each call': {
+    start: () => ({ context: () => undefined, run: (work) => work(), set: rejects, fail: rejects, end: rejects }),
+    current: () => undefined,
+    flush: rejects,
   },
   'throws after the work, and runs it twice': {
     start: () => ({
