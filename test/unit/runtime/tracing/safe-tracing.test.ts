@@ -32,7 +32,13 @@ const broken: Readonly<Record<string, Tracing>> = {
     flush: fails,
   },
   'rejects in each call': {
-    start: () => ({ context: () => undefined, run: (work) => work(), set: rejects, fail: rejects, end: rejects }),
+    start: () => ({
+      context: () => undefined,
+      run: (work) => work(),
+      set: rejects,
+      fail: rejects,
+      end: rejects,
+    }),
     current: () => undefined,
     flush: rejects,
   },
