@@ -11,7 +11,7 @@ import { createInbox } from '../store/inbox.ts';
 import { forgottenBecause, openInbox } from '../store/inbox-history.ts';
 import type { Table } from '../store/table.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry.ts';
-import { flushSpans, safeTracing, type Tracing } from '../tracing.ts';
+import { flushSpans, NO_TRACING, safeTracing, type Tracing } from '../tracing.ts';
 import { createOutbox } from '../write/outbox.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
@@ -160,7 +160,9 @@ async function work(
   handlers: Handlers,
   alone: boolean,
 ): Promise<MessageOutcome> {
-  const { config, tracing } = ctx;
+  // Heartbeats are not counted either: their durations are not those of the consumer's work.
+  const { config } = ctx;
+  const tracing = deliversHeartbeat(delivery) ? NO_TRACING : ctx.tracing;
   const options = processSpan(config, delivery.message, envelopeOf(delivery), tracing.current());
   const span = tracing.start(options);
   try {
