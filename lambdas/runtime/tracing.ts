@@ -1,3 +1,4 @@
+import { attempted } from './attempted.ts';
 import type { Clock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
 import { errorCode, errorMessage } from './errors.ts';
@@ -128,17 +129,6 @@ function runOnce<T>(span: TracingSpan, work: () => T): T {
   const end = done as unknown as { readonly value: T } | { readonly thrown: unknown };
   if ('thrown' in end) throw end.thrown;
   return end.value;
-}
-
-function attempted<T>(call: () => T): T | undefined {
-  try {
-    const result = call();
-    // A port may implement a method with an async function: its unhandled rejection would end the process.
-    if (result instanceof Promise) result.catch(() => {});
-    return result;
-  } catch {
-    return undefined;
-  }
 }
 
 function failureOf(error: unknown, redact: Redact | undefined): SpanFailure {

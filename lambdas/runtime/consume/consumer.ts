@@ -6,6 +6,7 @@ import type { EventRef } from '../event.ts';
 import { isForeign } from '../handled-event.ts';
 import { processSpan } from '../message-spans.ts';
 import { type Redact, redactingTelemetry } from '../redaction.ts';
+import { safeTelemetry } from '../safe-telemetry.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { createInbox } from '../store/inbox.ts';
 import { forgottenBecause, openInbox } from '../store/inbox-history.ts';
@@ -98,7 +99,7 @@ const START_MIN_MS = 2_000;
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry = redactingTelemetry(deps.telemetry ?? ownTelemetry(config, deps), redact);
+  const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
   const inbox = createInbox({ ...config, table, clock, random, redact });
   const tracing = safeTracing(deps.tracing, redact);
   const outbox = createOutbox({ config, table, clock, random, telemetry, tracing: deps.tracing });

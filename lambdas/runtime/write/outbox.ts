@@ -4,6 +4,7 @@ import { MailroomError } from '../errors.ts';
 import type { Envelope, EventDraft } from '../event.ts';
 import { EVENT_ID, sendSpan } from '../message-spans.ts';
 import type { Redact } from '../redaction.ts';
+import { safeTelemetry } from '../safe-telemetry.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { transactWithRetry } from '../store/retry.ts';
 import type { Table, TransactAction } from '../store/table.ts';
@@ -116,6 +117,8 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     );
   }
   const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
+  const given = deps.telemetry ?? own;
+  const telemetry = given && safeTelemetry(given);
   const tracing = safeTracing(deps.tracing, deps.redact);
 
   const entries: Outbox['entries'] = async (events, cause) => {
@@ -140,13 +143,12 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry)];
     checkTransaction(actions, clock.now());
     await transactWithRetry({ table, clock, random }, actions);
-    const telemetry = deps.telemetry ?? own;
     telemetry?.count('EventsCommitted', eventCount(actions));
     await publishAtOnce?.publish(
       made.map(({ entry }) => entry),
       { table, clock, random, telemetry, tracing: deps.tracing },
     );
-    own?.flush();
+    if (own !== undefined) telemetry?.flush();
     return made.map(({ envelope }) => envelope);
   }
 

@@ -4,6 +4,7 @@ import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import type { Telemetry } from '../../../../lambdas/runtime/telemetry.ts';
 import type { Tracing } from '../../../../lambdas/runtime/tracing.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
@@ -83,6 +84,24 @@ async function passes(tracing: Tracing | undefined, cause: Partial<Envelope> = {
   const envelopes = rows().map((row) => JSON.parse(row.envelope) as Envelope);
   return { first: event, second: envelopes.find(({ eventId }) => eventId !== event?.eventId) };
 }
+
+test('telemetry that throws fails neither a commit nor a message, so that neither is made again', async () => {
+  const { clock, memory: table, queue, happened } = rig();
+  const log = { debug: fails, info: fails, warn: fails, error: fails };
+  const telemetry: Telemetry = { log, count: fails, gauge: rejects, duration: fails, flush: rejects };
+  const parts = { table, clock, telemetry, config: consumerConfig };
+  const [event] = await createOutbox(parts).commit({ events: [happened(1)] });
+  let runs = 0;
+  const refuse = leased(ThingHappened, async () => {
+    runs += 1;
+    throw new Error('no');
+  });
+  const handle = createConsumer({ ...parts, queue, handlers: [refuse] });
+  queue.send({ source: 'things', 'detail-type': 'ThingHappened', detail: event });
+  await runThrough(clock, queue.deliver(handle, 10, lambdaContext({ clock })));
+  expect(runs).toBe(1);
+  expect(table.items().map(({ status }) => status)).toEqual(expect.arrayContaining(['PENDING', 'FAILED']));
+});
 
 describe('a tracing port that', () => {
   test.each(Object.entries(broken))(
