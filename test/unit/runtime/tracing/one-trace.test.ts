@@ -204,6 +204,35 @@ test('a duplicate, a rejected message and one that waits are told apart', async 
   expect(unreadable?.attributes).toMatchObject({ 'mailroom.outcome': 'rejected' });
 });
 
+test('messages of one batch that run at the same time keep their own spans', async () => {
+  let waiting = 0;
+  let bothRun = () => {};
+  const together = new Promise<void>((resolve) => {
+    bothRun = resolve;
+  });
+  const handler = leased(ThingHappened, async (event, ctx) => {
+    waiting += 1;
+    if (waiting === 2) bothRun();
+    await together;
+    await ctx.once('charge', async () => {});
+    await ctx.commit({ events: [ThingHappened.create({ aggregateId: 'next', data: event.data })] });
+  });
+  const { spans, outbox, happened, relay, deliver, rows } = system([handler]);
+  for (const n of [1, 2]) await outbox.commit({ events: [happened(n)] });
+  await relay();
+  await deliver();
+  const processed = spans.all().filter(({ name }) => name.startsWith('process'));
+  const ids = processed.map((span) => span.spanContext().spanId).sort();
+  const effects = spans.all().filter(({ name }) => name === 'once');
+  expect(effects.map((effect) => shape(effect).parent).sort()).toEqual(ids);
+  const written = rows().map(({ envelope }) => JSON.parse(envelope) as Envelope);
+  for (const { eventId, causationId, traceparent } of written.filter((event) => event.causationId)) {
+    const parent = processed.find(({ attributes }) => attributes['mailroom.event.id'] === causationId);
+    expect(traceparent?.split('-')[2], eventId).toBe(parent?.spanContext().spanId);
+  }
+  expect(ids).toHaveLength(2);
+});
+
 test('the span of an invocation is linked, and the renewals of a lease are outside of the handler', async () => {
   const seen: (string | undefined)[] = [];
   const slow = leased(ThingHappened, async () => {
