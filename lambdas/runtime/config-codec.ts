@@ -76,7 +76,8 @@ function textOf(value: unknown): string {
 }
 
 const REMEDY =
-  "pass a producer's function to mailroom.addProducer, create a consumer with InboxConsumer, or set the variable yourself.";
+  "pass a producer's function to mailroom.addProducer, create a consumer with InboxConsumer, or set the variable yourself " +
+  '(docs/without-cdk.md lists all variables).';
 
 /**
  * Reads settings from environment variables.

@@ -70,7 +70,7 @@ export interface EventInput<D> {
   /** @default the handled event's id inside a consumer; otherwise absent */
   readonly causationId?: string | undefined;
   /**
-   * An X-Ray trace header, passed on unchanged.
+   * An X-Ray trace header of at most 500 characters. EventBridge and later events of the chain get it unchanged, if it is well-formed.
    *
    * @default the handled event's inside a consumer; otherwise that of the current invocation, if X-Ray samples it
    */

@@ -11,6 +11,7 @@ import {
 } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { sqsQueue } from './consume/sqs-queue.ts';
+import type { Redact } from './redaction.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
 import type { TelemetryOptions } from './telemetry.ts';
@@ -32,6 +33,7 @@ export interface LambdaParts {
  * @param options.publishAtOnce - `lambdaPublisher`, if the `mailroom.addProducer` call has `publishAtOnce` @default the relay publishes
  * every event. If only one side has it, as during a deployment, a warning is logged and the relay publishes
  * @param options.tracing - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each commit of events is a span @default no spans
+ * @param options.redact - redacts the text of an error that `commit` throws, in its span @default the unchanged text
  * @param options.logger - as {@link TelemetryOptions} says, like `logFields` and `metricDimensions`
  * @throws `BAD_CONFIG` if a setting is missing: immediately in Lambda, otherwise from `commit` and `entries`
  *
@@ -51,6 +53,7 @@ export function lambdaOutbox(
   options: {
     readonly publishAtOnce?: (() => AtOncePublisher | undefined) | undefined;
     readonly tracing?: Tracing | undefined;
+    readonly redact?: Redact | undefined;
   } & TelemetryOptions = {},
 ): Outbox {
   const outbox = madeInLambda(() => {

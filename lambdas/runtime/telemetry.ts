@@ -179,6 +179,9 @@ const DIMENSIONS_MAX = 10;
  */
 const DIMENSION_NAME = /^(?!(?:service|table|consumer)$)[a-z][\w.-]{0,254}$/;
 
+/** CloudWatch drops a metric with any other value, and Mailroom's own dimensions with it (CloudWatch API reference, "Dimension"). */
+const DIMENSION_VALUE = /^(?=.*[^ ])[ -~]{1,1024}$/;
+
 /** Refuses here what would otherwise throw, or replace a value, when the first metric is sent. */
 function refuseDimensions(dimensions: Readonly<Record<string, string>>): void {
   const entries: readonly (readonly [string, unknown])[] = Object.entries(dimensions);
@@ -191,7 +194,9 @@ function refuseDimensions(dimensions: Readonly<Record<string, string>>): void {
         `contains "${name}". A name begins in lowercase, consists of letters, digits, ".", "_" and "-", and is not service, ` +
           "table or consumer, which are Mailroom's own. Rename it.",
       );
-    if (typeof value !== 'string' || value.trim() === '' || value.length > 1_024)
-      throw bad(`contains "${name}" without a value; set a text of 1 to 1,024 characters.`);
+    if (typeof value !== 'string' || !DIMENSION_VALUE.test(value))
+      throw bad(
+        `contains "${name}" without a valid value; set a text of 1 to 1,024 printable ASCII characters.`,
+      );
   }
 }

@@ -39,7 +39,7 @@ export function traceIdOf({ traceparent }: TraceContext): string {
 
 function isTracestate(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > TRACESTATE_MAX) return false;
-  const members = value.split(',').map((member) => member.trim());
+  const members = value.split(',').map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''));
   return (
     members.length <= TRACESTATE_MEMBERS_MAX && members.every((member) => TRACESTATE_MEMBER.test(member))
   );
@@ -71,6 +71,20 @@ export function sampledXRayHeader(): string | undefined {
   if (root === undefined || fieldOf(header, 'Sampled') !== '1') return undefined;
   const parent = fieldOf(header, 'Parent');
   return `Root=${root}${XRAY_PARENT.test(parent) ? `;Parent=${parent}` : ''};Sampled=1`;
+}
+
+/** The maximum length of a trace header, in characters (EventBridge API reference, PutEventsRequestEntry). */
+const XRAY_HEADER_MAX = 500;
+
+/**
+ * Reads an X-Ray trace header from a value that anyone may have written. Only such a header is sent to EventBridge: one that is too
+ * long makes it refuse the whole call, and SQS takes only well-formed ones.
+ *
+ * @returns `undefined` if it is malformed, or has more than 500 characters
+ */
+export function xrayHeaderOf(value: unknown): string | undefined {
+  if (xrayTraceIdOf(value) === undefined || typeof value !== 'string') return undefined;
+  return value.length <= XRAY_HEADER_MAX && /^[\x20-\x7e]+$/.test(value) ? value : undefined;
 }
 
 /** The trace id in an X-Ray trace header; `undefined` if there is none. */

@@ -1,3 +1,4 @@
+import { attempted } from './attempted.ts';
 import type { Clock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
 import { errorCode, errorMessage } from './errors.ts';
@@ -128,14 +129,6 @@ function runOnce<T>(span: TracingSpan, work: () => T): T {
   const end = done as unknown as { readonly value: T } | { readonly thrown: unknown };
   if ('thrown' in end) throw end.thrown;
   return end.value;
-}
-
-function attempted<T>(call: () => T): T | undefined {
-  try {
-    return call();
-  } catch {
-    return undefined;
-  }
 }
 
 function failureOf(error: unknown, redact: Redact | undefined): SpanFailure {

@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { buildFunctions } from '../../build-functions.ts';
+import { buildFunctions } from '../../pack/functions.ts';
 
 const run = promisify(execFile);
 

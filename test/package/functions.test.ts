@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FUNCTION_ENVIRONMENT } from '../../bench/bundles/import-time.ts';
-import { BUILT_FUNCTIONS, buildFunctions } from '../../build-functions.ts';
+import { BUILT_FUNCTIONS, buildFunctions } from '../../pack/functions.ts';
 import { staticImports } from './imports.ts';
 import { step } from './step.ts';
 
@@ -23,6 +23,16 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+/** Imports a built function, and prints the type of its handler. */
+async function startedIn(file: string): Promise<string> {
+  const code = `
+    Object.assign(process.env, ${JSON.stringify(FUNCTION_ENVIRONMENT)});
+    const { handler } = await import(${JSON.stringify(pathToFileURL(file).href)});
+    console.log(typeof handler);
+    process.exit();`;
+  return step(folder, process.execPath, ['--input-type=module', '--eval', code]);
+}
+
 test('every function of Mailroom itself is built', async () => {
   const lambdas = await readdir(new URL('../../lambdas/', import.meta.url));
   const own = lambdas.filter((name) => !['runtime', 'example'].includes(name));
@@ -34,13 +44,7 @@ describe.each(BUILT_FUNCTIONS)('the built function %s', (name) => {
   const read = (file: string) => readFile(join(folder, name, file), 'utf8');
 
   test('starts in a Node.js process that has no packages', async () => {
-    const code = `
-      Object.assign(process.env, ${JSON.stringify(FUNCTION_ENVIRONMENT)});
-      const { handler } = await import(${JSON.stringify(pathToFileURL(join(folder, name, 'index.mjs')).href)});
-      console.log(typeof handler);
-      process.exit();`;
-    const printed = await step(folder, process.execPath, ['--input-type=module', '--eval', code]);
-    expect(printed).toBe('function\n');
+    expect(await startedIn(join(folder, name, 'index.mjs'))).toBe('function\n');
   });
 
   test('imports only modules of Node.js when it starts', async () => {
@@ -56,8 +60,21 @@ describe.each(BUILT_FUNCTIONS)('the built function %s', (name) => {
   });
 });
 
+describe.each(['relay-stream', 'relay-sweep'])('the traced %s', (name) => {
+  test('starts in a Node.js process that has no packages', async () => {
+    expect(await startedIn(join(folder, name, 'traced.mjs'))).toBe('function\n');
+  });
+
+  test('refers to the source map beside it', async () => {
+    const text = await readFile(join(folder, name, 'traced.mjs'), 'utf8');
+    expect(text.trimEnd()).toMatch(/\/\/# sourceMappingURL=traced\.mjs\.map$/);
+    expect(await readdir(join(folder, name))).toContain('traced.mjs.map');
+  });
+});
+
 test('the licences of the bundled packages are beside the functions', async () => {
   const text = await readFile(join(folder, LICENCES), 'utf8');
   expect(text).toMatch(/^== @aws-sdk\/client-dynamodb [\d.]+: Apache-2\.0$/m);
+  expect(text).toMatch(/^== @opentelemetry\/api [\d.]+: Apache-2\.0$/m);
   expect(text).toMatch(/^== @aws-lambda-powertools\/logger [\d.]+: MIT-0$/m);
 });

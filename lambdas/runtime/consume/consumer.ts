@@ -6,12 +6,13 @@ import type { EventRef } from '../event.ts';
 import { isForeign } from '../handled-event.ts';
 import { processSpan } from '../message-spans.ts';
 import { type Redact, redactingTelemetry } from '../redaction.ts';
+import { safeTelemetry } from '../safe-telemetry.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { createInbox } from '../store/inbox.ts';
 import { forgottenBecause, openInbox } from '../store/inbox-history.ts';
 import type { Table } from '../store/table.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry.ts';
-import { flushSpans, safeTracing, type Tracing } from '../tracing.ts';
+import { flushSpans, NO_TRACING, safeTracing, type Tracing } from '../tracing.ts';
 import { createOutbox } from '../write/outbox.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
@@ -98,7 +99,7 @@ const START_MIN_MS = 2_000;
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry = redactingTelemetry(deps.telemetry ?? ownTelemetry(config, deps), redact);
+  const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
   const inbox = createInbox({ ...config, table, clock, random, redact });
   const tracing = safeTracing(deps.tracing, redact);
   const outbox = createOutbox({ config, table, clock, random, telemetry, tracing: deps.tracing });
@@ -160,7 +161,9 @@ async function work(
   handlers: Handlers,
   alone: boolean,
 ): Promise<MessageOutcome> {
-  const { config, tracing } = ctx;
+  // Heartbeats are not counted either: their durations are not those of the consumer's work.
+  const { config } = ctx;
+  const tracing = deliversHeartbeat(delivery) ? NO_TRACING : ctx.tracing;
   const options = processSpan(config, delivery.message, envelopeOf(delivery), tracing.current());
   const span = tracing.start(options);
   try {

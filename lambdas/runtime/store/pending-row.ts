@@ -1,5 +1,6 @@
 import type { BusEntry } from '../bus/event-bus.ts';
 import { isTime } from '../clock.ts';
+import { xrayHeaderOf } from '../trace-context.ts';
 import { eventIdTime } from './event-id.ts';
 import { eventIdInSortKey, eventIdOf, outboxMinuteTime } from './keys.ts';
 import { isKnownSchema, type OutboxRow } from './rows.ts';
@@ -50,7 +51,7 @@ export function pendingRow(item: Item): PendingRow | undefined {
       get detail() {
         return detailOf(item);
       },
-      traceHeader: textOf(row.traceId) || undefined,
+      traceHeader: xrayHeaderOf(row.traceId),
     },
   };
 }

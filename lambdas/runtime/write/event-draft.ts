@@ -62,7 +62,7 @@ function definitionOf(draft: EventDraft): EventDraft['definition'] {
 }
 
 /** Returns true for a non-empty trace header that fits into an event. */
-export function isTraceId(value: unknown): value is string {
+function isTraceId(value: unknown): value is string {
   return isText(value) && value.length <= TRACE_HEADER_MAX;
 }
 

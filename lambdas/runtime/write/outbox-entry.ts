@@ -8,9 +8,9 @@ import { itemBytes } from '../store/item-size.ts';
 import { SCHEMA } from '../store/rows.ts';
 import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
 import { ITEM_BYTES_MAX, type Put, type Table } from '../store/table.ts';
-import { sampledXRayHeader, traceContextOf } from '../trace-context.ts';
+import { sampledXRayHeader, traceContextOf, xrayHeaderOf } from '../trace-context.ts';
 import type { SafeTracing } from '../tracing.ts';
-import { checkDeclared, checkDraft, isTraceId } from './event-draft.ts';
+import { checkDeclared, checkDraft } from './event-draft.ts';
 
 /** One outbox row to include in a transaction, in the format of a `TransactWriteCommand` item. */
 export interface OutboxEntry {
@@ -63,8 +63,8 @@ export async function eventEntry(
   checkDeclared(definition, config);
   const now = clock.now();
   const eventId = mintEventId(now, config.shards, random);
-  // The inherited values come from another service: a trace header that does not fit is dropped.
-  const traceId = draft.traceId ?? (isTraceId(cause?.traceId) ? cause.traceId : sampledXRayHeader());
+  // The inherited values come from another service: a malformed trace header is dropped.
+  const traceId = draft.traceId ?? xrayHeaderOf(cause?.traceId) ?? sampledXRayHeader();
   const traceContext = traceContextOf(draft) ?? tracing.current() ?? traceContextOf(cause);
   const envelope: Envelope = {
     eventId,

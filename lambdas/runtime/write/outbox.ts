@@ -3,6 +3,8 @@ import type { ProducerConfig } from '../config.ts';
 import { MailroomError } from '../errors.ts';
 import type { Envelope, EventDraft } from '../event.ts';
 import { EVENT_ID, sendSpan } from '../message-spans.ts';
+import type { Redact } from '../redaction.ts';
+import { safeTelemetry } from '../safe-telemetry.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { transactWithRetry } from '../store/retry.ts';
 import type { Table, TransactAction } from '../store/table.ts';
@@ -89,6 +91,8 @@ export interface OutboxDeps extends TelemetryOptions {
    * @default no spans
    */
   readonly tracing?: Tracing | undefined;
+  /** Redacts the text of what `commit` throws, a schema's own error for example, in its span. @default the unchanged text */
+  readonly redact?: Redact | undefined;
 }
 
 /**
@@ -113,7 +117,9 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     );
   }
   const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
-  const tracing = safeTracing(deps.tracing);
+  const given = deps.telemetry ?? own;
+  const telemetry = given && safeTelemetry(given);
+  const tracing = safeTracing(deps.tracing, deps.redact);
 
   const entries: Outbox['entries'] = async (events, cause) => {
     const made = await eventEntries(events, { cause });
@@ -137,13 +143,12 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry)];
     checkTransaction(actions, clock.now());
     await transactWithRetry({ table, clock, random }, actions);
-    const telemetry = deps.telemetry ?? own;
     telemetry?.count('EventsCommitted', eventCount(actions));
     await publishAtOnce?.publish(
       made.map(({ entry }) => entry),
       { table, clock, random, telemetry, tracing: deps.tracing },
     );
-    own?.flush();
+    if (own !== undefined) telemetry?.flush();
     return made.map(({ envelope }) => envelope);
   }
 

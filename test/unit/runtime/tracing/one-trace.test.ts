@@ -3,7 +3,8 @@ import { AlwaysOffSampler, type TracerConfig } from '@opentelemetry/sdk-trace-ba
 import { expect, test } from 'vitest';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import { defineEvent, type Envelope } from '../../../../lambdas/runtime/event.ts';
+import { HEARTBEAT } from '../../../../lambdas/runtime/heartbeat-event.ts';
 import { openTelemetry } from '../../../../lambdas/runtime/opentelemetry.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
@@ -68,6 +69,47 @@ test('a commit, its publish and its processing are one trace', async () => {
     'mailroom.outcome': 'processed',
   });
   expect(spans.all().map((span) => span.name)).toEqual(['send Mailroom', 'publish bus', 'process queue']);
+});
+
+test('a heartbeat is processed without a span', async () => {
+  const { spans, queue, deliver, clock, memory: table } = system([leased(ThingHappened, async () => {})]);
+  const heartbeats = createOutbox({ config: { ...consumerConfig, service: HEARTBEAT.source }, table, clock });
+  const [heartbeat] = await heartbeats.commit({
+    events: [HEARTBEAT.create({ aggregateId: 'table', data: {} })],
+  });
+  queue.send({ source: HEARTBEAT.source, 'detail-type': HEARTBEAT.type, detail: heartbeat });
+  await deliver();
+  expect(queue.messages()).toEqual([]);
+  expect(spans.all()).toEqual([]);
+});
+
+test('the span of a commit contains the error of a schema as redacted', async () => {
+  const spans = recordedSpans();
+  const { clock, memory: table } = rig();
+  const validate = () => {
+    throw new Error('no bank has 4111 1111');
+  };
+  const schema = { '~standard': { version: 1, vendor: 'own', validate } } as const;
+  const Strict = defineEvent({
+    source: 'things',
+    type: 'Strict',
+    version: 1,
+    aggregateType: 'thing',
+    schema,
+  });
+  const redact = (text: string) => text.replace(/\d{4}/g, '#');
+  const outbox = createOutbox({
+    config: { ...consumerConfig, publishes: ['Strict'] },
+    table,
+    clock,
+    tracing: openTelemetry(),
+    redact,
+  });
+  const draft = Strict.create({ aggregateId: '1', data: {} as never });
+  await expect(outbox.commit({ events: [draft] })).rejects.toThrow('no bank has 4111 1111');
+  const { status, events } = spans.one('send');
+  expect(status.message).toBe('no bank has # #');
+  expect(JSON.stringify(events)).not.toContain('4111');
 });
 
 test('a call that publishes several events is linked to each of their traces', async () => {
@@ -160,6 +202,35 @@ test('a duplicate, a rejected message and one that waits are told apart', async 
   expect([0, 1, 2].map((n) => outcome(n)?.status.code)).toEqual([0, 0, 0]);
   const unreadable = spans.all().find(({ attributes }) => attributes['error.type'] === 'UNREADABLE_MESSAGE');
   expect(unreadable?.attributes).toMatchObject({ 'mailroom.outcome': 'rejected' });
+});
+
+test('messages of one batch that run at the same time keep their own spans', async () => {
+  let waiting = 0;
+  let bothRun = () => {};
+  const together = new Promise<void>((resolve) => {
+    bothRun = resolve;
+  });
+  const handler = leased(ThingHappened, async (event, ctx) => {
+    waiting += 1;
+    if (waiting === 2) bothRun();
+    await together;
+    await ctx.once('charge', async () => {});
+    await ctx.commit({ events: [ThingHappened.create({ aggregateId: 'next', data: event.data })] });
+  });
+  const { spans, outbox, happened, relay, deliver, rows } = system([handler]);
+  for (const n of [1, 2]) await outbox.commit({ events: [happened(n)] });
+  await relay();
+  await deliver();
+  const processed = spans.all().filter(({ name }) => name.startsWith('process'));
+  const ids = processed.map((span) => span.spanContext().spanId).sort();
+  const effects = spans.all().filter(({ name }) => name === 'once');
+  expect(effects.map((effect) => shape(effect).parent).sort()).toEqual(ids);
+  const written = rows().map(({ envelope }) => JSON.parse(envelope) as Envelope);
+  for (const { eventId, causationId, traceparent } of written.filter((event) => event.causationId)) {
+    const parent = processed.find(({ attributes }) => attributes['mailroom.event.id'] === causationId);
+    expect(traceparent?.split('-')[2], eventId).toBe(parent?.spanContext().spanId);
+  }
+  expect(ids).toHaveLength(2);
 });
 
 test('the span of an invocation is linked, and the renewals of a lease are outside of the handler', async () => {

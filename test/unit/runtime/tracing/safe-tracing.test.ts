@@ -4,6 +4,7 @@ import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import type { Telemetry } from '../../../../lambdas/runtime/telemetry.ts';
 import type { Tracing } from '../../../../lambdas/runtime/tracing.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
@@ -12,6 +13,9 @@ import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../
 const fails = (): never => {
   throw new Error('the exporter is broken');
 };
+
+// TypeScript accepts an async function where a port returns nothing.
+const rejects = async (): Promise<never> => fails();
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
@@ -27,6 +31,17 @@ const broken: Readonly<Record<string, Tracing>> = {
     start: () => ({ context: fails, run: fails, set: fails, fail: fails, end: fails }),
     current: fails,
     flush: fails,
+  },
+  'rejects in each call': {
+    start: () => ({
+      context: () => undefined,
+      run: (work) => work(),
+      set: rejects,
+      fail: rejects,
+      end: rejects,
+    }),
+    current: () => undefined,
+    flush: rejects,
   },
   'throws after the work, and runs it twice': {
     start: () => ({
@@ -69,6 +84,24 @@ async function passes(tracing: Tracing | undefined, cause: Partial<Envelope> = {
   const envelopes = rows().map((row) => JSON.parse(row.envelope) as Envelope);
   return { first: event, second: envelopes.find(({ eventId }) => eventId !== event?.eventId) };
 }
+
+test('telemetry that throws fails neither a commit nor a message, so that neither is made again', async () => {
+  const { clock, memory: table, queue, happened } = rig();
+  const log = { debug: fails, info: fails, warn: fails, error: fails };
+  const telemetry: Telemetry = { log, count: fails, gauge: rejects, duration: fails, flush: rejects };
+  const parts = { table, clock, telemetry, config: consumerConfig };
+  const [event] = await createOutbox(parts).commit({ events: [happened(1)] });
+  let runs = 0;
+  const refuse = leased(ThingHappened, async () => {
+    runs += 1;
+    throw new Error('no');
+  });
+  const handle = createConsumer({ ...parts, queue, handlers: [refuse] });
+  queue.send({ source: 'things', 'detail-type': 'ThingHappened', detail: event });
+  await runThrough(clock, queue.deliver(handle, 10, lambdaContext({ clock })));
+  expect(runs).toBe(1);
+  expect(table.items().map(({ status }) => status)).toEqual(expect.arrayContaining(['PENDING', 'FAILED']));
+});
 
 describe('a tracing port that', () => {
   test.each(Object.entries(broken))(

@@ -48,6 +48,7 @@ describe('a tracestate', () => {
     ['has no value', 'a'],
     ['has a name in capitals', 'A=1'],
     ['has control characters', 'a=1\u0007'],
+    ['has line breaks between its members', 'a=1,\r\nb=2'],
     ['has 33 members', Array.from({ length: 33 }, (_, i) => `k${i}=1`).join(',')],
   ])('that %s is dropped, and its traceparent kept', (_, value) => {
     expect(traceContextOf({ traceparent, tracestate: value })).toEqual({ traceparent });

@@ -39,7 +39,7 @@ test('a commit writes the domain rows and the events in one transaction', async 
   expect(rows()[0]).not.toHaveProperty('expiresAt');
 });
 
-test('events inherit the correlation and the trace of the event that caused them, and a trace that is too long is dropped', async () => {
+test('events inherit the correlation and the trace of the event that caused them, and a malformed trace is dropped', async () => {
   const { outbox, happened } = rig();
   const [cause] = await outbox.commit({ events: [{ ...happened(1), correlationId: 'chain' }] });
   if (cause === undefined) throw new Error('unreachable');
@@ -47,15 +47,29 @@ test('events inherit the correlation and the trace of the event that caused them
     const [entry] = await outbox.entries([happened(2)], { ...cause, traceId });
     return { row: entry?.Put.Item, envelope: envelopeOf(entry?.Put.Item) };
   };
-  const fits = await inherited('Root=1');
+  const traceId =
+    'Root=1-5759e988-bd862e3fe1be46a994272793;Parent=557abcec3ee5a047;Sampled=1;Lineage=1:a|2:b';
+  const fits = await inherited(traceId);
   expect(fits.envelope).toMatchObject({
     correlationId: 'chain',
     causationId: cause.eventId,
-    traceId: 'Root=1',
+    traceId,
   });
-  expect(pendingRow({ ...fits.row } as Item)?.entry.traceHeader).toBe('Root=1');
-  const tooLong = await inherited('x'.repeat(501));
-  expect(tooLong.envelope).not.toHaveProperty('traceId');
+  expect(pendingRow({ ...fits.row } as Item)?.entry.traceHeader).toBe(traceId);
+  for (const malformed of ['Root=1', 'trace-1', `${traceId}\u0007`, traceId.padEnd(501, ';')]) {
+    const { envelope } = await inherited(malformed);
+    expect(envelope).not.toHaveProperty('traceId');
+  }
+});
+
+test('a trace header that is none stays in the event, and is not sent to EventBridge', async () => {
+  const { outbox, happened } = rig();
+  const [entry] = await outbox.entries([{ ...happened(1), traceId: 'request-17' }]);
+  expect(envelopeOf(entry?.Put.Item)).toMatchObject({ traceId: 'request-17' });
+  const stored = { ...entry?.Put.Item } as Item;
+  expect(pendingRow(stored)?.entry.traceHeader).toBeUndefined();
+  // A row of another writer: EventBridge would refuse the whole call.
+  expect(pendingRow({ ...stored, traceId: 'x'.repeat(501) })?.entry.traceHeader).toBeUndefined();
 });
 
 test('a refused domain condition writes nothing, and its reason comes first', async () => {

@@ -2,19 +2,22 @@ import { readdirSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleFunction, type FunctionBundle } from './bench/bundles/function-bundle.ts';
+import { bundleFunction, type FunctionBundle } from '../bench/bundles/function-bundle.ts';
 
-const ROOT = fileURLToPath(new URL('.', import.meta.url));
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
 
 /** The functions of a Mailroom itself: folders of `lambdas/`, and of `dist/functions/`. */
 export const BUILT_FUNCTIONS = ['relay-stream', 'relay-sweep', 'audit', 'heartbeat'] as const;
+
+/** Those that can be traced: their `traced.mjs` takes the place of `index.mjs`. */
+const TRACED_FUNCTIONS: readonly string[] = ['relay-stream', 'relay-sweep'];
 
 /** The file with the licences of all packages that the bundles contain. Their licences require it of a copy. */
 const LICENCES = 'THIRD-PARTY-LICENCES.txt';
 
 /**
  * Bundles Mailroom's functions exactly as the constructs do, for SAM, Terraform and other tools: a folder each, with `index.mjs`
- * and its source map, which stack traces need.
+ * and its source map, which stack traces need. The relay's folders also have `traced.mjs`, with OpenTelemetry's spans.
  *
  * @param folder - receives the folders
  *
@@ -26,15 +29,21 @@ const LICENCES = 'THIRD-PARTY-LICENCES.txt';
 export async function buildFunctions(folder: string): Promise<void> {
   const packages = new Set<string>();
   for (const name of BUILT_FUNCTIONS) {
-    // The bundle refers to its map by its own name.
-    const bundle = await bundleFunction({ name: 'index', entry: `lambdas/${name}/handler.ts` });
     await mkdir(join(folder, name), { recursive: true });
-    await writeFile(join(folder, name, 'index.mjs'), bundle.code);
-    await writeFile(join(folder, name, 'index.mjs.map'), bundle.sourceMap);
-    for (const installed of packageFolders(bundle)) packages.add(installed);
+    const bundles = [await bundleInto(join(folder, name), 'index', `lambdas/${name}/handler.ts`)];
+    if (TRACED_FUNCTIONS.includes(name))
+      bundles.push(await bundleInto(join(folder, name), 'traced', `lambdas/${name}/traced.handler.ts`));
+    for (const installed of bundles.flatMap(packageFolders)) packages.add(installed);
   }
   const licences = await Promise.all([...packages].sort().map(licenceOf));
   await writeFile(join(folder, LICENCES), licences.join('\n'));
+}
+
+async function bundleInto(folder: string, name: string, entry: string): Promise<FunctionBundle> {
+  const bundle = await bundleFunction({ name, entry }); // it refers to its map by its own name
+  await writeFile(join(folder, `${name}.mjs`), bundle.code);
+  await writeFile(join(folder, `${name}.mjs.map`), bundle.sourceMap);
+  return bundle;
 }
 
 /** The folders of the packages whose code is in a bundle. */
