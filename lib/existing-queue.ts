@@ -105,6 +105,11 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
       'queue has no dead-letter queue in this app, so rejected messages would be lost. Set its deadLetterQueue to a Queue construct.',
     ),
     ...unless(
+      (deadLetterQueue?.queue as Queue | undefined)?.deadLetterQueue === undefined,
+      'The dead-letter queue of queue has a dead-letter queue itself. The sweep looks at dead letters every minute, and each look is a receive, ' +
+        'so they would soon be moved on, where no command finds them. Remove the second one.',
+    ),
+    ...unless(
       deadLetterQueue === undefined || deadLetterQueue.maxReceiveCount >= receives,
       `queue moves a message to its dead-letter queue after ${deadLetterQueue?.maxReceiveCount} receives, but retry.attempts and ` +
         `outageTolerance (${say(settings.outageTolerance)}) take up to ${receives}. Set its maxReceiveCount to at least ${receives}, ` +

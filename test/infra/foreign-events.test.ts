@@ -366,6 +366,14 @@ describe('an existing queue', () => {
       'queue is the queue of Photos/Other',
     ],
     [
+      'a dead-letter queue that has one, too',
+      (stack) => {
+        const deadLetterQueue = { queue: new Queue(stack, 'Last'), maxReceiveCount: 3 };
+        return given({ dead: { deadLetterQueue } })(stack);
+      },
+      'The dead-letter queue of queue has a dead-letter queue itself',
+    ],
+    [
       'a dead-letter queue that another queue has, too',
       (stack) => {
         const props = given()(stack);
