@@ -9,6 +9,7 @@ import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import type { EntryEvent } from '../lambdas/runtime/operations/directory.ts';
 import { acknowledgeLastStop } from './acknowledgements.ts';
 import { queueEncryption } from './encryption.ts';
+import { refuseSharedDeadLetters, takeQueue } from './existing-queue.ts';
 import { isForeignEvent } from './foreign-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import type { Mailroom } from './mailroom.ts';
@@ -42,7 +43,7 @@ export function consumerQueues(
   settings: ConsumerSettings,
   queueName: string,
 ): ConsumerIntake {
-  if (props.queue !== undefined) return existingQueues(props.mailroom, props.queue);
+  if (props.queue !== undefined) return existingQueues(consumer, props.mailroom, props.queue);
   const { mailroom } = props;
   const { dataKeyReuse, deliveryDelay } = props.queueProps ?? {};
   const common = {
@@ -68,6 +69,7 @@ export function consumerQueues(
     ...common,
     retentionPeriod: QUEUE_RETENTION_MAX,
   });
+  takeQueue(queue, consumer);
   acknowledgeLastStop(deadLetterQueue, 'the dead-letter queue of the source queue');
   acknowledgeLastStop(undeliveredQueue, "the dead-letter queue of the rule's target");
   const rule = new Rule(consumer, 'Rule', {
@@ -115,8 +117,10 @@ export function foreignBusName({ foreignBus }: Pick<InboxConsumerProps, 'foreign
 }
 
 /** The queues of a consumer of an existing queue. Their senders and other readers are not changed. */
-function existingQueues(mailroom: Mailroom, queue: Queue): ConsumerIntake {
+function existingQueues(consumer: Construct, mailroom: Mailroom, queue: Queue): ConsumerIntake {
   const deadLetterQueue = queue.deadLetterQueue?.queue as Queue; // existingQueueProblems refuses any other
+  takeQueue(queue, consumer);
+  refuseSharedDeadLetters(consumer, queue, deadLetterQueue);
   letWatch(mailroom, [deadLetterQueue]);
   deadLetterQueue.encryptionMasterKey?.addToResourcePolicy(
     new PolicyStatement({

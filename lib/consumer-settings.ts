@@ -1,4 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
+import type { IConstruct } from 'constructs';
 import { timeoutOf } from './existing-function.ts';
 import { existingQueueSettings } from './existing-queue.ts';
 import { filtersProblems } from './filter-problems.ts';
@@ -43,19 +44,19 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
 }
 
 /** A rule without a source or a type would match either every event on the bus or none. */
-export function subscriptionProblems(props: InboxConsumerProps): string[] {
+export function subscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
   const events = props.events.filter((event) => !isForeignEvent(event));
   if (props.events.length === 0)
     return ['events is empty. List the events that the consumer subscribes to, e.g. [OrderPlaced].'];
   const sources = new Set(events.map(({ source }) => source));
   return [
-    ...foreignSubscriptionProblems(props),
+    ...foreignSubscriptionProblems(consumer, props),
     ...[...sources].flatMap((source) => serviceNameProblems('the source of an event in events', source)),
     ...events.flatMap(({ source, type }) =>
       typeof type === 'string' && type !== ''
         ? []
         : [`events contains an event of "${source}" without a type. Use a definition, or { source, type }.`],
     ),
-    ...filtersProblems(events),
+    ...filtersProblems(props.events),
   ];
 }

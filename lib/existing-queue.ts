@@ -1,5 +1,6 @@
 import { Duration, Token } from 'aws-cdk-lib';
-import type { CfnQueue, IQueue, Queue } from 'aws-cdk-lib/aws-sqs';
+import { type CfnQueue, type IQueue, Queue } from 'aws-cdk-lib/aws-sqs';
+import type { Construct } from 'constructs';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { maxReceiveCount } from './receives.ts';
 import { say, unless } from './refusal.ts';
@@ -20,6 +21,33 @@ export interface ExistingQueueSettings {
   readonly visibilityTimeout: Duration;
   readonly queueRetention: Duration;
   readonly deadLetterRetention: Duration;
+}
+
+/** The consumer of each queue. */
+const CONSUMERS = new WeakMap<IQueue, Construct>();
+
+/** Records the consumer of a queue, whoever defined the queue. */
+export function takeQueue(queue: Queue, consumer: Construct): void {
+  CONSUMERS.set(queue, consumer);
+}
+
+/**
+ * At synth, refuses a dead-letter queue that another queue also has: nothing tells which of its messages belong to this consumer,
+ * and a redrive would hand it the others as well.
+ */
+export function refuseSharedDeadLetters(consumer: Construct, queue: Queue, deadLetterQueue: IQueue): void {
+  consumer.node.addValidation({
+    validate: () =>
+      consumer.node.root.node
+        .findAll()
+        .filter((other) => other instanceof Queue && other !== queue)
+        .filter((other) => (other as Queue).deadLetterQueue?.queue === deadLetterQueue)
+        .map(
+          ({ node }) =>
+            `The dead-letter queue ${deadLetterQueue.node.path} also receives the messages of ${node.path}, so a redrive would send them to the ` +
+            `consumer. Give ${queue.node.path} a dead-letter queue of its own.`,
+        ),
+  });
 }
 
 /** Reads the settings of an existing queue; where they are unknown, {@link existingQueueProblems} refuses it. */
@@ -49,7 +77,13 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
   }
   const { deadLetterQueue } = queue;
   const receives = maxReceiveCount(settings);
+  const taken = CONSUMERS.get(queue)?.node.path;
   return [
+    ...unless(
+      taken === undefined,
+      `queue is the queue of ${taken}, and each message of a queue reaches only one of its consumers. Create one consumer per queue, and fill ` +
+        'both from one SNS topic.',
+    ),
     ...unless(
       !queue.fifo,
       'queue is a FIFO queue, but an inbox retries each message on its own, so a group would not stay in order. Use a standard queue.',
@@ -69,6 +103,11 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
     ...unless(
       deadLetterQueue !== undefined && resourceOf(deadLetterQueue.queue) !== undefined,
       'queue has no dead-letter queue in this app, so rejected messages would be lost. Set its deadLetterQueue to a Queue construct.',
+    ),
+    ...unless(
+      (deadLetterQueue?.queue as Queue | undefined)?.deadLetterQueue === undefined,
+      'The dead-letter queue of queue has a dead-letter queue itself. The sweep looks at dead letters every minute, and each look is a receive, ' +
+        'so they would soon be moved on, where no command finds them. Remove the second one.',
     ),
     ...unless(
       deadLetterQueue === undefined || deadLetterQueue.maxReceiveCount >= receives,

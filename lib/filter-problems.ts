@@ -1,6 +1,7 @@
 import { NUMERIC_MAX, type Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 import { encodeRulePattern } from '../lambdas/runtime/bus/rule-pattern.ts';
 import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
+import { isForeignEvent } from './foreign-events.ts';
 import { unless } from './refusal.ts';
 
 /**
@@ -9,9 +10,11 @@ import { unless } from './refusal.ts';
  */
 const PATTERN_LENGTH_MAX = 4_096;
 
-/** The length of the pattern of a consumer's rule. */
+/** The length of the longer pattern of a consumer's rules: that of its Mailroom events, or that of its foreign ones. */
 export function patternLength(events: readonly Subscription[]): number {
-  return JSON.stringify(encodeRulePattern([...events, HEARTBEAT])).length;
+  const foreign = events.filter(isForeignEvent);
+  const others = [...events.filter((event) => !isForeignEvent(event)), HEARTBEAT];
+  return Math.max(...[others, foreign].map((each) => JSON.stringify(encodeRulePattern(each)).length));
 }
 
 /** Validates the filters of subscriptions: EventBridge would refuse some of these at deployment, and match others differently. */

@@ -1,5 +1,6 @@
-import { Annotations } from 'aws-cdk-lib';
+import { Annotations, Stack, Token, TokenComparison } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
+import type { Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import { type ForeignSubscription, foreignEventProblems } from '../lambdas/runtime/foreign-event.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
@@ -11,7 +12,8 @@ export function isForeignEvent(event: EventRef): event is ForeignSubscription {
 }
 
 /** Validates the foreign events of a consumer, and where they come from. */
-export function foreignSubscriptionProblems({ events, queue, foreignBus }: InboxConsumerProps): string[] {
+export function foreignSubscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
+  const { events, queue, foreignBus } = props;
   const foreign = events.filter(isForeignEvent);
   const names = events.map(({ source, type }) => `${type} of "${source}"`);
   const twice = names.filter((name, index) => names.indexOf(name) !== index);
@@ -21,6 +23,13 @@ export function foreignSubscriptionProblems({ events, queue, foreignBus }: Inbox
         (problem) => `events contains the foreign event ${event.type}: ${problem}.`,
       ),
     ),
+    ...foreign
+      .filter((event: Subscription) => event.filter !== undefined)
+      .map(
+        ({ source, type }) =>
+          `events contains the foreign event ${type} of "${source}" with a filter, but a filter needs the envelope of a Mailroom event. List the ` +
+          'definition itself, and return early from the handler for events that it does not need.',
+      ),
     ...(foreign.length === 0 ? [] : twice).map(
       (name) => `events contains ${name} twice. A consumer handles each event once: remove one.`,
     ),
@@ -28,7 +37,30 @@ export function foreignSubscriptionProblems({ events, queue, foreignBus }: Inbox
       foreignBus === undefined || foreign.length > 0,
       'foreignBus is given, but events contains no foreign event. Add a definition made by foreignEvent, or omit foreignBus.',
     ),
+    ...busProblems(consumer, props),
     ...(queue === undefined ? [] : ofQueueProblems(events, foreign)),
+  ];
+}
+
+function busProblems(consumer: IConstruct, { mailroom, foreignBus }: InboxConsumerProps): string[] {
+  if (foreignBus === undefined) return [];
+  const { account, region } = Stack.of(consumer);
+  const isElsewhere = [
+    [foreignBus.env.account, account],
+    [foreignBus.env.region, region],
+  ].some(([its, own]) => Token.compareStrings(its ?? '', own ?? '') === TokenComparison.DIFFERENT);
+  return [
+    ...unless(
+      foreignBus !== mailroom.bus,
+      'foreignBus is the bus of the Mailroom, which accepts Mailroom events only. Subscribe to their definitions made by defineEvent, or omit ' +
+        'foreignBus.',
+    ),
+    // The rule names the bus without its account: it would be created on a bus of the same name, or fail to deploy.
+    ...unless(
+      !isElsewhere,
+      `foreignBus is in ${foreignBus.env.account}, ${foreignBus.env.region}, but a rule must be in the account and the region of its bus: here ` +
+        `${account}, ${region}. Let a rule of that bus send its events to a bus of this stack, and pass that one.`,
+    ),
   ];
 }
 

@@ -38,6 +38,7 @@ export interface InboxConsumerProps {
   readonly events: readonly Subscription[];
   /**
    * The bus on which its foreign events arrive: of AWS services, partners or other applications. Their rule sends to the same queue.
+   * The bus must be in the same account and region.
    *
    * @default the account's default bus, on which AWS services publish
    */
@@ -45,8 +46,8 @@ export interface InboxConsumerProps {
   /**
    * An existing queue to consume, with JSON messages: of any sender, or of an SNS subscription. `events` must be a single foreign
    * event with an `id`. The consumer then has no rule, and its queue has the settings, the policy and the dead-letter queue that you
-   * gave it. It must be a standard queue of this app with a dead-letter queue whose `maxReceiveCount` covers `retry` and
-   * `outageTolerance`; the error names the number.
+   * gave it. It must be a standard queue of this app, with no other consumer, and with a dead-letter queue of its own whose
+   * `maxReceiveCount` covers `retry` and `outageTolerance`; the error names the number.
    *
    * @default a new queue, filled by rules
    */

@@ -73,7 +73,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
       ...functionProblems(this, props),
-      ...subscriptionProblems(props),
+      ...subscriptionProblems(this, props),
       ...publishesProblems(props.service, props.publishes ?? []),
       ...existingQueueProblems(props, settings),
       ...consumerProblems(settings).map((problem) => (props.queue ? ofExistingQueue(problem) : problem)),

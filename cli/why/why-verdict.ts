@@ -51,7 +51,7 @@ function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdi
   const consumers = events.flatMap(({ messages }) => messages).length;
   const text =
     consumers === 0
-      ? `${chain}: published. No consumer subscribes to ${them}.`
+      ? `${chain}: published. No consumer subscribes to ${them}, or only with a filter that does not match.`
       : `${chain}: published, and processed by every consumer that must receive ${them}.`;
   return { state: 'processed', eventId, text, next: null };
 }

@@ -70,7 +70,7 @@ type NumericRange =
 /**
  * Subscribes a consumer to the events of one type that a filter matches. The other events of the type never reach its queue, and
  * the audit does not expect them. The filter is part of the rule alone: a message that is already queued is processed even if a
- * changed filter no longer matches it.
+ * changed filter no longer matches it. A foreign event cannot have a filter.
  *
  * @param event - a definition of the catalogue, or `{ source, type }`, whose filter is not type-checked
  *
@@ -82,9 +82,8 @@ type NumericRange =
  * });
  * ```
  */
-export function subscribe<E extends EventRef>(
-  { source, type }: E,
-  { filter }: SubscribeOptions<E>,
-): Subscription {
-  return { source, type, filter: filter as DataFilter | undefined };
+export function subscribe<E extends EventRef>(event: E, { filter }: SubscribeOptions<E>): Subscription {
+  const { source, type } = event;
+  const foreign = 'foreign' in event ? { foreign: event.foreign } : {}; // InboxConsumer refuses it
+  return { ...foreign, source, type, filter: filter as DataFilter | undefined };
 }

@@ -1,4 +1,4 @@
-import { Duration, Stack } from 'aws-cdk-lib';
+import { Duration, type Environment, Stack } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
 import { Key } from 'aws-cdk-lib/aws-kms';
@@ -9,7 +9,13 @@ import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { foreignEvent } from '../../lambdas/runtime/foreign-event.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
-import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
+import {
+  DeliveryAlarms,
+  InboxConsumer,
+  type InboxConsumerProps,
+  Mailroom,
+  subscribe,
+} from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { testApp } from './synth.ts';
 
@@ -51,8 +57,15 @@ function existing(
   });
 }
 
-function synth(props: (stack: Stack) => Partial<InboxConsumerProps>) {
-  const stack = new Stack(testApp(), 'Photos');
+const consumerProps = {
+  service: 'photos',
+  events: [ObjectCreated],
+  entry: lambdaEntry('example/inventory/handler'),
+};
+type Props = (stack: Stack, mailroom: Mailroom) => Partial<InboxConsumerProps>;
+
+function synth(props: Props, env: Environment = {}) {
+  const stack = new Stack(testApp(), 'Photos', { env });
   const mailroom = new Mailroom(stack, 'Mailroom', {
     sources: ['orders'],
     heartbeat: { every: Duration.minutes(5) },
@@ -60,10 +73,8 @@ function synth(props: (stack: Stack) => Partial<InboxConsumerProps>) {
   const consumer = new InboxConsumer(stack, 'Thumbnails', {
     mailroom,
     name: 'thumbnails',
-    service: 'photos',
-    events: [ObjectCreated],
-    entry: lambdaEntry('example/inventory/handler'),
-    ...props(stack),
+    ...consumerProps,
+    ...props(stack, mailroom),
   });
   new DeliveryAlarms(stack, 'Alarms', {
     mailroom,
@@ -90,9 +101,9 @@ const policyOf = (template: Template, id: RegExp) =>
   Object.entries(template.findResources('AWS::SQS::QueuePolicy'))
     .filter(([name]) => id.test(name))
     .flatMap(([, { Properties }]) => Properties.PolicyDocument.Statement);
-const refused = (props: (stack: Stack) => Partial<InboxConsumerProps>) => {
+const refused = (props: Props, env?: Environment) => {
   try {
-    synth(props);
+    synth(props, env);
     return 'not refused';
   } catch (error) {
     return (error as Error).message;
@@ -189,9 +200,38 @@ describe('foreign events', () => {
       { events: [{ source: 's', type: 't', foreign: { id: ['a..b'] } } as never] },
       /id contains "a\.\.b"/,
     ],
+    [
+      'a filter',
+      { events: [subscribe(Charged, { filter: { amount: [5] } })] },
+      /charge\.succeeded of "stripe" with a filter/,
+    ],
+    [
+      'a rule pattern that is too long',
+      { events: Array.from({ length: 20 }, (_, i) => ({ ...Charged, source: `${i}`.padStart(250, 's') })) },
+      /a rule pattern of \d+ characters/,
+    ],
     ['the same event twice', { events: [ObjectCreated, ObjectCreated] }, /Object Created of "aws\.s3" twice/],
   ])('with %s are refused', (_, props, message) => {
     expect(refused(() => props)).toMatch(message);
+  });
+
+  test.each([
+    ['account', 'arn:aws:events:eu-west-1:222222222222:event-bus/partner'],
+    ['region', 'arn:aws:events:us-west-1:111111111111:event-bus/partner'],
+  ])(
+    'on a bus of another %s are refused, because their rule would be on a bus of the same name',
+    (_, arn) => {
+      const env = { account: '111111111111', region: 'eu-west-1' };
+      const bus = (stack: Stack) => ({ foreignBus: EventBus.fromEventBusArn(stack, 'Partner', arn) });
+      expect(refused(bus, env)).toContain('foreignBus is in ');
+      expect(refused(bus)).toBe('not refused'); // where the stack is deployed is unknown
+    },
+  );
+
+  test('on the bus of the Mailroom are refused: it accepts Mailroom events only', () => {
+    expect(refused((_, mailroom) => ({ foreignBus: mailroom.bus }))).toContain(
+      'foreignBus is the bus of the Mailroom',
+    );
   });
 
   test('are required for foreignBus', () => {
@@ -269,7 +309,7 @@ describe('an existing queue', () => {
     });
   });
 
-  test.each<[string, (stack: Stack) => Partial<InboxConsumerProps>, string]>([
+  test.each<[string, Props, string]>([
     [
       'a Mailroom event',
       (stack) => ({ ...given()(stack), events: [OrderPlaced] }),
@@ -308,6 +348,41 @@ describe('an existing queue', () => {
       'The retentionPeriod of queue is 1 hour',
     ],
     ['first in, first out', given({ fifo: true, dead: { fifo: true } }), 'FIFO queue'],
+    [
+      'another consumer',
+      (stack, mailroom) => {
+        const props = given()(stack);
+        new InboxConsumer(stack, 'Other', { ...consumerProps, ...props, mailroom, name: 'other' });
+        return props;
+      },
+      'queue is the queue of Photos/Other',
+    ],
+    [
+      'a consumer for which it was made',
+      (stack, mailroom) => {
+        const other = new InboxConsumer(stack, 'Other', { ...consumerProps, mailroom, name: 'other' });
+        return { events: [Charged], queue: other.queue };
+      },
+      'queue is the queue of Photos/Other',
+    ],
+    [
+      'a dead-letter queue that has one, too',
+      (stack) => {
+        const deadLetterQueue = { queue: new Queue(stack, 'Last'), maxReceiveCount: 3 };
+        return given({ dead: { deadLetterQueue } })(stack);
+      },
+      'The dead-letter queue of queue has a dead-letter queue itself',
+    ],
+    [
+      'a dead-letter queue that another queue has, too',
+      (stack) => {
+        const props = given()(stack);
+        const deadLetterQueue = props.queue.deadLetterQueue;
+        new Queue(stack, 'Invoices', deadLetterQueue === undefined ? {} : { deadLetterQueue });
+        return props;
+      },
+      'The dead-letter queue Photos/WebhooksDead also receives the messages of Photos/Invoices',
+    ],
     [
       'an import',
       (stack) => ({

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readForeign } from '../../lambdas/runtime/consume/foreign-message.ts';
+import type { ForeignSubscription } from '../../lambdas/runtime/foreign-event.ts';
 import {
   type ForeignIdValue,
   foreignEventId,
@@ -16,17 +17,20 @@ const text = fc.oneof(
   fc.constantFrom('","', '["a"]', '\\', '\ud800', '\udbff', '1', 'null'),
 );
 const value: fc.Arbitrary<ForeignIdValue> = fc.oneof(text, fc.maxSafeInteger());
-const identity = fc.record({ source: text, type: text, id: fc.array(value, { minLength: 1, maxLength: 3 }) });
-const idOf = (one: { source: string; type: string; id: readonly ForeignIdValue[] }) =>
-  foreignEventId(one, one.id);
+const paths = fc.array(text, { minLength: 1, maxLength: 3 });
+const foreign = fc.record({ id: fc.option(paths, { nil: undefined }) });
+const id = fc.array(value, { minLength: 1, maxLength: 3 });
+const identity = fc.record({ source: text, type: text, foreign, id });
+const idOf = (one: ForeignSubscription & { id: readonly ForeignIdValue[] }) => foreignEventId(one, one.id);
 
-it('two foreign events have the same event id if and only if source, type and id values are the same', () => {
+it('two foreign events have the same event id if and only if source, type, id fields and their values are the same', () => {
   fc.assert(
     fc.property(identity, identity, (a, b) => {
       expect(isForeignEventId(idOf(a))).toBe(true);
       expect(idOf(structuredClone(a))).toBe(idOf(a));
       expect(idOf(a) === idOf(b)).toBe(
-        JSON.stringify([a.source, a.type, a.id]) === JSON.stringify([b.source, b.type, b.id]),
+        JSON.stringify([a.source, a.type, a.foreign, a.id]) ===
+          JSON.stringify([b.source, b.type, b.foreign, b.id]),
       );
       const split = { ...a, id: [...a.id, 'x'] };
       expect(idOf(split)).not.toBe(idOf(a));

@@ -40,7 +40,7 @@ export const NUMERIC_MAX = 5e9;
  * Returns true if EventBridge delivers a payload to a rule with this filter, by the EventBridge user guide ("Comparison operators
  * for use in event patterns") and aws/event-ruler, which EventBridge runs:
  *
- * - A list matches if one of its elements does. JsonFields of one object in the filter must match within one object of a list.
+ * - A list matches if one of its elements does. The fields of one object in the filter must match within one object of a list.
  * - `exists: false` means that no value is at that path, in any element of a list. A `null` is a value; an object, an empty list
  *   and a missing field are not.
  * - `anything-but` matches a value that differs in type, but no missing field.

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { EventRef } from '../event.ts';
+import type { ForeignSubscription } from '../foreign-event.ts';
 
 /** A value that identifies a foreign event, together with its source, its type and the values of its other id fields. */
 export type ForeignIdValue = string | number;
@@ -7,20 +7,25 @@ export type ForeignIdValue = string | number;
 const FOREIGN_EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
- * Computes the event id of a foreign event: a UUIDv8 (RFC 9562) from the SHA-256 of its source, type and id values. Every delivery
- * of the event has the same id, whatever message carries it, and it never equals the id of a Mailroom event, which is a UUIDv7.
+ * Computes the event id of a foreign event: a UUIDv8 (RFC 9562) from the SHA-256 of its source, its type, the paths of its id fields
+ * and their values. Every delivery of the event has the same id, whatever message carries it, and it never equals the id of a
+ * Mailroom event, which is a UUIDv7.
  *
- * The values are hashed as a JSON list: it keeps `["a","b"]` and `["a\",\"b"]` apart, a number and its text, and lone surrogates,
+ * The paths keep the order 7 apart from the payment 7 when a definition changes from one field to another. All are hashed as a JSON
+ * list: it keeps `["a","b"]` and `["a\",\"b"]` apart, a number and its text, and lone surrogates,
  * which UTF-8 alone would make equal.
  *
  * @example
  * ```ts
- * foreignEventId({ source: 'stripe', type: 'charge.succeeded' }, ['evt_1Nq']); // '56e9ffc9-21ce-822e-9b81-1a378f604394'
+ * foreignEventId({ source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } }, ['evt_1Nq']); // '19cd5e14-fb95-8299-a7ce-648142b60cef'
  * ```
  */
-export function foreignEventId({ source, type }: EventRef, id: readonly ForeignIdValue[]): string {
+export function foreignEventId(
+  { source, type, foreign }: ForeignSubscription,
+  id: readonly ForeignIdValue[],
+): string {
   const bytes = createHash('sha256')
-    .update(JSON.stringify([source, type, id]))
+    .update(JSON.stringify([source, type, foreign.id ?? null, id]))
     .digest();
   bytes[6] = 0x80 | (bytes.readUInt8(6) & 0x0f);
   bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f);

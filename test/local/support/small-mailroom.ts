@@ -29,6 +29,7 @@ import { createOutbox, dynamoTable, type Envelope } from '../../../lambdas/runti
 import {
   type ConsumerEntry,
   consumerEntryName,
+  type EntryEvent,
   type MailroomEntry,
   mailroomEntryName,
 } from '../../../lambdas/runtime/operations/directory.ts';
@@ -58,13 +59,13 @@ export const SMALL_SOURCE = 'orders';
  * A Mailroom of a test's own, made by hand: a table, a bus, and consumers without functions. It is in a region of its own, so
  * that nobody else at this endpoint finds it, and no one takes anything out of its queues.
  *
- * @param types - the event types that its consumers see
+ * @param subscriptions - the event types that its consumers see, or their subscriptions
  */
 export async function smallMailroom(
   endpoint: string,
   region: string,
   names: readonly string[],
-  types: readonly string[],
+  subscriptions: readonly (string | EntryEvent)[],
 ) {
   const settings = { endpoint, region, credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
   const dynamo = new DynamoDBClient(settings);
@@ -107,7 +108,9 @@ export async function smallMailroom(
       stack: mailroom.stack,
       name,
       service: name,
-      events: types.map((type) => ({ source: SMALL_SOURCE, type })),
+      events: subscriptions.map((one) =>
+        typeof one === 'string' ? { source: SMALL_SOURCE, type: one } : one,
+      ),
       rule: `${busName}|${rule}`,
       queue: await queueOf('queue'),
       deadLetterQueue: await queueOf('dead'),

@@ -34,9 +34,20 @@ const bridged = (event: { source: string; type: string }, detail: unknown, more:
 const sns = (message: string) => ({ Type: 'Notification', TopicArn: 'arn:topic', Message: message });
 
 test('the event id is a UUIDv8 that never changes, and is stored in rows: this value is frozen', () => {
-  const id = foreignEventId({ source: 'stripe', type: 'charge.succeeded' }, ['evt_1Nq']);
+  const subscription = { source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } };
+  const id = foreignEventId(subscription, ['evt_1Nq']);
   expect(isForeignEventId(id)).toBe(true);
-  expect(id).toBe('56e9ffc9-21ce-822e-9b81-1a378f604394');
+  expect(id).toBe('19cd5e14-fb95-8299-a7ce-648142b60cef');
+});
+
+test('an order is not taken for the payment of the same number when the definition changes to another id field', () => {
+  const byPayment = foreignEvent({ source: 'shop', type: 'changed', schema, id: 'paymentId' });
+  const byOrder = foreignEvent({ source: 'shop', type: 'changed', schema, id: 'orderId' });
+  const before = read({ orderId: 1, paymentId: 7 }, byPayment)?.eventId;
+  expect(read({ orderId: 7, paymentId: 9 }, byOrder)?.eventId).not.toBe(before);
+  const byBridge = foreignEvent({ source: 'shop', type: 'changed', schema });
+  const bridgeId = read(bridged(byBridge, {}, { id: '7' }), byBridge)?.eventId;
+  expect(read({ orderId: '7' }, byOrder)?.eventId).not.toBe(bridgeId);
 });
 
 describe('the shapes of a message', () => {
