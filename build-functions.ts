@@ -9,14 +9,14 @@ const ROOT = fileURLToPath(new URL('.', import.meta.url));
 /** The functions of a Mailroom itself: folders of `lambdas/`, and of `dist/functions/`. */
 export const BUILT_FUNCTIONS = ['relay-stream', 'relay-sweep', 'audit', 'heartbeat'] as const;
 
-/** The file with the licences of all packages that the bundles contain. Their licences require it of a copy. */
+/** The file with the licences of all packages that the bundles contain. The licences require it. */
 const LICENCES = 'THIRD-PARTY-LICENCES.txt';
 
 /**
  * Bundles Mailroom's functions exactly as the constructs do, for SAM, Terraform and other tools: a folder each, with `index.mjs`
  * and its source map, which stack traces need.
  *
- * @param folder - receives the folders
+ * @param folder - the output folder
  *
  * @example
  * ```ts

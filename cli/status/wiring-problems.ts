@@ -171,7 +171,7 @@ async function routeProblems(
     return {
       part,
       problem: kind,
-      text: `${part} ${effect}: its rule ${name} ${state}. ${followUp === undefined ? 'Restore it. Foreign events of the meantime are lost: the audit does not cover them' : 'Restore it, then find the events that were missed (--since: from before the fault)'}`,
+      text: `${part} ${effect}: its rule ${name} ${state}. ${followUp === undefined ? 'Restore it. Foreign events of that time are lost, because the audit does not cover them' : 'Restore it, then find the events that were missed (--since: from before the fault)'}`,
       fix: ruleFix({ problem: kind, rule: name }, { bus, stack }),
       followUp,
     };

@@ -7,7 +7,7 @@ import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { transactWithRetry } from '../store/retry.ts';
 import type { Table, TransactAction } from '../store/table.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry.ts';
-import { inSpan, type SafeSpan, safeTracing, type Tracing } from '../tracing.ts';
+import { inSpan, type SafeSpan, safeTracer, type Tracer } from '../tracer.ts';
 import { type CausingEvent, type EventEntry, eventEntry, type OutboxEntry } from './outbox-entry.ts';
 import type { AtOncePublisher } from './publish-at-once.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
@@ -88,7 +88,7 @@ export interface OutboxDeps extends TelemetryOptions {
    *
    * @default no spans
    */
-  readonly tracing?: Tracing | undefined;
+  readonly tracer?: Tracer | undefined;
 }
 
 /**
@@ -113,7 +113,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     );
   }
   const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
-  const tracing = safeTracing(deps.tracing);
+  const tracer = safeTracer(deps.tracer);
 
   const entries: Outbox['entries'] = async (events, cause) => {
     const made = await eventEntries(events, { cause });
@@ -125,7 +125,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     how: Parameters<typeof eventEntry>[2],
   ): Promise<EventEntry[]> {
     const made: EventEntry[] = [];
-    const context = { config, table, clock, random, tracing };
+    const context = { config, table, clock, random, tracer };
     for (const draft of events) made.push(await eventEntry(context, draft, how));
     return made;
   }
@@ -141,7 +141,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     telemetry?.count('EventsCommitted', eventCount(actions));
     await publishAtOnce?.publish(
       made.map(({ entry }) => entry),
-      { table, clock, random, telemetry, tracing: deps.tracing },
+      { table, clock, random, telemetry, tracer: deps.tracer },
     );
     own?.flush();
     return made.map(({ envelope }) => envelope);
@@ -152,7 +152,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     commit: async (wanted) => {
       const { events = [] } = wanted;
       if (events.length === 0) return commit(wanted);
-      return inSpan(tracing, sendSpan(config, events), (span) => commit(wanted, span));
+      return inSpan(tracer, sendSpan(config, events), (span) => commit(wanted, span));
     },
   };
 }

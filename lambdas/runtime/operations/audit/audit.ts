@@ -90,7 +90,7 @@ export interface AuditReport {
   readonly doubled: readonly DoubledEvent[];
   /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
-  /** The foreign events of each consumer that has any. They have no outbox row, so the audit says nothing about them. */
+  /** The foreign events of each consumer that has any. They have no outbox row, so the audit does not cover them. */
   readonly notAudited: readonly NotAudited[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];
