@@ -4,10 +4,9 @@ import { type Drift, ruleName } from '../../lambdas/runtime/operations/audit/aud
 import {
   type ConsumerEntry,
   type Directory,
-  foreignEventsOf,
   invokedFunction,
-  mailroomEventsOf,
 } from '../../lambdas/runtime/operations/directory.ts';
+import { foreignEventsOf, mailroomEventsOf } from '../../lambdas/runtime/operations/subscriptions.ts';
 import { deployWords } from './part-checks.ts';
 import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
 

@@ -3,8 +3,9 @@ import { MailroomError } from '../../errors.ts';
 import type { EventRef } from '../../event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
-import { type Directory, foreignEventsOf } from '../directory.ts';
+import type { Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
+import { foreignEventsOf } from '../subscriptions.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import {
   createDeliveries,
