@@ -1,8 +1,8 @@
-// The `mailroom` command: in the repository from its TypeScript, in the published package from what was built of it.
+// The `mailroom` command: runs the TypeScript sources in the repository, and the build in the published package.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-// The age of Node 20 is not what an operator asked about.
+// Otherwise the AWS SDK prints a notice about Node.js 20 before each command's output.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 
 const source = new URL('../cli/main.ts', import.meta.url);
@@ -29,7 +29,7 @@ function missingClients() {
   const require = createRequire(import.meta.url);
   const { peerDependencies } = require('../package.json');
   return Object.keys(peerDependencies).filter((name) => {
-    // Only `doctor` uses it, and says so.
+    // Only `doctor` uses it, and reports it if it is missing.
     if (!name.startsWith('@aws-sdk/') || name === '@aws-sdk/client-iam') return false;
     try {
       require.resolve(name);

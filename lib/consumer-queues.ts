@@ -32,8 +32,8 @@ export interface ConsumerIntake {
 }
 
 /**
- * Creates the queues of a consumer, the rules that fill them, and their policies; or takes the existing queue that it was given. All are children of the consumer, because their
- * logical ids are part of deployed stacks.
+ * Creates the queues of a consumer, the rules that fill them, and their policies, or uses the existing queue. All are children of the
+ * consumer, because their logical ids are part of deployed stacks.
  *
  * @param queueName - the physical name of the source queue
  */
@@ -118,7 +118,7 @@ export function foreignBusName({ foreignBus }: Pick<InboxConsumerProps, 'foreign
 
 /** The queues of a consumer of an existing queue. Their senders and other readers are not changed. */
 function existingQueues(consumer: Construct, mailroom: Mailroom, queue: Queue): ConsumerIntake {
-  const deadLetterQueue = queue.deadLetterQueue?.queue as Queue; // existingQueueProblems refuses any other
+  const deadLetterQueue = queue.deadLetterQueue?.queue as Queue; // existingQueueProblems refuses a queue without one
   takeQueue(queue, consumer);
   refuseSharedDeadLetters(consumer, queue, deadLetterQueue);
   letWatch(mailroom, [deadLetterQueue]);

@@ -12,7 +12,7 @@ export interface IInboxConsumer extends IConstruct {
   readonly service: string;
   /** Its SLO, if it has one. */
   readonly slo?: ConsumerSlo | undefined;
-  /** Its source queue: receives events from the rules, and redriven messages; or the existing queue that it was given. */
+  /** Its source queue, which receives events from the rules and redriven messages; or its existing queue. */
   readonly queue: Queue;
   /** Messages that SQS moved here after `maxReceiveCount` receives: rejected, or out of attempts. */
   readonly deadLetterQueue: Queue;
@@ -23,12 +23,12 @@ export interface IInboxConsumer extends IConstruct {
   readonly undeliveredQueue?: Queue | undefined;
   /** Sends exactly the Mailroom events that the consumer subscribes to. Absent for a consumer of an existing queue. */
   readonly rule?: Rule | undefined;
-  /** Sends exactly the foreign events that the consumer subscribes to. Absent without any, and for a consumer of an existing queue. */
+  /** Sends exactly the foreign events that the consumer subscribes to. Absent if there are none, and for a consumer of an existing queue. */
   readonly foreignRule?: Rule | undefined;
   /** The name of the bus of that rule. */
   readonly foreignBus?: string | undefined;
   /** Runs its handlers. Grant it any access it needs beyond the Mailroom table. */
   readonly function: LambdaFunction;
-  /** The alias of the function that its messages go through; absent: they go to the function itself. */
+  /** The alias that its mapping invokes. Absent: the mapping invokes the function itself. */
   readonly alias?: Alias | undefined;
 }

@@ -2,13 +2,13 @@ import { Annotations, type Duration, Stack, Token } from 'aws-cdk-lib';
 import { Role } from 'aws-cdk-lib/aws-iam';
 import { Alias, type CfnFunction, type IFunction, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import { runtimeProblems } from './function-options.ts';
+import { runtimeProblems } from './function-props.ts';
 import { useProblems } from './function-uses.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { concurrencyProblems } from './timings.ts';
 
-/** Properties of a consumer that describe a function of its own. */
-const OF_ITS_OWN = [
+/** Properties of a consumer that apply only to a function that it creates. */
+const OF_CREATED = [
   'alias',
   'bundling',
   'checkHandlers',
@@ -40,7 +40,7 @@ function existingProblems(
   const { path } = existing.node;
   const use = { mailroom: props.mailroom.node.path, service: props.service, consumer: scope.node.path };
   return [
-    ...OF_ITS_OWN.filter((name) => props[name] !== undefined).map(
+    ...OF_CREATED.filter((name) => props[name] !== undefined).map(
       (name) =>
         `${name} is set, but only a function that the consumer creates takes it. Set it on ${path} instead.`,
     ),

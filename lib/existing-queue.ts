@@ -13,8 +13,8 @@ const VISIBILITY_DEFAULT_S = 30;
 /** The default retention of SQS: 4 days (SQS API reference, CreateQueue). */
 const RETENTION_DEFAULT_S = 345_600;
 
-/** The properties of a consumer that an existing queue already has. */
-const OWN_TO_QUEUE = ['visibilityTimeout', 'queueRetention', 'deadLetterRetention', 'queueProps'] as const;
+/** Properties of a consumer that apply only to queues that it creates. */
+const OF_CREATED = ['visibilityTimeout', 'queueRetention', 'deadLetterRetention', 'queueProps'] as const;
 
 /** Settings that an existing queue and its dead-letter queue determine. */
 export interface ExistingQueueSettings {
@@ -86,15 +86,15 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
     ),
     ...unless(
       !queue.fifo,
-      'queue is a FIFO queue, but an inbox retries each message on its own, so a group would not stay in order. Use a standard queue.',
+      'queue is a FIFO queue, but an inbox retries each message separately, which breaks the order of a group. Use a standard queue.',
     ),
     ...unless(
       foreignBus === undefined,
       'foreignBus and queue are both given, but no rule fills an existing queue. Omit one.',
     ),
-    ...OWN_TO_QUEUE.filter((property) => props[property] !== undefined).map(
+    ...OF_CREATED.filter((property) => props[property] !== undefined).map(
       (property) =>
-        `${property} and queue are both given, but the queue has its own. Omit ${property}, and set it on the queue.`,
+        `${property} and queue are both given, but only queues that the consumer creates take it. Omit ${property}, and set it on the queue.`,
     ),
     ...unless(
       isKnown(resource.visibilityTimeout) && isKnown(resource.messageRetentionPeriod),
@@ -102,7 +102,7 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
     ),
     ...unless(
       deadLetterQueue !== undefined && resourceOf(deadLetterQueue.queue) !== undefined,
-      'queue has no dead-letter queue in this app, so rejected messages would be lost. Set its deadLetterQueue to a Queue construct.',
+      'queue has no dead-letter queue that this app defines, so rejected messages would be lost. Set its deadLetterQueue to a Queue construct.',
     ),
     ...unless(
       (deadLetterQueue?.queue as Queue | undefined)?.deadLetterQueue === undefined,

@@ -11,7 +11,7 @@ export function isForeignEvent(event: EventRef): event is ForeignSubscription {
   return 'foreign' in event && event.foreign !== undefined;
 }
 
-/** Validates the foreign events of a consumer, and where they come from. */
+/** Validates the foreign events of a consumer, and their bus or queue. */
 export function foreignSubscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
   const { events, queue, foreignBus } = props;
   const foreign = events.filter(isForeignEvent);
@@ -95,8 +95,8 @@ export function warnOfForeignIds(consumer: IConstruct, { events, queue }: InboxC
     if (foreign.id !== undefined) continue;
     Annotations.of(consumer).addWarningV2(
       `cdk-mailroom:foreignId-${type}`,
-      `The foreign event ${type} of "${source}" has no id, so EventBridge's id identifies it. If its publisher publishes it again, it has another ` +
-        'id and is handled again. Name the fields that identify it in its definition, or acknowledge this warning.',
+      `The foreign event ${type} of "${source}" has no id, so EventBridge's id identifies it. If its publisher publishes it again, its id ` +
+        'changes and it is handled again. Set id to the fields that identify it in its definition, or acknowledge this warning.',
     );
   }
 }

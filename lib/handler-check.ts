@@ -20,12 +20,12 @@ type BundleAnswer = { readonly handles: readonly EventRef[] } | { readonly unkno
 /** An import that takes longer is ended, milliseconds. It takes 0.2 to 0.4 s; a machine under load is slower. */
 const IMPORT_TIMEOUT_MS = 20_000;
 
-/** The value of an environment variable that is known only at deployment: a text that is also a URL. */
+/** Stands for the value of an environment variable that is known only at deployment. A URL, because modules may parse it as one. */
 const UNRESOLVED = 'https://unresolved.invalid';
 
 /**
- * Imports the bundle and prints what its handler handles. The last line counts, because the bundle may print, too. It ends the
- * process, because the bundle may have opened something.
+ * Imports the bundle and prints what its handler handles. The last line counts, because the bundle may print too. It ends the
+ * process, because the bundle may keep timers or connections open.
  */
 const SCRIPT = `
 const answer = (found) => process.stdout.write('\\n' + JSON.stringify(found), () => process.exit());
@@ -132,7 +132,7 @@ function named({ source, type }: EventRef): string {
 
 function unknownText(why: string): string {
   return (
-    `the handlers of its entry could not be compared with events: ${why}. If a function wraps the handler, pass its property on: ` +
+    `the handlers of its entry could not be compared with events: ${why}. If a function wraps the handler, copy the property to the wrapper: ` +
     'Object.assign(wrapper, { handles: handler.handles }). Otherwise set checkHandlers: false.'
   );
 }

@@ -7,9 +7,9 @@ import type { Subscription } from '../lambdas/runtime/bus/data-filter.ts';
 import type { EventRef } from '../lambdas/runtime/event.ts';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
-import type { FunctionOptions } from './function-options.ts';
+import type { PassedFunctionProps } from './function-props.ts';
 import type { Mailroom } from './mailroom.ts';
-import type { QueueOptions } from './queue-options.ts';
+import type { PassedQueueProps } from './queue-props.ts';
 
 /** Properties of an `InboxConsumer`. */
 export interface InboxConsumerProps {
@@ -37,17 +37,17 @@ export interface InboxConsumerProps {
    */
   readonly events: readonly Subscription[];
   /**
-   * The bus on which its foreign events arrive: of AWS services, partners or other applications. Their rule sends to the same queue.
+   * The bus on which its foreign events arrive, e.g. a partner event bus. Their rule sends to the same queue.
    * The bus must be in the same account and region.
    *
    * @default the account's default bus, on which AWS services publish
    */
   readonly foreignBus?: IEventBus;
   /**
-   * An existing queue to consume, with JSON messages: of any sender, or of an SNS subscription. `events` must be a single foreign
-   * event with an `id`. The consumer then has no rule, and its queue has the settings, the policy and the dead-letter queue that you
-   * gave it. It must be a standard queue of this app, with no other consumer, and with a dead-letter queue of its own whose
-   * `maxReceiveCount` covers `retry` and `outageTolerance`; the error names the number.
+   * An existing queue to consume. Its messages are JSON, from any sender or an SNS subscription. `events` must be a single foreign
+   * event with an `id`. The consumer then has no rule, and does not change the settings or the senders of the queue. It must be a
+   * standard queue of this app without another consumer, and with its own dead-letter queue, whose `maxReceiveCount` covers
+   * `retry` and `outageTolerance`; the error names the number.
    *
    * @default a new queue, filled by rules
    */
@@ -67,7 +67,7 @@ export interface InboxConsumerProps {
    */
   readonly entry?: string;
   /**
-   * An existing function whose handler is made by `lambdaConsumer`, or an alias of one, which its messages then go through. It gets
+   * An existing function whose handler is made by `lambdaConsumer`, or an alias of one, which the mapping then invokes. It gets
    * environment variables, permissions and the mapping of the queue. It must be in the consumer's stack, with a timeout and a role
    * created there, and can serve one consumer.
    *
@@ -75,10 +75,9 @@ export interface InboxConsumerProps {
    */
   readonly function?: LambdaFunction | Alias;
   /**
-   * Compare the handlers with `events` whenever the function is bundled: the bundle is imported in another process, with
-   * `environment` but without credentials and Lambda's own variables, for up to 20 s. An event without a handler fails the synth; a
-   * handler without an event, and a bundle that cannot be imported, are warnings. Code that a module runs when it is imported runs
-   * then, too.
+   * Compares the handlers with `events` whenever the function is bundled: the bundle is imported in another process, with
+   * `environment` but without credentials and Lambda's own variables, for up to 20 s. Code at the top level of its modules runs. An
+   * event without a handler fails the synth; a handler without an event, or a bundle that cannot be imported, only causes a warning.
    *
    * @default true
    */
@@ -94,9 +93,9 @@ export interface InboxConsumerProps {
   /** The function's timeout. @default 30 seconds, or that of `function` */
   readonly timeout?: Duration;
   /** Other settings of the function: its VPC, layers, architecture, log settings, … @default none */
-  readonly functionProps?: FunctionOptions;
+  readonly functionProps?: PassedFunctionProps;
   /**
-   * An alias of the function, for provisioned concurrency or gradual deployments: messages go through it.
+   * An alias of the function, for provisioned concurrency or gradual deployments. The mapping of the queue invokes it.
    *
    * @default no alias
    */
@@ -140,7 +139,7 @@ export interface InboxConsumerProps {
    */
   readonly maxConcurrency?: number;
   /** Other settings of the queues: a delivery delay, the reuse of data keys. @default none */
-  readonly queueProps?: QueueOptions;
+  readonly queueProps?: PassedQueueProps;
   /** The retention of the queue. @default 14 days */
   readonly queueRetention?: Duration;
   /** The retention of the dead-letter queue, counted from the first send of a message. @default 14 days */
@@ -172,7 +171,14 @@ export interface RetryOptions {
   readonly longest?: Duration;
 }
 
-/** An alias of a consumer's function. The mapping of its queue invokes the alias instead of the latest code. */
+/**
+ * An alias of a consumer's function. The mapping of the queue invokes the alias instead of the latest code.
+ *
+ * @example
+ * ```ts
+ * const alias: ConsumerAlias = { aliasName: 'live', provisionedConcurrentExecutions: 2 };
+ * ```
+ */
 export interface ConsumerAlias
   extends Pick<AliasOptions, 'additionalVersions' | 'description' | 'provisionedConcurrentExecutions'> {
   /** Its name, e.g. `live`. */

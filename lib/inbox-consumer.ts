@@ -20,7 +20,7 @@ import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { consumerNameProblems, serviceNameProblems } from './names.ts';
 import { heartbeatWindowProblems } from './outbox-heartbeat.ts';
 import { sourceQueueName } from './physical-name.ts';
-import { queueOptionsProblems } from './queue-options.ts';
+import { queuePropsProblems } from './queue-props.ts';
 import { refuse } from './refusal.ts';
 import { warnOfSilence, warnOfSubscriptions } from './subscription-warnings.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
@@ -78,7 +78,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...existingQueueProblems(props, settings),
       ...consumerProblems(settings).map((problem) => (props.queue ? ofExistingQueue(problem) : problem)),
       ...sloProblems(props.slo),
-      ...queueOptionsProblems(props.queueProps, {
+      ...queuePropsProblems(props.queueProps, {
         isEncrypted: props.mailroom.encryptionKey !== undefined,
         batchingWindow: settings.batchingWindow,
         heartbeatEvery: props.mailroom.heartbeat?.every,

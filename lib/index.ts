@@ -6,7 +6,7 @@ export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './de
 export type { AlarmThresholds } from './delivery-thresholds.ts';
 export { MailroomBus, type MailroomBusProps } from './event-bus.ts';
 export type { EarlierName } from './fixed-name.ts';
-export type { FunctionOptions, SharedFunctionOptions } from './function-options.ts';
+export type { MailroomFunctionProps, PassedFunctionProps } from './function-props.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
 export type { ConsumerAlias, InboxConsumerProps, RetryOptions } from './inbox-consumer-props.ts';
 export { Mailroom } from './mailroom.ts';
@@ -20,5 +20,5 @@ export {
 } from './outbox-heartbeat.ts';
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './outbox-relay.ts';
 export type { ProducerProps, PublishAtOnceOptions } from './producer-props.ts';
-export type { QueueOptions } from './queue-options.ts';
+export type { PassedQueueProps } from './queue-props.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

@@ -3,7 +3,7 @@ import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
-import type { SharedFunctionOptions } from './function-options.ts';
+import type { MailroomFunctionProps } from './function-props.ts';
 import type { OutboxAuditOptions } from './outbox-audit.ts';
 import type { OutboxHeartbeatOptions } from './outbox-heartbeat.ts';
 import type { OutboxRelayOptions } from './outbox-relay.ts';
@@ -71,7 +71,7 @@ export interface MailroomProps {
    *
    * @default none
    */
-  readonly functionProps?: SharedFunctionOptions;
+  readonly functionProps?: MailroomFunctionProps;
   /**
    * Sources that the relay publishes in addition to those of the producers and consumers in this app: names of services that
    * write to this Mailroom from other apps. An event of any other source waits in the outbox.

@@ -8,7 +8,7 @@ import { encodeAuditConfig } from '../lambdas/runtime/config.ts';
 import { directoryPath } from '../lambdas/runtime/operations/directory.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
-import { type SharedFunctionOptions, sharedOptionsProblems } from './function-options.ts';
+import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from './function-props.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { between, refuse, say, unless } from './refusal.ts';
 import { scheduleRuns } from './scheduled-run.ts';
@@ -39,7 +39,7 @@ export interface OutboxAuditProps extends OutboxAuditOptions {
   /** X-Ray tracing of the function, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
   readonly tracing?: Tracing;
   /** Other settings of the function, as for a `Mailroom`. @default none */
-  readonly functionProps?: SharedFunctionOptions;
+  readonly functionProps?: MailroomFunctionProps;
 }
 
 const SERVICE = 'mailroom-audit';
@@ -89,7 +89,7 @@ export class OutboxAudit extends Construct {
     this.since = props.since ?? defaultSince(this.every);
     refuse(`The audit ${this.node.path}`, [
       ...auditProblems(this.every, this.since),
-      ...sharedOptionsProblems(props.functionProps),
+      ...mailroomFunctionPropsProblems(props.functionProps),
     ]);
     this.function = new ServiceFunction(this, 'Function', {
       entry: lambdaEntry('audit/handler'),

@@ -7,7 +7,7 @@ import { Construct } from 'constructs';
 import { encodeHeartbeatConfig } from '../lambdas/runtime/config.ts';
 import { HEARTBEAT } from '../lambdas/runtime/heartbeat-event.ts';
 import { directoryPath } from '../lambdas/runtime/operations/directory.ts';
-import { type SharedFunctionOptions, sharedOptionsProblems } from './function-options.ts';
+import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from './function-props.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { between, refuse, say, unless } from './refusal.ts';
 import { scheduleRuns } from './scheduled-run.ts';
@@ -39,7 +39,7 @@ export interface OutboxHeartbeatProps extends OutboxHeartbeatOptions {
   /** X-Ray tracing of the function, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
   readonly tracing?: Tracing;
   /** Other settings of the function, as for a `Mailroom`. @default none */
-  readonly functionProps?: SharedFunctionOptions;
+  readonly functionProps?: MailroomFunctionProps;
 }
 
 const SERVICE = 'mailroom-heartbeat';
@@ -74,7 +74,7 @@ export class OutboxHeartbeat extends Construct {
     this.every = props.every ?? Duration.minutes(5);
     refuse(`The heartbeat ${this.node.path}`, [
       ...everyProblems(this.every),
-      ...sharedOptionsProblems(props.functionProps),
+      ...mailroomFunctionPropsProblems(props.functionProps),
     ]);
     const { table } = props;
     this.function = new ServiceFunction(this, 'Function', {

@@ -13,7 +13,7 @@ import { OUTBOX_PREFIX } from '../lambdas/runtime/store/rows.ts';
 import { acknowledgeLastStop } from './acknowledgements.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
-import { type SharedFunctionOptions, sharedOptionsProblems } from './function-options.ts';
+import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from './function-props.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { failuresTo } from './queue-senders.ts';
 import { refuse } from './refusal.ts';
@@ -48,8 +48,8 @@ export interface OutboxRelayOptions {
   /** Memory of both functions in MB; the CPU share is proportional to it. @default 512 */
   readonly memoryMb?: number;
   /**
-   * Makes each call to the bus an OpenTelemetry span, linked to the commits of its events. Install `@opentelemetry/api`, which is
-   * bundled, and register an SDK in both functions: `streamFunction` and `sweepFunction` take your layer (`addLayers`) and
+   * Makes each PutEvents call an OpenTelemetry span, linked to the commits of its events. Install `@opentelemetry/api`, which is then
+   * bundled, and register an SDK in both functions, `streamFunction` and `sweepFunction`: with a layer (`addLayers`) and
    * `NODE_OPTIONS` (`addEnvironment`).
    *
    * @default false: the functions contain no code of OpenTelemetry
@@ -76,7 +76,7 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   /** X-Ray tracing of the functions, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
   readonly tracing?: Tracing;
   /** Other settings of the functions, as for a `Mailroom`. @default none */
-  readonly functionProps?: SharedFunctionOptions;
+  readonly functionProps?: MailroomFunctionProps;
 }
 
 const SERVICE = 'mailroom-relay';
@@ -137,7 +137,7 @@ export class OutboxRelay extends Construct {
     };
     refuse(`The relay ${this.node.path}`, [
       ...relayProblems(settings),
-      ...sharedOptionsProblems(props.functionProps),
+      ...mailroomFunctionPropsProblems(props.functionProps),
     ]);
     const config = {
       tableName: props.table.tableName,

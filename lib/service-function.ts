@@ -8,7 +8,7 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { acknowledge } from './acknowledgements.ts';
 import { BUNDLE_BANNER } from './bundle-banner.ts';
-import { type FunctionOptions, functionOptionsProblems } from './function-options.ts';
+import { functionPropsProblems, type PassedFunctionProps } from './function-props.ts';
 import { FunctionRole } from './function-role.ts';
 import { moduleUrl } from './module-url.ts';
 import { refuse, unless } from './refusal.ts';
@@ -53,12 +53,12 @@ export interface ServiceFunctionProps {
    */
   readonly tracing?: Tracing;
   /**
-   * Other settings of the function: its VPC, layers, architecture, log settings, … A setting that has a property here, too, such as
-   * `tracing`, wins over that property.
+   * Other settings of the function: its VPC, layers, architecture, log settings, … Its `tracing` takes precedence over the property
+   * `tracing`.
    *
    * @default none
    */
-  readonly functionProps?: FunctionOptions;
+  readonly functionProps?: PassedFunctionProps;
 }
 
 /**
@@ -112,7 +112,7 @@ export class ServiceFunction extends NodejsFunction {
     const { logRetention, ...passed } = props.functionProps ?? {};
     refuse(`The function ${scope.node.path}/${id}`, [
       ...unless(existsSync(props.entry), missing),
-      ...functionOptionsProblems(props.functionProps),
+      ...functionPropsProblems(props.functionProps),
     ]);
     const logGroup = passed.logGroup ?? ownLogGroup(scope, id, props);
     const role = new FunctionRole(scope, `${id}Role`);

@@ -6,8 +6,8 @@ import { DEFAULT_PORT, LOCAL_ACCOUNT, LOCAL_REGION, localEnvironment } from './w
 const REDIRECTING = ['AWS_PROFILE', 'AWS_SESSION_TOKEN'];
 
 /**
- * Starts an engine without any stack in the background, or finds the one on the port. It ignores `AWS_ENDPOINT_URL`: a shell keeps
- * the exports of an engine that was stopped since.
+ * Starts an engine without any stack in the background, or finds the one on the port. It ignores `AWS_ENDPOINT_URL`: a shell may
+ * still have the exports of a stopped engine.
  *
  * @throws the errors of {@link startEngine}
  *

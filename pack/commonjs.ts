@@ -29,7 +29,7 @@ const LAZY_PACKAGES = Object.keys(manifest.peerDependenciesMeta).filter(
   (name) => !CDK_PACKAGES.includes(name),
 );
 
-/** Those of them that the build imports. */
+/** Those of `LAZY_PACKAGES` that the build imports. */
 const lazilyLoaded = new Set<string>();
 
 const lazyPackage = (name: string) => `module.exports = new Proxy({}, {
@@ -87,7 +87,7 @@ function specifier(importer: string, file: string): string {
   return path.startsWith('.') ? path : `./${path}`;
 }
 
-/** Bundles a package that is ES modules only. Its default export becomes the module: what Node.js makes of an `import` of it. */
+/** Bundles a package that is ES modules only. Its default export becomes `module.exports`, which `import` reads as the default. */
 async function copyPackage(name: string): Promise<void> {
   const licence = await readFile(join(ROOT, 'node_modules', name, 'license'), 'utf8');
   await build({

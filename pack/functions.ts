@@ -12,14 +12,14 @@ export const BUILT_FUNCTIONS = ['relay-stream', 'relay-sweep', 'audit', 'heartbe
 /** Those that can be traced: their `traced.mjs` takes the place of `index.mjs`. */
 const TRACED_FUNCTIONS: readonly string[] = ['relay-stream', 'relay-sweep'];
 
-/** The file with the licences of all packages that the bundles contain. Their licences require it of a copy. */
+/** The file with the licences of all packages that the bundles contain. The licences require it. */
 const LICENCES = 'THIRD-PARTY-LICENCES.txt';
 
 /**
  * Bundles Mailroom's functions exactly as the constructs do, for SAM, Terraform and other tools: a folder each, with `index.mjs`
  * and its source map, which stack traces need. The relay's folders also have `traced.mjs`, with OpenTelemetry's spans.
  *
- * @param folder - receives the folders
+ * @param folder - the output folder
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@ import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { shell } from './shell.ts';
 import type { GlobalOptions } from './target.ts';
 
-/** The sources of a choice among Mailrooms, first to last: options, `MAILROOM_STACK`, the CDK app in this folder. */
+/** The inputs of the choice, in order of precedence: options, `MAILROOM_STACK`, the CDK app in this folder. */
 interface Choice extends Pick<GlobalOptions, 'stage' | 'stack'> {
   /** The variable `MAILROOM_STACK`; ignored if an option is given. */
   readonly variable: string | undefined;
@@ -16,7 +16,7 @@ interface Choice extends Pick<GlobalOptions, 'stage' | 'stack'> {
 /** The chosen Mailroom. */
 interface Chosen {
   readonly directory: Directory;
-  /** The stack to name in commands to paste, because no option of this run does. */
+  /** The stack that printed commands must name, because no option of this run does. */
   readonly unnamedStack?: string | undefined;
   /** True if only the CDK app in this folder decided between several. */
   readonly byApp: boolean;

@@ -72,12 +72,12 @@ async function stop({ io, port, json, steps }: LocalRun): Promise<void> {
   if (stopped) io.out(`unset ${Object.keys(engineVariables('')).join(' ')}\n`);
   steps.say(
     stopped
-      ? `Stopped the local AWS on port ${port}. Unset its variables in the shells that have them, as above.`
+      ? `Stopped the local AWS on port ${port}. Unset its variables, as printed above, in every shell that has them.`
       : `No engine that mailroom local started is running on port ${port}.`,
   );
 }
 
-/** Runs one of the two with the port, and prints the log that some of its errors contain line by line. */
+/** Runs `start` or `stop` with the port. Prints an error as it is, because some contain several lines of the log. */
 function withPort(io: Io, run: (local: LocalRun) => Promise<void>) {
   return async (_options: object, command: Command): Promise<void> => {
     const options = command.optsWithGlobals<LocalOptions>();

@@ -1,4 +1,5 @@
-import { consumersOf, type Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { consumersOf } from '../../lambdas/runtime/operations/subscriptions.ts';
 import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/keys.ts';
 import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';

@@ -4,10 +4,9 @@ import { type Drift, ruleName } from '../../lambdas/runtime/operations/audit/aud
 import {
   type ConsumerEntry,
   type Directory,
-  foreignEventsOf,
   invokedFunction,
-  mailroomEventsOf,
 } from '../../lambdas/runtime/operations/directory.ts';
+import { foreignEventsOf, mailroomEventsOf } from '../../lambdas/runtime/operations/subscriptions.ts';
 import { deployWords } from './part-checks.ts';
 import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
 
@@ -171,7 +170,7 @@ async function routeProblems(
     return {
       part,
       problem: kind,
-      text: `${part} ${effect}: its rule ${name} ${state}. ${followUp === undefined ? 'Restore it. Foreign events of the meantime are lost: the audit does not cover them' : 'Restore it, then find the events that were missed (--since: from before the fault)'}`,
+      text: `${part} ${effect}: its rule ${name} ${state}. ${followUp === undefined ? 'Restore it. Foreign events of that time are lost, because the audit does not cover them' : 'Restore it, then find the events that were missed (--since: from before the fault)'}`,
       fix: ruleFix({ problem: kind, rule: name }, { bus, stack }),
       followUp,
     };

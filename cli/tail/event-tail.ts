@@ -1,8 +1,5 @@
-import {
-  type ConsumerEntry,
-  consumersOf,
-  type Directory,
-} from '../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { consumersOf } from '../../lambdas/runtime/operations/subscriptions.ts';
 import { eventIdTime, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { type InboxState, inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';

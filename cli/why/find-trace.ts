@@ -1,5 +1,5 @@
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import { foreignEventsOf } from '../../lambdas/runtime/operations/directory.ts';
+import { foreignEventsOf } from '../../lambdas/runtime/operations/subscriptions.ts';
 import { foreignEventId, foreignIdsOf } from '../../lambdas/runtime/store/foreign-id.ts';
 import { many } from '../frame/output.ts';
 import type { Session } from '../frame/session.ts';

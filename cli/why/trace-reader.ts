@@ -4,12 +4,9 @@ import {
   depthOf,
   peekDeadLetters,
 } from '../../lambdas/runtime/operations/dead-letters.ts';
-import {
-  type ConsumerEntry,
-  consumersOf,
-  type Directory,
-} from '../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from '../../lambdas/runtime/operations/queues.ts';
+import { consumersOf } from '../../lambdas/runtime/operations/subscriptions.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';

@@ -5,10 +5,10 @@ import { busClientSettings, portClientSettings } from '../runtime/client-setting
 import { readRelayConfig } from '../runtime/config.ts';
 import { createRelayStream } from '../runtime/relay/relay-stream.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';
-import type { Tracing } from '../runtime/tracing.ts';
+import type { Tracer } from '../runtime/tracer.ts';
 
 /** Creates the stream relay of the function in which it is called. */
-export function streamRelay(tracing?: Tracing): ReturnType<typeof createRelayStream> {
+export function streamRelay(tracer?: Tracer): ReturnType<typeof createRelayStream> {
   const config = readRelayConfig(process.env);
   return createRelayStream({
     config,
@@ -17,6 +17,6 @@ export function streamRelay(tracing?: Tracing): ReturnType<typeof createRelayStr
       client: new EventBridgeClient(busClientSettings(config.publishTimeoutMs)),
       busName: config.busName,
     }),
-    tracing,
+    tracer,
   });
 }

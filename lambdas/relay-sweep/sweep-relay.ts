@@ -10,10 +10,10 @@ import { sqsQueues } from '../runtime/operations/sqs-queues.ts';
 import { readDirectory } from '../runtime/operations/ssm-directory.ts';
 import { createRelaySweep, type RelaySweepHandler } from '../runtime/relay/relay-sweep.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';
-import type { Tracing } from '../runtime/tracing.ts';
+import type { Tracer } from '../runtime/tracer.ts';
 
 /** Creates the sweep relay of the function in which it is called. */
-export function sweepRelay(tracing?: Tracing): RelaySweepHandler {
+export function sweepRelay(tracer?: Tracer): RelaySweepHandler {
   const config = readRelayConfig(process.env);
   const table = dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName: config.tableName });
   const ssm = new SSMClient(clientSettings);
@@ -29,6 +29,6 @@ export function sweepRelay(tracing?: Tracing): RelaySweepHandler {
       queues: sqsQueues(new SQSClient(clientSettings)),
       directory: () => readDirectory(ssm, config.tableName),
     }),
-    tracing,
+    tracer,
   });
 }

@@ -47,17 +47,17 @@ export interface ForeignEvent<T extends string = string, D = unknown> {
   readonly occurredAt: number;
   /** The event's own id: a foreign event starts a chain. */
   readonly correlationId: string;
-  /** The data, validated by the schema: the `detail` of an EventBridge event, the message of an SNS notification, or the body. */
+  /** The data, validated by the schema: the `detail` of an EventBridge event, the `Message` of an SNS notification, or the body. */
   readonly data: D;
 }
 
 /**
- * Defines an event that Mailroom did not write: of an AWS service, of a partner, or of another system. A consumer handles it
- * behind the same inbox as any other event: with a lease, `ctx.once`, `ctx.commit`, retries and rejection. Mailroom does not see
- * it being published, so the audit cannot report that it is missing.
+ * Defines an event that Mailroom did not write: an event of an AWS service, a partner or another system. A consumer handles it
+ * behind the same inbox as any other event: with a lease, `ctx.once`, `ctx.commit`, retries and rejection. Mailroom does not record
+ * its publication, so the audit cannot report it as missing.
  *
  * The message may be an EventBridge event, whose `detail` is the data; an SNS notification, whose `Message` is the data as JSON;
- * or any other JSON object. EventBridge events are matched by `source` and `type`. Any other message is taken for the consumer's
+ * or any other JSON object. EventBridge events are matched by `source` and `type`. Any other message is read as the consumer's
  * foreign event, if the consumer has exactly one.
  *
  * @param definition.source - the EventBridge `source`, e.g. `aws.s3`, or a name of your choice; 1 to 256 characters, not `mailroom`
@@ -65,7 +65,7 @@ export interface ForeignEvent<T extends string = string, D = unknown> {
  * @param definition.schema - any Standard Schema validator for the data
  * @param definition.id - the path of the field in the data that identifies the event, or of up to 8 fields that do so together.
  * Each must hold a string of 1 to 2,048 characters or a whole number, otherwise the message is rejected with `BAD_FOREIGN_ID`.
- * @default EventBridge's own id: if the publisher publishes the event again, it has another id and is handled again
+ * @default EventBridge's own id: if the publisher publishes the event again, its id changes and it is handled again
  * @param definition.time - the path of a field with the event's time: ISO 8601 text with a time zone, epoch seconds (below 10^11)
  * or epoch milliseconds. A message without it is rejected with `BAD_FOREIGN_TIME`. @default the time of EventBridge, otherwise the
  * time at which SQS received the message
@@ -110,7 +110,7 @@ const SOURCE_MAX = 256;
 /** The maximum length of a `detail-type`, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const DETAIL_TYPE_MAX = 128;
 
-/** More fields than this are data rather than an identity. */
+/** The maximum number of id fields: more than this are data rather than an identity. */
 const ID_FIELDS_MAX = 8;
 
 /** The maximum length of a path, in characters. */

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { AnyEventDefinition, Envelope, EventDefinition, ReceivedEvent } from './event.ts';
 import type { AnyForeignEventDefinition, ForeignEvent, ForeignEventDefinition } from './foreign-event.ts';
 
-/** The definition of an event that a handler can take: of the catalogue, or of a foreign event. */
+/** The definition of an event that a handler can take: a Mailroom event of the catalogue, or a foreign event. */
 export type HandledDefinition = AnyEventDefinition | AnyForeignEventDefinition;
 
 /** The event that a handler of this definition receives. */

@@ -92,7 +92,7 @@ export {
   type TelemetryOptions,
 } from './telemetry.ts';
 export type { TraceContext } from './trace-context.ts';
-export type { SpanAttribute, SpanFailure, SpanOptions, Tracing, TracingSpan } from './tracing.ts';
+export type { SpanAttribute, SpanFailure, SpanOptions, Tracer, TracerSpan } from './tracer.ts';
 export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './write/outbox.ts';
 export type { CausingEvent, OutboxEntry } from './write/outbox-entry.ts';
 export {

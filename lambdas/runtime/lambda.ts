@@ -15,7 +15,7 @@ import type { Redact } from './redaction.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
 import type { TelemetryOptions } from './telemetry.ts';
-import type { Tracing } from './tracing.ts';
+import type { Tracer } from './tracer.ts';
 import { createOutbox, type Outbox } from './write/outbox.ts';
 import type { AtOncePublisher } from './write/publish-at-once.ts';
 
@@ -32,9 +32,9 @@ export interface LambdaParts {
  *
  * @param options.publishAtOnce - `lambdaPublisher`, if the `mailroom.addProducer` call has `publishAtOnce` @default the relay publishes
  * every event. If only one side has it, as during a deployment, a warning is logged and the relay publishes
- * @param options.tracing - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each commit of events is a span @default no spans
+ * @param options.tracer - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each commit of events is a span @default no spans
  * @param options.redact - redacts the text of an error that `commit` throws, in its span @default the unchanged text
- * @param options.logger - as {@link TelemetryOptions} says, like `logFields` and `metricDimensions`
+ * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
  * @throws `BAD_CONFIG` if a setting is missing: immediately in Lambda, otherwise from `commit` and `entries`
  *
  * @example
@@ -52,7 +52,7 @@ export interface LambdaParts {
 export function lambdaOutbox(
   options: {
     readonly publishAtOnce?: (() => AtOncePublisher | undefined) | undefined;
-    readonly tracing?: Tracing | undefined;
+    readonly tracer?: Tracer | undefined;
     readonly redact?: Redact | undefined;
   } & TelemetryOptions = {},
 ): Outbox {
@@ -81,9 +81,9 @@ export function lambdaOutbox(
  *
  * @param handlers - one per event type, or a function that receives the table and returns them
  * @param options.redact - redacts the text of an error before it is stored or logged @default the unchanged text
- * @param options.tracing - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each message is a span, in which its handler runs
+ * @param options.tracer - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each message is a span, in which its handler runs
  * @default no spans
- * @param options.logger - as {@link TelemetryOptions} says, like `logFields` and `metricDimensions`
+ * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
  * @throws `BAD_CONFIG` if a setting is missing; `BAD_CONSUMER` if an entry is not a handler or two handlers take the same event
  * type: immediately in Lambda, otherwise on the first message
  *
@@ -100,7 +100,7 @@ export function lambdaConsumer(
     | (Pick<Handler, 'definition' | 'handle'> & {
         readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
       }),
-  options: Pick<ConsumerDeps, 'redact' | 'tracing'> & TelemetryOptions = {},
+  options: Pick<ConsumerDeps, 'redact' | 'tracer'> & TelemetryOptions = {},
 ): ConsumerHandler {
   const handlersOn = (table: Table) =>
     handlerList(typeof handlers === 'function' ? handlers({ table }) : handlers);
@@ -116,7 +116,7 @@ export function lambdaConsumer(
       handlers: handlersOn(table),
     });
   });
-  // At synth there is no table: one that is only named suffices to make the handlers.
+  // There is no table at synth; to create the handlers, any name will do.
   return handling(
     () => handlersOn(tableNamed('none')),
     async (event, context) => consumer()(event, context),

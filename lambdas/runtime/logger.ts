@@ -1,9 +1,9 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { errorMessage } from './errors.ts';
 
-/** A logger of which Mailroom makes its own. Powertools' `Logger` is one, of any 2.x version. */
+/** A logger from which Mailroom creates its own: Powertools' `Logger` of any 2.x version. */
 export interface ParentLogger {
-  /** Makes a logger with the same level, format and keys. */
+  /** Creates a logger with the same level, format and keys. */
   createChild(options: {
     readonly jsonReplacerFn: (key: string, value: unknown) => unknown;
     readonly persistentKeys: Readonly<Record<string, string | number>>;
@@ -16,8 +16,8 @@ export interface ParentLogger {
  * failed, and HTTP client errors carry the request body. Payloads must not appear in logs.
  *
  * @param service - the Powertools service name
- * @param options.logger - the logger whose child it is; its service name stays @default a logger of its own
- * @param options.logFields - fields of each line @default none
+ * @param options.logger - the parent logger, which also determines the service name @default a new logger
+ * @param options.logFields - fields of every log line @default none
  *
  * @example
  * ```ts

@@ -4,7 +4,7 @@ import type { Envelope, EventDraft } from './event.ts';
 import { parseJson } from './json-depth.ts';
 import type { Message } from './store/inbox.ts';
 import { type TraceContext, traceContextOf } from './trace-context.ts';
-import type { SpanAttribute, SpanOptions } from './tracing.ts';
+import type { SpanAttribute, SpanOptions } from './tracer.ts';
 
 /*
  * The spans of Mailroom by the OpenTelemetry semantic conventions for messaging, version 1.45.0 ("Semantic conventions for
@@ -55,8 +55,8 @@ export function publishSpan(busName: string, entries: readonly BusEntry[]): Span
 }
 
 /**
- * The processing of one message. It continues the event's trace, and is linked to it as the conventions demand, and to the active
- * span: the invocation's, if an instrumentation traces it.
+ * The processing of one message. It continues the event's trace and is linked to it, as the conventions require, and to the active
+ * span: that of the invocation, if an instrumentation traces it.
  */
 export function processSpan(
   { consumer, queueUrl }: Pick<ConsumerConfig, 'consumer' | 'queueUrl'>,
@@ -79,7 +79,7 @@ export function processSpan(
       'messaging.consumer.group.name': consumer,
       'mailroom.event.type': type,
       [EVENT_ID]: eventId,
-      [OUTCOME]: 'waiting', // unless a later step decides
+      [OUTCOME]: 'waiting', // until a later step decides
     },
   };
 }

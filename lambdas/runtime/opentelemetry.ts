@@ -13,9 +13,9 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { type TraceContext, traceIdOf } from './trace-context.ts';
-import type { SpanOptions, Tracing } from './tracing.ts';
+import type { SpanOptions, Tracer } from './tracer.ts';
 
-/** A tracer provider that may be the SDK's, which can flush, or the API's proxy of it. */
+/** The SDK's tracer provider, which can flush, or the API's proxy for it. */
 interface FlushingProvider extends TracerProvider {
   forceFlush?(): Promise<void>;
   getDelegate?(): FlushingProvider;
@@ -29,7 +29,7 @@ const KINDS = {
 } as const;
 
 /**
- * Mailroom's spans with OpenTelemetry, for the option `tracing` of `lambdaOutbox`, `lambdaConsumer`, `createOutbox` and
+ * Mailroom's spans with OpenTelemetry, for the option `tracer` of `lambdaOutbox`, `lambdaConsumer`, `createOutbox` and
  * `createConsumer`. They follow the semantic conventions for messaging, version 1.45.0:
  *
  * - `send <table>` (producer): a commit of events. Its context is stored in them as `traceparent`.
@@ -38,32 +38,26 @@ const KINDS = {
  * - `once` (internal): an effect that runs.
  *
  * Register an SDK and a context manager before the first call, e.g. in a file that you load with `NODE_OPTIONS: '--import …'`, or
- * with a layer. Without one, nothing is recorded. No span contains a payload; errors are those of the logs, redacted likewise.
+ * with a layer. Without them, nothing is recorded. No span contains a payload; errors are redacted as in the logs.
  *
  * @example
  * ```ts
- * export const handler = lambdaConsumer([chargeOrder], { tracing: openTelemetry() });
+ * export const handler = lambdaConsumer([chargeOrder], { tracer: openTelemetry() });
  * ```
  */
-export function openTelemetry(): Tracing {
+export function openTelemetry(): Tracer {
   return {
     start: (options) => startSpan(options),
-    current: () => traceContextOf(trace.getSpanContext(context.active())),
+    current: () => contextOf(trace.getSpanContext(context.active())),
     flush: async () => {
-      // Not by `instanceof`: an SDK of a layer registers the proxy of its own copy of the API.
+      // Not `instanceof`: the SDK of a layer registers a proxy from its own copy of the API.
       const provider: FlushingProvider = trace.getTracerProvider();
       await (provider.getDelegate?.() ?? provider).forceFlush?.();
     },
   };
 }
 
-function startSpan({
-  name,
-  kind,
-  attributes,
-  parent,
-  links = [],
-}: SpanOptions): ReturnType<Tracing['start']> {
+function startSpan({ name, kind, attributes, parent, links = [] }: SpanOptions): ReturnType<Tracer['start']> {
   const active = context.active();
   const from = parent === undefined ? active : trace.setSpanContext(active, spanContextOf(parent));
   const options = {
@@ -74,7 +68,7 @@ function startSpan({
   const span = trace.getTracer('cdk-mailroom').startSpan(name, options, from);
   const within = trace.setSpan(active, span);
   return {
-    context: () => traceContextOf(span.spanContext()),
+    context: () => contextOf(span.spanContext()),
     run: (work) => context.with(within, work),
     set: (attribute, value) => void span.setAttribute(attribute, value),
     fail: ({ type, message, stack }) => {
@@ -87,7 +81,7 @@ function startSpan({
 }
 
 /** The trace context of a span as its messages carry it; `undefined` if no SDK made the span. */
-function traceContextOf(span: SpanContext | undefined): TraceContext | undefined {
+function contextOf(span: SpanContext | undefined): TraceContext | undefined {
   if (span === undefined || !isSpanContextValid(span)) return undefined;
   const flags = (span.traceFlags & 0xff).toString(16).padStart(2, '0');
   const tracestate = span.traceState?.serialize();

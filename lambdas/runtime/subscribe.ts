@@ -69,8 +69,9 @@ type NumericRange =
 
 /**
  * Subscribes a consumer to the events of one type that a filter matches. The other events of the type never reach its queue, and
- * the audit does not expect them. The filter is part of the rule alone: a message that is already queued is processed even if a
- * changed filter no longer matches it. A foreign event cannot have a filter.
+ * the audit does not expect them. Only the rule applies the filter: a message that is already queued is processed even if a changed
+ * filter no longer matches it. `InboxConsumer` refuses a filter that EventBridge does not support (`BAD_SETTINGS`), and
+ * any filter of a foreign event.
  *
  * @param event - a definition of the catalogue, or `{ source, type }`, whose filter is not type-checked
  *

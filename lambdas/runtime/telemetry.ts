@@ -69,7 +69,7 @@ export function withLogFields(telemetry: Telemetry, fields: LogFields): Telemetr
   return withExtras(telemetry, (extra) => ({ ...fields, ...(extra[0] as object | undefined) }));
 }
 
-/** Telemetry that changes what is logged beside the message. */
+/** Telemetry that changes the fields of each log line. */
 export function withExtras(telemetry: Telemetry, change: (extra: unknown[]) => object): Telemetry {
   const { log } = telemetry;
   const changed =
@@ -89,18 +89,18 @@ export function withExtras(telemetry: Telemetry, change: (extra: unknown[]) => o
 /** Additions to Mailroom's own logs and metrics. */
 export interface TelemetryOptions {
   /**
-   * Your Powertools logger. Mailroom logs with a child of it, which has its level, its format, and the keys that it has at that
-   * time. Errors are reduced to name, code, message, stack and causes, by a `jsonReplacerFn` that replaces yours.
+   * Your Powertools logger. Mailroom logs with a child of it, which takes over its level, its format and its current keys. A
+   * `jsonReplacerFn` that replaces yours reduces errors to name, code, message, stack and causes.
    *
-   * @default a logger of its own
+   * @default a new logger
    */
   readonly logger?: ParentLogger | undefined;
   /** Fields of every log line, such as your team. A field that Mailroom sets itself keeps its value. @default none */
   readonly logFields?: LogFields | undefined;
   /**
    * Dimensions of a second copy of each metric. The metrics with Mailroom's own dimensions, which alarms and dashboard read, stay as
-   * they are. At most 10, none of them `service`, `table` or `consumer`. Each different set of values is a custom metric more for
-   * each metric name, at 0.30 USD a month (CloudWatch pricing, us-east-1): never use an id.
+   * they are. At most 10, none of them `service`, `table` or `consumer`. Each set of values adds one custom metric per metric
+   * name, at 0.30 USD a month (CloudWatch pricing, us-east-1): never use an id.
    *
    * @default only Mailroom's own dimensions
    */
@@ -113,7 +113,7 @@ export interface TelemetryOptions {
  * @param options.service - the Powertools service name, a dimension of every metric
  * @param options.tableName - the Mailroom table, a second dimension: it distinguishes the Mailrooms of an account
  * @param options.consumer - the consumer's name, a third dimension @default none
- * @param options.logger - your logger, `options.logFields` and `options.metricDimensions`: as {@link TelemetryOptions} says
+ * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
  * @param options.at - the time of the metrics that the first flush sends, epoch milliseconds @default the time at which they are sent
  *
  * @example
@@ -162,7 +162,7 @@ export function powertoolsTelemetry(
   };
 }
 
-/** The telemetry of a function that was given none. */
+/** The telemetry of a function without its own `telemetry`. */
 export function ownTelemetry(
   config: { readonly service: string; readonly tableName: string; readonly consumer?: string },
   { logger, logFields, metricDimensions }: TelemetryOptions,

@@ -20,7 +20,7 @@ const TRACESTATE_MEMBER =
 const TRACESTATE_MEMBERS_MAX = 32;
 
 /**
- * Reads a trace context from values that anyone may have written.
+ * Reads a trace context from untrusted values.
  *
  * @returns `undefined` if `traceparent` is malformed; a malformed or long `tracestate` is left out
  */

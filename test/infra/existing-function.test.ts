@@ -280,7 +280,7 @@ describe('an existing function is refused', () => {
     'whose runtime cannot run Mailroom: %s',
     (runtime) => {
       expect(refusal((stack) => inlineFunction(stack, { runtime, timeout: Duration.seconds(30) }))).toThrow(
-        `The runtime of Test/Worker is ${runtime.name}, but must be nodejs20.x or later`,
+        `The runtime of Test/Worker is ${runtime.name}, but Mailroom's runtime library needs nodejs20.x or later`,
       );
     },
   );

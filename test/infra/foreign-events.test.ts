@@ -9,13 +9,8 @@ import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/event.ts';
 import { foreignEvent } from '../../lambdas/runtime/foreign-event.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
-import {
-  DeliveryAlarms,
-  InboxConsumer,
-  type InboxConsumerProps,
-  Mailroom,
-  subscribe,
-} from '../../lib/index.ts';
+import { subscribe } from '../../lambdas/runtime/subscribe.ts';
+import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { testApp } from './synth.ts';
 

@@ -115,7 +115,7 @@ export const operateMutants: readonly Mutant[] = [
       to: 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId)));',
     },
   ]),
-  ...mutantsOf('operations/directory.ts', unit('audit'), [
+  ...mutantsOf('operations/subscriptions.ts', unit('audit'), [
     {
       rule: 'a consumer must see the events of its sources only',
       from: 'event.source !== source || event.type',

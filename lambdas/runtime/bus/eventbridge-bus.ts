@@ -29,8 +29,8 @@ export interface EventBridgeBusDeps {
  * ```
  */
 export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
-  // A class of its own: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried.
-  // Made here, because the package is loaded when its command is first read.
+  // A separate class: a client with `cacheMiddleware` caches middleware by class, and its owner's PutEvents calls are retried.
+  // Defined here, because a module must not read an optional package when it is loaded (pack/commonjs.ts).
   class PutOnceCommand extends PutEventsCommand {}
   return {
     put: async (entries, timeoutMs) => {

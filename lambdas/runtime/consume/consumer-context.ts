@@ -6,7 +6,7 @@ import type { InboxContext } from '../store/inbox.ts';
 import type { Table } from '../store/table.ts';
 import { type LogFields, type Telemetry, withLogFields } from '../telemetry.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../trace-context.ts';
-import { NO_SPAN, type SafeSpan, type SafeTracing } from '../tracing.ts';
+import { NO_SPAN, type SafeSpan, type SafeTracer } from '../tracer.ts';
 import type { Outbox } from '../write/outbox.ts';
 import type { Delivery } from './delivery.ts';
 import type { Queue } from './queue.ts';
@@ -19,7 +19,7 @@ export interface ConsumerContext {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
-  readonly tracing: SafeTracing;
+  readonly tracer: SafeTracer;
   readonly inbox: InboxContext;
   readonly outbox: Outbox;
 }

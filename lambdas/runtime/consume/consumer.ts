@@ -12,7 +12,7 @@ import { createInbox } from '../store/inbox.ts';
 import { forgottenBecause, openInbox } from '../store/inbox-history.ts';
 import type { Table } from '../store/table.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry.ts';
-import { flushSpans, NO_TRACING, safeTracing, type Tracing } from '../tracing.ts';
+import { flushSpans, NO_TRACER, safeTracer, type Tracer } from '../tracer.ts';
 import { createOutbox } from '../write/outbox.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
@@ -53,7 +53,7 @@ export interface ConsumerDeps extends TelemetryOptions {
    */
   readonly redact?: Redact | undefined;
   /** Makes the processing of each message a span, in which its handler runs. @default no spans */
-  readonly tracing?: Tracing | undefined;
+  readonly tracer?: Tracer | undefined;
 }
 
 /**
@@ -62,8 +62,8 @@ export interface ConsumerDeps extends TelemetryOptions {
  */
 export type ConsumerHandler = ((event: SQSEvent, context: Context) => Promise<SQSBatchResponse>) & {
   /**
-   * The events that it handles: `InboxConsumer` compares them with its subscriptions at synth. A function that wraps the handler
-   * must pass them on.
+   * The events that it handles. `InboxConsumer` compares them with its subscriptions at synth, so a function that wraps the handler
+   * must copy this property.
    */
   readonly handles?: readonly EventRef[] | undefined;
 };
@@ -101,9 +101,9 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
   const inbox = createInbox({ ...config, table, clock, random, redact });
-  const tracing = safeTracing(deps.tracing, redact);
-  const outbox = createOutbox({ config, table, clock, random, telemetry, tracing: deps.tracing });
-  const ctx = { config, table, queue, clock, random, telemetry, tracing, inbox, outbox };
+  const tracer = safeTracer(deps.tracer, redact);
+  const outbox = createOutbox({ config, table, clock, random, telemetry, tracer: deps.tracer });
+  const ctx = { config, table, queue, clock, random, telemetry, tracer, inbox, outbox };
   const list = handlerList(deps.handlers);
   const handlers = handlersByEvent(list);
   const foreign = list.map(({ definition }) => definition).filter(isForeign);
@@ -126,7 +126,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
       await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));
       const ends = await Promise.all(now.map((delivery) => work(ctx, delivery, handlers, now.length === 1)));
       telemetry.flush();
-      await flushSpans(tracing, clock, endsBy);
+      await flushSpans(tracer, clock, endsBy);
       // SQS may deliver a message twice in one batch; name it only once.
       const failed = new Set([
         ...later.map(({ delivery }) => delivery.message.messageId),
@@ -163,9 +163,9 @@ async function work(
 ): Promise<MessageOutcome> {
   // Heartbeats are not counted either: their durations are not those of the consumer's work.
   const { config } = ctx;
-  const tracing = deliversHeartbeat(delivery) ? NO_TRACING : ctx.tracing;
-  const options = processSpan(config, delivery.message, envelopeOf(delivery), tracing.current());
-  const span = tracing.start(options);
+  const tracer = deliversHeartbeat(delivery) ? NO_TRACER : ctx.tracer;
+  const options = processSpan(config, delivery.message, envelopeOf(delivery), tracer.current());
+  const span = tracer.start(options);
   try {
     const received = receivedOf(ctx, delivery, span);
     const outcome = await receive(received, handlers, alone);

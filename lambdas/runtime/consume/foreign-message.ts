@@ -58,7 +58,7 @@ export function readForeign(
     throw poison(
       'UNREADABLE_MESSAGE',
       `The message does not name its event, and the consumer has handlers of ${subscriptions.length} foreign events: such a message can only ` +
-        'be read by a consumer with one. Give this queue a function of its own, with one handler of a foreign event.',
+        'be read by a consumer with one. Give this queue its own consumer, with one handler of a foreign event.',
     );
   }
   return foreignEventOf(first, { data: content }, arrivedAt);
@@ -83,7 +83,7 @@ function idOf({ type, foreign }: ForeignSubscription, { data, bridgeId }: Foreig
     if (typeof bridgeId === 'string' && bridgeId !== '') return [bridgeId];
     throw poison(
       'BAD_FOREIGN_ID',
-      `The message has no id of EventBridge, and the definition of ${type} names no id field. Name the field that identifies the event in its id.`,
+      `The message does not contain an EventBridge id, and the definition of ${type} has no id. Set id to the field that identifies the event.`,
     );
   }
   return foreign.id.map((path) => {

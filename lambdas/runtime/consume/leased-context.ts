@@ -6,7 +6,7 @@ import { commitMessage } from '../store/inbox-completion.ts';
 import type { EffectInProgress } from '../store/inbox-effect.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
-import { inSpan } from '../tracing.ts';
+import { inSpan } from '../tracer.ts';
 import type { Commit } from '../write/outbox.ts';
 import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
 import type { Received } from './consumer-context.ts';
@@ -98,7 +98,7 @@ async function once<T>(
   const watched = async (idempotencyKey: string) => {
     run.waiting -= 1;
     try {
-      return await inSpan(run.ctx.tracing, effectSpan(name), () => effect(idempotencyKey, run.signal));
+      return await inSpan(run.ctx.tracer, effectSpan(name), () => effect(idempotencyKey, run.signal));
     } catch (error) {
       thrown = { error }; // the provider's failure, even if it looks like the table's
       throw error;

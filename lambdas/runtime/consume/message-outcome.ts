@@ -22,7 +22,7 @@ export interface ShownAgain {
   readonly error: unknown;
 }
 
-/** The outcome of a message in its span. One that is put back, or that another worker holds, is `waiting`. */
+/** The outcome of a message in its span. A message that was put back, or that another worker holds, is `waiting`. */
 export type SpanOutcome =
   | 'waiting'
   | 'processed'

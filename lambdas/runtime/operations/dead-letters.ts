@@ -2,8 +2,9 @@ import pMap from 'p-map';
 import { errorCode } from '../errors.ts';
 import { parseJson } from '../json-depth.ts';
 import { deliveredIdentity } from './delivered-event.ts';
-import { type ConsumerEntry, type Directory, foreignEventsOf } from './directory.ts';
+import type { ConsumerEntry, Directory } from './directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from './queues.ts';
+import { foreignEventsOf } from './subscriptions.ts';
 
 /** A dead-letter source of one consumer: events that its rule could not deliver (`rule`), or messages that it rejected (`consumer`). */
 export interface ConsumerDeadLetters {

@@ -1,7 +1,6 @@
-import { matchesFilter, type Subscription } from '../bus/data-filter.ts';
+import type { Subscription } from '../bus/data-filter.ts';
 import { MailroomError } from '../errors.ts';
-import type { EventRef } from '../event.ts';
-import type { ForeignIdentity, ForeignSubscription } from '../foreign-event.ts';
+import type { ForeignIdentity } from '../foreign-event.ts';
 
 /**
  * The directory: the locations of a deployed Mailroom's parts. Each construct writes its own entry into SSM Parameter Store,
@@ -177,7 +176,7 @@ export function readDirectories(parameters: readonly DirectoryParameter[]): Dire
 function entry<E>({ name, value, account }: DirectoryParameter, required: keyof E & string): E {
   try {
     const parsed = JSON.parse(value) as Record<string, unknown>;
-    if (account !== undefined) refuseForeignQueues(name, parsed, account);
+    if (account !== undefined) refuseQueuesElsewhere(name, parsed, account);
     if (typeof parsed[required] === 'string') return parsed as E;
   } catch (error) {
     if (error instanceof MailroomError) throw error;
@@ -206,7 +205,11 @@ function queueUrlOf(account: string): RegExp {
  * A repair sends payloads to the queues of the directory, and a writer of parameters must not be able to redirect them to another
  * account. The host of a URL is never used: every SQS client uses the endpoint of its own region.
  */
-function refuseForeignQueues(name: string, entry: Readonly<Record<string, unknown>>, account: string): void {
+function refuseQueuesElsewhere(
+  name: string,
+  entry: Readonly<Record<string, unknown>>,
+  account: string,
+): void {
   const own = queueUrlOf(account);
   for (const member of QUEUES) {
     const url = entry[member];
@@ -229,54 +232,4 @@ export function sloOf({ slo }: ConsumerEntry): EntrySlo | undefined {
   const { latencyMs, percentile } = slo ?? {};
   if (typeof latencyMs !== 'number' || typeof percentile !== 'number') return undefined;
   return { latencyMs, percentile };
-}
-
-/** Returns the Mailroom events that a consumer must receive. */
-export function mailroomEventsOf({ events }: Pick<ConsumerEntry, 'events'>): EntryEvent[] {
-  return events.filter(({ foreign }) => foreign === undefined);
-}
-
-/** Returns the foreign events that a consumer takes. They have no outbox row, so neither the audit nor a repair covers them. */
-export function foreignEventsOf({ events }: Pick<ConsumerEntry, 'events'>): ForeignSubscription[] {
-  return events.flatMap(({ source, type, foreign }) =>
-    foreign === undefined ? [] : [{ source, type, foreign }],
-  );
-}
-
-/** An event, and its payload, which only a filter needs. */
-export interface SubscribedEvent extends EventRef {
-  /** Returns the payload as parsed JSON; `undefined` if it cannot be read: then every filter counts as matching. */
-  readonly data: () => unknown;
-}
-
-/** Returns the consumers that must receive a Mailroom event. */
-export function consumersOf(directory: Directory, event: SubscribedEvent): ConsumerEntry[] {
-  return directory.consumers.filter((consumer) => subscribes(consumer, event));
-}
-
-/**
- * Returns the time since which a consumer has been declared to receive an event without interruption, epoch milliseconds.
- *
- * @param versions - the versions of its entry, oldest first
- * @returns `undefined` if the last version does not declare it
- */
-export function declaredSince(versions: readonly EntryVersion[], event: SubscribedEvent): number | undefined {
-  const firstWithout = versions.findLastIndex(({ value }) => !declares(value, event));
-  return versions[firstWithout + 1]?.changedAt;
-}
-
-function declares(value: string, event: SubscribedEvent): boolean {
-  try {
-    return subscribes(JSON.parse(value) as ConsumerEntry, event);
-  } catch {
-    return false; // changed by hand
-  }
-}
-
-function subscribes(consumer: ConsumerEntry, { source, type, data }: SubscribedEvent): boolean {
-  return mailroomEventsOf(consumer).some(({ filter, ...event }) => {
-    if (event.source !== source || event.type !== type) return false;
-    const payload = filter && data();
-    return filter === undefined || payload === undefined || matchesFilter(filter, payload);
-  });
 }

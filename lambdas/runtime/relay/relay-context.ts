@@ -7,7 +7,7 @@ import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { CallLimit, OutboxContext, RelayPath } from '../store/outbox-transitions.ts';
 import type { Table } from '../store/table.ts';
 import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
-import { type SafeTracing, safeTracing, type Tracing } from '../tracing.ts';
+import { type SafeTracer, safeTracer, type Tracer } from '../tracer.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 
 /**
@@ -29,7 +29,7 @@ export interface RelayContext extends OutboxContext {
   readonly concurrency: number;
   /** Limits the failed calls that are repeated at a time. */
   readonly retries: CallLimit;
-  readonly tracing: SafeTracing;
+  readonly tracer: SafeTracer;
 }
 
 /** Dependencies of both of the relay's handlers. */
@@ -47,7 +47,7 @@ export interface RelayHandlerDeps {
   /** @default `powertoolsTelemetry` */
   readonly telemetry?: Telemetry | undefined;
   /** Makes each call to the bus a span, linked to those that wrote its events. @default no spans */
-  readonly tracing?: Tracing | undefined;
+  readonly tracer?: Tracer | undefined;
   /**
    * The maximum number of concurrent calls to the bus, and to the table.
    *
@@ -73,11 +73,11 @@ export function relayContext(deps: RelayHandlerDeps, path: RelayPath, concurrenc
   const { clock = systemClock, random = systemRandomBytes, config } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  const tracing = safeTracing(deps.tracing);
+  const tracer = safeTracer(deps.tracer);
   return {
     ...deps,
-    bus: tracedBus(deps.bus, tracing, config.busName),
-    tracing,
+    bus: tracedBus(deps.bus, tracer, config.busName),
+    tracer,
     clock,
     random,
     telemetry,

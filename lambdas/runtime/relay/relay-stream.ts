@@ -9,7 +9,7 @@ import { claimEvents, releaseEvents } from '../store/outbox-transitions.ts';
 import { type PendingRow, pendingRow } from '../store/pending-row.ts';
 import type { Item } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
-import { flushSpans } from '../tracing.ts';
+import { flushSpans } from '../tracer.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { groupsOf } from './entry-batches.ts';
@@ -106,7 +106,7 @@ export function createRelayStream(
     if (failures.length > 0)
       await clock.sleep(Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest, clock.now())));
     telemetry.flush();
-    await flushSpans(context.tracing, clock);
+    await flushSpans(context.tracer, clock);
     return { batchItemFailures: failures.map(({ sequenceNumber }) => ({ itemIdentifier: sequenceNumber })) };
   };
 }

@@ -1,5 +1,5 @@
 import type { DeadLetterWatch } from '../operations/dead-letter-watch.ts';
-import { flushSpans } from '../tracing.ts';
+import { flushSpans } from '../tracer.ts';
 import type { SweepContext } from './partition-sweep.ts';
 import type { RelayHandlerDeps } from './relay-context.ts';
 import { sweepContext, sweepMinutes } from './shard-sweep.ts';
@@ -39,7 +39,7 @@ export interface RelaySweepDeps extends RelayHandlerDeps {
  */
 export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
   const context = sweepContext(deps);
-  const { config, clock, telemetry, tracing } = context;
+  const { config, clock, telemetry, tracer } = context;
   const sweep: RelaySweepHandler = async (event, lambda) => {
     const startedAt = clock.now();
     const endsBy = startedAt + lambda.getRemainingTimeInMillis();
@@ -67,7 +67,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
     try {
       return await sweep(event, lambda);
     } finally {
-      await flushSpans(tracing, clock, clock.now() + lambda.getRemainingTimeInMillis());
+      await flushSpans(tracer, clock, clock.now() + lambda.getRemainingTimeInMillis());
     }
   };
 }

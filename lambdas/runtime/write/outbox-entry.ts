@@ -9,7 +9,7 @@ import { SCHEMA } from '../store/rows.ts';
 import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
 import { ITEM_BYTES_MAX, type Put, type Table } from '../store/table.ts';
 import { sampledXRayHeader, traceContextOf, xrayHeaderOf } from '../trace-context.ts';
-import type { SafeTracing } from '../tracing.ts';
+import type { SafeTracer } from '../tracer.ts';
 import { checkDeclared, checkDraft } from './event-draft.ts';
 
 /** One outbox row to include in a transaction, in the format of a `TransactWriteCommand` item. */
@@ -43,7 +43,7 @@ export interface EntryContext {
   readonly table: Pick<Table, 'name'>;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  readonly tracing: SafeTracing;
+  readonly tracer: SafeTracer;
 }
 
 /**
@@ -54,7 +54,7 @@ export interface EntryContext {
  * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`
  */
 export async function eventEntry(
-  { config, table, clock, random, tracing }: EntryContext,
+  { config, table, clock, random, tracer }: EntryContext,
   draft: EventDraft,
   { cause, turnMs }: { readonly cause?: CausingEvent | undefined; readonly turnMs?: number | undefined },
 ): Promise<EventEntry> {
@@ -65,7 +65,7 @@ export async function eventEntry(
   const eventId = mintEventId(now, config.shards, random);
   // The inherited values come from another service: a malformed trace header is dropped.
   const traceId = draft.traceId ?? xrayHeaderOf(cause?.traceId) ?? sampledXRayHeader();
-  const traceContext = traceContextOf(draft) ?? tracing.current() ?? traceContextOf(cause);
+  const traceContext = traceContextOf(draft) ?? tracer.current() ?? traceContextOf(cause);
   const envelope: Envelope = {
     eventId,
     type: definition.type,

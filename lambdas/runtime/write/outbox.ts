@@ -9,7 +9,7 @@ import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { transactWithRetry } from '../store/retry.ts';
 import type { Table, TransactAction } from '../store/table.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry.ts';
-import { inSpan, type SafeSpan, safeTracing, type Tracing } from '../tracing.ts';
+import { inSpan, type SafeSpan, safeTracer, type Tracer } from '../tracer.ts';
 import { type CausingEvent, type EventEntry, eventEntry, type OutboxEntry } from './outbox-entry.ts';
 import type { AtOncePublisher } from './publish-at-once.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
@@ -90,7 +90,7 @@ export interface OutboxDeps extends TelemetryOptions {
    *
    * @default no spans
    */
-  readonly tracing?: Tracing | undefined;
+  readonly tracer?: Tracer | undefined;
   /** Redacts the text of what `commit` throws, a schema's own error for example, in its span. @default the unchanged text */
   readonly redact?: Redact | undefined;
 }
@@ -119,7 +119,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
   const given = deps.telemetry ?? own;
   const telemetry = given && safeTelemetry(given);
-  const tracing = safeTracing(deps.tracing, deps.redact);
+  const tracer = safeTracer(deps.tracer, deps.redact);
 
   const entries: Outbox['entries'] = async (events, cause) => {
     const made = await eventEntries(events, { cause });
@@ -131,7 +131,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     how: Parameters<typeof eventEntry>[2],
   ): Promise<EventEntry[]> {
     const made: EventEntry[] = [];
-    const context = { config, table, clock, random, tracing };
+    const context = { config, table, clock, random, tracer };
     for (const draft of events) made.push(await eventEntry(context, draft, how));
     return made;
   }
@@ -146,7 +146,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     telemetry?.count('EventsCommitted', eventCount(actions));
     await publishAtOnce?.publish(
       made.map(({ entry }) => entry),
-      { table, clock, random, telemetry, tracing: deps.tracing },
+      { table, clock, random, telemetry, tracer: deps.tracer },
     );
     if (own !== undefined) telemetry?.flush();
     return made.map(({ envelope }) => envelope);
@@ -157,7 +157,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     commit: async (wanted) => {
       const { events = [] } = wanted;
       if (events.length === 0) return commit(wanted);
-      return inSpan(tracing, sendSpan(config, events), (span) => commit(wanted, span));
+      return inSpan(tracer, sendSpan(config, events), (span) => commit(wanted, span));
     },
   };
 }

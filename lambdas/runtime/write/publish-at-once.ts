@@ -11,7 +11,7 @@ import { type MarkContext, markPublished } from '../store/outbox-transitions.ts'
 import { type PendingRow, pendingRow } from '../store/pending-row.ts';
 import type { Table } from '../store/table.ts';
 import type { Telemetry } from '../telemetry.ts';
-import { safeTracing, type Tracing } from '../tracing.ts';
+import { safeTracer, type Tracer } from '../tracer.ts';
 import type { OutboxEntry } from './outbox-entry.ts';
 
 /** Publishes the events of a commit in their producer; created by {@link createAtOncePublisher}. */
@@ -34,7 +34,7 @@ export interface AtOnceParts {
   /** @default nothing is logged or counted */
   readonly telemetry?: Telemetry | undefined;
   /** @default no spans */
-  readonly tracing?: Tracing | undefined;
+  readonly tracer?: Tracer | undefined;
 }
 
 /** Dependencies of {@link createAtOncePublisher}. */
@@ -78,7 +78,7 @@ const SILENT: Telemetry = {
 export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtOncePublisher {
   return {
     timeoutMs: config.timeoutMs,
-    publish: async (entries, { table, clock, random, telemetry = SILENT, tracing }) => {
+    publish: async (entries, { table, clock, random, telemetry = SILENT, tracer }) => {
       const context = {
         config,
         path: 'producer' as const,
@@ -90,7 +90,7 @@ export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtO
       };
       const rows = entries.flatMap(({ Put }) => pendingRow({ ...Put.Item }) ?? []);
       if (rows.length === 0) return;
-      const traced = tracedBus(bus, safeTracing(tracing), config.busName);
+      const traced = tracedBus(bus, safeTracer(tracer), config.busName);
       const published = Promise.all(batchEntries(rows).map((batch) => publishBatch(context, traced, batch)));
       await withDeadline(clock, untilTurnEnds(rows, clock), published.catch(nothing), nothing);
     },

@@ -4,7 +4,8 @@ import { parseJson } from '../../json-depth.ts';
 import { outboxKeyOf } from '../../store/event-id.ts';
 import { readable, readOutboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
-import { type ConsumerEntry, declaredSince, type EntryVersion } from '../directory.ts';
+import type { ConsumerEntry, EntryVersion } from '../directory.ts';
+import { declaredSince } from '../subscriptions.ts';
 import type { PublishedEvent } from './audit-ledger.ts';
 
 /** The versions of a consumer's directory entry, oldest first. */

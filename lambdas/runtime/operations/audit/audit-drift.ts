@@ -1,7 +1,8 @@
 import { encodeRulePattern, takesExactly } from '../../bus/rule-pattern.ts';
 import { depthOf } from '../dead-letters.ts';
-import { type ConsumerEntry, type Directory, mailroomEventsOf } from '../directory.ts';
+import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
+import { mailroomEventsOf } from '../subscriptions.ts';
 
 /** The rules port: the rules deployed on the bus. */
 export interface DeployedRules {

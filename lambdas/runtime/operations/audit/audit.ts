@@ -3,8 +3,9 @@ import { MailroomError } from '../../errors.ts';
 import type { EventRef } from '../../event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
-import { type Directory, foreignEventsOf } from '../directory.ts';
+import type { Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
+import { foreignEventsOf } from '../subscriptions.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import {
   createDeliveries,
@@ -90,7 +91,7 @@ export interface AuditReport {
   readonly doubled: readonly DoubledEvent[];
   /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
-  /** The foreign events of each consumer that has any. They have no outbox row, so the audit says nothing about them. */
+  /** The foreign events of each consumer that has any. They have no outbox row, so the audit does not cover them. */
   readonly notAudited: readonly { readonly consumer: string; readonly events: readonly EventRef[] }[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];

@@ -5,7 +5,8 @@ import { HEARTBEAT_STATE_KEY, type HeartbeatState, inboxKey } from '../../store/
 import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
 import { RULE_DELAY_MS } from '../audit/audit-declaration.ts';
-import { consumersOf, type Directory } from '../directory.ts';
+import type { Directory } from '../directory.ts';
+import { consumersOf } from '../subscriptions.ts';
 
 /** The maximum number of concurrent reads. */
 const AT_ONCE = 16;

@@ -5,7 +5,7 @@ import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Key, Table } from '../../../../lambdas/runtime/store/table.ts';
-import { NO_TRACING } from '../../../../lambdas/runtime/tracing.ts';
+import { NO_TRACER } from '../../../../lambdas/runtime/tracer.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, envelope, inboxRow, type Parts, send } from './consumer-rig.ts';
 
@@ -28,7 +28,7 @@ async function turn(batch: readonly Received[]) {
   const random = (length: number) => new Uint8Array(length).fill(128);
   const table = { ...parts.memory, get };
   const inbox = createInbox({ ...parts, ...consumerConfig, table, random });
-  const ctx = { ...parts, config: consumerConfig, table, random, inbox, tracing: NO_TRACING };
+  const ctx = { ...parts, config: consumerConfig, table, random, inbox, tracer: NO_TRACER };
   const deliveries = [...events].map(
     ([eventId, { receives, name }]): Delivery => ({
       message: { eventId, messageId: name },

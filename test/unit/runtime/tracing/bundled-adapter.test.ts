@@ -29,12 +29,12 @@ test('an adapter that is bundled with its own copy of the API uses the SDK that 
       },
     ],
   });
-  const tracing = openTelemetry();
-  const span = tracing.start({ name: 'once', kind: 'internal' });
-  expect(span.run(() => tracing.current())).toEqual(span.context());
+  const tracer = openTelemetry();
+  const span = tracer.start({ name: 'once', kind: 'internal' });
+  expect(span.run(() => tracer.current())).toEqual(span.context());
   expect(span.context()?.traceparent).toMatch(/-01$/);
   span.end();
-  await tracing.flush?.();
+  await tracer.flush?.();
   expect(ended).toEqual(['once']);
   expect(flushed).toBe(1);
 });

@@ -20,9 +20,9 @@ function system(handlers: readonly Handler[], sdk: TracerConfig = {}) {
   const parts = rig();
   const { clock, memory: table, bus, queue, telemetry } = parts;
   bus.routeTo(queue);
-  const tracing = openTelemetry();
-  const outbox = createOutbox({ config: consumerConfig, table, clock, telemetry, tracing });
-  const relay = createRelayStream({ config: relayConfig, table, bus, clock, telemetry, tracing });
+  const tracer = openTelemetry();
+  const outbox = createOutbox({ config: consumerConfig, table, clock, telemetry, tracer });
+  const relay = createRelayStream({ config: relayConfig, table, bus, clock, telemetry, tracer });
   const handle = createConsumer({
     config: consumerConfig,
     table,
@@ -30,7 +30,7 @@ function system(handlers: readonly Handler[], sdk: TracerConfig = {}) {
     handlers,
     clock,
     telemetry,
-    tracing,
+    tracer,
     redact: (text) => text.replace(/\d{4}/g, '#'),
   });
   return {
@@ -102,7 +102,7 @@ test('the span of a commit contains the error of a schema as redacted', async ()
     config: { ...consumerConfig, publishes: ['Strict'] },
     table,
     clock,
-    tracing: openTelemetry(),
+    tracer: openTelemetry(),
     redact,
   });
   const draft = Strict.create({ aggregateId: '1', data: {} as never });
@@ -318,10 +318,10 @@ test('spans contain no payload, even of a message that its schema refuses', asyn
 test('a sweep, and a producer that publishes at once, make one span of each call', async () => {
   const spans = recordedSpans();
   const { clock, memory: table, bus, telemetry, happened } = rig();
-  const tracing = openTelemetry();
+  const tracer = openTelemetry();
   const config = { busName: 'arn:aws:events:eu-west-1:111122223333:event-bus/shop', timeoutMs: 1_000 };
   const publishAtOnce = createAtOncePublisher({ config: { ...config, publishedRetentionDays: 7 }, bus });
-  const parts = { config: consumerConfig, table, clock, telemetry, tracing };
+  const parts = { config: consumerConfig, table, clock, telemetry, tracer };
   await createOutbox({ ...parts, publishAtOnce }).commit({ events: [happened(1)] });
   expect(shape(spans.one('publish shop')).parent).toBe(spans.one('send').spanContext().spanId);
 
@@ -338,8 +338,8 @@ test('a refused entry is an error on the span of its call', async () => {
   const failEntry = () => ({ code: 'MalformedDetail', message: 'Detail is malformed.' });
   const { clock, memory: table, bus, telemetry, outbox, happened, streamEvent } = rig({ bus: { failEntry } });
   await outbox.commit({ events: [happened(1)] });
-  const tracing = openTelemetry();
-  const relay = createRelayStream({ config: relayConfig, table, bus, clock, telemetry, tracing });
+  const tracer = openTelemetry();
+  const relay = createRelayStream({ config: relayConfig, table, bus, clock, telemetry, tracer });
   await runThrough(clock, relay(streamEvent()));
   const { attributes, status } = spans.one('publish');
   expect(attributes).toMatchObject({ 'error.type': 'MalformedDetail' });

@@ -5,7 +5,7 @@ import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { Telemetry } from '../../../../lambdas/runtime/telemetry.ts';
-import type { Tracing } from '../../../../lambdas/runtime/tracing.ts';
+import type { Tracer } from '../../../../lambdas/runtime/tracer.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -20,12 +20,12 @@ const rejects = async (): Promise<never> => fails();
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 /** A port whose spans do nothing. */
-const idle: Tracing = {
+const idle: Tracer = {
   start: () => ({ context: () => undefined, run: (work) => work(), set() {}, fail() {}, end() {} }),
   current: () => undefined,
 };
 
-const broken: Readonly<Record<string, Tracing>> = {
+const broken: Readonly<Record<string, Tracer>> = {
   'cannot begin a span': { start: fails, current: fails },
   'cannot do anything with a span': {
     start: () => ({ context: fails, run: fails, set: fails, fail: fails, end: fails }),
@@ -59,9 +59,9 @@ const broken: Readonly<Record<string, Tracing>> = {
 };
 
 /** Commits, publishes and processes one event. */
-async function passes(tracing: Tracing | undefined, cause: Partial<Envelope> = {}) {
+async function passes(tracer: Tracer | undefined, cause: Partial<Envelope> = {}) {
   const { clock, memory: table, bus, queue, telemetry, happened, streamEvent, rows } = rig();
-  const parts = { table, clock, telemetry, tracing };
+  const parts = { table, clock, telemetry, tracer };
   const outbox = createOutbox({ ...parts, config: consumerConfig });
   const relay = createRelayStream({ ...parts, config: relayConfig, bus });
   const runs: string[] = [];
@@ -103,11 +103,11 @@ test('telemetry that throws fails neither a commit nor a message, so that neithe
   expect(table.items().map(({ status }) => status)).toEqual(expect.arrayContaining(['PENDING', 'FAILED']));
 });
 
-describe('a tracing port that', () => {
+describe('a tracer that', () => {
   test.each(Object.entries(broken))(
     '%s fails neither a commit, a publish nor a message',
-    async (_, tracing) => {
-      const { first, second } = await passes(tracing);
+    async (_, tracer) => {
+      const { first, second } = await passes(tracer);
       expect(first).not.toHaveProperty('traceparent');
       expect(second).not.toHaveProperty('traceparent');
     },
@@ -115,8 +115,8 @@ describe('a tracing port that', () => {
 
   test('never exports delays a sweep by no more than a second', async () => {
     const { clock, memory: table, bus, telemetry } = rig();
-    const tracing: Tracing = { ...idle, flush: () => new Promise(() => {}) };
-    const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry, tracing });
+    const tracer: Tracer = { ...idle, flush: () => new Promise(() => {}) };
+    const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry, tracer });
     const began = clock.now();
     await runThrough(clock, sweep({}, lambdaContext({ clock, timeoutMs: 60_000 })));
     expect(clock.now() - began).toBeLessThanOrEqual(1_050);
@@ -124,18 +124,18 @@ describe('a tracing port that', () => {
 
   test('sees the error of the handler, and the caller sees it too', async () => {
     const failures: unknown[] = [];
-    const tracing: Tracing = {
+    const tracer: Tracer = {
       ...idle,
       start: (options) => ({ ...idle.start(options), fail: (failure) => failures.push(failure) }),
     };
     const { memory: table, clock, happened } = rig();
-    const outbox = createOutbox({ config: { ...consumerConfig, publishes: [] }, table, clock, tracing });
+    const outbox = createOutbox({ config: { ...consumerConfig, publishes: [] }, table, clock, tracer });
     await expect(outbox.commit({ events: [happened(1)] })).rejects.toThrow('not declared');
     expect(failures).toMatchObject([{ type: 'NOT_DECLARED' }]);
   });
 });
 
-describe('without a tracing port', () => {
+describe('without a tracer', () => {
   beforeEach(() => {
     vi.stubEnv('_X_AMZN_TRACE_ID', undefined);
   });

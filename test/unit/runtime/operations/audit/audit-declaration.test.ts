@@ -1,11 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { declarationOf } from '../../../../../lambdas/runtime/operations/audit/audit-declaration.ts';
-import {
-  type ConsumerEntry,
-  consumersOf,
-  declaredSince,
-  type EntryVersion,
-} from '../../../../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, EntryVersion } from '../../../../../lambdas/runtime/operations/directory.ts';
+import { consumersOf, declaredSince } from '../../../../../lambdas/runtime/operations/subscriptions.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;

@@ -8,17 +8,17 @@ import { type TraceContext, traceContextOf } from './trace-context.ts';
 /** The value of a span's attribute. Never a part of a payload. */
 export type SpanAttribute = string | number | boolean;
 
-/** The description of a span that begins. */
+/** The description of a span that starts. */
 export interface SpanOptions {
-  /** Few different values: never an id. */
+  /** A name with few different values: never an id. */
   readonly name: string;
-  /** As OpenTelemetry defines it. */
+  /** The span kind, as in OpenTelemetry. */
   readonly kind: 'producer' | 'consumer' | 'client' | 'internal';
-  /** The attributes that are known at its beginning. @default none */
+  /** The attributes that are known when it starts. @default none */
   readonly attributes?: Readonly<Record<string, SpanAttribute | undefined>> | undefined;
   /** The span that caused it, in another process. @default the active span */
   readonly parent?: TraceContext | undefined;
-  /** Spans that caused it as well. @default none */
+  /** Other spans that caused it. @default none */
   readonly links?: readonly TraceContext[] | undefined;
 }
 
@@ -32,27 +32,33 @@ export interface SpanFailure {
   readonly stack?: string | undefined;
 }
 
-/** A span that has begun. */
-export interface TracingSpan {
+/** A span that has started. */
+export interface TracerSpan {
   /** Its context, for messages sent in it; `undefined` if there is none. */
   context(): TraceContext | undefined;
   /** Calls `work` with this span as the active one, also for what it awaits. Returns what `work` returns. */
   run<T>(work: () => T): T;
   /** Sets an attribute. */
   set(name: string, value: SpanAttribute): void;
-  /** Records that it failed. */
+  /** Marks it as failed. */
   fail(failure: SpanFailure): void;
   /** Ends it. */
   end(): void;
 }
 
 /**
- * The port for traces; `openTelemetry()` of `cdk-mailroom/opentelemetry` implements it. What it throws is ignored: tracing never
- * fails a message or a commit.
+ * Starts the spans of a producer, a consumer or a relay; `openTelemetry()` of `cdk-mailroom/opentelemetry` is one. Its errors are
+ * ignored: tracing never fails a message or a commit.
+ *
+ * @example
+ * ```ts
+ * const tracer: Tracer = openTelemetry();
+ * export const outbox = lambdaOutbox({ tracer });
+ * ```
  */
-export interface Tracing {
-  /** Begins a span, without making it the active one. */
-  start(options: SpanOptions): TracingSpan;
+export interface Tracer {
+  /** Starts a span, without making it the active one. */
+  start(options: SpanOptions): TracerSpan;
   /** The context of the active span; `undefined` if there is none. */
   current(): TraceContext | undefined;
   /**
@@ -62,21 +68,21 @@ export interface Tracing {
   flush?(): Promise<unknown>;
 }
 
-/** A {@link Tracing} that cannot throw, as the runtime uses it. */
-export interface SafeTracing {
-  /** False without a tracing port: then nothing needs to be prepared for a span. */
+/** A {@link Tracer} that cannot throw, as the runtime uses it. */
+export interface SafeTracer {
+  /** False without a tracer: nothing needs to be prepared for a span. */
   readonly isOn: boolean;
   start(options: SpanOptions): SafeSpan;
   current(): TraceContext | undefined;
   flush?: (() => Promise<unknown>) | undefined;
 }
 
-/** A {@link TracingSpan} that cannot throw, and that takes errors as they were thrown. */
-export interface SafeSpan extends Omit<TracingSpan, 'fail'> {
+/** A {@link TracerSpan} that cannot throw, and that takes errors as they were thrown. */
+export interface SafeSpan extends Omit<TracerSpan, 'fail'> {
   fail(error: unknown): void;
 }
 
-/** The span of a runtime without tracing. */
+/** The span of a runtime without a tracer. */
 export const NO_SPAN: SafeSpan = {
   context: () => undefined,
   run: (work) => work(),
@@ -85,25 +91,25 @@ export const NO_SPAN: SafeSpan = {
   end: () => {},
 };
 
-/** A runtime without tracing. */
-export const NO_TRACING: SafeTracing = { isOn: false, start: () => NO_SPAN, current: () => undefined };
+/** The tracer of a runtime without one. */
+export const NO_TRACER: SafeTracer = { isOn: false, start: () => NO_SPAN, current: () => undefined };
 
-/** Protects the runtime from a tracing port that throws, and the traces from unredacted text. */
-export function safeTracing(tracing: Tracing | undefined, redact?: Redact | undefined): SafeTracing {
-  if (tracing === undefined) return NO_TRACING;
-  const { flush } = tracing;
+/** Protects the runtime from a tracer that throws, and the traces from unredacted text. */
+export function safeTracer(tracer: Tracer | undefined, redact?: Redact | undefined): SafeTracer {
+  if (tracer === undefined) return NO_TRACER;
+  const { flush } = tracer;
   return {
     isOn: true,
     start: (options) => {
-      const span = attempted(() => tracing.start(options));
+      const span = attempted(() => tracer.start(options));
       return span === undefined ? NO_SPAN : safeSpan(span, redact);
     },
-    current: () => traceContextOf(attempted(() => tracing.current())),
-    ...(flush && { flush: async () => flush.call(tracing) }),
+    current: () => traceContextOf(attempted(() => tracer.current())),
+    ...(flush && { flush: async () => flush.call(tracer) }),
   };
 }
 
-function safeSpan(span: TracingSpan, redact: Redact | undefined): SafeSpan {
+function safeSpan(span: TracerSpan, redact: Redact | undefined): SafeSpan {
   return {
     context: () => traceContextOf(attempted(() => span.context())),
     run: (work) => runOnce(span, work),
@@ -113,8 +119,8 @@ function safeSpan(span: TracingSpan, redact: Redact | undefined): SafeSpan {
   };
 }
 
-/** Calls `work` exactly once, whatever the port does, and passes on what it returns or throws. */
-function runOnce<T>(span: TracingSpan, work: () => T): T {
+/** Calls `work` exactly once, whatever the tracer does, and returns its result or throws its error. */
+function runOnce<T>(span: TracerSpan, work: () => T): T {
   let done: { readonly value: T } | { readonly thrown: unknown } | undefined;
   const watched = () => {
     if (done !== undefined) return;
@@ -132,21 +138,21 @@ function runOnce<T>(span: TracingSpan, work: () => T): T {
 }
 
 function failureOf(error: unknown, redact: Redact | undefined): SpanFailure {
-  const told = redact === undefined ? error : redactedError(error, redact);
+  const redacted = redact === undefined ? error : redactedError(error, redact);
   return {
-    type: errorCode(told),
-    message: errorMessage(told),
-    ...(told instanceof Error && { stack: told.stack }),
+    type: errorCode(redacted),
+    message: errorMessage(redacted),
+    ...(redacted instanceof Error && { stack: redacted.stack }),
   };
 }
 
 /** Runs `work` in a span that is the active one, and ends with it. */
 export async function inSpan<T>(
-  tracing: SafeTracing,
+  tracer: SafeTracer,
   options: SpanOptions,
   work: (span: SafeSpan) => Promise<T>,
 ): Promise<T> {
-  const span = tracing.start(options);
+  const span = tracer.start(options);
   try {
     return await span.run(() => work(span));
   } catch (error) {
@@ -164,10 +170,10 @@ const FLUSH_MAX_MS = 1_000;
  * Exports the spans of an invocation, before Lambda freezes the process. It never throws.
  *
  * @param endsBy - the time at which the function is stopped, epoch milliseconds; at most a quarter of the time left is spent
- * @default no limit but a second
+ * @default at most a second is spent
  */
 export async function flushSpans(
-  { flush }: SafeTracing,
+  { flush }: SafeTracer,
   clock: Clock,
   endsBy = Number.POSITIVE_INFINITY,
 ): Promise<void> {

@@ -9,10 +9,10 @@ import type { ILogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
  *
  * @example
  * ```ts
- * const functionProps: FunctionOptions = { vpc, layers: [certificates], applicationLogLevelV2: ApplicationLogLevel.WARN };
+ * const functionProps: PassedFunctionProps = { vpc, layers: [certificates], applicationLogLevelV2: ApplicationLogLevel.WARN };
  * ```
  */
-export interface FunctionOptions
+export interface PassedFunctionProps
   extends Pick<
     NodejsFunctionProps,
     | 'adotInstrumentation'
@@ -38,24 +38,32 @@ export interface FunctionOptions
   > {
   /** @default arm64 */
   readonly architecture?: Architecture;
-  /** Receives the logs instead of a log group of the function. Its retention and its key are yours. @default its own log group */
+  /** An existing log group for the logs, with the retention and the key that you gave it. @default a new log group */
   readonly logGroup?: ILogGroup;
-  /** The retention of the function's own log group. It needs no custom resource. @default one month */
+  /** The retention of the new log group; no custom resource sets it. @default one month */
   readonly logRetention?: RetentionDays;
-  /** At least the consumer's `maxConcurrency`, or SQS messages would use up receives while Lambda throttles. @default none */
+  /** At least the consumer's `maxConcurrency`: each message that Lambda throttles uses up a receive. @default none */
   readonly reservedConcurrentExecutions?: number;
   /** Node.js 20 or later; esbuild's target follows it. @default Node.js 24 */
   readonly runtime?: Runtime;
-  /** The function's role also gets the permissions with which Lambda attaches it. @default no VPC */
+  /** The VPC of the function. Its role also gets the permissions to attach network interfaces. @default no VPC */
   readonly vpc?: IVpc;
 }
 
-/** As {@link FunctionOptions}, for the functions of a Mailroom itself: they have one log group each, and share the account's concurrency. */
-export interface SharedFunctionOptions
-  extends Omit<FunctionOptions, 'filesystem' | 'logGroup' | 'reservedConcurrentExecutions'> {}
+/**
+ * The {@link PassedFunctionProps} of a Mailroom's own functions, each of which has its own log group and uses the account's
+ * unreserved concurrency.
+ *
+ * @example
+ * ```ts
+ * new Mailroom(this, 'Mailroom', { functionProps: { vpc, logRetention: RetentionDays.ONE_YEAR } });
+ * ```
+ */
+export interface MailroomFunctionProps
+  extends Omit<PassedFunctionProps, 'filesystem' | 'logGroup' | 'reservedConcurrentExecutions'> {}
 
-/** The names at run time: JavaScript and casts can pass others, and the CDK would let those replace Mailroom's settings. */
-const SHARED: Readonly<Record<keyof SharedFunctionOptions, true>> = {
+/** The names at run time: JavaScript and casts can pass others, with which the CDK would replace Mailroom's settings. */
+const OF_MAILROOM: Readonly<Record<keyof MailroomFunctionProps, true>> = {
   adotInstrumentation: true,
   allowAllIpv6Outbound: true,
   allowAllOutbound: true,
@@ -81,8 +89,8 @@ const SHARED: Readonly<Record<keyof SharedFunctionOptions, true>> = {
   vpcSubnets: true,
 };
 
-const ALL: Readonly<Record<keyof FunctionOptions, true>> = {
-  ...SHARED,
+const ALL: Readonly<Record<keyof PassedFunctionProps, true>> = {
+  ...OF_MAILROOM,
   filesystem: true,
   logGroup: true,
   reservedConcurrentExecutions: true,
@@ -101,29 +109,29 @@ const INSTEAD: Readonly<Record<string, string>> = {
   timeout: 'Use the property timeout beside functionProps.',
 };
 
-/** The oldest Node.js that Mailroom's runtime library supports. */
+/** The oldest major version of Node.js that Mailroom's runtime library supports. */
 const NODE_MIN = 20;
 
-/** Validates options that a function passes on. */
-export function functionOptionsProblems(options: FunctionOptions = {}): string[] {
-  const { logGroup, logRetention, runtime } = options;
+/** Validates the properties that a function passes on. */
+export function functionPropsProblems(props: PassedFunctionProps = {}): string[] {
+  const { logGroup, logRetention, runtime } = props;
   const both =
     'functionProps contains logGroup and logRetention, but an existing log group has its own retention. Remove logRetention.';
   return [
-    ...unknownProblems(options, ALL),
+    ...unknownProblems(props, ALL),
     ...(logGroup !== undefined && logRetention !== undefined ? [both] : []),
     ...(runtime === undefined ? [] : runtimeProblems('functionProps.runtime', runtime)),
   ];
 }
 
-/** Validates options of the functions of a Mailroom itself. */
-export function sharedOptionsProblems(options: SharedFunctionOptions = {}): string[] {
-  return unknownProblems(options, SHARED);
+/** Validates the properties that a Mailroom's own functions pass on. */
+export function mailroomFunctionPropsProblems(props: MailroomFunctionProps = {}): string[] {
+  return unknownProblems(props, OF_MAILROOM);
 }
 
-function unknownProblems(options: object, known: Readonly<Record<string, true>>): string[] {
+function unknownProblems(props: object, known: Readonly<Record<string, true>>): string[] {
   const names = Object.keys(known).join(', ');
-  return Object.entries(options)
+  return Object.entries(props)
     .filter(([name, value]) => value !== undefined && known[name] === undefined)
     .map(
       ([name]) =>
@@ -131,13 +139,13 @@ function unknownProblems(options: object, known: Readonly<Record<string, true>>)
     );
 }
 
-/** Validates the runtime of a function that runs Mailroom's code. A container image's and a custom runtime are unknown. */
+/** Validates the runtime of a function that runs Mailroom's code. A container image or a custom runtime is not checked. */
 export function runtimeProblems(property: string, { name, family }: Runtime): string[] {
   if (family === undefined || family === RuntimeFamily.OTHER) return [];
   const version = Number(/^nodejs(\d+)/.exec(name)?.[1] ?? 0);
   if (family === RuntimeFamily.NODEJS && version >= NODE_MIN) return [];
   return [
-    `${property} is ${name}, but must be nodejs${NODE_MIN}.x or later, which Mailroom's runtime library needs. The default is the ` +
-      'latest that Mailroom is tested with.',
+    `${property} is ${name}, but Mailroom's runtime library needs nodejs${NODE_MIN}.x or later. The default is the latest ` +
+      'version that Mailroom is tested with.',
   ];
 }

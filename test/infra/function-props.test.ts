@@ -13,13 +13,13 @@ import {
 } from 'cdk-nag';
 import { describe, expect, test } from 'vitest';
 import {
-  type FunctionOptions,
   InboxConsumer,
   type InboxConsumerProps,
   Mailroom,
+  type MailroomFunctionProps,
   type MailroomProps,
+  type PassedFunctionProps,
   ServiceFunction,
-  type SharedFunctionOptions,
 } from '../../lib/index.ts';
 import { BUNDLING, lambdaEntry } from '../../lib/service-function.ts';
 import { type Resource, resources, testApp } from './synth.ts';
@@ -44,7 +44,7 @@ function consumerStack(props: (stack: Stack) => Partial<InboxConsumerProps>) {
   return { stack, made, template: Template.fromStack(stack) };
 }
 
-const consumerWith = (functionProps: (stack: Stack) => FunctionOptions) =>
+const consumerWith = (functionProps: (stack: Stack) => PassedFunctionProps) =>
   consumerStack((stack) => ({ functionProps: functionProps(stack) }));
 
 function properties(template: Template, type: string, id: RegExp) {
@@ -146,7 +146,7 @@ describe('functionProps of a consumer', () => {
     [
       'an old runtime',
       { runtime: Runtime.NODEJS_18_X },
-      'functionProps.runtime is nodejs18.x, but must be nodejs20.x or later',
+      "functionProps.runtime is nodejs18.x, but Mailroom's runtime library needs nodejs20.x or later",
     ],
     [
       'a retention of an existing log group',
@@ -198,7 +198,7 @@ describe("functionProps of a Mailroom's own functions", () => {
   test.each(['logGroup', 'reservedConcurrentExecutions', 'filesystem'])(
     'are refused with %s, which four functions cannot share',
     (name) => {
-      const functionProps = { [name]: name === 'logGroup' ? {} : 5 } as SharedFunctionOptions;
+      const functionProps = { [name]: name === 'logGroup' ? {} : 5 } as MailroomFunctionProps;
       expect(() => mailroomStack(() => ({ functionProps }))).toThrow(`functionProps contains ${name}, which`);
     },
   );

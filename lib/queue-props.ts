@@ -6,15 +6,15 @@ import { between, say, unless } from './refusal.ts';
  *
  * @example
  * ```ts
- * const queueProps: QueueOptions = { dataKeyReuse: Duration.hours(1), deliveryDelay: Duration.minutes(1) };
+ * const queueProps: PassedQueueProps = { dataKeyReuse: Duration.hours(1), deliveryDelay: Duration.minutes(1) };
  * ```
  */
-export interface QueueOptions {
-  /** The time for which SQS reuses a data key; longer means fewer calls to KMS. Needs the Mailroom's `encryptionKey`. @default 5 minutes */
+export interface PassedQueueProps {
+  /** The time for which SQS reuses a data key: a longer time means fewer calls to KMS. Requires the Mailroom's `encryptionKey`. @default 5 minutes */
   readonly dataKeyReuse?: Duration;
   /**
-   * The time by which each message is delayed, whole seconds up to 15 minutes, shorter than the interval between heartbeats.
-   * It counts towards the SLO and applies to redriven messages, too.
+   * The delay of each message: whole seconds, up to 15 minutes, and shorter than the interval between heartbeats. It counts towards
+   * the SLO and also applies to redriven messages.
    *
    * @default no delay
    */
@@ -23,15 +23,15 @@ export interface QueueOptions {
 
 /** Why other properties of a queue cannot be passed on, and what to do instead. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  contentBasedDeduplication: 'The inbox finds duplicates.',
+  contentBasedDeduplication: 'The inbox drops duplicates.',
   deadLetterQueue: 'The consumer creates it, and derives its maxReceiveCount from retry and outageTolerance.',
-  encryption: "Set encryptionKey of the Mailroom, whose rule and sweep need the key's permissions.",
-  encryptionMasterKey: "Set encryptionKey of the Mailroom, whose rule and sweep need the key's permissions.",
-  enforceSSL: 'The queues always demand TLS.',
-  fifo: 'Mailroom promises no order: EventBridge delivers events in any order.',
+  encryption: 'Set encryptionKey of the Mailroom, so that its rule and its sweep may use the key.',
+  encryptionMasterKey: 'Set encryptionKey of the Mailroom, so that its rule and its sweep may use the key.',
+  enforceSSL: 'The queues always require TLS.',
+  fifo: 'Mailroom does not guarantee an order: EventBridge delivers events in any order.',
   maxMessageSizeBytes: 'With less than 1 MiB, large events would not be delivered.',
-  queueName: 'The name is derived from the stack, so that a retained queue does not block a new one.',
-  redriveAllowPolicy: 'The dead-letter queue accepts messages of its own source queue.',
+  queueName: 'The name is derived from the stack, so that a retained queue does not block a new deployment.',
+  redriveAllowPolicy: 'The dead-letter queue accepts messages of its source queue only.',
   removalPolicy: 'Use removalPolicy of the consumer.',
   retentionPeriod: 'Use queueRetention and deadLetterRetention of the consumer.',
   visibilityTimeout: 'Use visibilityTimeout of the consumer.',
@@ -39,18 +39,18 @@ const INSTEAD: Readonly<Record<string, string>> = {
 
 const DELAY_MAX = Duration.minutes(15);
 
-/** The surroundings of a consumer's queues. */
-interface Surroundings {
+/** Settings that the properties depend on. */
+interface QueueContext {
   readonly isEncrypted: boolean;
   readonly batchingWindow?: Duration | undefined;
   /** The interval between heartbeats; absent without heartbeats. */
   readonly heartbeatEvery?: Duration | undefined;
 }
 
-/** Validates the options of a consumer's queues. */
-export function queueOptionsProblems(options: QueueOptions = {}, around: Surroundings): string[] {
-  const { dataKeyReuse, deliveryDelay, ...others } = options;
-  const { batchingWindow: window = Duration.seconds(0), heartbeatEvery: every } = around;
+/** Validates the properties that a consumer's queues pass on. */
+export function queuePropsProblems(props: PassedQueueProps = {}, context: QueueContext): string[] {
+  const { dataKeyReuse, deliveryDelay, ...others } = props;
+  const { batchingWindow: window = Duration.seconds(0), heartbeatEvery: every } = context;
   return [
     ...Object.entries<unknown>(others).flatMap(([name, value]) =>
       unless(
@@ -59,8 +59,8 @@ export function queueOptionsProblems(options: QueueOptions = {}, around: Surroun
       ),
     ),
     ...unless(
-      dataKeyReuse === undefined || around.isEncrypted,
-      'queueProps contains dataKeyReuse, but the Mailroom has no encryptionKey: SQS calls KMS only for a key of yours. Remove it.',
+      dataKeyReuse === undefined || context.isEncrypted,
+      'queueProps contains dataKeyReuse, but the Mailroom has no encryptionKey: without your own key, SQS does not call KMS. Remove dataKeyReuse.',
     ),
     ...(deliveryDelay === undefined
       ? []

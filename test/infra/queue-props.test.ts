@@ -2,11 +2,11 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test } from 'vitest';
-import { InboxConsumer, Mailroom, type MailroomProps, type QueueOptions } from '../../lib/index.ts';
+import { InboxConsumer, Mailroom, type MailroomProps, type PassedQueueProps } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
-function queuesWith(queueProps: QueueOptions, props: (stack: Stack) => MailroomProps = () => ({})) {
+function queuesWith(queueProps: PassedQueueProps, props: (stack: Stack) => MailroomProps = () => ({})) {
   const stack = new Stack(testApp(), 'Test');
   const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['shop'], ...props(stack) });
   const events = [{ source: 'shop', type: 'OrderPlaced' }];
@@ -42,7 +42,7 @@ describe('queueProps of a consumer', () => {
     [
       'an order',
       { fifo: true },
-      'queueProps contains fifo, which cannot be passed on. Mailroom promises no order',
+      'queueProps contains fifo, which cannot be passed on. Mailroom does not guarantee an order',
     ],
     [
       'another visibility timeout',

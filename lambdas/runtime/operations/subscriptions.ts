@@ -1,0 +1,54 @@
+import { matchesFilter } from '../bus/data-filter.ts';
+import type { EventRef } from '../event.ts';
+import type { ForeignSubscription } from '../foreign-event.ts';
+import type { ConsumerEntry, Directory, EntryEvent, EntryVersion } from './directory.ts';
+
+/** Returns the Mailroom events that a consumer must receive. */
+export function mailroomEventsOf({ events }: Pick<ConsumerEntry, 'events'>): EntryEvent[] {
+  return events.filter(({ foreign }) => foreign === undefined);
+}
+
+/** Returns the foreign events that a consumer takes. They have no outbox row, so neither the audit nor a repair covers them. */
+export function foreignEventsOf({ events }: Pick<ConsumerEntry, 'events'>): ForeignSubscription[] {
+  return events.flatMap(({ source, type, foreign }) =>
+    foreign === undefined ? [] : [{ source, type, foreign }],
+  );
+}
+
+/** An event, and its payload, which only a filter needs. */
+export interface SubscribedEvent extends EventRef {
+  /** Returns the payload as parsed JSON; `undefined` if it cannot be read: then every filter counts as matching. */
+  readonly data: () => unknown;
+}
+
+/** Returns the consumers that must receive a Mailroom event. */
+export function consumersOf(directory: Directory, event: SubscribedEvent): ConsumerEntry[] {
+  return directory.consumers.filter((consumer) => subscribes(consumer, event));
+}
+
+/**
+ * Returns the time since which a consumer has been declared to receive an event without interruption, epoch milliseconds.
+ *
+ * @param versions - the versions of its entry, oldest first
+ * @returns `undefined` if the last version does not declare it
+ */
+export function declaredSince(versions: readonly EntryVersion[], event: SubscribedEvent): number | undefined {
+  const firstWithout = versions.findLastIndex(({ value }) => !declares(value, event));
+  return versions[firstWithout + 1]?.changedAt;
+}
+
+function declares(value: string, event: SubscribedEvent): boolean {
+  try {
+    return subscribes(JSON.parse(value) as ConsumerEntry, event);
+  } catch {
+    return false; // changed by hand
+  }
+}
+
+function subscribes(consumer: ConsumerEntry, { source, type, data }: SubscribedEvent): boolean {
+  return mailroomEventsOf(consumer).some(({ filter, ...event }) => {
+    if (event.source !== source || event.type !== type) return false;
+    const payload = filter && data();
+    return filter === undefined || payload === undefined || matchesFilter(filter, payload);
+  });
+}
