@@ -92,20 +92,14 @@ export interface AuditReport {
   /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
   /** The foreign events of each consumer that has any. They have no outbox row, so the audit does not cover them. */
-  readonly notAudited: readonly NotAudited[];
+  readonly notAudited: readonly { readonly consumer: string; readonly events: readonly EventRef[] }[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];
   /** The number of missing events that were sent again since. */
   readonly repaired: number;
 }
 
-/** A consumer with foreign events. */
-export interface NotAudited {
-  readonly consumer: string;
-  readonly events: readonly EventRef[];
-}
-
-function notAudited({ consumers }: Directory): NotAudited[] {
+function notAudited({ consumers }: Directory): AuditReport['notAudited'] {
   return consumers.flatMap((consumer) => {
     const events = foreignEventsOf(consumer).map(({ source, type }) => ({ source, type }));
     return events.length === 0 ? [] : [{ consumer: consumer.name, events }];
