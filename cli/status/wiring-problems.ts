@@ -29,7 +29,7 @@ interface Route {
   readonly events: readonly EventRef[];
 }
 
-/** The rules of a consumer: for Mailroom events, and for foreign events. A consumer of an existing queue has none. */
+/** Returns the rules of a consumer: for Mailroom events, and for foreign events. A consumer of an existing queue has none. */
 export function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): Route[] {
   const { foreignRule } = consumer;
   const rule = ruleName(consumer);

@@ -41,7 +41,7 @@ export async function findTrace(session: FindDeps, given: string, window: TimeWi
   );
 }
 
-/** The event ids of the foreign events that an id of their publisher may name: one of each subscription. */
+/** The event ids that a publisher's own id may stand for: those of each subscription to a foreign event. */
 function foreignIds({ consumers }: FindDeps['directory'], given: string): string[] {
   return consumers.flatMap((consumer) =>
     foreignEventsOf(consumer).flatMap((event) =>

@@ -243,8 +243,8 @@ async function writtenBy(
 }
 
 /**
- * When an event was committed, epoch milliseconds, from its id; for a foreign event, the earliest time in its inbox rows. 0 if neither
- * is known.
+ * Returns the time of an event's commit, epoch milliseconds, from its id; for a foreign event, the earliest time in its inbox rows. 0 if
+ * neither is known.
  */
 export function bornAt({ eventId, messages }: Pick<TracedEvent, 'eventId' | 'messages'>): number {
   if (isEventId(eventId)) return eventIdTime(eventId);

@@ -176,7 +176,7 @@ describe('an alias of an existing function', () => {
     expect(Object.keys(resources(template, 'Custom::LogRetention'))).toEqual([]);
   });
 
-  test('is warned of if its version is not published again', () => {
+  test('causes a warning if its version is not published again', () => {
     const { stack, mailroom } = mailroomStack();
     const version = new Version(stack, 'Version', { lambda: nodejsFunction(stack) });
     consumer(stack, mailroom, { function: new Alias(stack, 'Live', { aliasName: 'live', version }) });

@@ -95,7 +95,7 @@ describe('a filter is refused with its field and the remedy', () => {
   });
 });
 
-test('a pattern beyond the default quota of an account is warned of', () => {
+test('a pattern beyond the default quota of an account causes a warning', () => {
   const long = withFilter({ a: ['x'.repeat(2_048)] })();
   const found = (stack: Stack) =>
     Annotations.fromStack(stack).findWarning('/Test/Consumer', Match.stringLikeRegexp('Event pattern size'));

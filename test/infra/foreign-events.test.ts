@@ -106,7 +106,7 @@ const refused = (props: Props, env?: Environment) => {
 };
 
 describe('foreign events', () => {
-  test('arrive on the default bus by a rule of their own, and Mailroom events and heartbeats by the other', () => {
+  test('arrive on the default bus by a separate rule, and Mailroom events and heartbeats by the other', () => {
     const { template } = synth(() => ({ events: [OrderPlaced, ObjectCreated] }));
     const rules = Object.fromEntries(
       rulesOf(template).map(([id, { Properties }]) => [id.slice(0, 14), Properties]),
@@ -171,7 +171,7 @@ describe('foreign events', () => {
     });
   });
 
-  test('whose only identity is the id of EventBridge are warned of', () => {
+  test('whose only identity is the id of EventBridge cause a warning', () => {
     const Unnamed = foreignEvent({ source: 'aws.s3', type: 'Object Deleted', schema });
     const { stack } = synth(() => ({ events: [ObjectCreated, Unnamed] }));
     const warnings = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('has no id'));
@@ -179,7 +179,7 @@ describe('foreign events', () => {
     expect(warnings[0]?.entry.data).toContain('Object Deleted of "aws.s3"');
   });
 
-  test('need no producer: no warning says that nobody publishes them', () => {
+  test('need no producer, and cause no warning about a missing one', () => {
     const { stack } = synth(() => ({}));
     Annotations.fromStack(stack).hasNoWarning('*', Match.stringLikeRegexp('would never receive'));
   });

@@ -45,7 +45,7 @@ test('a handler of another service’s event of the same type does not count', (
   expect(() => wrapped({ HANDLES })).toThrow('events contains OrderPlaced of "orders"');
 });
 
-test('a handler without a subscription is warned of: an event type is removed in two deployments', () => {
+test('a handler without a subscription only causes a warning: an event type is removed in two deployments', () => {
   expect(wrapped({ HANDLES: JSON.stringify([placed, shipped]) })).toEqual([
     expect.stringMatching(/^the entry handles OrderShipped of "orders", but events does not contain it/),
   ]);
@@ -55,7 +55,7 @@ test.each([
   [{ FAILS: 'no database' }, 'importing it failed: no database'],
   [{ ENDS: 'yes' }, 'importing it ended without an answer'],
   [{}, 'its handler does not have the property "handles"'],
-])('a bundle that does not answer is warned of: %j', (environment, why) => {
+])('a bundle that does not answer causes a warning: %j', (environment, why) => {
   expect(wrapped(environment)).toEqual([
     expect.stringContaining(`the handlers of its entry could not be compared with events: ${why}`),
   ]);

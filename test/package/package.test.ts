@@ -200,14 +200,14 @@ describe('an app that only produces', () => {
     expect(await evaluate(app, `typeof (${load}('cdk-mailroom/testing')).memoryTable`)).toBe('function');
   });
 
-  test('is told which package to install when it uses one that it does not have', async () => {
+  test('gets an error that names the package to install when it uses a missing one', async () => {
     const consume = `require('cdk-mailroom/runtime').sqsQueue({ client: {}, queueUrl: '' }).changeVisibility('', 0)`;
     expect(await evaluate(app, `${consume}.catch(({ message }) => message)`)).toBe(
       'cdk-mailroom uses @aws-sdk/client-sqs here, which is not installed. Run: npm install @aws-sdk/client-sqs',
     );
   });
 
-  test('is told which packages the command needs', async () => {
+  test('gets an error that names the packages that the command needs', async () => {
     const command = ['node_modules/cdk-mailroom/bin/mailroom.js', 'why', '42'];
     const needed = ['cloudwatch', 'eventbridge', 'lambda', 'sqs', 'ssm', 'sts'].map(
       (name) => `@aws-sdk/client-${name}`,
@@ -230,7 +230,7 @@ describe('an app that only produces', () => {
   );
 });
 
-describe("somebody's app, made by cdk init with the files of docs/getting-started.md", () => {
+describe("a user's app, made by cdk init with the files of docs/getting-started.md", () => {
   // Bundled and tested too, with what npm installs: stranger.nightly.test.ts.
   test.each(['ESM', 'CommonJS'] as const)(
     'compiles and lists its stack as %s, and has the command',

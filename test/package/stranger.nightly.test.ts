@@ -31,7 +31,7 @@ afterAll(async () => {
 /** Where an app is made; the CDK takes the name of the folder for that of the app. */
 const shop = (name: string) => join(folders[1] ?? '', name, 'shop');
 
-describe("somebody's app, made by cdk init with the files of docs/getting-started.md, and its packages installed", () => {
+describe("a user's app, made by cdk init with the files of docs/getting-started.md, and its packages installed", () => {
   test('works with TypeScript 7 and the peers of this repository, as ES modules, with every declaration checked', async () => {
     const folder = shop('own');
     const { peerDependencies, devDependencies } = tarball.manifest;

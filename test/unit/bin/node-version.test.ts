@@ -24,7 +24,7 @@ describe.each([
   ['the command', bin.mailroom],
   ['a command of package.json', 'bin/node-version.js'],
 ])('%s on a Node.js that is too old', (_what, file) => {
-  test.each(['20.18.3', '18.20.8', '8.17.0'])('says in one sentence what it needs: %s', (version) => {
+  test.each(['20.18.3', '18.20.8', '8.17.0'])('names the required version in one sentence: %s', (version) => {
     expect(runOn(version, file)).toEqual({
       status: 2,
       stdout: '',

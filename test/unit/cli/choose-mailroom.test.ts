@@ -67,7 +67,7 @@ describe('the Mailroom of a run, of several in the region', () => {
   });
 });
 
-test('an only Mailroom needs no choice, and is used from the folder of any app', () => {
+test('a single Mailroom needs no choice, and is used from the folder of any app', () => {
   const [only] = deployed('ShopStack');
   expect(chooseMailroom(deployed('ShopStack'), { ...choice, appStacks: ['Network'] })).toEqual({
     directory: only,

@@ -83,7 +83,7 @@ test('logs names the function of the consumer, and no relay', async () => {
   expect(out).not.toContain('relay');
 });
 
-test('the audit names the foreign events that it says nothing about, expects no row of them, and finds no drift in their rule', async () => {
+test('the audit names the foreign events that it does not cover, expects no row of them, and finds no drift in their rule', async () => {
   const rig = auditRig([
     consumerEntry('payments'),
     consumerEntry('webhooks', { events: [Charged], rule: undefined, undeliveredQueue: undefined }),

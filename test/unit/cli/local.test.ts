@@ -36,7 +36,7 @@ describe('mailroom local', () => {
     },
   );
 
-  test('names the option and the variable of a port that is none', async () => {
+  test('names the option and the variable of an invalid port', async () => {
     const sentence = 'must be a whole number from 1 to 65535. Correct --port or MAILROOM_PORT.';
     for (const { code, err } of [
       await run(['local', '--port', '70000']),
@@ -47,7 +47,7 @@ describe('mailroom local', () => {
     }
   });
 
-  test('stop says that there is nothing to stop, and succeeds', async () => {
+  test('stop reports that no engine is running, and succeeds', async () => {
     expect(await run(['local', 'stop', '--port', '1'])).toEqual({
       code: 0,
       out: '',

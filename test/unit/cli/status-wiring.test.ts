@@ -248,7 +248,7 @@ describe('the foreign events of a consumer', () => {
     consumers: [{ ...worker, events: [Charged], rule: undefined, undeliveredQueue: undefined }],
   };
 
-  test('have a rule of their own, and the other one does not match them', async () => {
+  test('have their own rule, and the other one does not match them', async () => {
     const deployed = wiringInMemory();
     deployed.rules.set('default|foreign-rule', deployedRule);
     const { report } = await statusOf(deployed.wiring, entries);

@@ -22,7 +22,7 @@ function rig() {
   };
 }
 
-test('the wait for the last duplicates says what it waits for, and counts down', () => {
+test('the wait for the last duplicates is explained, with a countdown', () => {
   const { printed, look } = rig();
   expect(look(false, 4, 0)).toBe(false);
   expect(printed).toEqual([]);
@@ -38,7 +38,7 @@ test('the wait for the last duplicates says what it waits for, and counts down',
   ]);
 });
 
-test('without a duplicate that waits, nothing is said', () => {
+test('without a waiting duplicate, nothing is reported', () => {
   const { printed, look } = rig();
   expect(look(true, 0, 0)).toBe(false);
   expect(printed).toEqual([]);

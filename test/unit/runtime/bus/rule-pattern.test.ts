@@ -28,7 +28,7 @@ test.each([[[placed]], [[placed, cancelled]], [[placed, declined, cancelled]]])(
 const shipped = { source: 'orders', type: 'OrderShipped' };
 const toSwitzerland = { ...shipped, filter: { country: ['CH'], cents: [{ numeric: ['>=', 10] }] } };
 
-test('a filtered event has an alternative of its own, on the payload', () => {
+test('a filtered event has its own alternative, with a condition on the payload', () => {
   const { filter } = toSwitzerland;
   const alternative = { source: ['orders'], 'detail-type': ['OrderShipped'], detail: { data: filter } };
   expect(encodeRulePattern([toSwitzerland])).toEqual(alternative);

@@ -182,7 +182,7 @@ test('a handler that fails is an error on its span, in redacted words', async ()
   expect(spans.one('process').attributes).toMatchObject({ 'mailroom.outcome': 'failed' });
 });
 
-test('a duplicate, a rejected message and one that waits are told apart', async () => {
+test('a duplicate, a rejected message and a waiting message have different outcomes', async () => {
   const handlers = [leased(ThingHappened, async () => {})];
   const { spans, clock, queue, outbox, happened, relay, deliver } = system(handlers);
   const [event] = await outbox.commit({ events: [happened(1)] });
