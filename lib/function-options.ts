@@ -112,7 +112,7 @@ export function functionOptionsProblems(options: FunctionOptions = {}): string[]
   return [
     ...unknownProblems(options, ALL),
     ...(logGroup !== undefined && logRetention !== undefined ? [both] : []),
-    ...(runtime === undefined ? [] : runtimeProblems('functionProps.runtime', runtime)),
+    ...(runtime === undefined ? [] : runtimeProblems('functionProps.runtime', runtime, ', or omit it')),
   ];
 }
 
@@ -131,13 +131,17 @@ function unknownProblems(options: object, known: Readonly<Record<string, true>>)
     );
 }
 
-/** Validates the runtime of a function that runs Mailroom's code. A container image's and a custom runtime are unknown. */
-export function runtimeProblems(property: string, { name, family }: Runtime): string[] {
+/**
+ * Validates the runtime of a function that runs Mailroom's code. A container image's and a custom runtime are unknown.
+ *
+ * @param otherwise - the end of the remedy
+ */
+export function runtimeProblems(property: string, { name, family }: Runtime, otherwise: string): string[] {
   if (family === undefined || family === RuntimeFamily.OTHER) return [];
   const version = Number(/^nodejs(\d+)/.exec(name)?.[1] ?? 0);
   if (family === RuntimeFamily.NODEJS && version >= NODE_MIN) return [];
   return [
-    `${property} is ${name}, but must be nodejs${NODE_MIN}.x or later, which Mailroom's runtime library needs. The default is the ` +
-      'latest that Mailroom is tested with.',
+    `${property} is ${name}, but must be nodejs${NODE_MIN}.x or later, which Mailroom's runtime library needs. Set it, e.g. to ` +
+      `Runtime.NODEJS_24_X${otherwise}.`,
   ];
 }
