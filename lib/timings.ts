@@ -240,8 +240,7 @@ export function concurrencyProblems(given?: number, reserved?: number): string[]
   if (given === undefined)
     return unless(
       reserved === undefined || reserved >= CONCURRENCY_MIN,
-      `reservedConcurrentExecutions is ${reserved}, but must be at least ${CONCURRENCY_MIN}, the lowest maximum concurrency of an SQS ` +
-        'mapping: Lambda would throttle messages, and each throttle uses up a receive. Raise it or omit it.',
+      `reservedConcurrentExecutions is ${reserved}, but must be at least ${CONCURRENCY_MIN}, the least that an SQS mapping uses. Raise it or omit it.`,
     );
   return unless(
     reserved === undefined || limit <= reserved,
