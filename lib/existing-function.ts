@@ -18,6 +18,10 @@ const OF_CREATED = [
   'timeout',
 ] as const;
 
+/** Why a function without a runtime has an old one in a test, although the same code synthesizes. */
+const CDK_RUNTIME =
+  "; without it, the CDK's default depends on the feature flags in cdk.json, which an App in a unit test does not read";
+
 /** Validates which function a consumer has: one made from `entry`, or an existing one. */
 export function functionProblems(scope: Construct, props: InboxConsumerProps): string[] {
   const { entry, function: given, maxConcurrency } = props;
@@ -46,7 +50,7 @@ function existingProblems(
     ),
     ...stackProblems(scope, given, existing),
     ...timeoutProblems(existing),
-    ...runtimeProblems(`The runtime of ${path}`, existing.runtime),
+    ...runtimeProblems(`The runtime of ${path}`, existing.runtime, CDK_RUNTIME),
     ...concurrencyProblems(props.maxConcurrency, reservedOf(existing)),
     ...useProblems(existing, use),
   ];

@@ -123,12 +123,14 @@ export function ofExistingQueue(problem: string): string {
   return problem
     .replace(/^queueRetention is/, 'The retentionPeriod of queue is')
     .replace(/^deadLetterRetention is/, 'The retentionPeriod of the dead-letter queue of queue is')
-    .replace(/^visibilityTimeout is/, 'The visibilityTimeout of queue is');
+    .replace(/^visibilityTimeout is/, 'The visibilityTimeout of queue is')
+    .replace(/Raise (?:queue|deadLetter)Retention/, 'Raise it');
 }
 
 function retentionOf(queue: IQueue | undefined): Duration {
   const resource = queue && resourceOf(queue);
-  return known(resource?.messageRetentionPeriod ?? RETENTION_DEFAULT_S, QUEUE_RETENTION_MAX);
+  if (resource === undefined) return QUEUE_RETENTION_MAX;
+  return known(resource.messageRetentionPeriod ?? RETENTION_DEFAULT_S, QUEUE_RETENTION_MAX);
 }
 
 function known(seconds: number, otherwise: Duration): Duration {

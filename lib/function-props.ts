@@ -120,7 +120,7 @@ export function functionPropsProblems(props: PassedFunctionProps = {}): string[]
   return [
     ...unknownProblems(props, ALL),
     ...(logGroup !== undefined && logRetention !== undefined ? [both] : []),
-    ...(runtime === undefined ? [] : runtimeProblems('functionProps.runtime', runtime)),
+    ...(runtime === undefined ? [] : runtimeProblems('functionProps.runtime', runtime, ', or omit it')),
   ];
 }
 
@@ -139,13 +139,17 @@ function unknownProblems(props: object, known: Readonly<Record<string, true>>): 
     );
 }
 
-/** Validates the runtime of a function that runs Mailroom's code. A container image or a custom runtime is not checked. */
-export function runtimeProblems(property: string, { name, family }: Runtime): string[] {
+/**
+ * Validates the runtime of a function that runs Mailroom's code. A container image or a custom runtime is not checked.
+ *
+ * @param otherwise - the end of the remedy
+ */
+export function runtimeProblems(property: string, { name, family }: Runtime, otherwise: string): string[] {
   if (family === undefined || family === RuntimeFamily.OTHER) return [];
   const version = Number(/^nodejs(\d+)/.exec(name)?.[1] ?? 0);
   if (family === RuntimeFamily.NODEJS && version >= NODE_MIN) return [];
   return [
-    `${property} is ${name}, but Mailroom's runtime library needs nodejs${NODE_MIN}.x or later. The default is the latest ` +
-      'version that Mailroom is tested with.',
+    `${property} is ${name}, but must be nodejs${NODE_MIN}.x or later, which Mailroom's runtime library needs. Set it, e.g. to ` +
+      `Runtime.NODEJS_24_X${otherwise}.`,
   ];
 }

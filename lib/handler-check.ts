@@ -15,7 +15,10 @@ interface CheckedConsumer {
 }
 
 /** The events that a bundle handles, or why they are unknown. */
-type BundleAnswer = { readonly handles: readonly EventRef[] } | { readonly unknown: string };
+type BundleAnswer =
+  | { readonly handles: readonly EventRef[] }
+  | { readonly exports: readonly string[] }
+  | { readonly unknown: string };
 
 /** An import that takes longer is ended, milliseconds. It takes 0.2 to 0.4 s; a machine under load is slower. */
 const IMPORT_TIMEOUT_MS = 20_000;
@@ -24,16 +27,20 @@ const IMPORT_TIMEOUT_MS = 20_000;
 const UNRESOLVED = 'https://unresolved.invalid';
 
 /**
- * Imports the bundle and prints what its handler handles. The last line counts, because the bundle may print too. It ends the
- * process, because the bundle may keep timers or connections open.
+ * Imports the bundle and prints what its handler handles, or, if no handler is exported, what is. Only in CommonJS, the exports are
+ * also the default export's members. The last line counts, because the bundle may print too. It ends the process, because the
+ * bundle may keep timers or connections open.
  */
 const SCRIPT = `
 const answer = (found) => process.stdout.write('\\n' + JSON.stringify(found), () => process.exit());
 try {
   const { pathToFileURL } = await import('node:url');
-  const bundle = await import(pathToFileURL(process.argv[1]));
-  const { handles } = bundle.handler ?? bundle.default?.handler ?? {};
-  answer(Array.isArray(handles) ? { handles } : { unknown: 'its handler does not have the property "handles"' });
+  const file = process.argv[1];
+  const imported = await import(pathToFileURL(file));
+  const bundle = imported.handler || file.endsWith('.mjs') ? imported : Object(imported.default);
+  const handles = bundle.handler?.handles;
+  if (bundle.handler === undefined) answer({ exports: Object.keys(bundle) });
+  else answer(Array.isArray(handles) ? { handles } : { unknown: 'its handler does not have the property "handles"' });
 } catch (error) {
   answer({ unknown: 'importing it failed: ' + String(error?.message ?? error).slice(0, 300) });
 }`;
@@ -48,7 +55,7 @@ const answers = new Map<string, BundleAnswer>();
  * A subscribed event without a handler would be rejected (`UNKNOWN_EVENT_TYPE`), so it fails. A handler without a subscription only
  * warns: the removal of an event type passes through it (docs/deploying.md).
  *
- * @throws `BAD_SETTINGS`, naming the events, if a subscribed event has no handler
+ * @throws `BAD_SETTINGS` if a subscribed event has no handler, naming the events, or if the entry does not export `handler`
  */
 export function checkHandlers(consumer: IConstruct, lambda: IFunction, props: CheckedConsumer): void {
   const bundle = props.checkHandlers === false ? undefined : bundleOf(lambda);
@@ -62,7 +69,8 @@ export function checkHandlers(consumer: IConstruct, lambda: IFunction, props: Ch
   const key = `${basename(dirname(bundle))} ${environment}`;
   const answer = answers.get(key) ?? ask(bundle, environment);
   answers.set(key, answer);
-  if ('handles' in answer) compare(consumer, props.events, answer.handles);
+  if ('exports' in answer) refuse(`The consumer ${consumer.node.path}`, [noHandlerText(answer.exports)]);
+  else if ('handles' in answer) compare(consumer, props.events, answer.handles);
   else warn(consumer, 'handlersUnknown', unknownText(answer.unknown));
 }
 
@@ -128,6 +136,13 @@ function without(events: readonly EventRef[], others: readonly EventRef[]): Even
 
 function named({ source, type }: EventRef): string {
   return `${type} of "${source}"`;
+}
+
+function noHandlerText(exported: readonly string[]): string {
+  return (
+    `its entry does not export handler, which Lambda calls (exported: ${exported.join(', ') || 'nothing'}). Export it by that name: ` +
+    'export const handler = lambdaConsumer([…]).'
+  );
 }
 
 function unknownText(why: string): string {

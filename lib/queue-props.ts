@@ -67,6 +67,10 @@ export function queuePropsProblems(props: PassedQueueProps = {}, context: QueueC
       : [
           ...between('queueProps.deliveryDelay', deliveryDelay, Duration.seconds(0), DELAY_MAX, ''),
           ...unless(
+            deliveryDelay.toMilliseconds() % 1_000 === 0,
+            `queueProps.deliveryDelay is ${say(deliveryDelay)}, but must be whole seconds: SQS has no finer delays. Round it.`,
+          ),
+          ...unless(
             every === undefined || deliveryDelay.plus(window).toMilliseconds() < every.toMilliseconds(),
             `queueProps.deliveryDelay is ${say(deliveryDelay)}, but with batchingWindow it must be shorter than the interval between ` +
               `heartbeats, ${every && say(every)}. Otherwise each heartbeat would be late. Lower it or raise the Mailroom's heartbeat.every.`,

@@ -31,8 +31,8 @@ export interface ServiceFunctionProps {
   /**
    * Bundling options; each one given replaces the one in {@link BUNDLING}. E.g. `{ nodeModules: ['sharp'] }` for a package that
    * cannot be bundled, or `{ externalModules: [] }` for a handler that gets credentials by `fromIni`, `fromHttp`, `fromProcess`,
-   * `fromSSO` or `fromTokenFile`. A banner or a source map of your own turns off the stack traces of {@link BUNDLING}; the
-   * environment variable `NODE_OPTIONS: '--enable-source-maps'` maps them then, at the price of a longer start.
+   * `fromSSO` or `fromTokenFile`. A banner or a source map of your own, or `OutputFormat.CJS`, turns off the stack traces of {@link BUNDLING};
+   * the environment variable `NODE_OPTIONS: '--enable-source-maps'` maps them then, at the price of a longer start.
    *
    * @default one minified ESM file with its own AWS SDK, and its source map
    */
@@ -132,6 +132,7 @@ export class ServiceFunction extends NodejsFunction {
       loggingFormat: LoggingFormat.JSON,
       bundling: {
         ...BUNDLING,
+        ...(props.bundling?.format === OutputFormat.CJS && { banner: undefined }), // an ES module's
         ...props.bundling,
         commandHooks: sourceMapPaths(props.bundling?.commandHooks),
       },

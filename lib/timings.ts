@@ -237,6 +237,11 @@ export function maxConcurrencyOf(given?: number, reserved = CONCURRENCY_DEFAULT)
  */
 export function concurrencyProblems(given?: number, reserved?: number): string[] {
   const limit = maxConcurrencyOf(given, reserved);
+  if (given === undefined)
+    return unless(
+      reserved === undefined || reserved >= CONCURRENCY_MIN,
+      `reservedConcurrentExecutions is ${reserved}, but must be at least ${CONCURRENCY_MIN}, the least that an SQS mapping uses. Raise it or omit it.`,
+    );
   return unless(
     reserved === undefined || limit <= reserved,
     `maxConcurrency is ${limit}, but the function reserves ${reserved} concurrent executions: Lambda would throttle messages, and each ` +

@@ -1,6 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { SQSClient } from '@aws-sdk/client-sqs';
-import { clientSettings, portClientSettings } from './client-settings.ts';
+import { portClientSettings } from './client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './config.ts';
 import {
   type ConsumerDeps,
@@ -10,7 +9,7 @@ import {
   handling,
 } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
-import { sqsQueue } from './consume/sqs-queue.ts';
+import { ownSqsQueue } from './consume/sqs-queue.ts';
 import type { Redact } from './redaction.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
@@ -107,7 +106,7 @@ export function lambdaConsumer(
   const consumer = madeInLambda(() => {
     const config = readConsumerConfig(process.env);
     const table = tableNamed(config.tableName);
-    const queue = sqsQueue({ client: new SQSClient(clientSettings), queueUrl: config.queueUrl });
+    const queue = ownSqsQueue(config.queueUrl);
     return createConsumer({
       ...options,
       config,

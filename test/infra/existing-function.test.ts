@@ -280,7 +280,8 @@ describe('an existing function is refused', () => {
     'whose runtime cannot run Mailroom: %s',
     (runtime) => {
       expect(refusal((stack) => inlineFunction(stack, { runtime, timeout: Duration.seconds(30) }))).toThrow(
-        `The runtime of Test/Worker is ${runtime.name}, but Mailroom's runtime library needs nodejs20.x or later`,
+        `The runtime of Test/Worker is ${runtime.name}, but must be nodejs20.x or later, which Mailroom's runtime library needs. Set it, e.g. to ` +
+          "Runtime.NODEJS_24_X; without it, the CDK's default depends on the feature flags in cdk.json, which an App in a unit test does not read.",
       );
     },
   );

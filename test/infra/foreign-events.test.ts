@@ -389,4 +389,15 @@ describe('an existing queue', () => {
   ])('with %s is refused', (_, props, message) => {
     expect(refused(props)).toContain(message);
   });
+
+  test('is refused with remedies on the queue, and an import without guesses about its settings', () => {
+    const short = refused(given({ retentionPeriod: Duration.hours(1) }));
+    expect(short).toContain('Raise it, or lower');
+    expect(short).not.toContain('queueRetention');
+    const imported = refused((stack) => ({
+      events: [Charged],
+      queue: Queue.fromQueueArn(stack, 'Q', 'arn:aws:sqs:eu-west-1:123456789012:q') as Queue,
+    }));
+    expect(imported).not.toContain('retentionPeriod');
+  });
 });

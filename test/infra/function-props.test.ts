@@ -123,7 +123,7 @@ describe('functionProps of a consumer', () => {
       MaximumConcurrency: 20,
     });
     expect(() => consumerWith(() => ({ reservedConcurrentExecutions: 1 }))).toThrow(
-      'maxConcurrency is 2, but the function reserves 1 concurrent executions',
+      'reservedConcurrentExecutions is 1, but must be at least 2',
     );
   });
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Lazy, Stack } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
+import { OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { expect, test } from 'vitest';
 import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
 import { testApp } from './synth.ts';
@@ -59,6 +60,18 @@ test.each([
   expect(wrapped(environment)).toEqual([
     expect.stringContaining(`the handlers of its entry could not be compared with events: ${why}`),
   ]);
+});
+
+test('an entry that exports no handler fails, because Lambda could not call it', () => {
+  expect(() => warningsOf({ entry: 'renamed.ts' })).toThrow(
+    'its entry does not export handler, which Lambda calls (exported: main). Export it by that name',
+  );
+});
+
+test('a bundle in CommonJS is compared, too', () => {
+  const bundling = { format: OutputFormat.CJS };
+  expect(wrapped({ HANDLES: JSON.stringify([placed]) }, { bundling })).toEqual([]);
+  expect(() => wrapped({ HANDLES: '[]' }, { bundling })).toThrow('events contains OrderPlaced of "orders"');
 });
 
 test('without the check, or without bundling, nothing is imported', () => {

@@ -65,6 +65,11 @@ describe('queueProps of a consumer', () => {
       { deliveryDelay: Duration.hours(1) },
       'queueProps.deliveryDelay is 1 hour, but must be from 0 seconds to 15 minutes',
     ],
+    [
+      'a delay of half a second',
+      { deliveryDelay: Duration.millis(500) },
+      'queueProps.deliveryDelay is 500 millis, but must be whole seconds',
+    ],
   ])('are refused with %s', (_what, queueProps, message) => {
     expect(() => queuesWith(queueProps)).toThrow(message);
   });

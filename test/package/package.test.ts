@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freePort } from '../../localstack/free-port.ts';
 import { identify } from '../../localstack/health.ts';
@@ -198,6 +199,23 @@ describe('an app that only produces', () => {
     const outbox = `Object.keys((${load}('cdk-mailroom/runtime')).lambdaOutbox())`;
     expect(await evaluate(app, outbox)).toEqual(['commit', 'entries']);
     expect(await evaluate(app, `typeof (${load}('cdk-mailroom/testing')).memoryTable`)).toBe('function');
+  });
+
+  test('starts as a bundle that leaves the other clients out', async () => {
+    const contents = `import { lambdaOutbox } from 'cdk-mailroom/runtime'; console.log(Object.keys(lambdaOutbox()).join());`;
+    await build({
+      stdin: { contents, resolveDir: app },
+      outfile: join(app, 'bundle.mjs'),
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      external: ['@aws-sdk/client-eventbridge', '@aws-sdk/client-sqs'],
+      banner: {
+        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+      },
+      logLevel: 'silent',
+    });
+    expect(await step(app, process.execPath, ['bundle.mjs'])).toBe('commit,entries\n');
   });
 
   test('gets an error that names the package to install when it uses a missing one', async () => {

@@ -1,4 +1,5 @@
-import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { ChangeMessageVisibilityCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { clientSettings } from '../client-settings.ts';
 import type { Queue } from './queue.ts';
 
 /** Dependencies of {@link sqsQueue}. */
@@ -31,4 +32,9 @@ export function sqsQueue({ client, queueUrl }: SqsQueueDeps): Queue {
       );
     },
   };
+}
+
+/** {@link sqsQueue} with a client of its own. The client is made here so that the bundle of a producer does not import SQS. */
+export function ownSqsQueue(queueUrl: string): Queue {
+  return sqsQueue({ client: new SQSClient(clientSettings), queueUrl });
 }
