@@ -64,8 +64,8 @@ export const writeMutants: readonly Mutant[] = [
     },
     {
       rule: 'an inherited trace that does not fit is not carried along',
-      from: 'isTraceId(cause?.traceId) ? cause.traceId',
-      to: 'cause !== undefined ? cause.traceId',
+      from: 'xrayHeaderOf(cause?.traceId) ??',
+      to: 'cause?.traceId ??',
     },
     {
       rule: 'a row leaves room for what the relay writes on it',
