@@ -146,7 +146,7 @@ describe('functionProps of a consumer', () => {
     [
       'an old runtime',
       { runtime: Runtime.NODEJS_18_X },
-      "functionProps.runtime is nodejs18.x, but Mailroom's runtime library needs nodejs20.x or later",
+      "functionProps.runtime is nodejs18.x, but must be nodejs20.x or later, which Mailroom's runtime library needs. Set it, e.g. to Runtime.NODEJS_24_X, or omit it.",
     ],
     [
       'a retention of an existing log group',
