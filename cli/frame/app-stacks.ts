@@ -33,7 +33,7 @@ async function stacksIn(assembly: string): Promise<string[]> {
   return names.flat();
 }
 
-/** An object in a file; empty if there is none. */
+/** Reads the object in a file; empty if the file has none. */
 async function readJson<Content extends object>(file: string): Promise<Partial<Content>> {
   try {
     return Object(JSON.parse(await readFile(file, 'utf8')));

@@ -115,7 +115,7 @@ export function lambdaConsumer(
       handlers: handlersOn(table),
     });
   });
-  // There is no table at synth; to create the handlers, any name will do.
+  // Synth has no table; any name is enough to create the handlers.
   return handling(
     () => handlersOn(tableNamed('none')),
     async (event, context) => consumer()(event, context),

@@ -187,7 +187,7 @@ function refuseDimensions(dimensions: Readonly<Record<string, string>>): void {
   const entries: readonly (readonly [string, unknown])[] = Object.entries(dimensions);
   const bad = (problem: string) => new MailroomError('BAD_CONFIG', `metricDimensions ${problem}`);
   if (entries.length > DIMENSIONS_MAX)
-    throw bad(`has ${entries.length} dimensions; at most ${DIMENSIONS_MAX} are allowed. Remove some.`);
+    throw bad(`has ${entries.length} dimensions; at most ${DIMENSIONS_MAX} are allowed.`);
   for (const [name, value] of entries) {
     if (!DIMENSION_NAME.test(name))
       throw bad(

@@ -87,7 +87,7 @@ export function xrayHeaderOf(value: unknown): string | undefined {
   return value.length <= XRAY_HEADER_MAX && /^[\x20-\x7e]+$/.test(value) ? value : undefined;
 }
 
-/** The trace id in an X-Ray trace header; `undefined` if there is none. */
+/** The trace id in an X-Ray trace header; `undefined` without one. */
 export function xrayTraceIdOf(header: unknown): string | undefined {
   if (typeof header !== 'string') return undefined;
   const root = fieldOf(header, 'Root');

@@ -34,7 +34,7 @@ export interface SpanFailure {
 
 /** A span that has started. */
 export interface TracerSpan {
-  /** Its context, for messages sent in it; `undefined` if there is none. */
+  /** Its context, for messages sent in it; `undefined` without one. */
   context(): TraceContext | undefined;
   /** Calls `work` with this span as the active one, also for what it awaits. Returns what `work` returns. */
   run<T>(work: () => T): T;
@@ -59,7 +59,7 @@ export interface TracerSpan {
 export interface Tracer {
   /** Starts a span, without making it the active one. */
   start(options: SpanOptions): TracerSpan;
-  /** The context of the active span; `undefined` if there is none. */
+  /** The context of the active span; `undefined` without one. */
   current(): TraceContext | undefined;
   /**
    * Exports the spans that have ended. Awaited for at most a second at the end of each invocation of a consumer and of the relay,

@@ -142,7 +142,7 @@ export function handlerList(handlers: unknown): readonly Handler[] {
   if (Array.isArray(handlers)) return handlers;
   throw new MailroomError(
     'BAD_CONSUMER',
-    `handlers is of type ${typeof handlers}, not a list. Pass a list, even of one handler: lambdaConsumer([leased(OrderPlaced, …)]).`,
+    `handlers is of type ${typeof handlers}, not a list. Pass a list: lambdaConsumer([leased(OrderPlaced, …)]).`,
   );
 }
 

@@ -57,8 +57,8 @@ export function readForeign(
     if ('detail' in content) return undefined;
     throw poison(
       'UNREADABLE_MESSAGE',
-      `The message does not name its event, and the consumer has handlers of ${subscriptions.length} foreign events: such a message can only ` +
-        'be read by a consumer with one. Give this queue its own consumer, with one handler of a foreign event.',
+      `The message does not name its event, and the consumer handles ${subscriptions.length} foreign events. Give this queue its own ` +
+        'consumer of one foreign event.',
     );
   }
   return foreignEventOf(first, { data: content }, arrivedAt);
@@ -83,7 +83,7 @@ function idOf({ type, foreign }: ForeignSubscription, { data, bridgeId }: Foreig
     if (typeof bridgeId === 'string' && bridgeId !== '') return [bridgeId];
     throw poison(
       'BAD_FOREIGN_ID',
-      `The message does not contain an EventBridge id, and the definition of ${type} has no id. Set id to the field that identifies the event.`,
+      `The message has no EventBridge id, and the definition of ${type} has no id. Set id to the field that identifies the event.`,
     );
   }
   return foreign.id.map((path) => {
@@ -92,7 +92,7 @@ function idOf({ type, foreign }: ForeignSubscription, { data, bridgeId }: Foreig
     if (problem === undefined) return value as ForeignIdValue;
     throw poison(
       'BAD_FOREIGN_ID',
-      `The id field "${path}" of ${type} ${problem}. It must hold a string of 1 to ${ID_VALUE_MAX} characters or a whole number. ` +
+      `The id field "${path}" of ${type} ${problem}. It must hold a string of 1 to ${ID_VALUE_MAX} characters or an integer. ` +
         'Correct id in the definition, or discard the message.',
     );
   });
@@ -106,7 +106,7 @@ function idProblem(value: unknown): string | undefined {
   }
   if (typeof value !== 'number') return `is of type ${value === null ? 'null' : typeof value}`;
   // Larger numbers are rounded when they are parsed: two events would have the same id.
-  return Number.isSafeInteger(value) ? undefined : 'is not a whole number that JavaScript represents exactly';
+  return Number.isSafeInteger(value) ? undefined : 'is not a safe integer';
 }
 
 function timeOf(
@@ -118,8 +118,8 @@ function timeOf(
   if (at !== undefined) return at;
   throw poison(
     'BAD_FOREIGN_TIME',
-    `The time field "${path}" of ${type} is missing or not a time. It must hold ISO 8601 text with a time zone, epoch seconds or ` +
-      'epoch milliseconds. Correct time in the definition, or discard the message.',
+    `The time field "${path}" of ${type} is missing or not a time. It must hold ISO 8601 text with a time zone, or epoch (milli)seconds. ` +
+      'Correct time in the definition, or discard the message.',
   );
 }
 

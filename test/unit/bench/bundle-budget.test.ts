@@ -27,7 +27,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   inventory: 382_000,
   notifications: 381_000,
   'orders-api': 361_000,
-  'orders-status': 382_000,
+  'orders-status': 381_000,
   payments: 474_000,
 };
 

@@ -89,7 +89,7 @@ describe('the shapes of a message', () => {
     expect(() => read({ id: 'evt_1' }, charge, created)).toThrowError(
       expect.objectContaining({
         code: 'UNREADABLE_MESSAGE',
-        message: expect.stringContaining('handlers of 2 foreign events'),
+        message: expect.stringContaining('handles 2 foreign events'),
       }),
     );
     expect(read({ detail: {} }, charge, created)).toBeUndefined();
@@ -117,8 +117,8 @@ describe('the id', () => {
     ['is of type null', { id: null }],
     ['is of type boolean', { id: true }],
     ['is of type object', { id: { secret: 1 } }],
-    ['is not a whole number', { id: 2 ** 53 }],
-    ['is not a whole number', { id: 1.5 }],
+    ['is not a safe integer', { id: 2 ** 53 }],
+    ['is not a safe integer', { id: 1.5 }],
   ])('a field that %s rejects the message, and the error names the field and no value', (what, body) => {
     expect(() => read(body, charge)).toThrowError(
       expect.objectContaining({
