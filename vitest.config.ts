@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-const localTests = ['test/local/**/*.test.ts', 'test/**/*.engine.test.ts'];
+const localTests = ['test/local/**/*.test.ts', 'test/**/*.engine.test.ts', 'test/browser/**/*.test.ts'];
 const explorerTests = ['test/explorer/**/*.test.ts'];
 const packageTests = ['test/package/**/*.test.ts'];
 const templateTests = [

@@ -1,0 +1,67 @@
+import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { readSweepState } from '../../reading/rows-reader.ts';
+import { createEventCursor, type NewRow } from '../../tail/event-cursor.ts';
+import { createFollower, FOLLOWED_MAX, type FollowedEvent } from '../../tail/event-follower.ts';
+import type { Flow } from '../protocol.ts';
+import { createRates, RATES_OF_MS } from './rates.ts';
+
+/** The newest events, and what becomes of them. */
+export interface EventFeed {
+  /** Reads the events that were committed since the call before. */
+  readNew(now: number): Promise<void>;
+  /** Reads the states of the newest events. */
+  readStates(now: number): Promise<void>;
+  show(now: number): Pick<Flow, 'committedPerS' | 'processedPerS' | 'events' | 'isSample'>;
+}
+
+/** The most rows of a minute that the first reading takes: 100 events a second, of shards that are not filled evenly. */
+const FIRST_ROWS_MAX = 9_000;
+
+/** Dependencies of {@link createEventFeed}. */
+export interface EventFeedDeps {
+  readonly directory: Directory;
+  readonly table: Table;
+}
+
+/** Creates a feed that begins a minute ago. */
+export function createEventFeed({ directory, table }: EventFeedDeps): EventFeed {
+  const follow = createFollower({ directory, table });
+  const committed = createRates();
+  const processed = new Map(directory.consumers.map(({ name }) => [name, createRates()]));
+  let cursor: ReturnType<typeof createEventCursor> | undefined;
+  let isFirst = true;
+  let fresh: readonly NewRow[] = [];
+  let newest: readonly FollowedEvent[] = [];
+  let sampledAt = Number.NEGATIVE_INFINITY;
+
+  return {
+    readNew: async (now) => {
+      cursor ??= createEventCursor(
+        { table, shards: (await readSweepState(directory, table)).shards },
+        now - RATES_OF_MS,
+      );
+      const { rows, more } = await cursor(now, isFirst ? FIRST_ROWS_MAX : undefined);
+      isFirst = false;
+      for (const { eventId } of rows) committed.add(eventIdTime(eventId));
+      fresh = [...fresh, ...rows].slice(-FOLLOWED_MAX);
+      if (more) sampledAt = now;
+    },
+    readStates: async (now) => {
+      // The follower keeps them if it fails.
+      const rows = fresh;
+      fresh = [];
+      const { events, processed: done } = await follow(rows, now);
+      for (const { consumer, at } of done) processed.get(consumer)?.add(at);
+      const all = new Map([...newest, ...events].map((event) => [event.eventId, event]));
+      newest = [...all.values()].sort((a, b) => (a.eventId < b.eventId ? 1 : -1)).slice(0, FOLLOWED_MAX);
+    },
+    show: (now) => ({
+      committedPerS: committed.perS(now),
+      processedPerS: Object.fromEntries([...processed].map(([name, rates]) => [name, rates.perS(now)])),
+      events: newest,
+      isSample: now - sampledAt < RATES_OF_MS,
+    }),
+  };
+}

@@ -1,0 +1,138 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { expect, test, vi } from 'vitest';
+import { EVENT } from '../../../bench/alternatives/workload.ts';
+import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
+import { publishedRow } from '../../../bench/cost/mailroom.ts';
+import { fixedRandom, TABLE } from '../../../bench/cost/settings.ts';
+import type { Session } from '../../../cli/frame/session.ts';
+import { createCostMeter } from '../../../cli/ui/live/cost-meter.ts';
+import { createLive } from '../../../cli/ui/live/live.ts';
+import type { Flow } from '../../../cli/ui/protocol.ts';
+import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
+import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
+import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { SCHEMA, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
+import { manualClock } from '../../../testing/index.ts';
+import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
+import { directory as small, worker } from '../cli/support/mailroom-in-memory.ts';
+import { wiringInMemory } from '../cli/support/wiring-in-memory.ts';
+
+const SHARDS = 8;
+
+/** The most calls per minute: the cursor's 276, which reads two minutes around the turn of one, and the readings of the status. */
+const CALLS_PER_MINUTE = { DynamoDB: 450, SQS: 80, wiring: 25 };
+
+const directory: Directory = {
+  mailroom: { ...small.mailroom, table: TABLE, shards: SHARDS },
+  consumers: ['inventory', 'notifications', 'payments'].map((name) => ({
+    ...worker,
+    name,
+    events: [EVENT],
+    function: `${name}-function`,
+    rule: `${name}-rule`,
+    queue: `https://sqs/${name}`,
+    deadLetterQueue: `https://sqs/${name}-dead-letters`,
+    undeliveredQueue: `https://sqs/${name}-undelivered`,
+  })),
+};
+
+/** Keeps the page of a Mailroom open. @param eventsPerS - that no consumer ever processes */
+async function watched(minutes: number, eventsPerS: number) {
+  const clock = manualClock();
+  const aws = createMeteredAws([{ name: TABLE, keys: ['PK', 'SK'] }], { clock });
+  const dynamo = new DynamoDBClient(aws.client);
+  const requestHandler = stubHandler(() => {
+    const { QueueUrl } = requestHandler.requests.at(-1) as { readonly QueueUrl: string };
+    // The wiring in memory has URLs for ARNs.
+    return { status: 200, body: { Attributes: { QueueArn: QueueUrl, MessageRetentionPeriod: '60' } } };
+  });
+  const sqs = new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never });
+  const calls = { wiring: 0 };
+  const { wiring } = wiringInMemory(directory);
+  /** A port's read that takes a number of calls. */
+  const counted =
+    <Args extends readonly unknown[], Result>(read: (...args: Args) => Promise<Result>, count = 1) =>
+    (...args: Args) => {
+      calls.wiring += count;
+      return read(...args);
+    };
+  const session = {
+    directory,
+    region: 'us-east-1',
+    clock,
+    table: dynamoTable({ client: dynamo, tableName: TABLE }),
+    queues: sqsQueues(sqs),
+    wiring: {
+      mappings: counted(wiring.mappings),
+      reservedConcurrency: counted(wiring.reservedConcurrency),
+      hasBus: counted(wiring.hasBus),
+      // The rule and its targets.
+      rules: { describe: counted(wiring.rules.describe, 2) },
+      stream: counted(wiring.stream),
+    },
+    commandLine: (command: string) => command,
+    awsLine: (command: string) => command,
+  } as unknown as Session;
+  const live = createLive({ session, meter: createCostMeter({ DynamoDB: [dynamo], SQS: [sqs] }, clock) });
+  const row = await publishedRow(1_024);
+  const random = fixedRandom();
+  const settled = () => vi.waitUntil(() => clock.sleeping() === 3, { timeout: 60_000, interval: 1 });
+
+  let flow: Flow | undefined;
+  const seed = () => {
+    const state = { ...SWEEP_STATE_KEY, schema: SCHEMA, shards: SHARDS };
+    if (clock.now() % 60_000 === 0) aws.seed(TABLE, [{ ...state, sweptTo: clock.now() }]);
+    const ids = Array.from({ length: eventsPerS }, () => mintEventId(clock.now(), SHARDS, random));
+    aws.seed(
+      TABLE,
+      ids.map((eventId) => ({ ...row, ...outboxKeyOf(eventId) })),
+    );
+  };
+  seed();
+  const close = live.subscribe((message) => {
+    if (message.kind === 'flow') flow = message.flow;
+  });
+  await settled();
+  const opened = flow?.cost;
+  const wiringOpened = calls.wiring;
+  for (let second = 0; second < minutes * 60; second += 1) {
+    await clock.advance(1_000);
+    seed();
+    await settled();
+  }
+  close();
+  if (opened === undefined || flow === undefined) throw new Error('No flow was sent');
+  const { cost, unread, isSample } = flow;
+  const perMinute = (after = 0, before = 0) => (after - before) / minutes;
+  return {
+    unread,
+    isSample,
+    usdPerHour: cost.usdPerHour,
+    readUnits: cost.readUnits,
+    billedUnits: aws.requests().reduce((sum, request) => sum + request.readUnits, 0),
+    perMinute: {
+      DynamoDB: perMinute(cost.calls.DynamoDB, opened.calls.DynamoDB),
+      SQS: perMinute(cost.calls.SQS, opened.calls.SQS),
+      wiring: perMinute(calls.wiring, wiringOpened),
+    },
+  };
+}
+
+test('the page of a quiet Mailroom with 8 shards and 3 consumers costs less than a cent an hour', async () => {
+  const page = await watched(3, 0);
+  expect(page).toMatchObject({ unread: [], isSample: false });
+  expect(page.readUnits).toBe(page.billedUnits);
+  for (const part of ['DynamoDB', 'SQS', 'wiring'] as const)
+    expect(page.perMinute[part]).toBeLessThanOrEqual(CALLS_PER_MINUTE[part]);
+  expect(page.usdPerHour).toBeLessThan(0.01);
+});
+
+test('the page of a Mailroom in which 50 events are always unfinished costs about two cents an hour', async () => {
+  const page = await watched(3, 20);
+  expect(page).toMatchObject({ unread: [], isSample: false });
+  expect(page.readUnits).toBe(page.billedUnits);
+  expect(page.usdPerHour).toBeGreaterThan(0.01);
+  expect(page.usdPerHour).toBeLessThan(0.03);
+});

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { rate, roughly, shortId, usd } from '../../../ui/frame/format.ts';
+
+test('an age has one unit and is at least a second', () => {
+  expect([-20, 10, 3_400, 125_000].map(roughly)).toEqual(['1 s', '1 s', '3 s', '2 min']);
+});
+
+test('small rates and amounts keep their digits', () => {
+  expect([0, 0.25, 9.96, 12.4, 1_234].map(rate)).toEqual(['0/s', '0.3/s', '10/s', '12/s', '1,234/s']);
+  expect([0, 0.0004, 0.0042, 1.5].map(usd)).toEqual(['$0.000', '< $0.001', '$0.004', '$1.50']);
+});
+
+test('a long id is cut to its first 8 characters', () => {
+  expect(shortId('01a1fe32-7358-7e75-8b69-4ee374467501')).toBe('01a1fe32…');
+  expect(shortId('evt_1')).toBe('evt_1');
+});

@@ -1,0 +1,115 @@
+import type { EventReport } from './why-document.ts';
+
+/** A line of an event's story, as `why` tells it. */
+type ReportLine = EventReport['story'][number];
+
+/** A stretch of time in a lane. */
+export interface Bar {
+  /** `waiting`: not claimed or not published. `working`: an attempt. `effect`: an effect that is being run. */
+  readonly kind: 'waiting' | 'working' | 'effect';
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+/** A moment in a lane. */
+export interface Mark {
+  readonly kind: 'ok' | 'bad' | 'plain' | 'next';
+  readonly at: number;
+  readonly text: string;
+}
+
+/** The part of an event's story that is about its outbox row, or about one consumer. */
+export interface Lane {
+  /** `null` for the outbox. */
+  readonly consumer: string | null;
+  readonly bars: readonly Bar[];
+  readonly marks: readonly Mark[];
+}
+
+const GOOD: ReadonlySet<ReportLine['what']> = new Set([
+  'published',
+  'processed',
+  'resolved',
+  'effect-completed',
+]);
+
+const BAD: ReadonlySet<ReportLine['what']> = new Set([
+  'publish-failed',
+  'dead',
+  'failed',
+  'rejected',
+  'effect-released',
+  'unreadable',
+]);
+
+/** The lines that end an attempt. */
+const ENDS: ReadonlySet<ReportLine['what']> = new Set(['processed', 'failed', 'rejected']);
+
+/** True for a line that tells of trouble. */
+export function isBad({ what }: Pick<ReportLine, 'what'>): boolean {
+  return BAD.has(what) || what === 'dead-letter' || what === 'not-arrived';
+}
+
+/** The lanes of an event: the outbox, then each consumer. @param now - the end of what is still under way */
+export function lanesOf({ story, consumers }: Pick<EventReport, 'story' | 'consumers'>, now: number): Lane[] {
+  const published = story.find(({ what }) => what === 'published')?.at ?? null;
+  return [null, ...Object.keys(consumers)].map((consumer) => {
+    const lines = story.filter((line) => line.consumer === consumer);
+    const bars = consumer === null ? outboxBars(lines, now) : messageBars(lines, published, now);
+    return { consumer, bars, marks: lines.flatMap((line) => markOf(line, now)) };
+  });
+}
+
+/** The first and the last moment of some lanes, epoch milliseconds; at least a millisecond apart. */
+export function spanOf(lanes: readonly Lane[]): { readonly from: number; readonly to: number } {
+  const times = lanes.flatMap(({ bars, marks }) => [
+    ...bars.flatMap(({ from, to }) => [from, to]),
+    ...marks.filter(({ kind }) => kind !== 'next').map(({ at }) => at),
+  ]);
+  const from = times.length === 0 ? 0 : Math.min(...times);
+  return { from, to: Math.max(from + 1, ...times) };
+}
+
+function markOf({ what, at, text }: ReportLine, now: number): Mark[] {
+  if (at === null) return [];
+  const kind = GOOD.has(what) ? 'ok' : BAD.has(what) ? 'bad' : at > now ? 'next' : 'plain';
+  return [{ kind, at, text }];
+}
+
+function outboxBars(lines: readonly ReportLine[], now: number): Bar[] {
+  const at = (...words: readonly ReportLine['what'][]) =>
+    lines.find(({ what }) => words.includes(what))?.at ?? undefined;
+  const from = at('committed');
+  if (from === undefined) return [];
+  const to = at('published', 'discarded') ?? now;
+  return [{ kind: 'waiting', from, to, text: 'in the outbox' }];
+}
+
+/** A row stores its last attempt only, so what was before it is shown as waiting. */
+function messageBars(lines: readonly ReportLine[], published: number | null, now: number): Bar[] {
+  const claimed = lines.find(({ what }) => what === 'claimed')?.at ?? null;
+  const end = lines.find(({ what, at }) => ENDS.has(what) && at !== null)?.at ?? null;
+  const waitsTo = claimed ?? end ?? now;
+  const isLeft = lines.some(({ what }) => what === 'unfinished');
+  return [
+    ...(published === null
+      ? []
+      : [bar('waiting', published, waitsTo, claimed === null ? 'not claimed' : 'before its last attempt')]),
+    ...(claimed === null || isLeft ? [] : [bar('working', claimed, end ?? now, 'last attempt')]),
+    ...effectBars(lines, end),
+  ];
+}
+
+function effectBars(lines: readonly ReportLine[], end: number | null): Bar[] {
+  return lines.flatMap((line, index) => {
+    if (line.what !== 'effect-started' || line.at === null) return [];
+    const next = lines[index + 1];
+    const to = next?.what === 'effect-completed' ? next.at : end;
+    return to === null || to === undefined ? [] : [bar('effect', line.at, to, line.text)];
+  });
+}
+
+function bar(kind: Bar['kind'], from: number, to: number, text: string): Bar {
+  return { kind, from, to: Math.max(from, to), text };
+}

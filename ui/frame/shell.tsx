@@ -1,0 +1,110 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Band } from './band.tsx';
+import { headlineOf } from './findings.ts';
+import { focusMain, hasFocus, MAIN } from './focus.ts';
+import { Guarded } from './guarded.tsx';
+import { Icon } from './icon.tsx';
+import { useMailroom } from './mailroom.ts';
+import { Notice } from './notice.tsx';
+import { parseRoute, type Route, routeTo } from './route.ts';
+import type { Screen } from './screen.ts';
+import { Search } from './search.tsx';
+import { Shortcuts } from './shortcuts.tsx';
+
+/** The parts that the frame shows. */
+export interface AppProps {
+  readonly screens: readonly Screen[];
+  /** Shown above every screen: the changes that are being made. */
+  readonly slots: readonly ComponentType[];
+}
+
+/** The frame around every screen. */
+export function Shell({ screens, slots }: AppProps) {
+  const route = useRoute();
+  const mailroom = useMailroom();
+  const screen = screens.find(({ name }) => name === route.screen) ?? screens[0];
+  const headline = headlineOf(mailroom.flow?.status ?? null);
+  useEffect(() => {
+    document.title = `${headline.text} · ${screen?.title} · ${mailroom.info.stack} · Mailroom`;
+  }, [headline.text, screen?.title, mailroom.info.stack]);
+  // A new screen is read from its beginning, by eyes and by screen readers; so is a part of it that replaced the link to it.
+  const place = `${route.screen}/${route.argument}`;
+  const opened = useRef({ place, route });
+  useEffect(() => {
+    const before = opened.current;
+    opened.current = { place, route };
+    if (before.route === route || (before.place === place && hasFocus())) return;
+    window.scrollTo(0, 0);
+    focusMain();
+  }, [place, route]);
+  if (screen === undefined) return null;
+  return (
+    <>
+      <button type="button" class="skip" onClick={focusMain}>
+        Skip to the content
+      </button>
+      <Band />
+      <header class="head">
+        <p class={`headline is-${headline.is}`} role="status">
+          <Icon name={headline.is} />
+          <span>{headline.text}</span>
+        </p>
+        <Search />
+        <nav aria-label="Screens" class="tabs">
+          <ul>
+            {screens.map(({ name, title, countOf }) => {
+              const number = countOf?.(mailroom) ?? 0;
+              return (
+                <li key={name}>
+                  <a href={routeTo(name)} aria-current={name === screen.name ? 'page' : undefined}>
+                    {title}
+                    {number > 0 && <span class="badge">{number}</span>}
+                  </a>
+                </li>
+              );
+            })}
+          </ul>
+        </nav>
+      </header>
+      <main
+        id={MAIN}
+        tabIndex={-1}
+        aria-label={screen.title}
+        class={mailroom.connection === 'lost' ? 'is-old' : undefined}
+      >
+        {mailroom.connection === 'lost' && <ServerGone />}
+        {slots.map((Slot, index) => (
+          <Slot key={index} />
+        ))}
+        <Guarded key={screen.name} title={screen.title} place={place}>
+          <screen.View route={route} />
+        </Guarded>
+      </main>
+      <Shortcuts screens={screens} />
+    </>
+  );
+}
+
+function ServerGone() {
+  return (
+    <div role="alert">
+      <Notice is="broken" title="The page's server is not responding">
+        <p>
+          The data on this page is stale. Start <code>mailroom ui</code> again in the terminal. It opens a new
+          tab.
+        </p>
+      </Notice>
+    </div>
+  );
+}
+
+function useRoute(): Route {
+  const [route, setRoute] = useState(() => parseRoute(location.hash));
+  useEffect(() => {
+    const change = () => setRoute(parseRoute(location.hash));
+    addEventListener('hashchange', change);
+    return () => removeEventListener('hashchange', change);
+  }, []);
+  return route;
+}

@@ -1,0 +1,99 @@
+import type { StateName } from '../frame/state-name.ts';
+
+/** The outcome of a change for a dead letter or an event, in words. */
+export interface OutcomeWords {
+  readonly is: StateName;
+  readonly label: string;
+  readonly todo: string;
+}
+
+const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
+  processed: { is: 'ok', label: 'processed', todo: 'Done.' },
+  deleted: { is: 'ok', label: 'deleted', todo: 'Its message was already handled.' },
+  discarded: { is: 'ok', label: 'discarded', todo: 'It never runs again.' },
+  handled: { is: 'ok', label: 'already handled', todo: 'Its dead letter was deleted.' },
+  sent: { is: 'ok', label: 'sent', todo: 'Audit again in a few minutes.' },
+  'failed-again': {
+    is: 'broken',
+    label: 'failed again',
+    todo: 'The redrive stopped here. Fix the cause, then plan again.',
+  },
+  waiting: {
+    is: 'look',
+    label: 'waiting',
+    todo: 'Redriven, without a result yet. Open the event to see what it waits for.',
+  },
+  untried: { is: 'idle', label: 'not tried', todo: 'Still in the source.' },
+  kept: { is: 'idle', label: 'kept', todo: 'It would not run, so it stays in the source.' },
+  busy: { is: 'look', label: 'busy', todo: 'A worker holds it. Try again in a minute.' },
+  unreadable: { is: 'broken', label: 'unreadable', todo: 'Its row cannot be read.' },
+  changed: {
+    is: 'look',
+    label: 'changed since the plan',
+    todo: 'Left alone. Read the dead letters again, then plan again.',
+  },
+  unsent: { is: 'look', label: 'not sent', todo: 'The reason is beside each event.' },
+};
+
+/** The words of an outcome. An outcome of a newer command keeps its own word. */
+export function outcomeWords(outcome: string): OutcomeWords {
+  return OUTCOMES[outcome] ?? { is: 'look', label: outcome, todo: '' };
+}
+
+/** A dead letter or event that a run changed, or left. */
+export interface RunResult {
+  readonly id: string;
+  readonly eventId: string | null;
+  readonly outcome: string;
+  /** An error, or why it was left. */
+  readonly detail: string | null;
+}
+
+/**
+ * The results in the document of a run, of any kind; empty without one.
+ *
+ * @example
+ * ```ts
+ * resultsOf(run.document).filter(({ outcome }) => outcome === 'failed-again');
+ * ```
+ */
+export function resultsOf(document: unknown): RunResult[] {
+  if (!isObject(document)) return [];
+  if (text(document.newEventId) !== null)
+    return [resultOf({ ...document, id: document.newEventId, eventId: document.newEventId })];
+  const listed = isObject(document.repair) ? document.repair.events : document.deadLetters;
+  return Array.isArray(listed) ? listed.filter(isObject).map(resultOf) : [];
+}
+
+function resultOf(entry: Readonly<Record<string, unknown>>): RunResult {
+  const { id, eventId, consumer } = entry;
+  return {
+    id: text(id) ?? `${text(eventId) ?? '?'} ${text(consumer) ?? ''}`.trim(),
+    eventId: text(eventId),
+    outcome: text(entry.outcome) ?? '?',
+    detail: text(entry.failedAgain) ?? text(entry.message) ?? text(entry.why),
+  };
+}
+
+/** The command that comes after a run, if its document has one. */
+export function nextOf(document: unknown): string | null {
+  return isObject(document) ? text(document.next) : null;
+}
+
+/** The number of results with each outcome; those that require action first. */
+export function outcomeCounts(results: readonly RunResult[]): (readonly [string, number])[] {
+  const counts = new Map<string, number>();
+  for (const { outcome } of results) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  const rank = (outcome: string) => RANKS.indexOf(outcomeWords(outcome).is);
+  return [...counts].sort(([a], [b]) => rank(a) - rank(b));
+}
+
+const RANKS: readonly StateName[] = ['broken', 'look', 'busy', 'idle', 'ok'];
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

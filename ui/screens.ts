@@ -1,0 +1,30 @@
+import type { OpenMailroom } from './frame/mailroom.ts';
+import type { Screen } from './frame/screen.ts';
+import { AuditScreen } from './screens/audit.tsx';
+import { DeadLettersScreen } from './screens/dead-letters.tsx';
+import { DoctorScreen } from './screens/doctor.tsx';
+import { EventScreen } from './screens/event.tsx';
+import { FlowScreen } from './screens/flow.tsx';
+import { LogScreen } from './screens/log.tsx';
+import { MessagesScreen } from './screens/messages.tsx';
+
+/** The screens, in the order of the navigation. */
+export const SCREENS: readonly Screen[] = [
+  { name: 'flow', title: 'Flow', View: FlowScreen },
+  { name: 'event', title: 'Event', View: EventScreen },
+  { name: 'dead-letters', title: 'Dead letters', View: DeadLettersScreen, countOf: deadLetters },
+  { name: 'messages', title: 'Messages', View: MessagesScreen, countOf: messages },
+  { name: 'doctor', title: 'Doctor', View: DoctorScreen },
+  { name: 'audit', title: 'Audit', View: AuditScreen },
+  { name: 'log', title: 'Operations log', View: LogScreen },
+];
+
+function deadLetters({ flow }: OpenMailroom): number {
+  return (flow?.status?.deadLetterSources ?? []).reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Failed and rejected messages: what the screen lists first. */
+function messages({ flow }: OpenMailroom): number {
+  const consumers = Object.values(flow?.status?.consumers ?? {});
+  return consumers.reduce((sum, { failed, rejected }) => sum + failed + rejected, 0);
+}

@@ -1,0 +1,73 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { LogDocument } from '../documents.ts';
+import { Button } from '../frame/button.tsx';
+import { Notice } from '../frame/notice.tsx';
+import { Stored } from '../frame/stored.tsx';
+import { type Column, Table } from '../frame/table.tsx';
+import { At } from '../frame/times.tsx';
+import { Choice } from '../readings/choice.tsx';
+import { useKeptReading } from '../readings/kept-reading.ts';
+import { ReadingBar } from '../readings/reading-bar.tsx';
+
+const RANGES = [
+  ['1d', 'last day'],
+  ['7d', 'last 7 days'],
+  ['30d', 'last 30 days'],
+  ['400d', 'all that is kept, 400 days'],
+] as const;
+
+/** The changes that operators made: when, who, what and why; newest first. */
+export function LogScreen() {
+  const [since, setSince] = useState<(typeof RANGES)[number][0]>('7d');
+  const { reading, error, isReading, read } = useKeptReading('log');
+  useEffect(() => read({ since }), [since, read]);
+  return (
+    <>
+      <h1>Operations log</h1>
+      <section class="panel stack">
+        <ReadingBar reading={reading} error={error} isReading={isReading} verb="Reading">
+          <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
+          <Button isDisabled={isReading} onClick={() => read({ since })}>
+            Read again
+          </Button>
+        </ReadingBar>
+        {reading !== null && <Result document={reading.document as LogDocument} />}
+      </section>
+    </>
+  );
+}
+
+type ShownOperation = LogDocument['operations'][number];
+
+function Result({ document: { operations, more, unreadable } }: { readonly document: LogDocument }) {
+  return (
+    <>
+      {more && <Notice is="look" title="Not all changes are listed. Choose a shorter range." />}
+      {unreadable > 0 && <Notice is="look" title={`Unreadable entries in these months: ${unreadable}.`} />}
+      <Table
+        caption="Changes, newest first"
+        columns={COLUMNS}
+        rows={operations}
+        keyOf={({ at, command, subject }) => `${at} ${command} ${subject}`}
+        empty="Nothing was changed in this range."
+      />
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<ShownOperation>[] = [
+  { title: 'When', cell: ({ at }) => <At at={at} /> },
+  { title: 'Who', cell: ({ by }) => <Stored text={by} clip={120} /> },
+  {
+    title: 'What',
+    cell: ({ command, subject }) => (
+      <span>
+        <strong>
+          <Stored text={command} />
+        </strong>{' '}
+        <Stored text={subject} clip={300} />
+      </span>
+    ),
+  },
+  { title: 'Why', cell: ({ reason }) => <Stored text={reason} clip={500} /> },
+];
