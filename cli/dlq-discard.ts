@@ -11,7 +11,8 @@ import {
   isGrouped,
   verboseOption,
 } from './dead-letters/dead-letter-text.ts';
-import { type DeadLetter, inboxId, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
+import { type DeadLetter, inboxId, putBack } from './dead-letters/dead-letters.ts';
+import { asPlanned, type ChangedDeadLetter, receiveForChange } from './dead-letters/planned.ts';
 import { settled } from './dead-letters/redrive-plan.ts';
 import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
 import { SOURCE_ARGUMENT } from './frame/arguments.ts';
@@ -31,8 +32,11 @@ interface DiscardOptions extends ChangeOptions {
   readonly verbose?: boolean;
 }
 
-/** The result for a dead letter. A `handled` one is deleted; `busy` and `unreadable` ones stay. */
-type DiscardOutcome = 'discard' | 'discarded' | 'handled' | 'busy' | 'unreadable';
+/**
+ * The result for a dead letter. A `handled` one is deleted; `busy` and `unreadable` ones stay, as do `untried` ones, because of
+ * Ctrl-C, and those that have `changed` since the plan that was confirmed.
+ */
+type DiscardOutcome = 'discard' | 'discarded' | 'handled' | 'busy' | 'unreadable' | 'untried' | 'changed';
 
 interface DiscardStep {
   readonly deadLetter: DeadLetter;
@@ -47,6 +51,8 @@ interface DiscardReport {
   /** `undefined` in a plan without one. */
   readonly reason: string | undefined;
   readonly steps: readonly DiscardStep[];
+  /** Those of a confirmed plan that it no longer describes: left alone. @default none */
+  readonly changed?: readonly ChangedDeadLetter[];
 }
 
 /** The most dead letters of one run. */
@@ -80,19 +86,26 @@ export function discardCommand(io: Io): Command {
         }
         const place = await placeOf(session);
         const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S };
-        const { deadLetters } = await receiveDeadLetters(session, source, limits);
+        const { deadLetters } = await receiveForChange(session, source, limits);
         try {
           const { chosen, choice } = choose(session, source, deadLetters, { ids, cause });
           const plan = chosen.map((deadLetter) => ({
             deadLetter,
             outcome: planned(source, deadLetter, session.clock.now()),
           }));
-          const steps = reason === undefined ? plan : await discardAll(session, source, plan, reason);
-          const report = { place, source, applied, reason: options.reason, steps };
+          const { same, changed } = asPlanned(
+            session.planned,
+            plan,
+            ({ deadLetter }) => deadLetter,
+            ({ outcome }) => outcome,
+          );
+          const steps = reason === undefined ? same : await discardAll(session, source, same, reason);
+          const report = { place, source, applied, reason: options.reason, steps, changed };
           session.output.result(discardJson(report), { report, choice }, (seen) =>
             discardText(session, seen.report, seen.choice, options),
           );
-          return applied && steps.some(stays) ? EXIT.attention : EXIT.ok;
+          if (steps.some(({ outcome }) => outcome === 'untried')) return EXIT.stopped;
+          return applied && (steps.some(stays) || changed.length > 0) ? EXIT.attention : EXIT.ok;
         } finally {
           await putBack(session.queues, source, deadLetters);
         }
@@ -118,9 +131,15 @@ async function discardAll(
     const subject = `${source.name}: ${many(ids.length, 'dead letter')}: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
     await recordOperation(session, { ...note, command: 'dlq discard', subject });
   }
-  return eachOf(plan, async (step) =>
-    stays(step) ? step : { ...step, outcome: await discard(session, source, step.deadLetter, note) },
-  );
+  let done = 0;
+  return eachOf(plan, async (step) => {
+    if (stays(step)) return step;
+    if (session.signal.aborted) return { ...step, outcome: 'untried' };
+    const outcome = await discard(session, source, step.deadLetter, note);
+    done += 1;
+    session.output.progress(`${done} of ${plan.length} discarded`);
+    return { ...step, outcome };
+  });
 }
 
 /** Sets the row DISCARDED, then deletes the dead letter: a message that arrives in between is absorbed. */
@@ -162,13 +181,20 @@ function stays({ outcome }: DiscardStep): boolean {
 }
 
 /** The document of `--json`. */
-export function discardJson({ place, source, applied, reason, steps }: DiscardReport) {
+export function discardJson({ place, source, applied, reason, steps, changed = [] }: DiscardReport) {
   return {
     ...place,
     source: source.name,
     applied,
     reason: reason ?? null,
-    deadLetters: steps.map(({ deadLetter, outcome }) => ({ ...deadLetterJson(deadLetter), outcome })),
+    deadLetters: [
+      ...steps.map(({ deadLetter, outcome }) => ({ ...deadLetterJson(deadLetter), outcome })),
+      ...changed.map(({ deadLetter, text }) => ({
+        ...deadLetterJson(deadLetter),
+        outcome: 'changed' as const,
+        message: text,
+      })),
+    ],
   };
 }
 
@@ -178,6 +204,7 @@ const DONE = [
   ['handled', 'deleted as already handled'],
   ['busy', 'left: a worker holds them'],
   ['unreadable', 'left: unreadable'],
+  ['untried', 'left: stopped before'],
 ] as const;
 
 function doneText(steps: readonly DiscardStep[]): string {

@@ -2,7 +2,8 @@ import { Command, InvalidArgumentError } from 'commander';
 import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { choose, type DeadLetterChoice } from './dead-letters/choice.ts';
 import { verboseOption } from './dead-letters/dead-letter-text.ts';
-import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
+import { type DeadLetter, putBack } from './dead-letters/dead-letters.ts';
+import { asPlanned, receiveForChange } from './dead-letters/planned.ts';
 import { judgeDeadLetters } from './dead-letters/redrive-plan.ts';
 import { planText, type RedrivePlan, redriveJson, redrivenText } from './dead-letters/redrive-report.ts';
 import { redriveInSteps } from './dead-letters/redrive-steps.ts';
@@ -87,10 +88,10 @@ async function planRedrive(
   wanted: DeadLetterChoice,
   { apply, limit = LIMIT }: RedriveOptions,
 ): Promise<RedrivePlan> {
-  const { table, queues, lambda, clock } = session;
+  const { table, queues, lambda, clock, planned } = session;
   const place = await placeOf(session);
   const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
-  const received = await receiveDeadLetters(session, source, { limit, hideS });
+  const received = await receiveForChange(session, source, { limit, hideS });
   try {
     const { chosen, choice } = choose(session, source, received.deadLetters, wanted);
     const judged = await judgeDeadLetters(
@@ -98,7 +99,13 @@ async function planRedrive(
       source,
       chosen,
     );
-    return { place, source, judged, received, choice };
+    const { same, changed } = asPlanned(
+      planned,
+      judged,
+      (one) => one,
+      ({ verdict }) => verdict,
+    );
+    return { place, source, judged: same, changed, received, choice };
   } catch (error) {
     await putBack(queues, source, received.deadLetters);
     throw error;
@@ -156,7 +163,8 @@ async function applyPlan(
     }),
   );
   if (signal.aborted) return EXIT.stopped;
-  return handled.length + redriven.done.length === judged.length ? EXIT.ok : EXIT.attention;
+  const isDone = handled.length + redriven.done.length === judged.length + (plan.changed ?? []).length;
+  return isDone ? EXIT.ok : EXIT.attention;
 }
 
 /** The options as a printed command repeats them. */

@@ -2,24 +2,19 @@ import { Command } from 'commander';
 import { isEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
 import { envelopeJson } from '../lambdas/runtime/store/stored-envelope.ts';
 import { readable, type UnreadableRow } from '../lambdas/runtime/store/stored-rows.ts';
-import { ambiguous, choose } from './dead-letters/choice.ts';
+import { findOne } from './dead-letters/choice.ts';
 import { deadLetterJson } from './dead-letters/dead-letter-text.ts';
-import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters/dead-letters.ts';
+import type { DeadLetter } from './dead-letters/dead-letters.ts';
 import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
 import { SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { when } from './frame/listing.ts';
-import { clipped, table, time } from './frame/output.ts';
+import { clipped, table } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 import type { Session } from './frame/session.ts';
 import { type ShellText, shell } from './frame/shell.ts';
-
-/** The most dead letters that are received to find one. */
-const READ_MAX = 1_000;
-
-/** If the command is interrupted, dead letters reappear after this many seconds. */
-const HIDES_S = 15;
+import { time } from './frame/times.ts';
 
 /** `mailroom dlq show`. */
 export function showCommand(io: Io): Command {
@@ -35,7 +30,7 @@ export function showCommand(io: Io): Command {
         io,
         async (session, { payload = false }, name, id) => {
           const source = deadLetterSource(session.directory, name);
-          const deadLetter = await find(session, source, id);
+          const deadLetter = await findOne(session, source, id);
           const body = payload ? await bodyOf(session, deadLetter) : undefined;
           const next = session.commandLine(nextCommand(source, deadLetter));
           const status = readable(deadLetter.row)?.status ?? null;
@@ -58,21 +53,6 @@ export function showCommand(io: Io): Command {
         },
       ),
     );
-}
-
-/** @throws `NO_SUCH_DEAD_LETTER`, `AMBIGUOUS_ID` */
-async function find(session: Session, source: DeadLetterSource, given: string): Promise<DeadLetter> {
-  const { deadLetters } = await receiveDeadLetters(session, source, { limit: READ_MAX, hideS: HIDES_S });
-  await putBack(session.queues, source, deadLetters);
-  const { chosen } = choose(session, source, deadLetters, { ids: [given] });
-  const [only, ...others] = chosen;
-  if (only === undefined || others.length > 0) {
-    throw ambiguous(
-      given,
-      chosen.map(({ id }) => id),
-    );
-  }
-  return only;
 }
 
 /** The stored text: the body of the message, or the envelope of a DEAD event. */

@@ -19,6 +19,7 @@ import { remediesText } from './dead-letters/remedies.ts';
 import { type DeadLetterSource, deadLetterSource, deadLetterSources } from './dead-letters/sources.ts';
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
+import { resendCommand } from './dlq-resend.ts';
 import { showCommand } from './dlq-show.ts';
 import { byOption, countArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
@@ -34,11 +35,14 @@ import { eachOf } from './reading/rows-reader.ts';
 /** `mailroom dlq`: the dead letters of every source. */
 export function dlqCommand(io: Io): Command {
   return new Command('dlq')
-    .description('Lists, redrives and discards dead letters: DEAD events and messages in dead-letter queues.')
+    .description(
+      'Lists, redrives, discards and resends dead letters: DEAD events and messages in dead-letter queues.',
+    )
     .addCommand(listCommand(io))
     .addCommand(showCommand(io))
     .addCommand(redriveCommand(io))
-    .addCommand(discardCommand(io));
+    .addCommand(discardCommand(io))
+    .addCommand(resendCommand(io));
 }
 
 interface DlqListOptions {

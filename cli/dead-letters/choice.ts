@@ -2,7 +2,7 @@ import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
 import { PREFIX_MIN, typedId } from '../reading/event-prefix.ts';
-import type { DeadLetter } from './dead-letters.ts';
+import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
 
 /** A selection of the dead letters of a source. */
@@ -19,17 +19,20 @@ export function choiceWords({ cause, ids = [] }: DeadLetterChoice): string[] {
 }
 
 /**
- * Selects dead letters.
+ * Selects dead letters; those of a confirmed plan, if the session has one.
  *
  * @returns them, and the choice with whole ids, which stays unique if other dead letters arrive
  * @throws `NO_SUCH_DEAD_LETTER` if a named one is not among them, `AMBIGUOUS_ID` if a beginning fits several ids
  */
 export function choose(
-  { commandLine }: Pick<Session, 'commandLine'>,
+  { commandLine, planned }: Pick<Session, 'commandLine' | 'planned'>,
   { name }: Pick<DeadLetterSource, 'name'>,
   deadLetters: readonly DeadLetter[],
-  { cause = '', ids: given = [] }: DeadLetterChoice,
+  wanted: DeadLetterChoice,
 ): { readonly chosen: DeadLetter[]; readonly choice: DeadLetterChoice } {
+  if (planned !== undefined)
+    return { chosen: deadLetters.filter(({ id }) => planned.has(id)), choice: wanted };
+  const { cause = '', ids: given = [] } = wanted;
   const found = given.map((typed) => ({ typed, whole: wholeIds(deadLetters, typed) }));
   const missing = found.filter(({ whole }) => whole.length === 0).map(({ typed }) => typed);
   if (missing.length > 0) {
@@ -49,8 +52,35 @@ export function choose(
   return { chosen, choice: { ids, cause: cause === '' ? undefined : cause } };
 }
 
+/** The most dead letters that are received to find one. */
+const READ_MAX = 1_000;
+
+/** If the command is interrupted, dead letters reappear after this many seconds. */
+const HIDES_S = 15;
+
+/**
+ * Finds one dead letter, and leaves it in its source.
+ *
+ * @throws `NO_SUCH_DEAD_LETTER`, `AMBIGUOUS_ID`
+ */
+export async function findOne(
+  session: Session,
+  source: DeadLetterSource,
+  given: string,
+): Promise<DeadLetter> {
+  const { deadLetters } = await receiveDeadLetters(session, source, { limit: READ_MAX, hideS: HIDES_S });
+  await putBack(session.queues, source, deadLetters);
+  const { chosen } = choose({ commandLine: session.commandLine }, source, deadLetters, { ids: [given] });
+  const [only, ...others] = chosen;
+  if (only !== undefined && others.length === 0) return only;
+  throw ambiguous(
+    given,
+    chosen.map(({ id }) => id),
+  );
+}
+
 /** The error for a text that fits several dead letters. */
-export function ambiguous(typed: string, ids: readonly string[]): MailroomError {
+function ambiguous(typed: string, ids: readonly string[]): MailroomError {
   return new MailroomError(
     'AMBIGUOUS_ID',
     `"${typed}" matches ${ids.length} dead letters: ${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''}. Give more of the id.`,

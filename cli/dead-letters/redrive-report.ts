@@ -8,6 +8,7 @@ import { shell } from '../frame/shell.ts';
 import { choiceWords, type DeadLetterChoice } from './choice.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
 import type { ReceivedDeadLetters } from './dead-letters.ts';
+import type { ChangedDeadLetter } from './planned.ts';
 import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
 import type { Redriven } from './redrive-steps.ts';
 import { type RemedyDeps, remediesText } from './remedies.ts';
@@ -19,6 +20,8 @@ export interface RedrivePlan {
   readonly source: DeadLetterSource;
   /** The selected dead letters. */
   readonly judged: readonly JudgedDeadLetter[];
+  /** The dead letters of a confirmed plan that it no longer describes: left alone. @default none */
+  readonly changed?: readonly ChangedDeadLetter[];
   readonly received: ReceivedDeadLetters;
   readonly choice: DeadLetterChoice;
 }
@@ -27,7 +30,10 @@ export interface RedrivePlan {
 type RedriveOutcome = 'processed' | 'deleted' | 'failed-again' | 'waiting' | 'untried' | 'kept';
 
 /** The document of `--json`: a plan, and with `redriven` its outcome. */
-export function redriveJson({ place, source, judged, received }: RedrivePlan, redriven?: Redriven) {
+export function redriveJson(
+  { place, source, judged, changed = [], received }: RedrivePlan,
+  redriven?: Redriven,
+) {
   return {
     ...place,
     source: source.name,
@@ -35,16 +41,31 @@ export function redriveJson({ place, source, judged, received }: RedrivePlan, re
     applied: redriven !== undefined,
     ...(redriven && { stopped: isStopped(redriven), processed: redriven.done.length }),
     verdicts: counts(judged),
-    deadLetters: judged.map((deadLetter) => ({
-      ...deadLetterJson(deadLetter),
-      verdict: deadLetter.verdict,
-      code: deadLetter.code ?? null,
-      message: deadLetter.message ?? null,
-      ...(redriven && {
-        outcome: outcomeOf(deadLetter, redriven),
-        failedAgain: redriven.back.find((back) => back.deadLetter === deadLetter)?.fingerprint ?? null,
-      }),
-    })),
+    deadLetters: [
+      ...judged.map((deadLetter) => ({
+        ...deadLetterJson(deadLetter),
+        verdict: deadLetter.verdict,
+        code: deadLetter.code ?? null,
+        message: deadLetter.message ?? null,
+        ...(redriven && {
+          outcome: outcomeOf(deadLetter, redriven),
+          failedAgain: redriven.back.find((back) => back.deadLetter === deadLetter)?.fingerprint ?? null,
+        }),
+      })),
+      ...changed.map(changedJson),
+    ],
+  };
+}
+
+/** A dead letter that a confirmed plan no longer describes, as in the document of `--json`. */
+function changedJson({ deadLetter, text }: ChangedDeadLetter) {
+  return {
+    ...deadLetterJson(deadLetter),
+    verdict: null,
+    code: 'CHANGED_SINCE_PLAN',
+    message: text,
+    outcome: 'changed',
+    failedAgain: null,
   };
 }
 
@@ -137,7 +158,7 @@ export function redrivenText(
   redriven: Redriven,
   options: RedrivenOptions = {},
 ): string {
-  const { place, source, judged, received } = plan;
+  const { place, source, judged, changed = [], received } = plan;
   const { runs, handled } = counts(judged);
   const verb = source.kind === 'dead' ? 'published' : source.kind === 'stream' ? 'swept' : 'processed';
   return [
@@ -145,6 +166,9 @@ export function redrivenText(
     runs + handled === 0
       ? `Nothing in ${source.name} would run again.`
       : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} deleted as already handled` : ''}.`,
+    ...(changed.length === 0
+      ? []
+      : [`${many(changed.length, 'dead letter')} changed since the plan: left alone.`]),
     ...remediesText(session, source, judged, received.deadLetters),
     ...(options.interrupted === true && redriven.back.length === 0
       ? interruptedText(session, plan, redriven, options)

@@ -48,9 +48,11 @@ export type MailroomErrorCode =
   | 'PUBLISH_TIMEOUT'
   | 'TRANSACTION_CANCELLED'
   // An operator command failed.
+  | 'ALREADY_RESENT'
   | 'AMBIGUOUS_ID'
   | 'AUDIT_DOES_NOT_ADD_UP'
   | 'BAD_DIRECTORY'
+  | 'CANNOT_RESEND'
   | 'MESSAGE_LEASED'
   | 'NOTHING_DEPLOYED'
   | 'NO_CREATION_TIME'
@@ -66,4 +68,12 @@ export type MailroomErrorCode =
   | 'STALE_ENTRY'
   | 'UNREADABLE_ROW'
   | 'WHICH_ENGINE'
-  | 'WHICH_MAILROOM';
+  | 'WHICH_MAILROOM'
+  // A change that the page of `mailroom ui` asked for was refused.
+  | 'ALREADY_RUNNING'
+  | 'NOTHING_PLANNED'
+  | 'NO_SUCH_PLAN'
+  | 'NO_SUCH_RUN'
+  | 'PLAN_EXPIRED'
+  | 'READ_ONLY'
+  | 'WRONG_CONFIRMATION';

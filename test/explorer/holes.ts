@@ -6,6 +6,8 @@ import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { type Hole, RELAY_HOLES } from './relay-holes.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
+import { RESEND_HOLES } from './resend-holes.ts';
+import { resendScenarios } from './resend-scenarios.ts';
 
 /** A rule that is taken away, and the scenario in which it is missed. */
 export interface PlantedHole {
@@ -26,6 +28,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...INBOX_HOLES.map((hole) => planted('inbox', hole, inboxScenarios)),
   ...BATCH_HOLES.map((hole) => planted('inbox', hole, batchScenarios)),
+  ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
 ];
 
 function planted<T>(

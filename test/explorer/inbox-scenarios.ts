@@ -257,7 +257,7 @@ function decides(
 }
 
 /** The clock and the table of the `mailroom` command: every answer of the table tells the clock what time it is at AWS. */
-function deskOf(operator: Actor, table: Table, trueTime: () => number): OperationDeps {
+export function deskOf(operator: Actor, table: Table, trueTime: () => number): OperationDeps {
   const clock = createAwsClock(operator.clock, operator.clock.now);
   const answered = <T>(call: Promise<T>): Promise<T> =>
     call.finally(() => clock.learn(new Date(trueTime()).toUTCString(), clock.steadyMs()));
@@ -281,7 +281,7 @@ function leasesSeenOut({ memory, config, eventId }: ConsumerWorld): number[] {
 }
 
 /** A message that was rejected under another SQS message id, after as many attempts as it has. */
-function rejectedRows(eventId: string): Item[] {
+export function rejectedRows(eventId: string): Item[] {
   const cause = { reason: 'ATTEMPTS_SPENT', rejectedAt: 0, lastError: 'down', fingerprint: 'down' };
   return [
     {

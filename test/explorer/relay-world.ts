@@ -29,7 +29,13 @@ import type { ExploredWorld } from '../../testing/explorer/exploration.ts';
 import { createPastItems } from '../../testing/explorer/past-items.ts';
 import { scheduledBus, scheduledTable } from '../../testing/explorer/ports.ts';
 import { watchedTable } from '../../testing/explorer/watched-table.ts';
-import { type MemoryTable, memoryBus, memoryTable, memoryTelemetry } from '../../testing/index.ts';
+import {
+  type MemoryBus,
+  type MemoryTable,
+  memoryBus,
+  memoryTable,
+  memoryTelemetry,
+} from '../../testing/index.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-rig.ts';
 import { outboxRules, type Role } from './outbox-rules.ts';
 
@@ -95,6 +101,8 @@ export interface Tamper {
 
 /** A relay with its table and its bus under a scheduler. */
 export interface RelayWorld extends ExploredWorld {
+  readonly memory: MemoryTable;
+  readonly bus: MemoryBus;
   /** The stream's mapping: hands the records to the relay, again when they failed. */
   stream(actor: Actor, deliveriesMax: number): Promise<void>;
   /** The schedule's rule: one pass of the sweep. */
@@ -316,6 +324,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   }
 
   return {
+    memory,
+    bus,
     stream,
     streamAfterCommit,
     sweep,

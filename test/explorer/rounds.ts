@@ -2,6 +2,7 @@ import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
+import { resendScenarios } from './resend-scenarios.ts';
 
 /** One walk through every setting, within bounds. */
 export interface Round extends Bounds {
@@ -46,7 +47,12 @@ export const ROUNDS: readonly Round[] = [
 
 /** Every scenario within some bounds. */
 export function scenariosOf(bounds: Bounds): Scenario[] {
-  return [...relayScenarios(bounds), ...inboxScenarios(bounds), ...batchScenarios(bounds)];
+  return [
+    ...relayScenarios(bounds),
+    ...inboxScenarios(bounds),
+    ...batchScenarios(bounds),
+    ...resendScenarios(bounds),
+  ];
 }
 
 /** A round in words. */

@@ -15,6 +15,7 @@ import { relayRowMutants } from './relay-rows.ts';
 import { relayStreamMutants } from './relay-stream.ts';
 import { relaySweepMutants } from './relay-sweep.ts';
 import { relaySweepPassMutants } from './relay-sweep-pass.ts';
+import { resendMutants } from './resend.ts';
 import { writeMutants } from './write.ts';
 
 /** All mutants, in the order in which an event passes the stages. */
@@ -36,4 +37,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...auditMutants,
   ...auditVerdictMutants,
   ...operateMutants,
+  ...resendMutants,
 ];

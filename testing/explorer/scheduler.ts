@@ -58,7 +58,12 @@ export function createScheduler(start: number): Scheduler {
         const chosen =
           ways.length === 1
             ? 0
-            : guide.choose(ways.length, () => stateKey(world, left), ways[0]?.label ?? '');
+            : guide.choose(
+                ways.length,
+                () => stateKey(world, left),
+                ways[0]?.label ?? '',
+                () => ways.map(({ actor, label }) => `${actor}: ${label}`),
+              );
         const way = ways[chosen];
         if (way === undefined) return 'merged';
         spent.faults += way.fault;

@@ -3,10 +3,11 @@ export interface Guide {
   /**
    * @param options - the number of ways to continue; the first is the ordinary one
    * @param state - a digest of everything that determines how the schedule can continue
-   * @param ordinary - the index of the ordinary way; if deviations are counted, it also distinguishes states
+   * @param ordinary - the label of the ordinary way; if deviations are counted, it also distinguishes states
+   * @param ways - what each way does, as `<actor>: <label>`; the search itself does not need it
    * @returns the way to take; -1 if this state was already explored by another path
    */
-  choose(options: number, state: () => string, ordinary: string): number;
+  choose(options: number, state: () => string, ordinary: string, ways?: () => readonly string[]): number;
 }
 
 /** The result of a search. */

@@ -77,8 +77,10 @@ export async function repairMissing(
     unsent.push(...plan.unsent);
     const [first] = plan.toSend;
     if (first === undefined) continue;
-    const span = `${first.eventId} to ${plan.toSend.at(-1)?.eventId}`;
-    const subject = `${consumer.name}: ${plan.toSend.length} missing events, ${span}`;
+    const number = plan.toSend.length;
+    const events =
+      number === 1 ? `event, ${first.eventId}` : `events, ${first.eventId} to ${plan.toSend.at(-1)?.eventId}`;
+    const subject = `${consumer.name}: ${number} missing ${events}`;
     await recordOperation(deps, { ...note, command: 'audit --repair', subject });
     const [, , , region = '', account = ''] = plan.queueArn.split(':');
     await pMap(

@@ -28,6 +28,9 @@ export const healthyFunction: FunctionSettings = {
   mappings: [{ source: 'queue', state: 'Enabled', batchSize: 10, batchingWindowMs: 0, maxConcurrency: 5 }],
 };
 
+/** A client whose requests may be counted: none is made. */
+const METERED = { middlewareStack: { add: () => {} } };
+
 /** A session on a Mailroom in memory, in place of `openSession`. Its only AWS client invokes the consumer's function. */
 export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: GlobalOptions): Session {
   const { clock, table, queues, directory } = mailroom;
@@ -44,7 +47,11 @@ export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }
     wiring: (mailroom.deployed ?? wiringInMemory(directory)).wiring,
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),
+    ...Object.fromEntries(
+      ['dynamo', 'sqs', 'ssm', 'events', 'lambdaReads', 'cloudwatch'].map((name) => [name, METERED]),
+    ),
     lambda: {
+      ...METERED,
       send: async ({ input }: InvokeCommand) => {
         const answer = await mailroom.invoke(JSON.parse(String(input.Payload)));
         return { Payload: Buffer.from(JSON.stringify(answer)) };

@@ -1,0 +1,143 @@
+import { applyWords, type ChangeOptions } from '../frame/change.ts';
+import { clipped, table } from '../frame/output.ts';
+import { placeText } from '../frame/place.ts';
+import { prose } from '../frame/prose.ts';
+import type { Session } from '../frame/session.ts';
+import { type ShellText, shell } from '../frame/shell.ts';
+import type { DataChange } from './data-changes.ts';
+import type { Redriven } from './redrive-steps.ts';
+import type { ResendPlan } from './resend-plan.ts';
+
+/** A resend, planned or applied. */
+export interface ResendReport {
+  readonly plan: ResendPlan;
+  readonly applied: boolean;
+  /** Its verdict is not that of the plan that was confirmed: nothing was sent. */
+  readonly isChanged: boolean;
+  /** `undefined` if nothing was sent. */
+  readonly redriven: Redriven | undefined;
+}
+
+/** The options that change what is shown. */
+export interface ResendShown extends Pick<ChangeOptions, 'reason'> {
+  readonly data: string;
+  readonly payload?: boolean;
+  readonly repeatEffects?: boolean;
+}
+
+type Lines = Pick<Session, 'commandLine'>;
+
+/** The result for the new event. */
+type ResendOutcome = 'processed' | 'failed-again' | 'waiting' | 'untried' | 'kept' | 'changed';
+
+/** The document of `--json`. Values of the data are in it only with `--payload`. */
+export function resendJson(session: Lines, report: ResendReport, { payload = false }: ResendShown) {
+  const { plan, applied, redriven } = report;
+  const { place, source, deadLetter, eventId, changes, judged } = plan;
+  const next = nextCommand(report);
+  return {
+    ...place,
+    source: source.name,
+    consumer: source.consumer.name,
+    id: deadLetter.id,
+    eventId,
+    type: deadLetter.type ?? null,
+    newEventId: judged.eventId,
+    applied,
+    verdict: judged.verdict,
+    code: judged.code ?? null,
+    message: judged.message ?? null,
+    changes: changes.map(({ path, change, before, after }) => ({
+      path,
+      change,
+      ...(payload && { before: before ?? null, after: after ?? null }),
+    })),
+    ...(applied && {
+      outcome: outcomeOf(report),
+      failedAgain: redriven?.back[0]?.fingerprint ?? null,
+      next: next === undefined ? null : session.commandLine(next),
+    }),
+  };
+}
+
+function outcomeOf({ plan, isChanged, redriven }: ResendReport): ResendOutcome {
+  if (isChanged) return 'changed';
+  if (redriven === undefined) return plan.judged.verdict === 'handled' ? 'processed' : 'kept';
+  if (redriven.done.length > 0) return 'processed';
+  if (redriven.back.length > 0) return 'failed-again';
+  return redriven.waiting.length > 0 ? 'waiting' : 'untried';
+}
+
+/** The command that comes after a resend. */
+function nextCommand(report: ResendReport): ShellText | undefined {
+  const { source, deadLetter, judged } = report.plan;
+  const outcome = outcomeOf(report);
+  if (outcome === 'processed') return shell`dlq discard ${source.name} ${deadLetter.id}`;
+  if (outcome === 'waiting' || outcome === 'failed-again') return shell`why ${judged.eventId}`;
+  return undefined;
+}
+
+/** The words for each outcome. */
+const OUTCOMES: Readonly<Record<ResendOutcome, string>> = {
+  processed: 'The new event is processed. The dead letter is no longer needed. To plan its removal:',
+  'failed-again': 'The new event was sent, and failed. For details:',
+  waiting: 'The new event was sent and is not processed yet. For details:',
+  untried: 'Stopped before it was sent. Repeat the command.',
+  kept: 'Nothing was sent.',
+  changed: 'Nothing was sent: the verdict has changed since the plan.',
+};
+
+/** A resend as text: the changes, the verdict, and the command that applies the plan or comes after it. */
+export function resendText(session: Lines, report: ResendReport, options: ResendShown): string {
+  const { place, source, deadLetter, changes, judged } = report.plan;
+  const { verdict, code, message } = judged;
+  const why = [code, message].filter((part) => part !== undefined).join(': ');
+  const said = verdict === 'runs' ? 'would run' : `${verdict}${why === '' ? '' : `: ${clipped(why)}`}`;
+  return [
+    prose(placeText(place)),
+    `${clipped(deadLetter.type ?? 'Event')} ${report.plan.eventId} at ${source.consumer.name}`,
+    `  as ${judged.eventId}`,
+    changesText(changes, options.payload ?? false),
+    ...(report.redriven === undefined ? [prose(`verdict: ${said}`)] : []),
+    ...endText(session, report, options),
+  ].join('\n');
+}
+
+function endText(
+  { commandLine }: Lines,
+  report: ResendReport,
+  { data, reason, repeatEffects = false }: ResendShown,
+): string[] {
+  const { source, deadLetter, judged } = report.plan;
+  if (report.applied) {
+    const next = nextCommand(report);
+    return [prose(OUTCOMES[outcomeOf(report)]), ...(next === undefined ? [] : [`  ${commandLine(next)}`])];
+  }
+  if (judged.verdict === 'fails')
+    return [prose('Nothing was changed. Correct the data, and repeat the command.')];
+  if (judged.verdict !== 'runs') return ['Nothing was changed.'];
+  const words = [
+    source.name,
+    deadLetter.id,
+    '--data',
+    data,
+    ...(repeatEffects ? ['--repeat-effects'] : []),
+    ...applyWords({ reason }),
+  ];
+  return [
+    prose(`Nothing was changed. To send it to ${source.consumer.name} only:`),
+    `  ${commandLine(shell`dlq resend ${words}`)}`,
+  ];
+}
+
+function changesText(changes: readonly DataChange[], payload: boolean): string {
+  const shown = (value: unknown) => (value === undefined ? '-' : clipped(JSON.stringify(value)));
+  return table(
+    ['change', 'data', ...(payload ? ['before', 'after'] : [])],
+    changes.map(({ path, change, before, after }) => [
+      change,
+      clipped(path === '' ? '(all of it)' : path),
+      ...(payload ? [shown(before), shown(after)] : []),
+    ]),
+  );
+}
