@@ -1,8 +1,9 @@
 import type { AuditReport } from '../lambdas/runtime/operations/audit/audit.ts';
 import type { ErrorBudget, PeriodDeliveries } from '../lambdas/runtime/operations/audit/audit-deliveries.ts';
-import { duration, table } from './frame/output.ts';
+import { table } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 import { prose } from './frame/prose.ts';
+import { duration } from './frame/times.ts';
 
 /** A day's deliveries in the document of `--json`; `rate` is the processed share of the published events, 0 to 1. */
 export function deliveryJson({ consumer, from, published, processed, withinSlo }: PeriodDeliveries) {

@@ -5,6 +5,7 @@ import {
   repairMissing,
   type UnsentEvent,
 } from '../lambdas/runtime/operations/audit/audit-repair.ts';
+import type { PlannedVerdicts } from './frame/change.ts';
 import { headedList } from './frame/listing.ts';
 import { many } from './frame/output.ts';
 import { type Place, placeOf } from './frame/place.ts';
@@ -17,22 +18,47 @@ export interface AuditRepair {
   readonly place: Place;
   /** The events that would be sent, or were sent, each to the one consumer that missed it. */
   readonly events: readonly MissingEvent[];
-  readonly unsent: readonly UnsentEvent[];
+  readonly unsent: readonly Pick<UnsentEvent, 'eventId' | 'consumer' | 'why'>[];
 }
 
-/** Plans the repair of an audit's missing events; with a reason, sends them. */
+/** Dependencies of {@link repair}. */
+export type RepairSession = Pick<
+  Session,
+  'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator' | 'planned'
+>;
+
+/** Plans the repair of an audit's missing events; with a reason, sends them, or those of the plan that was confirmed. */
 export async function repair(
-  session: Session,
-  { missing }: AuditReport,
+  session: RepairSession,
+  report: AuditReport,
   reason: string | undefined,
 ): Promise<AuditRepair> {
+  const { planned } = session;
   const place = await placeOf(session);
+  const missing = report.missing.filter((event) => planned === undefined || planned.has(repairKey(event)));
   if (reason === undefined) {
     const { toSend, unsent } = await planRepair(session, missing);
     return { applied: false, place, events: toSend, unsent };
   }
   const { sent, unsent } = await repairMissing(session, missing, { by: await session.operator(), reason });
-  return { applied: true, place, events: sent, unsent };
+  return { applied: true, place, events: sent, unsent: [...unsent, ...foundSince(planned, missing)] };
+}
+
+/** The events of a confirmed plan that the audit no longer finds missing. */
+function foundSince(
+  planned: PlannedVerdicts | undefined,
+  missing: readonly MissingEvent[],
+): AuditRepair['unsent'] {
+  const still = new Set(missing.map(repairKey));
+  return [...(planned ?? new Map<string, string>()).keys()].flatMap((key) => {
+    const [eventId = '', consumer = ''] = key.split(' ');
+    return still.has(key) ? [] : [{ eventId, consumer, why: 'the audit no longer finds it missing' }];
+  });
+}
+
+/** The key of a missing event in a plan that was confirmed. */
+export function repairKey({ eventId, consumer }: Pick<MissingEvent, 'eventId' | 'consumer'>): string {
+  return `${eventId} ${consumer}`;
 }
 
 /** The member `repair` of the document of `--json`. */

@@ -4,10 +4,11 @@ import type { InconclusiveEvents } from '../lambdas/runtime/operations/audit/aud
 import { deliveriesText, deliveryJson } from './audit-deliveries.ts';
 import { type AuditRepair, repairJson, repairText } from './audit-repair.ts';
 import { headedList } from './frame/listing.ts';
-import { clipped, detailedTable, many, minuteAfter, time } from './frame/output.ts';
+import { clipped, detailedTable, many, minuteAfter } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 import { placeText } from './frame/place.ts';
 import { prose } from './frame/prose.ts';
+import { time } from './frame/times.ts';
 
 /** The result of the command: an audit and, with `--repair`, its repair. */
 export interface AuditResult {
@@ -32,7 +33,12 @@ interface AuditCommands {
 /** The document of `--json`. */
 export function auditJson({ report, repair }: AuditResult) {
   const deliveries = report.deliveries.map(deliveryJson);
-  return { ...report, deliveries, repair: repair === undefined ? null : repairJson(repair) };
+  return {
+    ...report,
+    verdict: verdictOf(report),
+    deliveries,
+    repair: repair === undefined ? null : repairJson(repair),
+  };
 }
 
 /** An audit as text: the verdict, the counts of each consumer, then each finding with its remedy, and the repair. */
@@ -91,10 +97,14 @@ const DRIFTED: Readonly<Record<Drift['problem'], string>> = {
   'no-queue': 'its queue does not exist',
 };
 
+/** The headline of an audit: its findings, or that there are none. */
+function verdictOf(report: AuditReport): string {
+  return auditFindings(report).join(', ') || allClear(report);
+}
+
 function verdict(report: AuditReport): string {
-  const findings = auditFindings(report);
-  if (findings.length > 0) return paint.bold(paint.red(findings.join(', ')));
-  return paint.bold(paint.green(allClear(report)));
+  const colour = auditFindings(report).length > 0 ? paint.red : paint.green;
+  return paint.bold(colour(verdictOf(report)));
 }
 
 /** The verdict of an audit that found nothing wrong. Events within the grace period are too recent to be judged. */

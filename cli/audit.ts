@@ -13,7 +13,7 @@ import { EXIT, type ExitCode, type Io } from './frame/io.ts';
 import { many } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
 import { type ShellText, shell } from './frame/shell.ts';
-import { fixLine } from './status/status-text.ts';
+import { fixLine } from './status/status-findings.ts';
 import { ruleFix } from './status/wiring-problems.ts';
 
 interface AuditOptions extends ChangeOptions {

@@ -4,9 +4,10 @@ import { type ConsumerDescription, describeConsumer, findingOf } from './describ
 import { withSession } from './frame/command.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { when } from './frame/listing.ts';
-import { clipped, duration, many, table, time } from './frame/output.ts';
+import { clipped, many, table } from './frame/output.ts';
 import { paint } from './frame/paint.ts';
 import { prose } from './frame/prose.ts';
+import { duration, time } from './frame/times.ts';
 
 /** `mailroom describe`. */
 export function describeCommand(io: Io): Command {
@@ -111,6 +112,7 @@ function mappingText(mapping: NonNullable<ConsumerDescription['deployed']>['mapp
   ].join(', ');
 }
 
-function receivedText({ source, type, filter }: ConsumerDescription['events'][number]): string {
+/** An event that a consumer receives: `<type> of <source>`, and its filter. */
+export function receivedText({ source, type, filter }: ConsumerDescription['events'][number]): string {
   return `${type} of ${source}${filter === undefined ? '' : ` that matches ${JSON.stringify(filter)}`}`;
 }

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import { EXIT } from './frame/io.ts';
 import { runMailroom } from './program.ts';
 
@@ -11,6 +12,15 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+/** Until it is ended, stdin keeps the process alive. */
+function onLine(listener: () => void): () => void {
+  process.stdin.on('data', listener);
+  return () => {
+    process.stdin.off('data', listener);
+    process.stdin.pause();
+  };
+}
+
 process.exitCode = await runMailroom(process.argv.slice(2), {
   env: process.env,
   outIsTerminal: process.stdout.isTTY === true,
@@ -21,6 +31,8 @@ process.exitCode = await runMailroom(process.argv.slice(2), {
       : undefined,
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
+  ...(process.stdin.isTTY === true && { onLine }),
+  input: () => text(process.stdin),
   signal: stop.signal,
   exitCode: EXIT.ok,
 });

@@ -19,6 +19,7 @@ import { messagesCommand } from './messages.ts';
 import { statusCommand } from './status.ts';
 import { sweepCommand } from './sweep.ts';
 import { tailCommand } from './tail.ts';
+import { uiCommand } from './ui.ts';
 import { whyCommand } from './why.ts';
 
 /** Resolved by the package's name, which works in the repository and in the built package. */
@@ -27,6 +28,7 @@ const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') 
 /** The commands, in the order of the help. */
 const COMMANDS = [
   statusCommand,
+  (io: Io) => uiCommand(io, { run: runMailroom, version }),
   doctorCommand,
   whyCommand,
   describeCommand,

@@ -4,10 +4,9 @@ import { withSession } from './frame/command.ts';
 import { EXIT, type Io, type TerminalSize } from './frame/io.ts';
 import { fitted } from './frame/output.ts';
 import type { Session } from './frame/session.ts';
-import { readStatus, type StatusReport } from './status/status-report.ts';
+import { createStatusReader } from './status/status-reader.ts';
+import type { StatusReport } from './status/status-report.ts';
 import { statusJson, statusText } from './status/status-text.ts';
-import type { WiringReport } from './status/wiring.ts';
-import { readWiring } from './status/wiring-report.ts';
 
 /** The interval of `--watch`. */
 const WATCH_EVERY_MS = 2_000;
@@ -23,12 +22,12 @@ export function statusCommand(io: Io): Command {
     .option('--watch', 'refresh every 2 seconds until Ctrl-C')
     .action(
       withSession(io, async (session, options: { readonly watch?: boolean }) => {
-        const read = reader(session);
-        let report = await read();
+        const status = createStatusReader(session);
+        let report = await status.read();
         if (options.watch !== true) show(session, report);
         else {
           if (io.outIsTerminal && !session.output.json) io.out(CLEAR);
-          for (; ; report = await read()) {
+          for (; ; report = await status.read()) {
             if (io.outIsTerminal && !session.output.json) io.out(REDRAW);
             show(session, report, io.outSize());
             const goesOn = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
@@ -38,29 +37,6 @@ export function statusCommand(io: Io): Command {
         return report.ok ? EXIT.ok : EXIT.attention;
       }),
     );
-}
-
-/** Reads the wiring at most this often while watching: Lambda allows an account few of these reads. */
-const WIRING_EVERY_MS = 30_000;
-
-/** Returns a function that reads the status, and the wiring only if the last reading is old. */
-function reader(session: Session): () => Promise<StatusReport> {
-  const { directory, region, table, queues, clock, wiring } = session;
-  let known: { readonly at: number; readonly report: Promise<WiringReport> } | undefined;
-  return () =>
-    readStatus({
-      directory,
-      region,
-      table,
-      queues,
-      wiring: (queueArn) => {
-        const now = clock.now();
-        if (known === undefined || now - known.at > WIRING_EVERY_MS)
-          known = { at: now, report: readWiring({ directory, wiring, queueArn }) };
-        return known.report;
-      },
-      now: clock.now(),
-    });
 }
 
 /** @param size - of the terminal that the text must fit @default the text is printed whole */

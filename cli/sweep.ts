@@ -6,10 +6,10 @@ import { durationArgument, reasonArgument } from './frame/arguments.ts';
 import { withSession } from './frame/command.ts';
 import { invoke } from './frame/invoke.ts';
 import { EXIT, type Io } from './frame/io.ts';
-import { duration, time } from './frame/output.ts';
 import { placeOf, placeText } from './frame/place.ts';
 import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
+import { duration, time } from './frame/times.ts';
 
 interface SweepOptions {
   readonly since: number;

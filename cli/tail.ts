@@ -8,7 +8,8 @@ import { paint } from './frame/paint.ts';
 import { prose } from './frame/prose.ts';
 import type { Session } from './frame/session.ts';
 import { readSweepState } from './reading/rows-reader.ts';
-import { createTail, type TailedEvent, type TailStep } from './tail/event-tail.ts';
+import type { TailedEvent } from './tail/event-follower.ts';
+import { createTail, type TailStep } from './tail/event-tail.ts';
 
 /** The interval of the reads. */
 const EVERY_MS = 2_000;

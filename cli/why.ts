@@ -4,6 +4,7 @@ import { withSession } from './frame/command.ts';
 import { checkBodies } from './frame/invoke.ts';
 import { EXIT, type Io } from './frame/io.ts';
 import { type WindowOptions, windowOf, windowOptions } from './frame/window.ts';
+import { effectsInDoubt } from './why/effects-in-doubt.ts';
 import { findTrace } from './why/find-trace.ts';
 import { checkRedrive } from './why/redrive-check.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from './why/trace-text.ts';
@@ -61,6 +62,7 @@ Examples:
           verdict: { ...verdict, consumer: verdict.consumer ?? null },
           events: eventReports(trace, payload),
           more: trace.more,
+          effectsInDoubt: effectsInDoubt(trace, context.now),
         };
         const payloads = payload ? payloadsOf(trace) : [];
         session.output.result(json, { verdict, trace, payloads }, (seen) =>

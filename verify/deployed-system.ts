@@ -13,7 +13,7 @@ import type { ConsumerEntry, Directory } from '../lambdas/runtime/operations/dir
 import { readDirectory } from '../lambdas/runtime/operations/ssm-directory.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
-import { mailroomOf, type RunMailroom } from './mailroom-command.ts';
+import { type MailroomRunner, mailroomOf } from './mailroom-command.ts';
 import { signedCall } from './signed-call.ts';
 import type { VerifyTarget } from './target.ts';
 import { type Until, untilOf } from './until.ts';
@@ -32,7 +32,7 @@ export interface DeployedSystem {
   readonly until: Until;
   /** Calls the orders API with a signature. */
   readonly call: OrdersCall;
-  readonly mailroom: RunMailroom;
+  readonly mailroom: MailroomRunner;
   /** The directory entry of a consumer. */
   consumer(name: Consumer): ConsumerEntry;
   /** Places an order of one piece in stock. @returns its id */

@@ -11,10 +11,10 @@ interface MailroomRun {
 }
 
 /** Runs `mailroom` with these arguments. */
-export type RunMailroom = (...argv: readonly string[]) => Promise<MailroomRun>;
+export type MailroomRunner = (...argv: readonly string[]) => Promise<MailroomRun>;
 
 /** The `mailroom` command on the verified deployment, and on no other. */
-export function mailroomOf(target: VerifyTarget, name: string, signal: AbortSignal): RunMailroom {
+export function mailroomOf(target: VerifyTarget, name: string, signal: AbortSignal): MailroomRunner {
   const { region, profile, endpoint } = target;
   const where = [
     ...['--stack', mailroomStack(name), '--region', region],

@@ -20,7 +20,7 @@ import {
 } from './workload.ts';
 
 /** The shared context of both halves of a system in one run. */
-export interface Run {
+export interface BenchRun {
   readonly aws: MeteredAws;
   readonly workload: Workload;
   readonly dynamodb: DynamoDBClient;
@@ -37,9 +37,9 @@ export interface SendingHalf extends Pick<System, 'standing'> {
   readonly publishes: System['promise']['publishes'];
   readonly tables: readonly TableShape[];
   /** Places an order. */
-  write(run: Run, index: number): Promise<void>;
+  write(run: BenchRun, index: number): Promise<void>;
   /** Publishes events that are written and not yet published; absent if `write` does it. */
-  relay?(run: Run): Promise<void>;
+  relay?(run: BenchRun): Promise<void>;
 }
 
 /** The half that consumes. */
@@ -48,7 +48,7 @@ export interface ReceivingHalf {
   readonly effects: System['promise']['effects'];
   readonly tables: readonly TableShape[];
   /** Creates the consumer, which handles one message. It throws to have the message redelivered. */
-  consumer(run: Run, name: string): (event: Envelope) => Promise<void>;
+  consumer(run: BenchRun, name: string): (event: Envelope) => Promise<void>;
 }
 
 /** Combines two halves into a system. */
@@ -85,7 +85,7 @@ export function composedSystem(name: string, sending: SendingHalf, receiving: Re
 }
 
 /** The clients of a run, and the faults that its workload injects. */
-export function createRun(aws: MeteredAws, workload: Workload): Run {
+export function createRun(aws: MeteredAws, workload: Workload): BenchRun {
   const dynamodb = new DynamoDBClient(aws.client);
   const bus = new EventBridgeClient(aws.client);
   const unpublishable = retriedOrders(workload);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { eventIdShard } from '../../lambdas/runtime/store/event-id.ts';
-import { createRun, type Run, type SendingHalf } from './composed-system.ts';
+import { type BenchRun, createRun, type SendingHalf } from './composed-system.ts';
 import { chunks } from './queue-delivery.ts';
 import { DAY_S, isRefused, OUTBOX, writeOrder } from './stored-outbox.ts';
 import type { StoredEvent } from './workload.ts';
@@ -76,7 +76,7 @@ export const statusIndex: SendingHalf = {
 };
 
 /** Polls one shard. An index is read eventually consistent, so the claim's condition decides. */
-async function outstanding({ documents }: Run, shard: number): Promise<string[]> {
+async function outstanding({ documents }: BenchRun, shard: number): Promise<string[]> {
   const eventIds: string[] = [];
   let from: Record<string, unknown> | undefined;
   do {
@@ -96,7 +96,7 @@ async function outstanding({ documents }: Run, shard: number): Promise<string[]>
 }
 
 /** Claims, publishes and completes. @returns the number of published events */
-async function publishAll(run: Run, eventIds: readonly string[]): Promise<number> {
+async function publishAll(run: BenchRun, eventIds: readonly string[]): Promise<number> {
   const owner = randomUUID();
   const claimed: StoredEvent[] = [];
   for (const eventId of eventIds) {
@@ -111,7 +111,7 @@ async function publishAll(run: Run, eventIds: readonly string[]): Promise<number
 }
 
 /** @returns the row; undefined if it is finished or claimed by another worker */
-async function claim(run: Run, eventId: string, owner: string): Promise<StoredEvent | undefined> {
+async function claim(run: BenchRun, eventId: string, owner: string): Promise<StoredEvent | undefined> {
   const now = run.aws.clock.now();
   try {
     const { Attributes } = await run.documents.send(
@@ -138,7 +138,7 @@ async function claim(run: Run, eventId: string, owner: string): Promise<StoredEv
   }
 }
 
-function complete(run: Run, eventId: string, owner: string): Promise<void> {
+function complete(run: BenchRun, eventId: string, owner: string): Promise<void> {
   const now = run.aws.clock.now();
   return settle(
     run,
@@ -153,13 +153,13 @@ function complete(run: Run, eventId: string, owner: string): Promise<void> {
   );
 }
 
-function release(run: Run, eventId: string, owner: string): Promise<void> {
+function release(run: BenchRun, eventId: string, owner: string): Promise<void> {
   return settle(run, eventId, owner, 'SET #status = :status REMOVE', { ':status': 'PENDING' });
 }
 
 /** Ends a claim. Refused if the lease expired and another worker claimed the row; that worker publishes it again. */
 async function settle(
-  run: Run,
+  run: BenchRun,
   eventId: string,
   owner: string,
   update: string,

@@ -2,7 +2,7 @@ import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { AttributeValue, DynamoDBRecord } from 'aws-lambda';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
-import type { Run } from './composed-system.ts';
+import type { BenchRun } from './composed-system.ts';
 import { DOMAIN, orderRow, type StoredEvent, storedEvent } from './workload.ts';
 
 /** The outbox's table, a separate one in every alternative. */
@@ -17,7 +17,7 @@ export const DAY_S = 86_400;
  * @param attributes - the attributes of the outbox row in addition to the event
  */
 export async function writeOrder(
-  { documents, workload }: Run,
+  { documents, workload }: BenchRun,
   index: number,
   attributes: (event: StoredEvent) => Item,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { ScanCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import type { MeteredAws } from '../aws/metered-aws.ts';
-import { createRun, type Run, type SendingHalf } from './composed-system.ts';
+import { type BenchRun, createRun, type SendingHalf } from './composed-system.ts';
 import { chunks } from './queue-delivery.ts';
 import { DAY_S, isRefused, OUTBOX, streamedEvent, writeOrder } from './stored-outbox.ts';
 import { type StoredEvent, storedEvent } from './workload.ts';
@@ -63,7 +63,7 @@ export const twoTable: SendingHalf = {
 };
 
 /** The backstop: publishes unmarked events. @returns their number */
-export async function publishPending(run: Run): Promise<number> {
+export async function publishPending(run: BenchRun): Promise<number> {
   // The scan also runs when there is nothing to find.
   const pending = await run.aws.during('standing', () => scanPending(run));
   let taken = 0;
@@ -72,7 +72,7 @@ export async function publishPending(run: Run): Promise<number> {
 }
 
 /** @returns false if the bus refused the event and the mark was rolled back */
-async function publishMarked(run: Run, event: StoredEvent): Promise<boolean> {
+async function publishMarked(run: BenchRun, event: StoredEvent): Promise<boolean> {
   const key = { TableName: OUTBOX, Key: { eventId: event.eventId } };
   try {
     const { status, publishedAt, expiresAt } = published(run.aws);
@@ -103,7 +103,7 @@ async function publishMarked(run: Run, event: StoredEvent): Promise<boolean> {
 }
 
 /** Reads the whole outbox; the filter applies after reading, so every row read is billed. */
-async function scanPending({ documents }: Run): Promise<StoredEvent[]> {
+async function scanPending({ documents }: BenchRun): Promise<StoredEvent[]> {
   const found: StoredEvent[] = [];
   let from: Record<string, unknown> | undefined;
   do {

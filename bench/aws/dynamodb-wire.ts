@@ -82,13 +82,23 @@ export function createDynamoDbWire(tables: ReadonlyMap<string, MeteredTable>, cl
     Scan: (input) => scan(tableOf(input.TableName as string), input as ScanInput),
     DescribeTable: (input) => describeTable(storeOf(input.TableName as string), created),
   };
-  return (operation: string, input: Wire): Metered => {
+  return (operation: string, { ReturnConsumedCapacity, ...input }: Wire): Metered => {
     const operate = operations[operation];
-    if (operate !== undefined) return operate(input);
+    if (operate !== undefined) {
+      const metered = operate(input);
+      return ReturnConsumedCapacity === 'TOTAL' ? withCapacity(operation, metered) : metered;
+    }
     throw new Error(
       `The metered AWS does not support ${operation} of DynamoDB; add it to ${import.meta.url}`,
     );
   };
+}
+
+/** Adds the consumed capacity to a response; BatchGetItem has a list with one for each table. */
+function withCapacity(operation: string, metered: Metered): Metered {
+  const capacity = { CapacityUnits: (metered.readUnits ?? 0) + (metered.writeUnits ?? 0) };
+  const ConsumedCapacity = operation === 'BatchGetItem' ? [capacity] : capacity;
+  return { ...metered, answer: { ...metered.answer, ConsumedCapacity } };
 }
 
 /** Each statement is executed and billed as the equivalent write ("PartiQL for DynamoDB", and its pricing). */

@@ -1,4 +1,4 @@
-import { duration } from '../frame/output.ts';
+import { duration } from '../frame/times.ts';
 import type { PartProblem } from '../status/part-checks.ts';
 import type { AccountConcurrency } from './deployment.ts';
 

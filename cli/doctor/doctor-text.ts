@@ -1,8 +1,10 @@
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
-import { many, time } from '../frame/output.ts';
+import { many } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
-import { bullet, type CommandLines, problemsJson, repairLines } from '../status/status-text.ts';
+import { time } from '../frame/times.ts';
+import { type CommandLines, problemsJson } from '../status/status-findings.ts';
+import { bullet, repairLines } from '../status/status-text.ts';
 import type { Examination } from './doctor-checks.ts';
 
 /** The result of `mailroom doctor`. Times are epoch milliseconds. */
@@ -26,7 +28,12 @@ export function doctorReport(
 }
 
 /** The document of `mailroom doctor --json`. */
-export function doctorJson(report: DoctorReport, lines: CommandLines): object {
+interface DoctorJson extends Omit<DoctorReport, 'problems'> {
+  readonly problems: readonly (Examination['problems'][number] & { readonly commands: readonly string[] })[];
+}
+
+/** The document of `mailroom doctor --json`. */
+export function doctorJson(report: DoctorReport, lines: CommandLines): DoctorJson {
   return { ...report, problems: problemsJson(report.problems, lines) };
 }
 

@@ -2,7 +2,7 @@ import { type ConsumerConfig, readConsumerConfig, readRelayConfig } from '../../
 import { errorMessage } from '../../lambdas/runtime/errors.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
-import { duration } from '../frame/output.ts';
+import { duration } from '../frame/times.ts';
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';

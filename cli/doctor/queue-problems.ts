@@ -1,6 +1,6 @@
 import { PUT_EVENTS_BYTES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
-import { duration } from '../frame/output.ts';
+import { duration } from '../frame/times.ts';
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import type { DeployedQueue, DeployedTarget, Deployment } from './deployment.ts';
 import { matchesAny, objectOf, type ReadStatement, statementsOf } from './resource-policy.ts';

@@ -9,6 +9,12 @@ export interface ChangeOptions {
   readonly reason?: string;
 }
 
+/**
+ * The verdicts of a plan that an operator has confirmed: by the id of a dead letter, or by `<event id> <consumer>` for a repair. A
+ * change that is bound to them applies to nothing else, and leaves alone what has another verdict now.
+ */
+export type PlannedVerdicts = ReadonlyMap<string, string>;
+
 /** `--reason` of a command that has `--apply`. */
 export function reasonOption(): Option {
   return new Option('--reason <text>', 'why; required with --apply and stored with the change').argParser(

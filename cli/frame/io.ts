@@ -35,6 +35,14 @@ export interface Io {
   outSize(): TerminalSize | undefined;
   out(text: string): void;
   err(text: string): void;
+  /**
+   * Calls the listener for each line that is typed. Absent if stdin is not a terminal.
+   *
+   * @returns a function that ends this
+   */
+  readonly onLine?: (listener: () => void) => () => void;
+  /** Reads all of standard input. @default it is empty */
+  readonly input?: () => Promise<string>;
   /** Aborted when the user asks it to stop, e.g. `status --watch`. */
   readonly signal: AbortSignal;
   /** The exit code of the run. */

@@ -1,7 +1,8 @@
 import { BEHIND_MAX_MS } from './aws-clock.ts';
-import { clipped, detailedTable, duration } from './output.ts';
+import { clipped, detailedTable } from './output.ts';
 import { paint } from './paint.ts';
 import { prose } from './prose.ts';
+import { duration } from './times.ts';
 
 /**
  * A time relative to now; `now` if it is within the precision of the command's clock.

@@ -1,5 +1,4 @@
 import Table from 'cli-table3';
-import { isTime } from '../../lambdas/runtime/clock.ts';
 import { escaped, jsonLine, shown } from './escaped.ts';
 import type { Io, TerminalSize } from './io.ts';
 import { paint, plain } from './paint.ts';
@@ -104,33 +103,6 @@ function grid(head: readonly string[], rows: readonly Cells[]): string {
 
 function widest(rows: readonly Cells[], column: number): number {
   return Math.max(...rows.map((row) => columnsOf(String(row[column] ?? ''))));
-}
-
-/** A duration as its two largest units, e.g. `2 h 5 min`. */
-export function duration(ms: number): string {
-  const units = [
-    ['d', 86_400_000],
-    ['h', 3_600_000],
-    ['min', 60_000],
-    ['s', 1_000],
-  ] as const;
-  if (Number.isNaN(ms)) return '?';
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
-  const first = units.findIndex(([, size]) => ms >= size);
-  const shown = units.slice(first, first + 2).map(([unit, size], index) => {
-    const above = index === 0 ? Number.POSITIVE_INFINITY : (units[first]?.[1] ?? 1);
-    return [Math.floor((ms % above) / size), unit] as const;
-  });
-  return shown
-    .filter(([count], index) => index === 0 || count > 0)
-    .map(([count, unit]) => `${count} ${unit}`)
-    .join(' ');
-}
-
-/** A time in UTC, to the second; `?` for an invalid one. */
-export function time(ms: number): string {
-  if (!isTime(ms)) return '?';
-  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`;
 }
 
 /** A time in UTC to the minute, rounded up, e.g. `14:05 UTC`: something is certain then. */

@@ -60,7 +60,7 @@ export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
     if (json) io.err(`${errorJson('BAD_ARGUMENT', complaint(error))}\n`);
     return EXIT.usage;
   }
-  const { code, message, remedy, retryAfterMs, exit } = explain(error, io);
+  const { code, message, remedy, retryAfterMs, exit } = io.signal.aborted ? STOPPED : explain(error);
   // The message may quote AWS or a row, so it is escaped as one paragraph; our remedy begins the next line.
   const line = json
     ? errorJson(code, [message, ...(remedy === undefined ? [] : [remedy])].join('\n'), retryAfterMs)
@@ -89,15 +89,25 @@ function complaint(error: CommanderError): string {
 interface ShownError {
   readonly code: string;
   readonly message: string;
+  /** A sentence; absent if none is known. */
   readonly remedy?: string;
   readonly retryAfterMs?: number | undefined;
   readonly exit: ExitCode;
 }
 
-function explain(error: unknown, io: Io): ShownError {
+const STOPPED: ShownError = { code: 'STOPPED', message: 'Stopped.', exit: EXIT.stopped };
+
+/**
+ * Explains an error as the command reports it.
+ *
+ * @example
+ * ```ts
+ * const { message, remedy } = explain(error);
+ * ```
+ */
+export function explain(error: unknown): ShownError {
   const code = errorCode(error);
-  if (io.signal.aborted) return { code: 'STOPPED', message: 'Stopped.', exit: EXIT.stopped };
-  const message = describe(error);
+  const message = withoutCredentials(describe(error));
   if (isMailroomError(error)) {
     const { retryAfterMs } = error;
     return { code, message, retryAfterMs, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
@@ -125,4 +135,12 @@ function describe(error: unknown): string {
   if (error instanceof AggregateError && error.message === '')
     return error.errors.map((inner) => errorMessage(inner)).join('; ');
   return errorMessage(error);
+}
+
+/** The ids of access keys; and the session token, which AWS quotes with the whole request if a signature does not match. */
+const CREDENTIALS = /\bA(?:KIA|SIA)[A-Z0-9]{12,}\b|(?<=x-amz-security-token[:=]\s?)[^\s&]+/gi;
+
+/** A message of AWS without credentials. */
+export function withoutCredentials(message: string): string {
+  return message.replace(CREDENTIALS, '…');
 }

@@ -18,17 +18,21 @@ import { awsWiring } from '../status/aws-wiring.ts';
 import type { Wiring } from '../status/wiring.ts';
 import { appStacks } from './app-stacks.ts';
 import { type AwsClock, createAwsClock, listenTo } from './aws-clock.ts';
+import type { PlannedVerdicts } from './change.ts';
 import { chooseMailroom } from './choose-mailroom.ts';
 import type { Io } from './io.ts';
-import { createOutput, duration, type Output } from './output.ts';
+import { createOutput, type Output } from './output.ts';
 import { type ShellText, shell } from './shell.ts';
 import { type GlobalOptions, localEndpoints, type Target, targetOf } from './target.ts';
+import { duration } from './times.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
 export interface Session {
   readonly output: Output;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
+  /** Binds a change to the plan that was confirmed. @default it is bound to its arguments only */
+  readonly planned?: PlannedVerdicts | undefined;
   /** AWS's time. No command reads this machine's clock, which may be wrong. */
   readonly clock: Clock;
   /** False if `clock` falls back to this machine's time. */
@@ -142,6 +146,8 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
         shell`--region ${region}`,
         ...(options.profile === undefined ? [] : [shell`--profile ${options.profile}`]),
         ...(target.endpoint === undefined ? [] : [shell`--endpoint-url ${target.endpoint}`]),
+        // The local engine wants no credentials, and without them the CLI refuses to sign.
+        ...(isLocal && options.profile === undefined ? ['--no-sign-request'] : []),
       ].join(' '),
     commandLine: (command) => ['npx mailroom', command, ...whereOptions(where)].join(' '),
     consumer: (name) => {

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { durationArgument } from './arguments.ts';
 import { BEHIND_MAX_MS } from './aws-clock.ts';
-import { duration, time } from './output.ts';
+import { duration, time } from './times.ts';
 
 /** `--since` and `--at`. */
 export interface WindowOptions {

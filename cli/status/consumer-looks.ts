@@ -2,13 +2,14 @@ import { isHeartbeat } from '../../lambdas/runtime/heartbeat-event.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth } from '../../lambdas/runtime/operations/queues.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
-import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { eventIdTime, isEventId, minuteOf } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { readInboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { WaitingMessage } from '../reading/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../reading/published-events.ts';
 import { eachOf, minutesOf, once, type PartialList, withItems } from '../reading/rows-reader.ts';
+import { type Keep, keepNothing } from './kept-readings.ts';
 
 /** A consumer that may be in trouble although none of its messages is rejected. */
 export interface Look {
@@ -34,6 +35,8 @@ export interface ConsumerReading {
 /** Dependencies of {@link createLooks}. */
 export interface LookDeps extends OutboxReaderDeps {
   readonly directory: Directory;
+  /** Keeps the events of minutes that are over. @default they are read */
+  readonly keep?: Keep;
   readonly now: number;
 }
 
@@ -63,17 +66,7 @@ const ROWS_MAX = 25;
  * one, and failed messages cannot tell whether others succeed. It reads nothing unless messages wait or many fail.
  */
 export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promise<Look | undefined> {
-  const known = new Map<string, Promise<PartialList<SampledEvent>>>();
-  const sample = async (consumer: ConsumerEntry, minutes: readonly string[], max: number) => {
-    const pages = await eachOf(minutes, (minute) =>
-      once(known, `${minute} ${max}`, () => publishedIn(deps, minute, max)),
-    );
-    const events = pages
-      .flatMap(({ items }) => items)
-      .filter((event) => event.consumers.includes(consumer.name))
-      .sort((a, b) => a.publishedAt - b.publishedAt);
-    return { events, more: pages.some(({ more }) => more) };
-  };
+  const sample = createSample(deps);
   const statesOf = ({ name }: ConsumerEntry, events: readonly SampledEvent[]) =>
     withItems(
       deps.table,
@@ -135,6 +128,32 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
   }
 
   return async (reading) => (await failing(reading)) ?? unclaimed(reading);
+}
+
+/** The events of a minute are kept for this long, milliseconds. */
+const SAMPLE_KEPT_MS = MINUTE_MS;
+
+/** Younger minutes are read each time: an event that is missing from an old sample would make a working consumer look as if it failed. */
+const SETTLED_MS = 2 * MINUTE_MS;
+
+/** Returns a function that reads the published events of minutes that a consumer must receive, each minute once. */
+function createSample(deps: LookDeps) {
+  const { keep = keepNothing, now } = deps;
+  const known = new Map<string, Promise<PartialList<SampledEvent>>>();
+  const settled = minuteOf(now - SETTLED_MS);
+  return async (consumer: ConsumerEntry, minutes: readonly string[], max: number) => {
+    const pages = await eachOf(minutes, (minute) => {
+      const read = () => publishedIn(deps, minute, max);
+      const name = `${minute} ${max}`;
+      const kept = () => keep(`events ${name}`, read, () => SAMPLE_KEPT_MS);
+      return once(known, name, minute < settled ? kept : read);
+    });
+    const events = pages
+      .flatMap(({ items }) => items)
+      .filter((event) => event.consumers.includes(consumer.name))
+      .sort((a, b) => a.publishedAt - b.publishedAt);
+    return { events, more: pages.some(({ more }) => more) };
+  };
 }
 
 /** The first and the last items of a list. */

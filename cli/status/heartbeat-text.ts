@@ -1,8 +1,8 @@
-import { duration, time } from '../frame/output.ts';
 import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
 import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
+import { duration, time } from '../frame/times.ts';
 import type { HeartbeatStatus } from './heartbeat-status.ts';
 import type { StatusReport } from './status-report.ts';
 

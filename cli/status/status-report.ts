@@ -9,6 +9,7 @@ import { readRejected, readWaiting } from '../reading/message-reader.ts';
 import { eachOf, readSweepState } from '../reading/rows-reader.ts';
 import { createLooks, type Look } from './consumer-looks.ts';
 import { type HeartbeatStatus, readHeartbeatStatus } from './heartbeat-status.ts';
+import { type Keep, keepNothing } from './kept-readings.ts';
 import { oldestMs, readPending, waitingSince } from './pending-events.ts';
 import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
 import type { WiringReport } from './wiring.ts';
@@ -74,8 +75,19 @@ export interface StatusDeps {
   readonly queues: Queues;
   /** Reads the wiring with the ARNs of the queues. See `readWiring`. */
   readonly wiring: (queueArn: (url: string) => string | undefined) => Promise<WiringReport>;
+  /** Keeps the PENDING events and samples of events for a next status. @default they are read */
+  readonly keep?: Keep;
   readonly now: number;
 }
+
+/** The time for which a reading is kept that shows no problem, milliseconds: the interval of the sweep. */
+export const KEPT_MS = 60_000;
+
+/** The same for the wiring: a rule or mapping that was disabled by hand shows within a minute, with 10 seconds between two readings. */
+export const WIRING_KEPT_MS = 48_000;
+
+/** The same for one that shows a problem, which may just be repaired. */
+export const BROKEN_KEPT_MS = 10_000;
 
 /** The most pointers of one kind that are counted. */
 const POINTERS_MAX = 10_000;
@@ -88,20 +100,32 @@ export const STUCK_MS = 5 * 60_000;
 
 /** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
-  const { directory, region, table, queues, now } = deps;
+  const { directory, region, table, queues, keep = keepNothing, now } = deps;
   const reading = readDepths(queues, directory);
+  // Awaited below: until then its failure has no other handler.
+  reading.catch(() => {});
   const sweep = await readSweepState(directory, table);
   // The time of creation matters only before the first complete pass.
-  const createdAt = sweep.sweptTo ?? (await table.createdAt());
+  const createdAt =
+    sweep.sweptTo ??
+    (await keep(
+      'creation',
+      () => table.createdAt(),
+      () => KEPT_MS,
+    ));
   const [pending, dead, consumers, depths, wiring, heartbeat] = await Promise.all([
-    readPending(deps, sweep, createdAt),
+    keep(
+      'pending',
+      () => readPending(deps, sweep, createdAt),
+      ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
+    ),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
     eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
     reading,
     reading.then((depths) => deps.wiring((url) => depths.get(url)?.arn)),
     readHeartbeatStatus(deps),
   ]);
-  const look = createLooks({ directory, table, shards: sweep.shards, now });
+  const look = createLooks({ directory, table, shards: sweep.shards, keep, now });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
     const isCut = wiring.problems.some(({ part }) => part === consumer.name);
     return look({ consumer, depth: depths.get(consumer.queue), failed: waiting.items, isCut });

@@ -23,14 +23,14 @@ export interface CheckedFunction {
 export const DEFAULT_BUS = 'default';
 
 /** A rule that delivers events to a consumer's queue. */
-interface Route {
+interface RuleRoute {
   readonly bus: string;
   readonly rule: string;
   readonly events: readonly EventRef[];
 }
 
 /** Returns the rules of a consumer: for Mailroom events, and for foreign events. A consumer of an existing queue has none. */
-export function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): Route[] {
+export function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): RuleRoute[] {
   const { foreignRule } = consumer;
   const rule = ruleName(consumer);
   return [
@@ -160,7 +160,7 @@ export async function ruleProblems(
 async function routeProblems(
   { wiring, queueArn }: WiringDeps,
   { name: part, stack, queue }: ConsumerEntry,
-  { bus, rule: name, events }: Route,
+  { bus, rule: name, events }: RuleRoute,
 ): Promise<WiringProblem[]> {
   const followUp = events.some((event) => 'foreign' in event)
     ? undefined

@@ -7,13 +7,22 @@ import { eachOf, minutesOf, partitionsOf } from '../reading/rows-reader.ts';
 /** A commit may become visible this much later than one with a younger id: the range is read again for as long. */
 const OVERLAP_MS = 5_000;
 
-/** The most rows of a partition that are read in one step. */
-const ROWS_MAX = 100;
+/**
+ * The most rows of a minute that are read in one step, an equal share of each shard: 100 events a second for the overlap and an interval of two
+ * seconds are 700 rows, and the shards are not filled evenly.
+ */
+const ROWS_MAX = 1_000;
+
+/** An outbox row and the id of its event. */
+export interface NewRow {
+  readonly eventId: string;
+  readonly item: Item;
+}
 
 /** The result of one step. */
 export interface NewEvents {
   /** In order of commit. */
-  readonly rows: readonly { readonly eventId: string; readonly item: Item }[];
+  readonly rows: readonly NewRow[];
   /** There were more rows than were read. */
   readonly more: boolean;
 }
@@ -23,19 +32,21 @@ export interface NewEvents {
  * a call reads one query for each shard, and one more around the turn of a minute.
  *
  * @param since - the first call begins here, epoch milliseconds
+ * @returns the function to call; its second argument is the most rows of a minute to read @default 1,000
  */
 export function createEventCursor(
   { table, shards }: OutboxReaderDeps,
   since: number,
-): (now: number) => Promise<NewEvents> {
+): (now: number, rowsMax?: number) => Promise<NewEvents> {
   let from = since;
   let seen = new Set<string>();
-  return async (now) => {
+  return async (now, rowsMax = ROWS_MAX) => {
+    const limit = Math.ceil(rowsMax / shards.length);
     const until = now + BEHIND_MAX_MS;
     const partitions = minutesOf(from, until).flatMap((minute) => partitionsOf(minute, shards));
     const SK = `${EVENT_PREFIX}${idsFrom(from)}`;
     const pages = await eachOf(partitions, (pk) =>
-      table.query({ pk, skPrefix: EVENT_PREFIX, limit: ROWS_MAX, cursor: { PK: pk, SK } }),
+      table.query({ pk, skPrefix: EVENT_PREFIX, limit, cursor: { PK: pk, SK } }),
     );
     const read = pages.flatMap(({ items }) =>
       items.flatMap((item) => {

@@ -45,6 +45,7 @@ export type MessageCase =
   | 'unproven'
   | 'missing'
   | 'not-in-queue'
+  | 'resend-missing'
   | 'waiting'
   | 'waiting-late';
 
@@ -57,7 +58,9 @@ export function messageCase(
   const state = inboxState(message.row, now);
   switch (state.is) {
     case 'absent':
-      return readable(event.row)?.status === 'PUBLISHED' ? unclaimedCase(event, message, now) : undefined;
+      return readable(event.row)?.status === 'PUBLISHED' || event.resent !== undefined
+        ? unclaimedCase(event, message, now)
+        : undefined;
     case 'unreadable':
       return undefined;
     case 'rejected':
@@ -88,6 +91,8 @@ function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number):
   if (deadLetter !== undefined) return deadLetter.kind === 'rule' ? 'undelivered' : 'dead-lettered';
   const publishedAt = publishedAtOf(event);
   const isEmpty = isQueueEmpty(message);
+  // Its consumer was named, so no declaration decides; and the audit does not cover it.
+  if (event.resent !== undefined && isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'resend-missing';
   if (isEmpty && publishedAt < (consumer.changedAt ?? 0)) return 'unproven';
   if (isEmpty && now - publishedAt > MISSING_AFTER_MS) return 'missing';
   if (isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'not-in-queue';
@@ -99,7 +104,7 @@ export function isQueueEmpty({ row, queue }: Pick<TracedMessage, 'row' | 'queue'
   return row === undefined && (queue === undefined || queue.waiting + queue.inFlight === 0);
 }
 
-/** When an event was published, epoch milliseconds; without that on its row, when it was committed. */
+/** When an event was published or sent again, epoch milliseconds; without that on its rows, when it was committed. */
 export function publishedAtOf(event: TracedEvent): number {
-  return readable(event.row)?.publishedAt ?? bornAt(event);
+  return readable(event.row)?.publishedAt ?? event.resent?.at ?? bornAt(event);
 }

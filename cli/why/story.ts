@@ -1,7 +1,8 @@
 import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import type { InboxRow, OutboxRow, StoredEffect } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
-import { clipped, duration, many, time } from '../frame/output.ts';
+import { clipped, many } from '../frame/output.ts';
+import { duration, time } from '../frame/times.ts';
 import { attemptText, unfinishedText, unreadableText } from '../reading/row-text.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
@@ -19,6 +20,7 @@ export interface StoryLine {
 type StoryWord =
   | 'committed'
   | 'expired'
+  | 'resent'
   | 'publish-failed'
   | 'dead'
   | 'requeued'
@@ -76,6 +78,10 @@ function tell(what: StoryWord, at: number | null | undefined, text: string): Own
 function outboxStory(event: TracedEvent): OwnLine[] {
   const { row } = event;
   if (isForeignEventId(event.eventId)) return []; // its publisher has no outbox here
+  if (row === undefined && event.resent !== undefined) {
+    const { at, consumer, causationId, by, reason } = event.resent;
+    return [tell('resent', at, `sent to ${clipped(consumer)} in place of ${causationId} ${who(by, reason)}`)];
+  }
   if (row === undefined)
     return [tell('expired', null, 'no outbox row: published and expired, or never committed here')];
   if (isUnreadable(row))

@@ -20,6 +20,7 @@ import {
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import type { DeadLetter } from '../dead-letters/dead-letters.ts';
+import { findResend, type ResentEvent, replacementOf } from '../reading/resent-event.ts';
 import {
   eachOf,
   minutesOf,
@@ -37,9 +38,11 @@ export interface TracedEvent {
   readonly row: OutboxRow | UnreadableRow | undefined;
   /** Absent if it cannot be read. */
   readonly envelope: StoredEnvelope | undefined;
+  /** Its resend, if an operator sent it in place of another event. Searched only if there is no outbox row. */
+  readonly resent?: ResentEvent | undefined;
   /** One for each consumer that must receive it. */
   readonly messages: readonly TracedMessage[];
-  /** The ids of the events that its consumers' commits wrote. */
+  /** The ids of the events that its consumers' commits wrote, or that an operator sent in its place. */
   readonly caused: readonly string[];
 }
 
@@ -88,7 +91,7 @@ export interface Trace {
 }
 
 /** The state of reading a trace. It caches queues and minutes, so that none is read twice. */
-interface Reading extends TraceDeps {
+interface TraceReading extends TraceDeps {
   readonly shards: readonly number[];
   readonly deadLetters: Map<string, ReturnType<typeof deadLettersOf>>;
   readonly depths: Map<string, ReturnType<typeof depthOf>>;
@@ -106,6 +109,8 @@ const PEEK_HIDES_S = 15;
 
 /** A transactional handler stores no claim. It creates its events at most this long before its commit. */
 const MINTED_WITHIN_MS = MINUTE_MS;
+
+const DAY_MS = 86_400_000;
 
 /** Lambda's longest timeout: no function works on a message for longer. */
 const WORK_MAX_MS = 15 * MINUTE_MS;
@@ -131,7 +136,7 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
   return { events: events.sort((a, b) => bornAt(a) - bornAt(b)), more: next.length > 0 };
 }
 
-async function readEvent(reading: Reading, eventId: string): Promise<TracedEvent> {
+async function readEvent(reading: TraceReading, eventId: string): Promise<TracedEvent> {
   const { directory, table } = reading;
   const row = readOutboxRow(isEventId(eventId) ? await table.get(outboxKeyOf(eventId)) : undefined);
   const event = readable(row);
@@ -141,22 +146,35 @@ async function readEvent(reading: Reading, eventId: string): Promise<TracedEvent
     event === undefined
       ? directory.consumers
       : consumersOf(directory, { ...event, data: () => envelope?.data });
-  const all = await eachOf(consumers, (consumer) => readMessage(reading, eventId, event, consumer));
-  const messages = all.filter((message) => event !== undefined || message.row !== undefined);
+  const resent =
+    row === undefined ? await findResend(table, eventId, lastResendOf(eventId, directory)) : undefined;
+  const isExpected = ({ name }: ConsumerEntry) => event?.status === 'PUBLISHED' || resent?.consumer === name;
+  const all = await eachOf(consumers, (consumer) =>
+    readMessage(reading, eventId, consumer, isExpected(consumer)),
+  );
+  const messages = all.filter(
+    ({ row, consumer }) => event !== undefined || row !== undefined || isExpected(consumer),
+  );
   const caused = await eachOf(messages, (message) => causedBy(reading, eventId, message));
-  return { eventId, row, envelope, messages, caused: caused.flat() };
+  return { eventId, row, envelope, resent, messages, caused: caused.flat() };
+}
+
+/** The latest time of a resend, epoch milliseconds: after it, no inbox accepts an event with this id. */
+function lastResendOf(eventId: string, { consumers }: Directory): number {
+  const days = Math.max(0, ...consumers.map(({ inboxRetentionDays }) => inboxRetentionDays));
+  return isEventId(eventId) ? eventIdTime(eventId) + days * DAY_MS : 0;
 }
 
 async function readMessage(
-  reading: Reading,
+  reading: TraceReading,
   eventId: string,
-  event: OutboxRow | undefined,
   consumer: ConsumerEntry,
+  isExpected: boolean,
 ): Promise<TracedMessage> {
   const { table, queues, depths } = reading;
   const row = readInboxRow(await table.get(inboxKey(consumer.name, eventId), { consistent: true }));
   const status = readable(row)?.status;
-  const lost = row === undefined && event?.status === 'PUBLISHED';
+  const lost = row === undefined && isExpected;
   const hint = status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
   const isSearched = lost || status === 'REJECTED';
   const found = isSearched ? await findDeadLetter(reading, eventId, row, consumer) : NOT_LOOKED_FOR;
@@ -173,7 +191,7 @@ const NOT_LOOKED_FOR = { deadLetter: undefined, unseen: false };
 
 /** An unreadable dead letter has no event id: the inbox row stores the SQS message ids that were rejected. */
 async function findDeadLetter(
-  reading: Reading,
+  reading: TraceReading,
   ofEvent: string,
   row: TracedMessage['row'],
   consumer: ConsumerEntry,
@@ -211,10 +229,12 @@ async function deadLettersOf(
 }
 
 async function causedBy(
-  { table, shards, written }: Reading,
+  { table, shards, written }: TraceReading,
   eventId: string,
   { consumer, ...message }: TracedMessage,
 ): Promise<string[]> {
+  const replacement = replacementOf(message.row);
+  if (replacement !== undefined) return [replacement];
   const row = readable(message.row);
   if (row?.processedAt === undefined || row.resolvedBy !== undefined) return [];
   const until = row.processedAt;

@@ -21,7 +21,7 @@ export function eventReports({ events }: Trace, payload: boolean) {
       aggregateId: envelope?.aggregateId ?? null,
       occurredAt: envelope?.occurredAt ?? null,
       correlationId: envelope?.correlationId ?? null,
-      causationId: envelope?.causationId ?? null,
+      causationId: envelope?.causationId ?? event.resent?.causationId ?? null,
       traceId: envelope?.trace ?? null,
       status: statusOf(row),
       consumers: Object.fromEntries(
@@ -96,17 +96,21 @@ function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, inden
     envelope === undefined
       ? []
       : [`of ${clipped(envelope.aggregateType ?? '?')} ${clipped(envelope.aggregateId ?? '?')}`];
-  const cause =
-    indent === '' && envelope?.causationId !== undefined
-      ? [`caused by ${clipped(envelope.causationId)}`]
-      : [];
+  const causationId = envelope?.causationId ?? event.resent?.causationId;
+  const cause = indent === '' && causationId !== undefined ? [`caused by ${clipped(causationId)}`] : [];
   const traced = envelope?.trace === undefined ? [] : [`trace ${envelope.trace}`];
-  const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}  ${statusOf(row) ?? (isForeignEventId(event.eventId) ? 'foreign event' : 'no outbox row')}`;
+  const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}  ${statusOf(row) ?? originOf(event)}`;
   const below = [...aggregate, ...cause, ...traced].map((text) =>
     prose(paint.dim(`${indent}    ${text}`), indent.length + 6),
   );
   const children = event.caused.flatMap((eventId) => known.get(eventId) ?? []);
   return [line, ...below, ...children.flatMap((child) => tree(child, known, `${indent}  `))];
+}
+
+/** The origin of an event without an outbox row. */
+function originOf({ eventId, resent }: TracedEvent): string {
+  if (resent !== undefined) return 'resent by an operator';
+  return isForeignEventId(eventId) ? 'foreign event' : 'no outbox row';
 }
 
 /** The timeline, to the millisecond, because the order matters. The date is in the head if there is only one. */

@@ -1,7 +1,8 @@
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { JudgedDeadLetter } from '../dead-letters/redrive-plan.ts';
-import { clipped, duration, time } from '../frame/output.ts';
+import { clipped } from '../frame/output.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
+import { duration, time } from '../frame/times.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import type { WiringReport } from '../status/wiring.ts';
 import type { TracedEvent } from './trace-reader.ts';

@@ -1,8 +1,9 @@
 import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
-import { clipped, duration, many } from '../frame/output.ts';
+import { clipped, many } from '../frame/output.ts';
 import { hours, shell } from '../frame/shell.ts';
+import { duration } from '../frame/times.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import { ofMessage } from './message-verdict.ts';
 import { bornAt, type Trace, type TracedEvent } from './trace-reader.ts';
@@ -46,6 +47,10 @@ function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdi
   const them = caused.length === 0 ? 'it' : 'them';
   if (isForeignEventId(first?.eventId)) {
     const text = `${chain}: processed by every consumer that has received ${them}. Mailroom does not know which consumers a foreign event should reach.`;
+    return { state: 'processed', eventId, text, next: null };
+  }
+  if (first?.resent !== undefined) {
+    const text = `${chain}: processed by ${first.resent.consumer}, to which an operator sent ${them} in place of ${first.resent.causationId}.`;
     return { state: 'processed', eventId, text, next: null };
   }
   const consumers = events.flatMap(({ messages }) => messages).length;

@@ -3,7 +3,7 @@ import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import { runChecks } from '../status/part-checks.ts';
-import { fixLine } from '../status/status-text.ts';
+import { fixLine } from '../status/status-findings.ts';
 import type { WiringDeps, WiringProblem, WiringReport } from '../status/wiring.ts';
 import { wiringChecks } from '../status/wiring-report.ts';
 import { type MessageCase, messageCase } from './message-case.ts';

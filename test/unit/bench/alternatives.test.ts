@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createRun, type ReceivingHalf, type Run } from '../../../bench/alternatives/composed-system.ts';
+import { type BenchRun, createRun, type ReceivingHalf } from '../../../bench/alternatives/composed-system.ts';
 import { plainConsumer } from '../../../bench/alternatives/direct.ts';
 import { powertoolsInbox } from '../../../bench/alternatives/powertools-inbox.ts';
 import { statusIndex } from '../../../bench/alternatives/status-index.ts';
@@ -122,7 +122,7 @@ describe('a message that comes twice', () => {
 
 describe('a relay that dies before it publishes', () => {
   const clock = manualClock(START);
-  const dying = (run: Run): Run => ({ ...run, publish: () => Promise.reject(new Error('died')) });
+  const dying = (run: BenchRun): BenchRun => ({ ...run, publish: () => Promise.reject(new Error('died')) });
 
   it('leaves the event to the next claim, where it is claimed under a lease', async () => {
     const aws = createMeteredAws([DOMAIN, ...statusIndex.tables], { clock });

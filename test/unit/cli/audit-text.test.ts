@@ -95,6 +95,12 @@ test('a repair that sent all says so; one that left something does not', async (
   expect(auditFindings({ ...report, repaired: 4 })).toEqual(['1 missing']);
 });
 
+test('the document has the verdict of the text', async () => {
+  const { report } = await lost(0);
+  expect(auditJson({ report }).verdict).toBe('5 missing');
+  expect(auditJson({ report: { ...report, repaired: 5 } }).verdict).toBe('5 missing, now sent');
+});
+
 /** An audit of events that payments processed in the given times; one more event per day was rejected by it. */
 async function delivered(tookMs: readonly number[], percentile: number) {
   const rig = auditRig([

@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { countArgument, durationArgument, reasonArgument } from '../../../cli/frame/arguments.ts';
 import { applyWords, reasonToApply } from '../../../cli/frame/change.ts';
 import { byCause } from '../../../cli/frame/listing.ts';
-import { clipped, createOutput, duration, fitted, table } from '../../../cli/frame/output.ts';
+import { clipped, createOutput, fitted, table } from '../../../cli/frame/output.ts';
 import { paint } from '../../../cli/frame/paint.ts';
+import { duration } from '../../../cli/frame/times.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 
 describe('a text on a short terminal', () => {

@@ -58,9 +58,9 @@ test('tail follows the newest 50 of too many events, and counts the others', asy
   expect({ skipped, more }).toEqual({ skipped: 20, more: false });
 });
 
-test('a step reads one page of each shard, and the rows of the events that it follows', async () => {
+test('a step reads one page of each shard, and in one batch the rows of the messages that it follows', async () => {
   const mailroom = mailroomInMemory([fine]);
-  const calls = { query: 0, get: 0 };
+  const calls = { query: 0, get: 0, getEach: 0 };
   const { table, directory, clock } = mailroom;
   const counted = {
     ...table,
@@ -72,12 +72,37 @@ test('a step reads one page of each shard, and the rows of the events that it fo
       calls.get += 1;
       return table.get(...args);
     },
+    getEach: (...args: Parameters<typeof table.getEach>) => {
+      calls.getEach += 1;
+      return table.getEach(...args);
+    },
   };
   await clock.advance(30_000 - (clock.now() % 60_000) + 60_000);
   const step = createTail({ directory, table: counted, shards: [0, 1] }, clock.now());
-  await commit(mailroom);
+  for (let nth = 0; nth < 50; nth += 1) await commit(mailroom);
   await step(clock.now());
-  expect(calls).toEqual({ query: 2, get: 1 });
+  expect(calls).toEqual({ query: 2, get: 0, getEach: 1 });
+  await step(clock.now());
+  // The outbox rows of the events that are not published yet are read again.
+  expect(calls).toEqual({ query: 4, get: 0, getEach: 3 });
+});
+
+test('a step that fails loses no event', async () => {
+  const mailroom = mailroomInMemory([fine]);
+  const { table, directory, clock } = mailroom;
+  let denied = true;
+  const flaky = {
+    ...table,
+    getEach: async (...args: Parameters<typeof table.getEach>) => {
+      if (denied) throw new Error('Rate exceeded');
+      return table.getEach(...args);
+    },
+  };
+  const step = createTail({ directory, table: flaky, shards: [0, 1] }, clock.now());
+  const eventId = await commit(mailroom);
+  await expect(step(clock.now())).rejects.toThrow('Rate exceeded');
+  denied = false;
+  expect((await step(clock.now())).events.map((event) => event.eventId)).toEqual([eventId]);
 });
 
 test('a line of tail fits 80 columns, and its id is one that why completes', () => {

@@ -1,6 +1,8 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { judgeDeadLetters } from '../../../cli/dead-letters/redrive-plan.ts';
+import { effectsInDoubt } from '../../../cli/why/effects-in-doubt.ts';
+import { readTrace } from '../../../cli/why/trace-reader.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
@@ -343,11 +345,15 @@ describe('why, of a message whose effect may have happened', () => {
     const row = { schema: 1, status, fence: 'f', attempts: 1, leaseUntil: now - 60_000 };
     const effects = { charge: { ...charge, endsBy: now + endsInMs, startedAt: now - 90_000, ...effect } };
     await mailroom.memory.write({ Put: { Item: { ...inboxKey('worker', eventId), ...row, effects } } });
-    return { eventId, text: (await why(mailroom, eventId)).verdict.text };
+    const trace = await readTrace({ directory, table: mailroom.table, queues: mailroom.queues }, [eventId]);
+    const { text } = (await why(mailroom, eventId)).verdict;
+    return { eventId, text, inDoubt: effectsInDoubt(trace, now), startedAt: now - 90_000 };
   }
 
   test.each(['PROCESSING', 'FAILED'])('it names the effect and its idempotency key: %s', async (status) => {
-    const { eventId, text } = await whyWith(status, {}, -30_000);
+    const { eventId, text, inDoubt, startedAt } = await whyWith(status, {}, -30_000);
+    const key = `worker:${eventId}:charge`;
+    expect(inDoubt).toEqual([{ eventId, consumer: 'worker', effect: 'charge', startedAt, key }]);
     expect(text).toMatch(/Effect charge started at .* and stored no result, so it may have happened/);
     expect(text).toContain(`idempotency key worker:${eventId}:charge`);
   });
@@ -358,6 +364,8 @@ describe('why, of a message whose effect may have happened', () => {
     ['may still be running', 'FAILED', {}, 60_000],
     ['belongs to a processed message', 'PROCESSED', {}, -30_000],
   ])('it says nothing of an effect that %s', async (_what, status, effect, endsInMs) => {
-    expect((await whyWith(status, effect, endsInMs)).text).not.toContain('may have happened');
+    const { text, inDoubt } = await whyWith(status, effect, endsInMs);
+    expect(text).not.toContain('may have happened');
+    expect(inDoubt).toEqual([]);
   });
 });

@@ -54,7 +54,7 @@ describe('a repair', () => {
 
   test('is written down, by consumer, before it is made', async () => {
     const rig = auditRig();
-    await rig.event(LONG_AGO);
+    const { eventId } = await rig.event(LONG_AGO);
     const report = await rig.run();
     rig.queues.send = async () => {
       throw new Error('SQS is down');
@@ -66,7 +66,7 @@ describe('a repair', () => {
         by: 'ada',
         reason: 'a test',
         command: 'audit --repair',
-        subject: expect.stringMatching(/^payments: 1 missing /),
+        subject: `payments: 1 missing event, ${eventId}`,
       },
     ]);
   });

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { statusFindings } from '../../../cli/status/status-findings.ts';
+import { readStatus, type StatusReport } from '../../../cli/status/status-report.ts';
+import { statusJson, statusText } from '../../../cli/status/status-text.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { leased } from '../../../lambdas/runtime/index.ts';
+import { unwrapped } from '../../support/captured-io.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
+import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
+import { wired } from './support/wiring-in-memory.ts';
+
+const lines = {
+  commandLine: (command: string) => `mailroom ${command}`,
+  awsLine: (command: string) => `aws ${command}`,
+};
+
+/** A status with a finding of each kind. */
+async function troubled(): Promise<StatusReport> {
+  const mailroom = mailroomInMemory([
+    leased(ThingHappened, async () => {
+      throw new PoisonMessage('the price is missing');
+    }),
+  ]);
+  await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+  await mailroom.publish();
+  await mailroom.drain();
+  const { table, queues, clock } = mailroom;
+  const report = await readStatus({
+    directory,
+    region: 'eu-west-1',
+    table,
+    queues,
+    wiring: wired,
+    now: clock.now(),
+  });
+  return {
+    ...report,
+    wiring: {
+      problems: [
+        {
+          part: 'worker',
+          problem: 'rule-disabled',
+          text: 'worker receives no events',
+          fix: ['aws', 'events', 'enable-rule', '--name', 'worker-rule'],
+          followUp: ['npx', 'mailroom', 'audit', '--since', '24h'],
+        },
+      ],
+      notChecked: [{ needs: ['events:DescribeRule'], parts: ['sweep'] }],
+    },
+    looks: [{ consumer: 'worker', look: 'behind', messages: 3, forMs: 900_000 }],
+  };
+}
+
+test('--json holds every finding that the text shows, the broken ones first, with the lines to paste', async () => {
+  const report = await troubled();
+  const { findings } = statusJson(report, lines);
+  expect(findings).toEqual([
+    {
+      state: 'broken',
+      what: 'worker receives no events',
+      commands: ['aws events enable-rule --name worker-rule', 'mailroom audit --since 24h'],
+    },
+    {
+      state: 'broken',
+      what: expect.stringMatching(/^1 dead letter in consumer:worker; the first is permanently deleted in/),
+      commands: ['mailroom dlq list consumer:worker --by cause'],
+    },
+    {
+      state: 'look',
+      what: expect.stringContaining('worker is behind: 3 messages'),
+      commands: ['mailroom status --watch'],
+    },
+    { state: 'look', what: 'not checked: sweep; needs events:DescribeRule', commands: [] },
+  ]);
+  const text = unwrapped(statusText(report, lines));
+  expect(text).toMatch(/^2 problems, 1 to look at, not everything was checked /);
+  for (const { what, commands } of findings)
+    expect(text).toContain([unwrapped(what), ...commands].join(' ').trim());
+});
+
+test('a status without a finding is ok', async () => {
+  const { table, queues, clock } = mailroomInMemory([]);
+  const report = await readStatus({
+    directory,
+    region: 'eu-west-1',
+    table,
+    queues,
+    wiring: wired,
+    now: clock.now(),
+  });
+  expect(report.ok).toBe(true);
+  expect(statusFindings(report, lines)).toEqual([]);
+});
