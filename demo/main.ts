@@ -1,48 +1,103 @@
 import '../localstack/quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
+import type { Outputs } from '../localstack/cdk-process.ts';
 import { deployLocal } from '../localstack/deploy.ts';
 import { type Engine, parsePort, startEngine } from '../localstack/engine.ts';
 import { howToStop, leaveRunning } from '../localstack/left-running.ts';
 import { stepPrinter } from '../localstack/step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
+import { openDemoPage } from './page.ts';
 import { printReceipt, type Receipt } from './receipt.ts';
 import { runDemo } from './run.ts';
 
 interface DemoOptions {
   readonly orders: number;
-  readonly rate: number;
+  /** @default 10, with `ui` 1 */
+  readonly rate?: number;
   readonly port: number;
   readonly json: boolean;
   readonly keep: boolean;
+  readonly ui: boolean;
+  /** False with `--no-open`. */
+  readonly open: boolean;
 }
+
+/** Orders per second. */
+const RATE = 10;
+
+/** The same with the page: 200 orders leave three minutes to look, and to break something. */
+const RATE_WITH_PAGE = 1;
 
 const steps = stepPrinter(process.stderr);
 
-/** Deploys the order system, and runs the demo on it. */
-async function run(engine: Engine, { orders, rate }: DemoOptions): Promise<Receipt> {
+/** Deploys the order system. The SDK clients of this process reach it from then on. */
+async function deploy(engine: Engine): Promise<Outputs> {
   const outputs = await deployLocal({
     endpoint: engine.endpoint,
     onProgress: steps.step,
     onDetail: steps.detail,
   });
   Object.assign(process.env, localEnvironment(engine.endpoint));
-  return await runDemo({ outputs, endpoint: engine.endpoint, orders, rate, steps });
+  return outputs;
 }
 
 async function demo(options: DemoOptions): Promise<void> {
   const engine = await startEngine({ port: options.port, detached: options.keep, onProgress: steps.step });
   if (options.keep && engine.startedHere) await leaveRunning(engine);
   try {
-    const receipt = await run(engine, options);
-    steps.say('');
-    (options.json ? steps.say : print)(printReceipt(receipt));
+    const run = options.ui ? runWithPage : runOnly;
+    const problems = await run(engine, options);
     if (options.keep) await printNextSteps(engine);
-    if (options.json) print(JSON.stringify(receipt));
-    if (receipt.problems.length > 0) process.exitCode = 1;
+    if (problems > 0) process.exitCode = 1;
   } finally {
     if (!options.keep) await engine.stop();
   }
+}
+
+/** Places the orders, and prints the receipt. @returns the number of problems */
+async function runOnly(engine: Engine, options: DemoOptions): Promise<number> {
+  const outputs = await deploy(engine);
+  const { orders, rate = RATE } = options;
+  const receipt = await runDemo({ outputs, endpoint: engine.endpoint, orders, rate, steps });
+  report(receipt, options);
+  return receipt.problems.length;
+}
+
+/** The same while the page is open, which stays after the receipt until Ctrl-C. */
+async function runWithPage(engine: Engine, options: DemoOptions): Promise<number> {
+  const stop = new AbortController();
+  // The second Ctrl-C ends the process. The engine ends with it.
+  process.once('SIGINT', () => stop.abort());
+  const outputs = await deploy(engine);
+  const { signal } = stop;
+  const { orders, rate = RATE_WITH_PAGE, open: opens } = options;
+  const { ui, panel } = await openDemoPage({ engine, outputs, orders, opens, steps, signal });
+  try {
+    const receipt = await runDemo({
+      ...{ outputs, endpoint: engine.endpoint, orders, rate, steps, signal },
+      onPlaced: panel.placed,
+      faults: panel.faults,
+    });
+    report(receipt, options);
+    panel.end(printReceipt(receipt).split('\n'));
+    steps.say('The page stays open. Ctrl-C ends it and the demo.');
+    await ui.ended;
+    return receipt.problems.length;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    steps.say('Stopped before the run was over, so there is no receipt.');
+    process.exitCode = 130; // as shells report SIGINT
+    return 0;
+  } finally {
+    await ui.stop();
+  }
+}
+
+function report(receipt: Receipt, { json }: DemoOptions): void {
+  steps.say('');
+  (json ? steps.say : print)(printReceipt(receipt));
+  if (json) print(JSON.stringify(receipt));
 }
 
 async function printNextSteps(engine: Engine): Promise<void> {
@@ -77,7 +132,11 @@ async function main(): Promise<void> {
         'the tables and queues. Exits with 1 if anything was lost or doubled.',
     )
     .option('--orders <number>', 'number of orders', positive('--orders', 100_000), 200)
-    .option('--rate <number>', 'orders per second', positive('--rate', 10_000), 10)
+    .option(
+      '--rate <number>',
+      `orders per second (default: ${RATE}, with --ui ${RATE_WITH_PAGE})`,
+      positive('--rate', 10_000),
+    )
     .option(
       '--port <number>',
       'port of the local AWS (or MAILROOM_PORT)',
@@ -86,6 +145,8 @@ async function main(): Promise<void> {
     )
     .option('--json', 'print the receipt as JSON on the last line', false)
     .option('--keep', 'leave the local AWS running', false)
+    .option('--ui', 'open the page that shows the events as they move, breaks parts and repairs them', false)
+    .option('--no-open', 'with --ui: open no browser; print the file that opens the page')
     .action(demo);
   await program.parseAsync();
 }

@@ -3,10 +3,8 @@ import type { StepPrinter } from '../localstack/step-printer.ts';
 import { duplicateWait } from './duplicate-wait.ts';
 import { createReader, type Readings } from './readings.ts';
 import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';
+import { type MadeFaults, runEnd } from './run-end.ts';
 import { createShop, type OrdersCall, pause, type Resent } from './shop.ts';
-
-/** A run without any progress for this long is stuck: longer than a born lease and two sweeps. */
-const STUCK_MS = 150_000;
 
 /** One in this many orders, starting with the first, is for sold-out goods: it is charged, refunded and cancelled. */
 const SOLD_OUT_EVERY = 10;
@@ -26,6 +24,10 @@ export interface DemoRun {
   readonly call?: OrdersCall | undefined;
   /** Stops the run when it is aborted. @default never */
   readonly signal?: AbortSignal | undefined;
+  /** Called after each order that was placed. */
+  readonly onPlaced?: (() => void) | undefined;
+  /** The faults that were made during the run, which it waits for: see {@link runEnd}. @default none */
+  readonly faults?: (() => MadeFaults) | undefined;
 }
 
 /** The end of a run: its last readings, and what was sent again. */
@@ -45,7 +47,7 @@ interface Settled {
  * ```
  */
 export async function runDemo(run: DemoRun): Promise<Receipt> {
-  const { outputs, endpoint, orders, rate, steps, call, signal } = run;
+  const { outputs, endpoint, orders, rate, steps, call, signal, onPlaced } = run;
   const runId = `demo-${Date.now().toString(36)}`;
   const reader = createReader(outputs);
   const shop = createShop({ outputs, endpoint, runId, call });
@@ -62,6 +64,7 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
       signal,
       onPlaced: () => {
         placing.placed += 1;
+        onPlaced?.();
       },
     })
     .finally(() => {
@@ -71,7 +74,7 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
   placement.catch(() => {
     placing.refused = true; // `await placement` below throws the error
   });
-  const { readings, resent } = await untilSettled(run, placing, async () => {
+  const { readings, resent } = await untilSettled(run, placing, deadLettersBefore, async () => {
     const seen = await reader.read(runId);
     return { readings: seen, resent: await shop.resendSome(seen.events) };
   });
@@ -88,8 +91,9 @@ interface Placing {
 
 /** Reads until nothing is left to do, until an order is refused, or until the run is stuck. */
 async function untilSettled(
-  { orders, steps, signal }: DemoRun,
+  { orders, steps, signal, faults = () => 'none' }: DemoRun,
   placing: Placing,
+  deadLettersBefore: number,
   look: () => Promise<Settled>,
 ): Promise<Settled> {
   const resent: Resent[] = [];
@@ -105,10 +109,15 @@ async function untilSettled(
     if (!placing.over) steps.detail(`${placing.placed} placed`);
     else if (!overBefore || !onlyDuplicates(progress, readings.queued))
       steps.detail(activity(progress, readings.queued));
-    const settled = overBefore && more.length === 0 && progress.atRest;
     const seen = JSON.stringify([placing.placed, progress, readings.queued]);
     if (seen !== lastSeen) [lastSeen, movedAt] = [seen, Date.now()];
-    if (placing.refused || settled || Date.now() - movedAt > STUCK_MS) return { readings, resent };
+    const end = runEnd({
+      isAtRest: overBefore && more.length === 0 && progress.atRest,
+      quietMs: Date.now() - movedAt,
+      newDeadLetters: readings.deadLetters - deadLettersBefore,
+      faults: faults(),
+    });
+    if (placing.refused || end !== undefined) return { readings, resent };
   }
 }
 

@@ -1,0 +1,193 @@
+import { DisableRuleCommand, EnableRuleCommand } from '@aws-sdk/client-eventbridge';
+import {
+  DeleteFunctionConcurrencyCommand,
+  GetFunctionConfigurationCommand,
+  ListEventSourceMappingsCommand,
+  PutFunctionConcurrencyCommand,
+  UpdateEventSourceMappingCommand,
+  UpdateFunctionConfigurationCommand,
+} from '@aws-sdk/client-lambda';
+import { PurgeQueueCommand } from '@aws-sdk/client-sqs';
+import type { Session } from '../cli/frame/session.ts';
+import { shell } from '../cli/frame/shell.ts';
+import { runMailroom } from '../cli/program.ts';
+import type { DemoFault } from '../cli/ui/protocol.ts';
+import { runCommand } from '../cli/ui/run-command.ts';
+import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
+import type { FaultDeps, InjectedFault } from './injected-fault.ts';
+import type { Consumer } from './readings.ts';
+import { pause } from './shop.ts';
+import { type SlowCharge, slowCharge } from './slow-charge.ts';
+
+/** The interval at which a fault looks whether what it waits for has happened. */
+const LOOK_EVERY_MS = 500;
+
+/** A purge waits this long for messages to lose: without orders there are none. */
+const MESSAGES_WITHIN_MS = 15_000;
+
+/** So many that the loss shows. */
+const MESSAGES_TO_LOSE = 3;
+
+/** The audit judges an event this long after it was published. */
+const GRACE_S = 5;
+
+/**
+ * Creates the faults of the demo. They change the deployed resources as an accident would: the code of the order system has no part
+ * in them.
+ *
+ * @example
+ * ```ts
+ * const faults = await createFaults({ session, outputs, endpoint, signal });
+ * await faults['rule-off'].break();
+ * await faults['rule-off'].repair();
+ * ```
+ */
+export async function createFaults(
+  deps: FaultDeps,
+): Promise<Readonly<Record<DemoFault['name'], InjectedFault>>> {
+  const entry = (name: Consumer): ConsumerEntry => deps.session.consumer(name);
+  return {
+    'bank-down': bankDown(deps, await bankOf(deps.session, entry('payments'))),
+    'rule-off': ruleOff(deps, entry('inventory')),
+    'queue-purged': queuePurged(deps, entry('notifications')),
+    'worker-killed': workerKilled(deps, entry('payments')),
+  };
+}
+
+/** The bank takes no calls. Payments fails, tries again, and rejects messages until the bank is back. */
+function bankDown({ session }: FaultDeps, bank: string): InjectedFault {
+  const { lambda } = session;
+  return {
+    text: 'The bank refuses every call, because the reserved concurrency of its function is 0. Every charge of payments fails.',
+    repairCommand: () => session.awsLine(shell`lambda delete-function-concurrency --function-name ${bank}`),
+    break: async () => {
+      await lambda.send(
+        new PutFunctionConcurrencyCommand({ FunctionName: bank, ReservedConcurrentExecutions: 0 }),
+      );
+    },
+    repair: async () => {
+      await lambda.send(new DeleteFunctionConcurrencyCommand({ FunctionName: bank }));
+    },
+  };
+}
+
+/** The rule of a consumer is disabled: EventBridge drops its events. */
+function ruleOff(deps: FaultDeps, { name, rule = '' }: ConsumerEntry): InjectedFault {
+  const { session } = deps;
+  const target = { Name: rule, EventBusName: session.directory.mailroom.bus };
+  const enable = shell`events enable-rule --name ${rule} --event-bus-name ${target.EventBusName}`;
+  const audit = repairWords(`the rule of ${name} was disabled`);
+  return {
+    text: `The rule of ${name} is disabled, so EventBridge drops its events.`,
+    repairCommand: () => `${session.awsLine(enable)} && ${session.commandLine(shell`${audit}`)}`,
+    break: async () => {
+      await session.events.send(new DisableRuleCommand(target));
+    },
+    repair: async () => {
+      await session.events.send(new EnableRuleCommand(target));
+      await sendMissing(deps, audit);
+    },
+  };
+}
+
+/** The queue of a consumer loses the messages that wait in it. */
+function queuePurged(deps: FaultDeps, { name, queue, function: functionName }: ConsumerEntry): InjectedFault {
+  const { session, signal } = deps;
+  const audit = repairWords(`the queue of ${name} was purged`);
+  return {
+    text: `The queue of ${name} is purged, so its waiting messages are lost.`,
+    repairCommand: () => session.commandLine(shell`${audit}`),
+    break: async () => {
+      // A consumer that keeps up has an empty queue, and there would be nothing to lose.
+      const uuid = await mappingOf(session, functionName);
+      await session.lambda.send(new UpdateEventSourceMappingCommand({ UUID: uuid, Enabled: false }));
+      try {
+        const until = Date.now() + MESSAGES_WITHIN_MS;
+        while ((await session.queues.depth(queue)).waiting < MESSAGES_TO_LOSE && Date.now() < until) {
+          signal.throwIfAborted();
+          await pause(LOOK_EVERY_MS);
+        }
+        await session.sqs.send(new PurgeQueueCommand({ QueueUrl: queue }));
+      } finally {
+        await session.lambda.send(new UpdateEventSourceMappingCommand({ UUID: uuid, Enabled: true }));
+      }
+    },
+    repair: () => sendMissing(deps, audit),
+  };
+}
+
+/** A worker dies while the bank answers. Its message is redelivered once its visibility timeout has passed. */
+function workerKilled(deps: FaultDeps, { name, function: FunctionName }: ConsumerEntry): InjectedFault {
+  const { session, signal } = deps;
+  let charge: SlowCharge | undefined;
+  const why = () => ['why', charge?.eventId ?? 'EVENT_ID'];
+  return {
+    text:
+      `A worker of ${name} is killed after the bank charged and before it responded. You have nothing to repair: the queue redelivers ` +
+      'the message 3 minutes after its receive, and the bank charges once per key.',
+    repairCommand: () => session.commandLine(shell`${why()}`),
+    break: async () => {
+      charge = await slowCharge(deps);
+      // The engine ends the processes of a function whose settings are written, also those that work: like a crash of each.
+      const { Timeout } = await session.lambdaReads.send(
+        new GetFunctionConfigurationCommand({ FunctionName }),
+      );
+      await session.lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Timeout }));
+    },
+    repair: async () => {
+      await runCommand(runMailroom, session, why(), { signal });
+      await charge?.processed();
+    },
+    ended: async () => {
+      await charge?.processed();
+    },
+  };
+}
+
+/** The words of the audit that sends missing events again. */
+function repairWords(reason: string): string[] {
+  return ['audit', '--since', '1h', '--grace', `${GRACE_S}s`, '--repair', '--apply', '--reason', reason];
+}
+
+/**
+ * Runs the audit that sends missing events until it finds none. The first run cannot judge the events that were published within
+ * the grace period, nor those that the queue of a busy consumer may hold.
+ */
+async function sendMissing({ session, signal }: FaultDeps, words: readonly string[]): Promise<void> {
+  const judgedFrom = Date.now() + 2 * GRACE_S * 1_000;
+  for (;;) {
+    signal.throwIfAborted();
+    const startedAt = Date.now();
+    const { document } = await runCommand(runMailroom, session, words, { signal });
+    const { missing, inconclusive, error } = document as AuditDocument;
+    if (error !== undefined) throw new Error(error.message);
+    if (startedAt > judgedFrom && missing.length + inconclusive.length === 0) return;
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+/** The part of the document of `mailroom audit --json` that a repair reads. */
+interface AuditDocument {
+  readonly missing: readonly unknown[];
+  readonly inconclusive: readonly unknown[];
+  /** Only if the command failed. */
+  readonly error?: { readonly message: string };
+}
+
+/** The name of the bank's function, which payments calls. */
+async function bankOf({ lambdaReads }: Session, payments: ConsumerEntry): Promise<string> {
+  const { Environment } = await lambdaReads.send(
+    new GetFunctionConfigurationCommand({ FunctionName: payments.function }),
+  );
+  const name = Environment?.Variables?.BANK_FUNCTION_NAME;
+  if (name === undefined) throw new Error(`${payments.function} has no variable BANK_FUNCTION_NAME`);
+  return name;
+}
+
+async function mappingOf({ lambdaReads }: Session, FunctionName: string): Promise<string> {
+  const { EventSourceMappings: [mapping] = [] } = await lambdaReads.send(
+    new ListEventSourceMappingsCommand({ FunctionName }),
+  );
+  if (mapping?.UUID === undefined) throw new Error(`${FunctionName} has no event source mapping`);
+  return mapping.UUID;
+}

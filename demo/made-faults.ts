@@ -1,0 +1,86 @@
+import type { DemoFault } from '../cli/ui/protocol.ts';
+import { errorMessage } from '../lambdas/runtime/errors.ts';
+import type { InjectedFault } from './injected-fault.ts';
+import type { MadeFaults } from './run-end.ts';
+
+type Name = DemoFault['name'];
+
+/** Dependencies of {@link createFaultLedger}. */
+interface FaultLedgerDeps {
+  /** Called after every change. */
+  readonly onChange: () => void;
+  /** Receives the error of a fault or a repair that failed. */
+  readonly onError: (message: string) => void;
+}
+
+/** The faults of a run and their states. */
+export interface FaultLedger {
+  stateOf(name: Name): DemoFault['state'];
+  /** Begins to make a fault. Does nothing unless it is whole. */
+  make(name: Name, fault: InjectedFault): void;
+  /** Begins to repair a fault, once it is made. Does nothing unless it is broken. */
+  repair(name: Name, fault: InjectedFault): void;
+  /** `broken` while a fault is not repaired, then `repaired`; `none` if no fault was made. */
+  made(): MadeFaults;
+}
+
+/** Creates the record of the faults of a run. */
+export function createFaultLedger({ onChange, onError }: FaultLedgerDeps): FaultLedger {
+  const states = new Map<Name, DemoFault['state']>();
+  /** The making of each fault, which its repair waits for. */
+  const making = new Map<Name, Promise<void>>();
+  const stateOf = (name: Name) => states.get(name) ?? 'whole';
+
+  function set(name: Name, state: DemoFault['state']): void {
+    states.set(name, state);
+    onChange();
+  }
+
+  async function makeNow(name: Name, fault: InjectedFault): Promise<void> {
+    try {
+      await fault.break();
+      onChange(); // the command may name what was broken
+    } catch (error) {
+      set(name, 'whole');
+      onError(`${name} failed: ${errorMessage(error)}`);
+      return;
+    }
+    followed(name, fault).catch(() => {}); // stopped
+  }
+
+  /** Follows a fault that ends without a repair. */
+  async function followed(name: Name, fault: InjectedFault): Promise<void> {
+    if (fault.ended === undefined) return;
+    await fault.ended();
+    if (stateOf(name) === 'broken') set(name, 'whole');
+  }
+
+  async function repairNow(name: Name, fault: InjectedFault): Promise<void> {
+    try {
+      await making.get(name);
+      await fault.repair();
+      set(name, 'whole');
+    } catch (error) {
+      set(name, 'broken');
+      onError(`The repair of ${name} failed: ${errorMessage(error)}`);
+    }
+  }
+
+  return {
+    stateOf,
+    make: (name, fault) => {
+      if (stateOf(name) !== 'whole') return;
+      set(name, 'broken');
+      making.set(name, makeNow(name, fault));
+    },
+    repair: (name, fault) => {
+      if (stateOf(name) !== 'broken') return;
+      set(name, 'repairing');
+      void repairNow(name, fault);
+    },
+    made: () => {
+      if (states.size === 0) return 'none';
+      return [...states.values()].every((state) => state === 'whole') ? 'repaired' : 'broken';
+    },
+  };
+}

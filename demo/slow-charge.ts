@@ -1,0 +1,68 @@
+import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
+import { stockRow } from '../lambdas/example/inventory/stock.ts';
+import { callFunctionUrl } from '../localstack/function-url.ts';
+import type { FaultDeps } from './injected-fault.ts';
+import { createReader, type Readings, required } from './readings.ts';
+import { pause } from './shop.ts';
+
+/** The bank charges this customer at once, and answers after 20 seconds. */
+const SLOW_CUSTOMER = 'slow-20000';
+
+const SKU = 'demo-slow-charge';
+
+const LOOK_EVERY_MS = 500;
+
+/** A charge that the bank has made and not yet answered. */
+export interface SlowCharge {
+  /** The event whose message payments is working on. */
+  readonly eventId: string;
+  /** Resolves when the message is PROCESSED. */
+  processed(): Promise<void>;
+}
+
+/**
+ * Places an order of a slow customer, and resolves when the bank has charged it and payments waits for the answer. The order is not
+ * one of the run: the receipt does not count it.
+ */
+export async function slowCharge({ session, outputs, endpoint, signal }: FaultDeps): Promise<SlowCharge> {
+  const documents = DynamoDBDocumentClient.from(session.dynamo);
+  await documents.send(
+    new PutCommand({ TableName: session.directory.mailroom.table, Item: stockRow(SKU, 1_000) }),
+  );
+  const { status, text } = await callFunctionUrl(
+    endpoint,
+    new URL('orders', required(outputs, 'OrdersUrl')),
+    {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': `slow-${Date.now()}` },
+      body: JSON.stringify({
+        customerId: SLOW_CUSTOMER,
+        items: [{ sku: SKU, quantity: 1, unitPrice: 100 }],
+      }),
+    },
+  );
+  if (status !== 201) throw new Error(`The orders API answered ${status}: ${text.slice(0, 500)}`);
+  const { orderId } = JSON.parse(text) as { orderId: string };
+
+  const reader = createReader(outputs);
+  async function until(holds: (readings: Readings) => boolean): Promise<Readings> {
+    for (;;) {
+      signal.throwIfAborted();
+      const readings = await reader.read(SLOW_CUSTOMER);
+      if (holds(readings)) return readings;
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+  const charged = await until(({ charges }) => charges.has(orderId));
+  const placed = charged.events.find(
+    ({ envelope }) => envelope.type === 'OrderPlaced' && envelope.aggregateId === orderId,
+  );
+  if (placed === undefined) throw new Error(`Order ${orderId} has no event OrderPlaced`);
+  const { eventId } = placed.envelope;
+  return {
+    eventId,
+    processed: async () => {
+      await until(({ inbox }) => inbox.payments.get(eventId)?.status === 'PROCESSED');
+    },
+  };
+}
