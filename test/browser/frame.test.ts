@@ -1,0 +1,203 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readPageFiles } from '../../cli/ui/page-files.ts';
+import type { Flow, FlowEvent, StatusDocument } from '../../cli/ui/protocol.ts';
+import { runningUi } from '../unit/cli/support/running-ui.ts';
+import { launchBrowser } from './support/chromium.ts';
+import { DEADLINE_MS, openPage, shows } from './support/opened-page.ts';
+
+const browser = await launchBrowser();
+
+describe.skipIf(browser === undefined)('the frame of the page', () => {
+  afterAll(() => browser?.close());
+
+  test('a reload loses the key, and the page says how to get another', async () => {
+    const { page } = await opened();
+    await page.reload();
+    await shows(page, 'This tab has no key.');
+    await shows(page, 'Enter');
+  });
+
+  test('a server that stops is named on every screen, and its data is called stale', async () => {
+    const { page, ui } = await opened();
+    await ui.stop();
+    await shows(page.getByRole('alert'), "The page's server is not responding");
+    await page.evaluate("location.hash = '#/doctor'");
+    await page.getByRole('heading', { level: 1, name: 'Doctor' }).waitFor();
+    await shows(page.getByRole('alert').first(), "The page's server is not responding");
+    await shows(page.getByRole('region', { name: 'Environment' }), 'Disconnected');
+  });
+
+  test('a hidden tab closes its stream, and a visible one opens it again', async () => {
+    const { page, listeners } = await opened();
+    await expect.poll(() => listeners.size, { timeout: DEADLINE_MS }).toBe(1);
+    await setHidden(page, true);
+    await expect.poll(() => listeners.size, { timeout: DEADLINE_MS }).toBe(0);
+    await shows(page, 'Paused');
+    await setHidden(page, false);
+    await expect.poll(() => listeners.size, { timeout: DEADLINE_MS }).toBe(1);
+  });
+
+  test('the keys: / finds an event, ? lists the keys, Escape closes the list, a digit opens a screen', async () => {
+    const { page } = await opened();
+    await page.keyboard.press('?');
+    const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    await list.waitFor();
+    await page.keyboard.press('Escape');
+    await list.waitFor({ state: 'hidden' });
+    await page.keyboard.press('/');
+    await page.keyboard.type('no such/event?');
+    await page.keyboard.press('Enter');
+    await shows(page.getByRole('alert'), 'no such/event?');
+    await page.getByRole('heading', { level: 1 }).click();
+    await page.keyboard.press('5');
+    await page.getByRole('heading', { level: 1, name: 'Doctor' }).waitFor();
+    expect(await page.evaluate('document.activeElement.id')).toBe('main');
+  });
+
+  test('the single keys can be turned off, because spoken words arrive as keys, too', async () => {
+    const { page } = await opened();
+    await page.keyboard.press('?');
+    const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    await list.getByLabel('Use single keys in this tab').uncheck();
+    await page.keyboard.press('Escape');
+    await list.waitFor({ state: 'hidden' });
+    for (const key of ['5', '/', '?']) await page.keyboard.press(key);
+    expect(await page.evaluate('location.hash')).toBe('#/');
+    expect(await list.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
+    await list.getByLabel('Use single keys in this tab').check();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('5');
+    await page.getByRole('heading', { level: 1, name: 'Doctor' }).waitFor();
+  });
+
+  test('a button keeps the focus while its work is under way, and the end of the work is announced', async () => {
+    const { page } = await opened();
+    await page.evaluate("location.hash = '#/log'");
+    await page.getByRole('heading', { level: 1, name: 'Operations log' }).waitFor();
+    const state = page.locator('.reading-state');
+    await shows(state, 'Done');
+    await page.evaluate(`
+      globalThis.said = [];
+      const state = document.querySelector('.reading-state');
+      new MutationObserver(() => said.push(state.textContent)).observe(state, { childList: true });
+    `);
+    await page.getByRole('button', { name: 'Read again' }).focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.evaluate('said'), { timeout: DEADLINE_MS }).toEqual(['Reading', 'Done']);
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Read again');
+  });
+
+  test('a copied command is announced outside of its button', async () => {
+    const { page, send } = await opened();
+    const finding = { state: 'broken', what: 'the bus is gone', commands: ['npx mailroom doctor'] } as const;
+    await send({ status: statusOf('broken', [finding]) });
+    await page.getByRole('button', { name: 'Copy the command npx mailroom doctor' }).click();
+    await shows(page.locator('.command > [role="status"]'), /^(Copied|Not copied: select the text)$/);
+  });
+
+  test('with forced colours only the open screen is underlined', async () => {
+    const { page } = await opened();
+    await page.emulateMedia({ forcedColors: 'active' });
+    const underlines = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.tabs a')].map((tab) => getComputedStyle(tab).borderBottomColor)`,
+    );
+    const [current, ...others] = underlines;
+    expect(new Set(others).size).toBe(1);
+    expect(others).not.toContain(current);
+  });
+
+  test('the verdict is the title of the tab and a live region', async () => {
+    const { page, send } = await opened();
+    const finding = { state: 'broken', what: 'the bus is gone', commands: [] } as const;
+    await send({ status: statusOf('broken', [finding]) });
+    await expect.poll(() => page.title(), { timeout: DEADLINE_MS }).toMatch(/^1 broken · Flow · /);
+    await shows(page.getByRole('status'), '1 broken');
+    await send({ status: statusOf('ok', []) });
+    await expect.poll(() => page.title(), { timeout: DEADLINE_MS }).toMatch(/^All is well · /);
+  });
+
+  test('a command with many ids takes a few lines, and is copied whole', async () => {
+    const { page, send } = await opened();
+    const line = `npx mailroom dlq redrive dead ${Array.from({ length: 1_000 }, () => MOVED.eventId).join(' ')} --apply`;
+    await send({ status: statusOf('broken', [{ state: 'broken', what: 'dead letters', commands: [line] }]) });
+    const command = page.locator('.findings .command');
+    await command.waitFor();
+    expect((await command.boundingBox())?.height).toBeLessThan(200);
+    expect(await command.locator('code').textContent()).toBe(line);
+  });
+
+  test('new events move along the edges, and not with reduced motion', async () => {
+    const first = await opened({ reducedMotion: 'no-preference' });
+    const still = await openPage(browser as Browser, await first.ui.newRedirect());
+    onTestFinished(() => still.page.context().close());
+    for (const page of [first.page, still.page]) await countDots(page);
+    await expect.poll(() => first.listeners.size, { timeout: DEADLINE_MS }).toBe(2);
+    await first.send({ events: [] });
+    for (const page of [first.page, still.page]) await shows(page, 'No events yet');
+    await first.send({ events: [MOVED] });
+    for (const page of [first.page, still.page]) await shows(page, 'OrderPlaced');
+    await expect.poll(() => first.page.evaluate('dots'), { timeout: DEADLINE_MS }).toBeGreaterThan(1);
+    expect(await still.page.evaluate('dots')).toBe(0);
+  });
+});
+
+const MOVED: FlowEvent = {
+  eventId: '01a1fe32-7358-7e75-8b69-4ee374467501',
+  at: 1,
+  type: 'OrderPlaced',
+  source: 'orders',
+  status: 'PUBLISHED',
+  consumers: {},
+  correlationId: null,
+};
+
+const FLOW: Flow = {
+  at: 1,
+  status: null,
+  statusAt: null,
+  committedPerS: [],
+  processedPerS: {},
+  queues: {},
+  events: [],
+  isSample: false,
+  cost: { since: 0, calls: {}, readUnits: 0, usd: 0, usdPerHour: 0 },
+  unread: [],
+};
+
+/** A tab on a Mailroom in memory, served by the real server. */
+async function opened(options: { readonly reducedMotion?: 'no-preference' } = {}) {
+  const running = await runningUi({ page: await readPageFiles() });
+  const { page } = await openPage(browser as Browser, running.ui.redirectFile, options);
+  onTestFinished(() => page.context().close());
+  const send = async (part: Partial<Flow>) => {
+    await expect.poll(() => running.listeners.size, { timeout: DEADLINE_MS }).toBeGreaterThan(0);
+    for (const listener of running.listeners) listener({ kind: 'flow', flow: { ...FLOW, ...part } });
+  };
+  return { ...running, page, send };
+}
+
+function statusOf(state: StatusDocument['state'], findings: StatusDocument['findings']): StatusDocument {
+  const outbox = { pending: 0, dead: 0, unreadable: 0, sweptAgoMs: null };
+  const wiring = { problems: [], notChecked: [] };
+  const nothing = { looks: [], heartbeat: null, consumers: {}, deadLetterSources: [], gone: [], atLeast: [] };
+  return { state, findings, outbox, wiring, ...nothing } as unknown as StatusDocument;
+}
+
+async function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate(
+    `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'));`,
+  );
+}
+
+/** Counts the dots that the page adds, as the global `dots`. */
+async function countDots(page: Page): Promise<void> {
+  await page.evaluate(`
+    globalThis.dots = 0;
+    new MutationObserver((changes) => {
+      for (const { addedNodes } of changes)
+        for (const node of addedNodes) if (node.nodeName === 'circle') globalThis.dots += 1;
+    }).observe(document.body, { childList: true, subtree: true });
+  `);
+}
