@@ -111,6 +111,35 @@ describe('the release workflow', () => {
   });
 });
 
+describe('the docs workflow', () => {
+  const docs = read('docs.yml');
+
+  test('builds the site of a pull request, which fails on a dead link, and publishes only what was pushed', () => {
+    expect(docs).toMatch(/^ {2}pull_request:$/m);
+    expect(jobsOf(docs).get('build')).toContain('npm run docs:build');
+    const publish = jobsOf(docs).get('publish') ?? '';
+    expect(publish).toMatch(/^ {4}needs: build$/m);
+    expect(publish).toContain("github.event_name == 'push'");
+  });
+
+  test('may write to the repository only where it publishes, and never drops a waiting release', () => {
+    expect(permissions(docs)).toEqual(new Set(['contents: read', 'contents: write']));
+    expect(jobsOf(docs).get('build')).not.toContain('contents: write');
+    expect(jobsOf(docs).get('publish')).toContain(
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: an expression of the workflow
+      'group: docs-${{ github.ref_type }}\n      cancel-in-progress: false',
+    );
+  });
+
+  test('publishes each release under its version, and main as the next one', () => {
+    expect(docs).toContain("push:\n    branches: [main]\n    tags: ['v*']\n");
+    expect(docs).toContain(
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as a shell reads it
+      'npx tsx site/publish.ts .local/pages "/${GITHUB_REPOSITORY#*/}/" "$GITHUB_REF_NAME"',
+    );
+  });
+});
+
 test('Dependabot watches every kind of dependency', () => {
   const dependabot = readFileSync(new URL('../dependabot.yml', FOLDER), 'utf8');
   expect([...dependabot.matchAll(/package-ecosystem: (\S+)/g)].map(([, name]) => name)).toEqual([

@@ -1,18 +1,9 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ApiReport, apiReport } from './api-report.ts';
+import { type ApiReport, apiReport, ENTRIES } from '../../site/api/extraction.ts';
 import { step } from './step.ts';
 import { ROOT } from './tarball.ts';
-
-/** The entries of the package, by the names of their reports. */
-const ENTRIES = {
-  constructs: 'lib/index.d.ts',
-  runtime: 'lambdas/runtime/index.d.ts',
-  internals: 'lambdas/runtime/internals.d.ts',
-  opentelemetry: 'lambdas/runtime/opentelemetry.d.ts',
-  testing: 'testing/index.d.ts',
-} as const;
 
 const reports = new Map<string, ApiReport>();
 let folder = '';

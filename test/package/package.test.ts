@@ -42,9 +42,13 @@ describe('the tarball', () => {
     const others = tarball.files.filter((file) => !/^(?:dist|docs)\//.test(file));
     expect(others.sort()).toEqual([...pages, 'LICENSE', 'package.json', ...command, ...engine].sort());
     const foreign =
-      /^dist\/(?!functions\/|cli\/|localstack\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
+      /^dist\/(?!functions\/|ui\/|cli\/|localstack\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
     for (const name of BUILT_FUNCTIONS) expect(tarball.files).toContain(`dist/functions/${name}/index.mjs`);
+    const page = ['THIRD-PARTY-LICENCES.txt', 'index.html', 'page.css', 'page.js'];
+    expect(tarball.files.filter((file) => file.startsWith('dist/ui/'))).toEqual(
+      page.map((name) => `dist/ui/${name}`),
+    );
   });
 
   test('has every page that its README links to, and says where its repository is', async () => {
@@ -87,7 +91,8 @@ describe('the tarball', () => {
 
   test('has source maps that hold their sources', async () => {
     const maps = tarball.files.filter((file) => file.endsWith('.js.map'));
-    expect(maps.length).toBe(tarball.files.filter((file) => /^dist\/.*\.js$/.test(file)).length);
+    // The page has none: it is served without one.
+    expect(maps.length).toBe(tarball.files.filter((file) => /^dist\/(?!ui\/).*\.js$/.test(file)).length);
     for (const file of maps) {
       const { sources, sourcesContent } = JSON.parse(await read(file)) as Record<string, string[]>;
       expect(

@@ -1,7 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Extractor, ExtractorConfig, ExtractorLogLevel, type IConfigFile } from '@microsoft/api-extractor';
-import { ROOT } from './tarball.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The entries of the package, by the names of their reports. */
+export const ENTRIES = {
+  constructs: 'lib/index.d.ts',
+  runtime: 'lambdas/runtime/index.d.ts',
+  internals: 'lambdas/runtime/internals.d.ts',
+  opentelemetry: 'lambdas/runtime/opentelemetry.d.ts',
+  testing: 'testing/index.d.ts',
+} as const;
 
 /** The public surface of one entry of the package. */
 export interface ApiReport {
@@ -15,7 +26,7 @@ export interface ApiReport {
  * Reads the public surface of one entry.
  *
  * @param types - the entry's declarations, built
- * @param folder - takes what API Extractor writes
+ * @param folder - takes what API Extractor writes: the report, and the model in `model.api.json`
  */
 export async function apiReport(types: string, folder: string): Promise<ApiReport> {
   const problems: string[] = [];
@@ -47,7 +58,7 @@ export async function apiReport(types: string, folder: string): Promise<ApiRepor
       reportTempFolder: folder,
       includeForgottenExports: false,
     },
-    docModel: { enabled: false },
+    docModel: { enabled: true, apiJsonFilePath: join(folder, 'model.api.json') },
     dtsRollup: { enabled: false },
     tsdocMetadata: { enabled: false },
     messages: {
