@@ -16,6 +16,9 @@ export interface Page {
 /** Made by commands, or by others. Folders that begin with a dot are passed over, too. */
 const NOT_OURS = new Set(['node_modules', 'dist', 'cdk.out', 'coverage']);
 
+/** What `npm run docs:build` writes from the sources, whose own tests cover it. */
+const API_REFERENCE = 'docs/api';
+
 /** What API Extractor writes: signatures, for a test to compare. */
 const REPORT = '.api.md';
 
@@ -38,6 +41,7 @@ export function readPages(): Page[] {
 function pathsIn(folder: string): string[] {
   return readdirSync(ROOT + folder, { withFileTypes: true }).flatMap((entry) => {
     if (entry.name.startsWith('.') || NOT_OURS.has(entry.name)) return [];
+    if (folder + entry.name === API_REFERENCE) return [];
     if (entry.isDirectory()) return pathsIn(`${folder}${entry.name}/`);
     if (entry.name.endsWith(REPORT)) return [];
     return entry.name.endsWith('.md') || entry.name === 'llms.txt' ? [folder + entry.name] : [];

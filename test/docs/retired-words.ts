@@ -106,14 +106,14 @@ export function usesInRepository(includes: (path: string) => boolean): RetiredUs
   const pages = readPages().filter(({ path }) => !path.startsWith('docs/adr/') && includes(path));
   const sources = CODE_FOLDERS.flatMap((folder) =>
     readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' }).map((file) => folder + file),
-  ).filter((path) => path.endsWith('.ts') && includes(path));
+  ).filter((path) => /\.tsx?$/.test(path) && includes(path));
   return [
     ...pages.flatMap(({ path, text }) => usesInPage(path, text)),
     ...sources.flatMap((path) => usesInCode(path, readFileSync(ROOT + path, 'utf8'))),
   ];
 }
 
-const CODE_FOLDERS = ['cli/', 'demo/', 'lambdas/', 'lib/', 'testing/'];
+const CODE_FOLDERS = ['cli/', 'demo/', 'lambdas/', 'lib/', 'site/', 'testing/', 'ui/'];
 
 function retired({ source }: RegExp, instead: string): RetiredWord {
   return { pattern: new RegExp(source.replaceAll(' ', '\\s+'), 'gi'), instead };
