@@ -21,7 +21,7 @@ export function importsBelow(folders: readonly string[]): Import[] {
   return folders.flatMap((folder) =>
     readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
       .map((path) => posix.join(folder, path.replaceAll('\\', '/')))
-      .filter((file) => file.endsWith('.ts'))
+      .filter((file) => /\.tsx?$/.test(file))
       .sort()
       .flatMap((file) => importsIn(file, readFileSync(new URL(file, ROOT), 'utf8'))),
   );

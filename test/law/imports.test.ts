@@ -10,7 +10,9 @@ const imports = importsBelow([
   'lambdas',
   'lib',
   'localstack',
+  'site',
   'testing',
+  'ui',
   'verify',
 ]);
 
@@ -60,6 +62,20 @@ describe('the law of the tree', () => {
         entry,
       ).toEqual([]);
     }
+  });
+
+  test('the page takes from the command types, the escaping of stored text and the checks of data, and loads nothing of Node', () => {
+    const may =
+      /^(ui\/.*|cli\/(frame\/(escaped|times)|dead-letters\/(data-changes|lossy-number))\.ts|lambdas\/runtime\/(clock|json-depth|errors|consume\/retry-schedule)\.ts|preact(\/hooks)?|eventsource-parser)$/;
+    const loaded = [...loadedBy('ui/main.tsx', imports)];
+    expect(loaded).toContain('cli/frame/escaped.ts');
+    expect(loaded.filter((name) => !may.test(name))).toEqual([]);
+  });
+
+  test('only the page imports the page', () => {
+    expect(
+      imports.filter(({ from, to }) => to.startsWith('ui/') && !from.startsWith('ui/')).map(shown),
+    ).toEqual([]);
   });
 
   test('no two files import each other, directly or by others, not even their types', () => {

@@ -37,7 +37,7 @@ const REFUSED: readonly (readonly [file: string, imported: string])[] = [
   ...['lib', 'lib/example', 'demo', 'test', 'testing', 'bench', 'lambdas/example'].map(
     (folder) => ['cli/local/a.ts', `../../${folder}/b.ts`] as const,
   ),
-  ...['bin', 'demo', 'localstack', 'verify'].flatMap((from) => [
+  ...['bin', 'demo', 'localstack', 'site', 'ui', 'verify'].flatMap((from) => [
     [`${from}/a.ts`, '../test/b.ts'] as const,
     [`${from}/a.ts`, '../bench/b.ts'] as const,
   ]),

@@ -2,7 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const ROOT = new URL('../../', import.meta.url);
-const FOLDERS = ['bench', 'bin', 'cli', 'demo', 'lambdas', 'lib', 'localstack', 'testing', 'verify'];
+const FOLDERS = [
+  'bench',
+  'bin',
+  'cli',
+  'demo',
+  'lambdas',
+  'lib',
+  'localstack',
+  'site',
+  'testing',
+  'ui',
+  'verify',
+];
 
 test('no two types share a name', () => {
   const files = FOLDERS.flatMap((folder) =>
@@ -11,7 +23,7 @@ test('no two types share a name', () => {
     ),
   );
   const declared = new Map<string, string[]>();
-  for (const file of files.filter((name) => name.endsWith('.ts'))) {
+  for (const file of files.filter((name) => /\.tsx?$/.test(name))) {
     const text = readFileSync(new URL(file, ROOT), 'utf8');
     for (const [, name = ''] of text.matchAll(
       /^(?:export )?(?:abstract )?(?:type|interface|class) (\w+)[ <{]/gm,
