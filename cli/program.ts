@@ -28,7 +28,7 @@ const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') 
 /** The commands, in the order of the help. */
 const COMMANDS = [
   statusCommand,
-  (io: Io) => uiCommand(io, { run: runMailroom, version }),
+  (io: Io) => uiCommand(io, runMailroom),
   doctorCommand,
   whyCommand,
   describeCommand,

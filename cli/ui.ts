@@ -32,11 +32,8 @@ interface Browser {
   readonly browse?: (file: string) => Promise<void>;
 }
 
-/** `mailroom ui`. @param program - the whole command, which the page reads and changes with */
-export function uiCommand(
-  io: Io & Browser,
-  program: { readonly run: RunMailroom; readonly version: string },
-): Command {
+/** `mailroom ui`. @param run - the whole command, which the page reads and changes with */
+export function uiCommand(io: Io & Browser, run: RunMailroom): Command {
   return new Command('ui')
     .description(
       'Opens a page in your browser that shows events as they move, where they are stuck and how to repair that. Serves it on ' +
@@ -62,7 +59,7 @@ Examples:
     )
     .action(
       withSession<[], UiOptions>(io, (session, options) =>
-        options.policy === true ? printPolicy(session) : serve(session, options, { io, ...program }),
+        options.policy === true ? printPolicy(session) : serve(session, options, { io, run }),
       ),
     );
 }
@@ -77,17 +74,16 @@ async function printPolicy(session: Session): Promise<ExitCode> {
 interface ServeDeps {
   readonly io: Io & Browser;
   readonly run: RunMailroom;
-  readonly version: string;
 }
 
-async function serve(session: Session, options: UiOptions, { io, ...program }: ServeDeps): Promise<ExitCode> {
+async function serve(session: Session, options: UiOptions, { io, run }: ServeDeps): Promise<ExitCode> {
   const { output } = session;
   const opens = options.open && !output.json && (io.browse !== undefined || hasBrowser(io.env));
   const place = await placeOf(session);
   const { allowChanges = false, payload = false, port, idle } = options;
   const ui = await startUi({
-    ...program,
     session,
+    run,
     allowsChanges: allowChanges,
     showsPayloads: payload,
     port,

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import { EXIT, type Io } from '../cli/frame/io.ts';
 import { openSession } from '../cli/frame/session.ts';
 import { runMailroom } from '../cli/program.ts';
@@ -33,8 +32,6 @@ interface DemoPageOptions {
   readonly signal: AbortSignal;
 }
 
-const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') as { version: string };
-
 /**
  * Starts the page and opens it. On the demo's own engine it allows changes, shows payloads and has the panel of faults; an engine that
  * ran before may hold other data, so there the page is read-only.
@@ -48,7 +45,6 @@ export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> 
   const ui = await startUi({
     session,
     run: runMailroom,
-    version,
     allowsChanges: engine.startedHere,
     showsPayloads: engine.startedHere,
     idleMs: IDLE_MS,

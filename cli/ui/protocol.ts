@@ -40,7 +40,6 @@ export interface KeyResponse {
 
 /** Facts that do not change while the page is open. */
 export interface MailroomInfo {
-  readonly version: string;
   readonly stack: string;
   readonly region: string;
   readonly account: string;
@@ -49,8 +48,6 @@ export interface MailroomInfo {
   readonly allowsChanges: boolean;
   /** Started with `--payload`: without it no data of an event is sent to the page. */
   readonly showsPayloads: boolean;
-  /** The operator's ARN, which is stored with a change. */
-  readonly operator: string;
   readonly consumers: readonly ConsumerInfo[];
   /** The names of the dead-letter sources. */
   readonly sources: readonly string[];
@@ -60,10 +57,8 @@ export interface MailroomInfo {
 
 export interface ConsumerInfo {
   readonly name: string;
-  readonly stack: string;
   /** `<type> of <source>`, as `describe` prints them. */
   readonly events: readonly string[];
-  readonly maxAttempts: number;
 }
 
 /** A message of the live stream. Each `flow` replaces the one before. */
@@ -119,7 +114,6 @@ export type StatusDocument = ReturnType<typeof statusJson>;
 
 /** The commands that the page reads with, and their parameters. */
 export interface ReadingParameters {
-  readonly status: Readonly<Record<string, never>>;
   readonly why: { readonly id: string; readonly since?: string; readonly payload?: '1' };
   readonly messages: {
     readonly state?: 'failed' | 'rejected' | 'waiting';
@@ -138,8 +132,6 @@ export interface ReadingParameters {
   };
   /** `dlq discard` without `--apply`. */
   readonly 'discard-plan': { readonly source: string; readonly id?: string; readonly cause?: string };
-  readonly describe: { readonly consumer: string };
-  readonly events: { readonly state?: 'pending' | 'dead'; readonly limit?: string };
   readonly doctor: Readonly<Record<string, never>>;
   /** With `repair` as `audit --repair` without `--apply`: its `repair` says which missing events would be sent. */
   readonly audit: { readonly since?: string; readonly repair?: '1' };

@@ -38,7 +38,6 @@ const READINGS: {
     readonly parameters: ParametersOf<Name>;
   };
 } = {
-  status: { command: ['status'], parameters: {} },
   why: { command: ['why'], parameters: { id: required, since: option('since'), payload } },
   messages: {
     command: ['messages', 'list'],
@@ -58,11 +57,6 @@ const READINGS: {
   'discard-plan': {
     command: ['dlq', 'discard'],
     parameters: { source: required, id: argument, cause: option('cause') },
-  },
-  describe: { command: ['describe'], parameters: { consumer: required } },
-  events: {
-    command: ['events', 'list'],
-    parameters: { state: state('pending', 'dead'), limit: option('limit') },
   },
   doctor: { command: ['doctor'], parameters: {} },
   audit: { command: ['audit'], parameters: { since: option('since'), repair: flag('repair') } },

@@ -19,7 +19,6 @@ import { refuse, refuseError } from './refusal.ts';
 /** The parts that the routes lead to. */
 interface RouteDeps {
   readonly session: Session;
-  readonly version: string;
   readonly allowsChanges: boolean;
   readonly showsPayloads: boolean;
   readonly page: ReadonlyMap<string, PageFile>;
@@ -105,20 +104,13 @@ async function infoOf({ session, demo, ...deps }: RouteDeps): Promise<MailroomIn
   const { stack, account, region } = await placeOf(session);
   const { directory, isLocal } = session;
   return {
-    version: deps.version,
     stack,
     region,
     account,
     isLocal,
     allowsChanges: deps.allowsChanges,
     showsPayloads: deps.showsPayloads,
-    operator: await session.operator(),
-    consumers: directory.consumers.map(({ name, stack, events, maxAttempts }) => ({
-      name,
-      stack,
-      events: events.map(receivedText),
-      maxAttempts,
-    })),
+    consumers: directory.consumers.map(({ name, events }) => ({ name, events: events.map(receivedText) })),
     sources: deadLetterSources(directory).map(({ name }) => name),
     isDemo: demo !== undefined,
   };

@@ -32,7 +32,6 @@ export interface UiDeps {
   readonly session: Session;
   /** The `mailroom` command. */
   readonly run: RunMailroom;
-  readonly version: string;
   /** True if the page may change something. */
   readonly allowsChanges: boolean;
   /** True if the page may show the data of events. */
@@ -74,7 +73,7 @@ export interface RunningUi {
  *
  * @example
  * ```ts
- * const ui = await startUi({ session, run: runMailroom, version, allowsChanges: false, showsPayloads: false });
+ * const ui = await startUi({ session, run: runMailroom, allowsChanges: false, showsPayloads: false });
  * await open(ui.redirectFile);
  * await ui.ended;
  * ```

@@ -18,7 +18,7 @@ export async function serveUi(
   allowed: { readonly allowsChanges: boolean; readonly showsPayloads: boolean },
 ): Promise<UiServer> {
   const session = await openSession(capturedIo().io, { endpoint, json: true });
-  const ui = await startUi({ session, run: runMailroom, version: '0.0.0', ...allowed });
+  const ui = await startUi({ session, run: runMailroom, ...allowed });
   return {
     open: async (browser, options) => openPage(browser, await ui.newRedirect(), options),
     stop: ui.stop,

@@ -67,7 +67,6 @@ export async function runningUi(
   const ui = await startUi({
     session: memorySession(mailroom, io, {}),
     run: runMailroom,
-    version: '1.2.3',
     allowsChanges: false,
     showsPayloads: false,
     page: PAGE,

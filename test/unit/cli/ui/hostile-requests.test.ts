@@ -23,7 +23,7 @@ describe('a request for another host', () => {
 describe('a request without the key', () => {
   test('gets no data, whatever it asks for', async () => {
     const { send, post, calls } = await runningUi({ allowsChanges: true });
-    for (const path of ['/api/mailroom', '/api/live', '/api/readings/status', '/api/demo', '/api/nothing']) {
+    for (const path of ['/api/mailroom', '/api/live', '/api/readings/doctor', '/api/demo', '/api/nothing']) {
       const response = await send(path);
       expect([path, response.status, codeOf(response)]).toEqual([path, 401, 'NO_KEY']);
     }
