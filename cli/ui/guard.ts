@@ -93,7 +93,7 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps): Gu
           c,
           401,
           'NO_KEY',
-          'This tab has no key, or the key of an earlier run. Press Enter in the terminal of mailroom ui to open another tab.',
+          'This tab has no key, or the key of an earlier run. Press Enter in the terminal that serves this page to open another tab.',
         );
       }
       if (c.req.header('Origin') !== undefined && isForeign(c)) return foreignOrigin(c);

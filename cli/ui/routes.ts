@@ -50,7 +50,7 @@ export function createRoutes(deps: RouteDeps): Hono {
       c,
       401,
       'TOKEN_USED',
-      'This address was opened before, or is too old. Press Enter in the terminal of mailroom ui to open another tab.',
+      'This address was opened before, or is too old. Press Enter in the terminal that serves this page to open another tab.',
     );
   });
   app.use('/api/*', guards.key);

@@ -107,7 +107,8 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     if (init.signal?.aborted === true) throw error;
     throw new RefusedError({
       code: NO_SERVER,
-      message: "The page's server is not responding. Start `mailroom ui` again in the terminal.",
+      message:
+        "The page's server is not responding. Start `mailroom ui`, or the demo, again in the terminal.",
     });
   });
   if (response.ok) return response;

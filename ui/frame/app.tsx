@@ -31,7 +31,7 @@ export function App(props: AppProps) {
           <h1>Mailroom</h1>
           <Refused error={state.error} />
           <p>
-            Press <kbd>Enter</kbd> in the terminal that runs <code>mailroom ui</code> to open a new tab.
+            Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab.
           </p>
         </main>
       );
@@ -47,8 +47,8 @@ function NoKey() {
       <h1>Mailroom</h1>
       <p>This tab has no key. The key is kept only in the memory of a tab, so a reload discards it.</p>
       <p>
-        Press <kbd>Enter</kbd> in the terminal that runs <code>mailroom ui</code> to open a new tab. If the
-        command is not running, start it again.
+        Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab. If nothing runs there,
+        start <code>mailroom ui</code>, or the demo, again.
       </p>
     </main>
   );

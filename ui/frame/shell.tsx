@@ -91,8 +91,8 @@ function ServerGone() {
     <div role="alert">
       <Notice is="broken" title="The page's server is not responding">
         <p>
-          The data on this page is stale. Start <code>mailroom ui</code> again in the terminal. It opens a new
-          tab.
+          The data on this page is stale. Start <code>mailroom ui</code>, or the demo, again in the terminal.
+          It opens a new tab.
         </p>
       </Notice>
     </div>

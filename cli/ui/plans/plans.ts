@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import pLimit from 'p-limit';
 import { MailroomError } from '../../../lambdas/runtime/errors.ts';
 import type { Session } from '../../frame/session.ts';
 import type { Plan, PlanRequest, Run } from '../protocol.ts';
@@ -63,12 +64,14 @@ export function createPlans(deps: PlansDeps): Plans {
   const { session, run, allowsChanges } = deps;
   const kept = new Map<string, KeptPlan>();
   const runs = createRuns(deps);
+  // A plan receives dead letters, which hides them from another plan: one at a time.
+  const limit = pLimit(1);
   const now = () => session.clock.now();
   return {
     make: async (request) => {
       if (!allowsChanges) throw readOnly();
       const wanted = planRequest(request);
-      const document = await planDocument(session, run, wanted);
+      const document = await limit(() => planDocument(session, run, wanted));
       const change = plannedChange(session, wanted, document);
       const plan: Plan = {
         id: randomUUID(),

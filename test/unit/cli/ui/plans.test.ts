@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../../../cli/frame/io.ts';
+import { runMailroom } from '../../../../cli/program.ts';
+import { createPlans } from '../../../../cli/ui/plans/plans.ts';
 import type { Run } from '../../../../cli/ui/protocol.ts';
 import { type RunMailroom, runCommand } from '../../../../cli/ui/run-command.ts';
 import { discardMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
@@ -61,6 +63,21 @@ describe('a plan of the page', () => {
     const cause = 'worker POISON_MESSAGE: no such thing';
     const plan = await rig.plans.make({ kind: 'discard', source, cause });
     expect(plan).toMatchObject({ count: 0, document: { deadLetters: [] } });
+  });
+
+  test('waits for the plan before it: both would receive the dead letters, and hide them from each other', async () => {
+    const { session } = await threeOfTwoCauses();
+    const running = { now: 0, most: 0 };
+    const run: RunMailroom = async (argv, io) => {
+      running.now += 1;
+      running.most = Math.max(running.most, running.now);
+      return runMailroom(argv, io).finally(() => {
+        running.now -= 1;
+      });
+    };
+    const plans = createPlans({ session, run, allowsChanges: true, announce: () => {} });
+    const made = await Promise.all([1, 2, 3].map(() => plans.make({ kind: 'redrive', source })));
+    expect([made.map(({ count }) => count), running.most]).toEqual([[4, 4, 4], 1]);
   });
 
   test('redrives its dead letters with progress, announces each state, and cannot be applied twice', async () => {
