@@ -6,11 +6,9 @@ import { State } from '../frame/state.tsx';
 import { stateOf } from '../frame/state-name.ts';
 import { Stored } from '../frame/stored.tsx';
 import { chainOf } from './chain.ts';
+import { ticksOf } from './ticks.ts';
 import { type Bar, type Lane, lanesOf, type Mark, spanOf } from './waterfall.ts';
 import type { EventReport, WhyDocument } from './why-document.ts';
-
-/** The parts of the time axis that have a label. */
-const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
 /** Event types are cut to this many characters. */
 const TYPE_CHARACTERS = 80;
@@ -41,9 +39,9 @@ export function Waterfall({ document, now }: { readonly document: WhyDocument; r
         <div class="lane">
           <span />
           <svg class="ticks" width="100%" height="16" aria-hidden="true">
-            {TICKS.map((part) => (
+            {ticksOf(scale.to - scale.from).map(({ part, text }) => (
               <text key={part} x={percent(part)} y="12" text-anchor={anchorOf(part)}>
-                {part === 0 ? '0' : duration(part * (scale.to - scale.from))}
+                {text}
               </text>
             ))}
           </svg>
@@ -193,7 +191,7 @@ function MarkShape({ mark: { kind, at, text }, scale }: { readonly mark: Mark; r
 
 function anchorOf(part: number): 'start' | 'middle' | 'end' {
   if (part === 0) return 'start';
-  return part === 1 ? 'end' : 'middle';
+  return part > 0.9 ? 'end' : 'middle';
 }
 
 /** Where a time is, from 0 to 1; what is scheduled is at the end. */

@@ -31,7 +31,11 @@ export function Command({ line }: { readonly line: string }) {
     );
   return (
     <span class="command">
-      <code>{shown}</code>
+      <code>
+        {shown.split(/( )/).map((word, index) => (
+          <span key={index}>{word}</span>
+        ))}
+      </code>
       <button type="button" class="quiet" onClick={copy} aria-label={`Copy the command ${shown}`}>
         <Icon name="copy" />
         {said || 'Copy'}

@@ -1,5 +1,6 @@
 import { useId, useState } from 'preact/hooks';
 import { duration } from '../../cli/frame/times.ts';
+import { PLAN_VALID_MS } from '../../cli/ui/protocol.ts';
 import { Button } from '../frame/button.tsx';
 import { useNow } from '../frame/mailroom.ts';
 import { Notice } from '../frame/notice.tsx';
@@ -18,7 +19,8 @@ interface ConfirmFormProps {
 /** The reason and the typed confirmation of a plan, while it is valid. */
 export function ConfirmForm({ expiresAt, wanted, isApplying, onApply, onAgain }: ConfirmFormProps) {
   const ids = { reason: useId(), typed: useId(), missing: useId() };
-  const leftMs = expiresAt - useNow();
+  // The clock of this browser is known to a fraction of a second.
+  const leftMs = Math.min(expiresAt - useNow(), PLAN_VALID_MS);
   const [reason, setReason] = useState('');
   const [typed, setTyped] = useState('');
   const missing = missingFrom({ reason, typed }, wanted);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { chainOf } from '../../../ui/event/chain.ts';
 import { commandLike } from '../../../ui/event/command-options.ts';
+import { ticksOf } from '../../../ui/event/ticks.ts';
 import { lanesOf, spanOf } from '../../../ui/event/waterfall.ts';
 import type { EventReport } from '../../../ui/event/why-document.ts';
 
@@ -95,4 +96,17 @@ test.each([
   ['npx mailroom why 42', ''],
 ])('the logs command of %s selects the same Mailroom', (command, options) => {
   expect(commandLike(command, 'logs 42')).toBe(`npx mailroom logs 42${options}`);
+});
+
+test.each([
+  [1, ['0', '1 ms']],
+  [7, ['0', '2 ms', '4 ms', '6 ms']],
+  [1_900, ['0', '500 ms', '1,000 ms', '1,500 ms']],
+  [23_000, ['0', '10 s', '20 s']],
+  [300_000, ['0', '2 min', '4 min']],
+  [5 * 3_600_000, ['0', '2 h', '4 h']],
+  [400 * 86_400_000, ['0', '100 d', '200 d', '300 d', '400 d']],
+])('a time axis of %d ms has labels at round times', (span, texts) => {
+  expect(ticksOf(span).map(({ text }) => text)).toEqual(texts);
+  for (const { part } of ticksOf(span)) expect(part).toBeLessThanOrEqual(1);
 });
