@@ -153,9 +153,6 @@ export interface Reading {
   readonly notes: readonly string[];
 }
 
-/** A plan is valid for this long, milliseconds. AWS's time measures it, as every other time of the page. */
-export const PLAN_VALID_MS = 120_000;
-
 /** Asks for a plan. The server makes it, keeps it for two minutes, and applies exactly it. */
 export type PlanRequest =
   | {

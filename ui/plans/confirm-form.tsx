@@ -1,6 +1,5 @@
 import { useId, useState } from 'preact/hooks';
 import { duration } from '../../cli/frame/times.ts';
-import { PLAN_VALID_MS } from '../../cli/ui/protocol.ts';
 import { Button } from '../frame/button.tsx';
 import { useNow } from '../frame/mailroom.ts';
 import { Notice } from '../frame/notice.tsx';
@@ -19,8 +18,7 @@ interface ConfirmFormProps {
 /** The reason and the typed confirmation of a plan, while it is valid. */
 export function ConfirmForm({ expiresAt, wanted, isApplying, onApply, onAgain }: ConfirmFormProps) {
   const ids = { reason: useId(), typed: useId(), missing: useId() };
-  // The clock of this browser is known to a fraction of a second.
-  const leftMs = Math.min(expiresAt - useNow(), PLAN_VALID_MS);
+  const leftMs = expiresAt - useNow();
   const [reason, setReason] = useState('');
   const [typed, setTyped] = useState('');
   const missing = missingFrom({ reason, typed }, wanted);
@@ -78,7 +76,7 @@ export function ConfirmForm({ expiresAt, wanted, isApplying, onApply, onAgain }:
         <span id={ids.missing} class="quiet-text">
           {missing.join(' ')}
         </span>
-        <span class="plan-clock">Valid for {duration(Math.ceil(leftMs / 1_000) * 1_000)}</span>
+        <span class="plan-clock">Valid for {duration(Math.max(1, Math.floor(leftMs / 1_000)) * 1_000)}</span>
       </div>
     </form>
   );

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import { MailroomError } from '../../../lambdas/runtime/errors.ts';
 import type { Session } from '../../frame/session.ts';
-import { PLAN_VALID_MS, type Plan, type PlanRequest, type Run } from '../protocol.ts';
+import type { Plan, PlanRequest, Run } from '../protocol.ts';
 import { type CommandResult, type RunMailroom, runCommand } from '../run-command.ts';
 import { applyRequest, planRequest } from './plan-request.ts';
 import { type PlannedChange, planArguments, plannedChange, terminalCommand } from './planned-change.ts';
@@ -37,6 +37,9 @@ export interface PlansDeps extends RunsDeps {
   /** The page was started with `--allow-changes`. */
   readonly allowsChanges: boolean;
 }
+
+/** A plan is valid for this long. AWS's time measures it, as every other time of the page. */
+const VALID_MS = 120_000;
 
 /** The most plans that are kept: with 1,000 dead letters each, some megabytes. */
 const KEPT_MAX = 20;
@@ -74,7 +77,7 @@ export function createPlans(deps: PlansDeps): Plans {
         id: randomUUID(),
         kind: change.kind,
         command: terminalCommand(session, change),
-        expiresAt: now() + PLAN_VALID_MS,
+        expiresAt: now() + VALID_MS,
         document,
         count: change.planned.size,
         confirmation: change.confirmation,
