@@ -4,12 +4,11 @@ import { openSession } from '../../cli/frame/session.ts';
 import { runMailroom } from '../../cli/program.ts';
 import { createPlans } from '../../cli/ui/plans/plans.ts';
 import type { Plan, PlanRequest, Run } from '../../cli/ui/protocol.ts';
-import { inboxKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import { capturedIo } from '../support/captured-io.ts';
-import { delivered, die, paymentCaptured } from './support/dead-letters.ts';
+import { delivered, die, paymentCaptured, rejectedPayment } from './support/dead-letters.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom } from './support/mailroom.ts';
-import { emails, message, put } from './support/order-system.ts';
+import { emails, message } from './support/order-system.ts';
 
 const CONSUMER = 'notifications';
 const source = `consumer:${CONSUMER}` as const;
@@ -24,24 +23,6 @@ const plans = createPlans({
   allowsChanges: true,
   announce: (run) => announced.push(run),
 });
-
-/** A payment whose message the consumer rejected for a cause: its row, and its dead letter. */
-async function rejected(cause: string) {
-  const envelope = await paymentCaptured();
-  await put({
-    ...inboxKey(CONSUMER, envelope.eventId),
-    schema: SCHEMA,
-    status: 'REJECTED',
-    fence: 'of-the-last-attempt',
-    attempts: 5,
-    type: envelope.type,
-    rejectedAt: Date.now(),
-    reason: 'ATTEMPTS_SPENT',
-    lastError: cause,
-    fingerprint: cause,
-  });
-  return { envelope, id: await die(source, delivered(envelope)) };
-}
 
 /** Plans until all of it is visible: the sweep, or another test, may hide dead letters for a moment. */
 const planned = (request: PlanRequest, count: number): Promise<Plan> =>
@@ -64,9 +45,9 @@ const documentOf = (of: Run | Plan): any => of.document;
 it('a plan of one cause is applied to exactly its dead letters; one that changed in between is left alone', async () => {
   const cause = `${CONSUMER} ATTEMPTS_SPENT: BankError ${randomUUID()}`;
   const [first, second, other] = [
-    await rejected(cause),
-    await rejected(cause),
-    await rejected(`${cause}, too`),
+    await rejectedPayment(CONSUMER, cause),
+    await rejectedPayment(CONSUMER, cause),
+    await rejectedPayment(CONSUMER, `${cause}, too`),
   ];
   const plan = await planned({ kind: 'redrive', source, cause }, 2);
   expect(

@@ -1,6 +1,7 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { openSession } from '../../../cli/frame/session.ts';
 import { runMailroom } from '../../../cli/program.ts';
+import type { RunMailroom } from '../../../cli/ui/run-command.ts';
 import { startUi } from '../../../cli/ui/server.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 import { type OpenedPage, openPage } from './opened-page.ts';
@@ -12,13 +13,17 @@ export interface UiServer {
   stop(): Promise<void>;
 }
 
+interface UiServerOptions {
+  readonly allowsChanges: boolean;
+  readonly showsPayloads: boolean;
+  /** @default the `mailroom` command */
+  readonly run?: RunMailroom;
+}
+
 /** Serves the page of the Mailroom at an endpoint. */
-export async function serveUi(
-  endpoint: string,
-  allowed: { readonly allowsChanges: boolean; readonly showsPayloads: boolean },
-): Promise<UiServer> {
+export async function serveUi(endpoint: string, options: UiServerOptions): Promise<UiServer> {
   const session = await openSession(capturedIo().io, { endpoint, json: true });
-  const ui = await startUi({ session, run: runMailroom, ...allowed });
+  const ui = await startUi({ session, run: runMailroom, ...options });
   return {
     open: async (browser, options) => openPage(browser, await ui.newRedirect(), options),
     stop: ui.stop,

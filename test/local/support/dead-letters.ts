@@ -8,11 +8,12 @@ import type { Envelope } from '../../../lambdas/runtime/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
 import { readDirectory } from '../../../lambdas/runtime/operations/ssm-directory.ts';
+import { inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { sqsClient } from '../../support/aws.ts';
 import { envelopeOf } from '../../support/envelope-of.ts';
 import { eventually } from './eventually.ts';
 import { mailroom, type Run } from './mailroom.ts';
-import { tableName } from './order-system.ts';
+import { put, tableName } from './order-system.ts';
 import { outboxOf } from './paper-order.ts';
 
 export const queues = sqsQueues(sqsClient(inject('endpoint')));
@@ -45,6 +46,27 @@ export async function die(where: `${'rule' | 'consumer'}:${Consumer}`, body: str
   const [kind, name] = where.split(':') as ['rule' | 'consumer', Consumer];
   const consumer = consumerOf(name);
   return queues.send((kind === 'rule' && consumer.undeliveredQueue) || consumer.deadLetterQueue, body);
+}
+
+/** A payment whose message a consumer rejected for a cause: its row, and its dead letter. */
+export async function rejectedPayment(
+  consumer: Consumer,
+  cause: string,
+): Promise<{ readonly envelope: Envelope; readonly id: string }> {
+  const envelope = await paymentCaptured();
+  await put({
+    ...inboxKey(consumer, envelope.eventId),
+    schema: SCHEMA,
+    status: 'REJECTED',
+    fence: 'of-the-last-attempt',
+    attempts: 5,
+    type: envelope.type,
+    rejectedAt: Date.now(),
+    reason: 'ATTEMPTS_SPENT',
+    lastError: cause,
+    fingerprint: cause,
+  });
+  return { envelope, id: await die(`consumer:${consumer}`, delivered(envelope)) };
 }
 
 /**
