@@ -144,9 +144,13 @@ function workerKilled(deps: FaultDeps, { name, function: FunctionName }: Consume
   };
 }
 
-/** The words of the audit that sends missing events again. */
+/**
+ * The words of the audit that sends missing events again. The consumers were declared before the first order, so that also the events
+ * of the deployment's first minute count.
+ */
 function repairWords(reason: string): string[] {
-  return ['audit', '--since', '1h', '--grace', `${GRACE_S}s`, '--repair', '--apply', '--reason', reason];
+  const range = ['--since', '1h', '--grace', `${GRACE_S}s`, '--earlier'];
+  return ['audit', ...range, '--repair', '--apply', '--reason', reason];
 }
 
 /**

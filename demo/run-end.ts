@@ -17,7 +17,7 @@ interface RunState {
 
 /**
  * Decides whether a run is over. While a fault is `broken`, it goes on. Once all are `repaired`, it waits for the redrive of the dead
- * letters that they caused: a person does that, so no time is too long.
+ * letters that they caused: a person does both, so no time is too long.
  *
  * @returns `undefined` if the run goes on
  *
@@ -32,8 +32,7 @@ export function runEnd({
   newDeadLetters,
   faults,
 }: RunState): 'settled' | 'stuck' | undefined {
-  if (faults === 'broken') return undefined;
-  if (faults === 'repaired') return isAtRest && newDeadLetters <= 0 ? 'settled' : undefined;
+  if (faults === 'broken' || (faults === 'repaired' && newDeadLetters > 0)) return undefined;
   if (isAtRest) return 'settled';
   return quietMs > STUCK_MS ? 'stuck' : undefined;
 }

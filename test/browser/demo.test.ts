@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DemoFault } from '../../cli/ui/protocol.ts';
 import { createReader } from '../../demo/readings.ts';
 import { type Outputs, readOutputs } from '../../localstack/cdk-process.ts';
 import { freePort } from '../../localstack/free-port.ts';
@@ -10,7 +9,7 @@ import { launchBrowser } from './support/chromium.ts';
 import { type DemoProcess, startDemo } from './support/demo-process.ts';
 import { DEADLINE_MS, type OpenedPage, openPage, shows } from './support/opened-page.ts';
 import { screenTests } from './support/screen-tests.ts';
-import { applyPlan, headline, readPanel } from './support/screens.ts';
+import { applyPlan, breakPart, headline, readPanel, repairPart } from './support/screens.ts';
 
 const browser = await launchBrowser();
 
@@ -40,11 +39,10 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
     const { page } = opened;
     await shows(page.getByRole('region', { name: 'Newest events' }), 'OrderPlaced');
 
-    await press(page, 'bank-down', /^Break/);
+    await breakPart(page, 'bank-down');
     await headline(page, /broken/);
     await shows(page.getByRole('region', { name: 'What to do' }), /dead letters? in consumer:payments/);
-    await press(page, 'bank-down', /^Repair/);
-    await isWhole(page, 'bank-down');
+    await repairPart(page, 'bank-down');
 
     // A message that is still retried may become a dead letter.
     const reader = createReader(outputs);
@@ -72,19 +70,6 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
   });
 });
-
-/** The part of the panel for a fault. */
-function fault(page: Page, name: DemoFault['name']) {
-  return page.locator(`[data-fault="${name}"]`);
-}
-
-async function press(page: Page, name: DemoFault['name'], button: RegExp): Promise<void> {
-  await fault(page, name).getByRole('button', { name: button }).click();
-}
-
-async function isWhole(page: Page, name: DemoFault['name']): Promise<void> {
-  await shows(fault(page, name), 'works');
-}
 
 /** Redrives the dead letters of a source until none is left. */
 async function redriveAll({ page, go }: OpenedPage, source: string, reason: string): Promise<void> {

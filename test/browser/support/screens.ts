@@ -1,4 +1,5 @@
 import type { Locator, Page } from 'playwright-core';
+import type { DemoFault } from '../../../cli/ui/protocol.ts';
 import { type OpenedPage, shows } from './opened-page.ts';
 
 /** The screens of the page. */
@@ -67,4 +68,25 @@ export async function applyPlan(page: Page, reason: string): Promise<void> {
   await dialog.getByLabel(/^To confirm/).fill(confirmation);
   await dialog.getByRole('button', { name: 'Apply', exact: true }).click();
   await dialog.waitFor({ state: 'hidden' });
+}
+
+/** Makes a fault of the demo by clicking. */
+export async function breakPart(page: Page, name: DemoFault['name']): Promise<void> {
+  await faultOf(page, name)
+    .getByRole('button', { name: /^Break/ })
+    .click();
+  await shows(faultOf(page, name), /^broken$/);
+}
+
+/** Repairs a fault of the demo by clicking, and waits until the part works. */
+export async function repairPart(page: Page, name: DemoFault['name']): Promise<void> {
+  await faultOf(page, name)
+    .getByRole('button', { name: /^Repair/ })
+    .click();
+  await shows(faultOf(page, name), 'works');
+}
+
+/** The part of the demo's panel for a fault. */
+function faultOf(page: Page, name: DemoFault['name']): Locator {
+  return page.locator(`[data-fault="${name}"]`);
 }

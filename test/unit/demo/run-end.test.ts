@@ -9,10 +9,13 @@ test('a run is settled once it is at rest', () => {
   expect(runEnd({ ...running, isAtRest: true })).toBe('settled');
 });
 
-test('a run without faults is stuck after 150 seconds without progress', () => {
-  expect(runEnd({ ...running, quietMs: 150_000 })).toBeUndefined();
-  expect(runEnd({ ...running, quietMs: 150_001 })).toBe('stuck');
-});
+test.each(['none', 'repaired'] as const)(
+  'a run with %s faults is stuck after 150 seconds without progress',
+  (faults) => {
+    expect(runEnd({ ...running, faults, quietMs: 150_000 })).toBeUndefined();
+    expect(runEnd({ ...running, faults, quietMs: 150_001 })).toBe('stuck');
+  },
+);
 
 test('a run with a fault that is not repaired neither settles nor counts as stuck', () => {
   expect(runEnd({ ...running, faults: 'broken', isAtRest: true })).toBeUndefined();
@@ -21,7 +24,7 @@ test('a run with a fault that is not repaired neither settles nor counts as stuc
 
 test('a run with repaired faults waits for the redrive of its dead letters', () => {
   const repaired = { ...running, faults: 'repaired', quietMs: DAY_MS } as const;
-  expect(runEnd(repaired)).toBeUndefined();
+  expect(runEnd({ ...repaired, newDeadLetters: 1 })).toBeUndefined();
   expect(runEnd({ ...repaired, isAtRest: true, newDeadLetters: 1 })).toBeUndefined();
   expect(runEnd({ ...repaired, isAtRest: true })).toBe('settled');
 });

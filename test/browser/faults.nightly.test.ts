@@ -1,0 +1,54 @@
+import { rm } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, onTestFailed, test } from 'vitest';
+import { freePort } from '../../localstack/free-port.ts';
+import { localFile } from '../../localstack/workspace.ts';
+import { launchBrowser } from './support/chromium.ts';
+import { type DemoProcess, startDemo } from './support/demo-process.ts';
+import { openPage, shows } from './support/opened-page.ts';
+import { breakPart, headline, repairPart } from './support/screens.ts';
+
+const browser = await launchBrowser();
+
+/** One a second: enough for every fault to have events to affect. */
+const ORDERS = 180;
+
+describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
+  let demo: DemoProcess | undefined;
+  let port = 0;
+
+  afterAll(async () => {
+    await demo?.stop();
+    await browser?.close();
+    await rm(localFile(`outputs-${port}.json`), { force: true });
+  });
+
+  test('loses and doubles nothing after a rule was off, a queue purged and a worker killed, each repaired by clicking', async () => {
+    if (browser === undefined) return;
+    port = await freePort();
+    demo = await startDemo(port, ORDERS);
+    const { output } = demo;
+    onTestFailed(() => console.error(output()));
+    const { page, close } = await openPage(browser, demo.redirectFile);
+
+    await breakPart(page, 'worker-killed');
+    // SQS redelivers the killed worker's message after its visibility timeout, which the repair waits for.
+    await Promise.all([repairPart(page, 'worker-killed'), repairRuleAndQueue(page)]);
+
+    const receipt = page.locator('.receipt');
+    await receipt.waitFor();
+    expect(await receipt.innerText()).toContain('Nothing lost, nothing doubled.');
+    expect(await receipt.innerText()).toMatch(new RegExp(`orders placed +${ORDERS}\\b`));
+    await close();
+    expect(await demo.stop()).toBe(0);
+  });
+});
+
+async function repairRuleAndQueue(page: Page): Promise<void> {
+  await breakPart(page, 'rule-off');
+  await headline(page, /broken/);
+  await shows(page.getByRole('region', { name: 'What to do' }), /inventory receives no events/);
+  await repairPart(page, 'rule-off');
+  await breakPart(page, 'queue-purged');
+  await repairPart(page, 'queue-purged');
+}
