@@ -72,9 +72,12 @@ export async function runChecks<Kind extends string>(
   };
 }
 
-/** True if AWS denied a call. The services name it `AccessDenied` or `AccessDeniedException`. */
+/**
+ * True if a call was denied: by AWS, whose services name it `AccessDenied` or `AccessDeniedException`, or by a local engine that does
+ * not have the operation.
+ */
 export function isDenied(error: unknown): boolean {
-  return /AccessDenied/.test(errorCode(error));
+  return /AccessDenied|UnknownOperation/.test(errorCode(error));
 }
 
 /** The actions that AWS names in its message; all, if it names none. */

@@ -375,6 +375,19 @@ test('a check that the caller may not make is named with the action that it lack
   expect(text).not.toContain('no problem');
 });
 
+test('a check whose operation a local engine does not have is not made, and the others are', async () => {
+  const { deps } = deploymentInMemory();
+  const unknown = Object.assign(new Error('An unknown operation was requested.'), {
+    name: 'UnknownOperationException',
+  });
+  const deployment = { ...deps.deployment, tablePolicy: () => Promise.reject(unknown) };
+  const { ok, problems, notChecked } = await examined({ ...deps, deployment });
+  expect({ ok, problems }).toEqual({ ok: false, problems: [] });
+  expect(notChecked).toEqual([
+    { needs: ['dynamodb:DescribeTable', 'dynamodb:GetResourcePolicy'], parts: ['table'] },
+  ]);
+});
+
 test('any other failure of a check fails the doctor, instead of passing for a result', async () => {
   const { deps } = deploymentInMemory();
   const deployment = { ...deps.deployment, alarms: () => Promise.reject(new Error('no answer')) };
