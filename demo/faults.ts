@@ -85,7 +85,7 @@ function ruleOff(deps: FaultDeps, { name, rule = '' }: ConsumerEntry): InjectedF
     },
     repair: async () => {
       await session.events.send(new EnableRuleCommand(target));
-      await sendMissing(deps, audit);
+      await sendMissing(deps, name, audit);
     },
   };
 }
@@ -112,7 +112,7 @@ function queuePurged(deps: FaultDeps, { name, queue, function: functionName }: C
         await session.lambda.send(new UpdateEventSourceMappingCommand({ UUID: uuid, Enabled: true }));
       }
     },
-    repair: () => sendMissing(deps, audit),
+    repair: () => sendMissing(deps, name, audit),
   };
 }
 
@@ -120,12 +120,11 @@ function queuePurged(deps: FaultDeps, { name, queue, function: functionName }: C
 function workerKilled(deps: FaultDeps, { name, function: FunctionName }: ConsumerEntry): InjectedFault {
   const { session, signal } = deps;
   let charge: SlowCharge | undefined;
-  const why = () => ['why', charge?.eventId ?? 'EVENT_ID'];
   return {
     text:
       `A worker of ${name} is killed after the bank charged and before it responded. You have nothing to repair: the queue redelivers ` +
       'the message 3 minutes after its receive, and the bank charges once per key.',
-    repairCommand: () => session.commandLine(shell`${why()}`),
+    repairCommand: () => (charge === undefined ? '' : session.commandLine(shell`why ${charge.eventId}`)),
     break: async () => {
       charge = await slowCharge(deps);
       // The engine ends the processes of a function whose settings are written, also those that work: like a crash of each.
@@ -135,11 +134,12 @@ function workerKilled(deps: FaultDeps, { name, function: FunctionName }: Consume
       await session.lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Timeout }));
     },
     repair: async () => {
-      await runCommand(runMailroom, session, why(), { signal });
-      await charge?.processed();
+      if (charge === undefined) return;
+      await runCommand(runMailroom, session, ['why', charge.eventId], { signal });
+      await charge.ended();
     },
     ended: async () => {
-      await charge?.processed();
+      await charge?.ended();
     },
   };
 }
@@ -154,10 +154,14 @@ function repairWords(reason: string): string[] {
 }
 
 /**
- * Runs the audit that sends missing events until it finds none. The first run cannot judge the events that were published within
- * the grace period, nor those that the queue of a busy consumer may hold.
+ * Runs the audit that sends missing events until it finds none of the consumer. The first run cannot judge the events that were
+ * published within the grace period, nor those that the queue of a busy consumer may hold.
  */
-async function sendMissing({ session, signal }: FaultDeps, words: readonly string[]): Promise<void> {
+async function sendMissing(
+  { session, signal }: FaultDeps,
+  consumer: string,
+  words: readonly string[],
+): Promise<void> {
   const judgedFrom = Date.now() + 2 * GRACE_S * 1_000;
   for (;;) {
     signal.throwIfAborted();
@@ -165,15 +169,17 @@ async function sendMissing({ session, signal }: FaultDeps, words: readonly strin
     const { document } = await runCommand(runMailroom, session, words, { signal });
     const { missing, inconclusive, error } = document as AuditDocument;
     if (error !== undefined) throw new Error(error.message);
-    if (startedAt > judgedFrom && missing.length + inconclusive.length === 0) return;
+    // Those of another consumer are missing as long as its own fault lasts.
+    const own = [...missing, ...inconclusive].filter((found) => found.consumer === consumer);
+    if (startedAt > judgedFrom && own.length === 0) return;
     await pause(LOOK_EVERY_MS);
   }
 }
 
 /** The part of the document of `mailroom audit --json` that a repair reads. */
 interface AuditDocument {
-  readonly missing: readonly unknown[];
-  readonly inconclusive: readonly unknown[];
+  readonly missing: readonly { readonly consumer: string }[];
+  readonly inconclusive: readonly { readonly consumer: string }[];
   /** Only if the command failed. */
   readonly error?: { readonly message: string };
 }

@@ -16,13 +16,20 @@ const LOOK_EVERY_MS = 500;
 export interface SlowCharge {
   /** The event whose message payments is working on. */
   readonly eventId: string;
-  /** Resolves when the message is PROCESSED. */
-  processed(): Promise<void>;
+  /** Resolves when the message is PROCESSED, or no worker will process it any more: a redrive of its dead letter is then up to a person. */
+  ended(): Promise<void>;
 }
+
+/** The states in which the charge has failed, or will not be tried again. */
+const UNCHARGED = new Set(['FAILED', 'REJECTED', 'DISCARDED']);
+
+const ENDED = new Set(['PROCESSED', 'REJECTED', 'DISCARDED']);
 
 /**
  * Places an order of a slow customer, and resolves when the bank has charged it and payments waits for the answer. The order is not
  * one of the run: the receipt does not count it.
+ *
+ * @throws if the bank does not charge it, e.g. while it is down
  */
 export async function slowCharge({ session, outputs, endpoint, signal }: FaultDeps): Promise<SlowCharge> {
   const documents = DynamoDBDocumentClient.from(session.dynamo);
@@ -53,16 +60,19 @@ export async function slowCharge({ session, outputs, endpoint, signal }: FaultDe
       await pause(LOOK_EVERY_MS);
     }
   }
-  const charged = await until(({ charges }) => charges.has(orderId));
-  const placed = charged.events.find(
-    ({ envelope }) => envelope.type === 'OrderPlaced' && envelope.aggregateId === orderId,
+  const eventIdOf = ({ events }: Readings) =>
+    events.find(({ envelope }) => envelope.type === 'OrderPlaced' && envelope.aggregateId === orderId)
+      ?.envelope.eventId ?? '';
+  const statusOf = (readings: Readings) => readings.inbox.payments.get(eventIdOf(readings))?.status ?? '';
+  const started = await until(
+    (readings) => readings.charges.has(orderId) || UNCHARGED.has(statusOf(readings)),
   );
-  if (placed === undefined) throw new Error(`Order ${orderId} has no event OrderPlaced`);
-  const { eventId } = placed.envelope;
+  if (!started.charges.has(orderId))
+    throw new Error('The bank did not charge the order. Repair the bank, then break this again.');
   return {
-    eventId,
-    processed: async () => {
-      await until(({ inbox }) => inbox.payments.get(eventId)?.status === 'PROCESSED');
+    eventId: eventIdOf(started),
+    ended: async () => {
+      await until((readings) => ENDED.has(statusOf(readings)));
     },
   };
 }

@@ -226,6 +226,6 @@ export interface DemoFault {
   /** Its effect, e.g. `The bank answers every charge with 503`. */
   readonly text: string;
   readonly state: 'whole' | 'broken' | 'repairing';
-  /** The command that repairs it, which `repair` runs. */
+  /** The command that repairs it, which `repair` runs; empty while the fault is being made and the command is not known. */
   readonly repair: string;
 }

@@ -88,7 +88,7 @@ function Fault({ fault: { name, text, state, repair }, isOver, onError }: FaultP
         <FaultState state={state} />
       </div>
       <p>{text}</p>
-      {!isWhole && (
+      {!isWhole && repair !== '' && (
         <>
           <p class="quiet-text">Repair runs:</p>
           <Command line={repair} />
