@@ -7,7 +7,7 @@ import { createFollower, FOLLOWED_MAX, type FollowedEvent } from '../../tail/eve
 import type { Flow } from '../protocol.ts';
 import { createRates, RATES_OF_MS } from './rates.ts';
 
-/** The newest events, and what becomes of them. */
+/** The newest events and the states of their messages. */
 export interface EventFeed {
   /** Reads the events that were committed since the call before. */
   readNew(now: number): Promise<void>;
