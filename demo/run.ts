@@ -109,13 +109,15 @@ async function untilSettled(
     if (!placing.over) steps.detail(`${placing.placed} placed`);
     else if (!overBefore || !onlyDuplicates(progress, readings.queued))
       steps.detail(activity(progress, readings.queued));
-    const seen = JSON.stringify([placing.placed, progress, readings.queued]);
+    const made = faults();
+    // A repair or a redrive after a long pause is progress, too: its effects show later.
+    const seen = JSON.stringify([placing.placed, progress, readings.queued, readings.deadLetters, made]);
     if (seen !== lastSeen) [lastSeen, movedAt] = [seen, Date.now()];
     const end = runEnd({
       isAtRest: overBefore && more.length === 0 && progress.atRest,
       quietMs: Date.now() - movedAt,
       newDeadLetters: readings.deadLetters - deadLettersBefore,
-      faults: faults(),
+      faults: made,
     });
     if (placing.refused || end !== undefined) return { readings, resent };
   }

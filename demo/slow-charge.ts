@@ -65,7 +65,8 @@ export async function slowCharge({ session, outputs, endpoint, signal }: FaultDe
       ?.envelope.eventId ?? '';
   const statusOf = (readings: Readings) => readings.inbox.payments.get(eventIdOf(readings))?.status ?? '';
   const started = await until(
-    (readings) => readings.charges.has(orderId) || UNCHARGED.has(statusOf(readings)),
+    (readings) =>
+      (readings.charges.has(orderId) && eventIdOf(readings) !== '') || UNCHARGED.has(statusOf(readings)),
   );
   if (!started.charges.has(orderId))
     throw new Error('The bank did not charge the order. Repair the bank, then break this again.');
