@@ -11,13 +11,14 @@ import type { Item } from './table.ts';
  */
 export type Admission = InboxRefusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
 
-/** Judges a row for a message that this worker does not hold. The order matters: final states come first. */
+/** Judges a row for a message that this worker does not hold. The order matters: a row that cannot be read is not judged, and final states come next. */
 export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
   const state = inboxState(row, inbox.clock.now(), 0);
   if (row === undefined || state.is === 'absent') {
     const why = forgottenBecause(inbox, message.eventId);
     return why === undefined ? { status: 'open' } : { status: 'too-old', why };
   }
+  if (state.is === 'unreadable') return { status: 'unreadable' };
   if (state.is === 'processed' || state.is === 'discarded')
     return { status: 'processed', result: row.result };
   const reason = row.reason ?? 'UNKNOWN';
@@ -27,9 +28,8 @@ export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow
       return reason === TOO_OLD && !row.runAnyway ? { status: 'rejected', reason } : { status: 'readmit' };
     case 'failed':
       return { status: 'open' };
-    case 'unreadable':
     case 'abandoned':
-      return { status: state.is };
+      return { status: 'abandoned' };
     case 'leased':
       return { status: 'leased', until: state.until, endsBy: row.endsBy ?? state.until };
   }

@@ -53,11 +53,9 @@ export async function decideMessage(
   return ok;
 }
 
-/** Any row that is not final and was not written by a newer version, even if a worker holds it. */
+/** Any row that is not final, even if a worker holds it. */
 export const NOT_FINAL: RowCondition = {
-  condition:
-    'attribute_not_exists(PK) OR ' +
-    '((attribute_not_exists(#schema) OR #schema <= :schema) AND NOT (#status IN (:PROCESSED, :DISCARDED)))',
+  condition: 'attribute_not_exists(PK) OR NOT (#status IN (:PROCESSED, :DISCARDED))',
   values: { ':PROCESSED': 'PROCESSED', ':DISCARDED': 'DISCARDED' },
 };
 

@@ -1,8 +1,8 @@
-import { isMailroomError } from '../errors.ts';
+import { isMailroomError, MailroomError } from '../errors.ts';
 import { eventIdTime, isEventId } from './event-id.ts';
 import type { InboxContext } from './inbox.ts';
 import { conditionalUpdate } from './row-update.ts';
-import { asRow, type InboxHistory, inboxHistoryKey, SCHEMA } from './rows.ts';
+import { asRow, type InboxHistory, inboxHistoryKey, isKnownSchema, SCHEMA } from './rows.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -33,6 +33,7 @@ async function readHistory(inbox: InboxContext): Promise<void> {
   let item = await table.get(inboxHistoryKey(consumer), { consistent: true });
   for (let writes = 1; ; writes += 1) {
     const found = item === undefined ? undefined : asRow<InboxHistory>(item);
+    if (found !== undefined && !isKnownSchema(found.schema)) throw unreadableHistory(consumer);
     try {
       const recorded = found?.retentions.at(-1)?.days === inboxRetentionDays;
       inbox.memory.history = found !== undefined && recorded ? found : await recordRetention(inbox, found);
@@ -42,6 +43,13 @@ async function readHistory(inbox: InboxContext): Promise<void> {
       item = error.item; // another function was faster, or the response to this write was lost
     }
   }
+}
+
+function unreadableHistory(consumer: string): MailroomError {
+  return new MailroomError(
+    'UNREADABLE_ROW',
+    `A newer version of Mailroom wrote the inbox history of ${consumer}; no message runs. Deploy that version again.`,
+  );
 }
 
 /** Adds this function's retention to the history that was read. */

@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../clock.ts';
-import type { InboxRow } from './rows.ts';
+import { type InboxRow, isKnownSchema } from './rows.ts';
 import { isUnreadable, type UnreadableRow } from './stored-rows.ts';
 
 /** The meaning of an inbox row, as the consumer, every command and the audit read it. */
@@ -31,6 +31,8 @@ export function inboxState(
 ): InboxState {
   if (row === undefined) return { is: 'absent' };
   if (isUnreadable(row)) return { is: 'unreadable', problem: row.unreadable };
+  // A consumer judges the row as the table returned it. Even a final status may have another meaning in a newer schema.
+  if (!isKnownSchema(row.schema)) return { is: 'unreadable', problem: 'a newer version wrote it' };
   switch (row.status) {
     case 'PROCESSED':
       return { is: 'processed', row };

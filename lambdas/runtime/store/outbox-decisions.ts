@@ -3,6 +3,7 @@ import { isMailroomError, MailroomError } from '../errors.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from './event-id.ts';
 import type { Note, OperationDeps } from './operation-record.ts';
 import { happens } from './retry.ts';
+import { ofKnownSchema } from './row-update.ts';
 import { deadKey, expiresAt } from './rows.ts';
 import type { EachUpdate, Item, TransactAction } from './table.ts';
 import { updateAction } from './table-requests.ts';
@@ -58,13 +59,14 @@ export async function discardDead(deps: OperationDeps, eventId: string, note: No
   return decide(deps, eventId, leavingDead(eventId, { set }));
 }
 
-/** DEAD -> another state: changes the row and removes its pointer, in one transaction. */
+/** DEAD -> another state: changes the row, unless its schema is newer, and removes its pointer, in one transaction. */
 export function leavingDead(
   eventId: string,
   change: Pick<EachUpdate, 'set' | 'remove'>,
 ): readonly TransactAction[] {
+  const { Update } = updateAction({ key: outboxKeyOf(eventId), ...change, when: { status: 'DEAD' } });
   return [
-    updateAction({ key: outboxKeyOf(eventId), ...change, when: { status: 'DEAD' } }),
+    { Update: ofKnownSchema(Update) },
     { Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },
   ];
 }

@@ -1,3 +1,4 @@
+import { SCHEMA } from './rows.ts';
 import type { Item, Key, Update } from './table.ts';
 
 /** The changes that a transition makes to a row. */
@@ -26,8 +27,24 @@ export interface RowCondition {
 const RESERVED = /^(status|schema|type|result|run)$/;
 
 /**
- * Makes one conditional update of a row that returns the existing row if it is refused. A status is set as `#status = :FAILED`, so
- * that the transition is visible in the request.
+ * No version writes a row of a newer schema, whose attributes it may not understand: every conditional update of a stored row ends with
+ * this clause. The first release must have it, because no later one can protect rows from a rollback to it.
+ */
+const KNOWN_SCHEMA = '(attribute_not_exists(#schema) OR #schema <= :schema)';
+
+/** Limits a conditional update to rows that this version can read. */
+export function ofKnownSchema(update: Update): Update {
+  return {
+    ...update,
+    ConditionExpression: `(${update.ConditionExpression}) AND ${KNOWN_SCHEMA}`,
+    ExpressionAttributeNames: { ...update.ExpressionAttributeNames, '#schema': 'schema' },
+    ExpressionAttributeValues: { ...update.ExpressionAttributeValues, ':schema': SCHEMA },
+  };
+}
+
+/**
+ * Makes one conditional update of a row that returns the existing row if it is refused. A row of a newer schema always refuses it. A
+ * status is set as `#status = :FAILED`, so that the transition is visible in the request.
  *
  * @example
  * ```ts
@@ -54,13 +71,11 @@ export function conditionalUpdate(
   ];
   const UpdateExpression = clauses.join(' ');
   const names = `${UpdateExpression} ${condition}`.match(/#\w+/g) ?? [];
-  return {
+  return ofKnownSchema({
     Key: { ...key },
     UpdateExpression,
     ConditionExpression: condition,
-    ...(names.length > 0 && {
-      ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, given[name] ?? name.slice(1)])),
-    }),
+    ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, given[name] ?? name.slice(1)])),
     ExpressionAttributeValues: {
       ...Object.fromEntries(set.map(([name, value]) => [placeholder(name, value), value])),
       ...Object.fromEntries(added.map(([name, value]) => [`:${name}`, value])),
@@ -68,7 +83,7 @@ export function conditionalUpdate(
       ...values,
     },
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-  };
+  });
 }
 
 function clause(verb: string, parts: readonly string[]): string[] {

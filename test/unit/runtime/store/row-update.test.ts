@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { conditionalUpdate } from '../../../../lambdas/runtime/store/row-update.ts';
+import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
+import { memoryTable } from '../../../../testing/memory-table.ts';
 
 const KEY = { PK: 'ROW', SK: 'ROW' };
 const HELD = {
@@ -21,9 +23,11 @@ describe('a conditional update', () => {
       UpdateExpression:
         'SET #status = :REJECTED, #type = :type, reason = :reason, attempts = attempts - :one ' +
         'ADD rejectedIds :rejectedIds REMOVE leaseUntil, endsBy',
-      ConditionExpression: '#status = :held AND fence = :mine',
-      ExpressionAttributeNames: { '#status': 'status', '#type': 'type' },
+      ConditionExpression:
+        '(#status = :held AND fence = :mine) AND (attribute_not_exists(#schema) OR #schema <= :schema)',
+      ExpressionAttributeNames: { '#schema': 'schema', '#status': 'status', '#type': 'type' },
       ExpressionAttributeValues: {
+        ':schema': SCHEMA,
         ':REJECTED': 'REJECTED',
         ':type': 'ThingHappened',
         ':reason': 'POISON_MESSAGE',
@@ -40,10 +44,27 @@ describe('a conditional update', () => {
     const noRow = { condition: 'attribute_not_exists(PK)', values: {} };
     expect(conditionalUpdate(KEY, { set: { leaseUntil: 1 } }, noRow)).toMatchObject({
       UpdateExpression: 'SET leaseUntil = :leaseUntil',
+      ExpressionAttributeNames: { '#schema': 'schema' },
     });
-    expect(conditionalUpdate(KEY, { set: { leaseUntil: 1 } }, noRow)).not.toHaveProperty(
-      'ExpressionAttributeNames',
+  });
+
+  test('refuses a row of a newer schema, whatever else its condition allows', async () => {
+    const table = memoryTable({});
+    const update = conditionalUpdate(
+      KEY,
+      { set: { leaseUntil: 1 } },
+      { condition: 'attribute_exists(PK) OR attribute_not_exists(PK)', values: {} },
     );
+    for (const [schema, isWritten] of [
+      [SCHEMA, true],
+      [undefined, true],
+      [SCHEMA + 1, false],
+      ['2', false],
+    ] as const) {
+      await table.write({ Put: { Item: { ...KEY, ...(schema === undefined ? {} : { schema }) } } });
+      await table.write({ Update: update }).catch((error: unknown) => error);
+      expect([schema, table.item(KEY)?.leaseUntil]).toEqual([schema, isWritten ? 1 : undefined]);
+    }
   });
 
   test('writes an entry of a map whose name is data', () => {

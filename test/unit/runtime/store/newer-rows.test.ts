@@ -1,0 +1,120 @@
+import { describe, expect, test, vi } from 'vitest';
+import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
+import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
+import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
+import { discardDead, requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
+import { inboxHistoryKey, inboxKey, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
+import type { Item } from '../../../../lambdas/runtime/store/table.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import {
+  body,
+  CONSUMER,
+  consumer,
+  domainRow,
+  envelope,
+  inboxRow,
+  type Parts,
+} from '../consume/consumer-rig.ts';
+
+const NEWER = SCHEMA + 1;
+const NOTE = { by: 'ada', reason: 'the price was wrong' };
+
+/** A message whose row has been written by a newer version. */
+async function written(parts: Parts, row: Item) {
+  const event = envelope(parts);
+  const stored = { ...inboxKey(CONSUMER, event.eventId), fence: 'newer', attempts: 1, schema: NEWER, ...row };
+  await parts.memory.write({ Put: { Item: stored } });
+  parts.queue.send(body(event));
+  return { event, stored };
+}
+
+const STATES: readonly [string, Item][] = [
+  ['FAILED', { status: 'FAILED' }],
+  ['PROCESSING under a lease that has passed', { status: 'PROCESSING', leaseUntil: 1, endsBy: 1 }],
+  ['PROCESSING after two claims without a result', { status: 'PROCESSING', leaseUntil: 1, unfinished: 2 }],
+  ['REJECTED under another message id', { status: 'REJECTED', rejectedIds: new Set(['older']) }],
+  ['PROCESSED', { status: 'PROCESSED', expiresAt: 4_000_000_000 }],
+];
+
+describe.each(STATES)('a row of a newer schema that is %s', (_, state) => {
+  test('is not changed, and its handler does not run', async () => {
+    const parts = rig();
+    const { event, stored } = await written(parts, state);
+    const handle = vi.fn(async () => ({}));
+
+    await consumer(parts, [leased(ThingHappened, handle)]).deliver();
+
+    expect(handle).not.toHaveBeenCalled();
+    expect(inboxRow(parts, event)).toEqual(stored);
+  });
+
+  test('refuses the writes of a transactional handler', async () => {
+    const parts = rig();
+    const { event, stored } = await written(parts, state);
+
+    await consumer(parts, [transactional(ThingHappened, async () => ({ writes: [domainRow] }))]).drain(2);
+
+    expect(parts.memory.item(domainRow.Put.Item)).toBeUndefined();
+    expect(inboxRow(parts, event)).toEqual(stored);
+  });
+
+  test('keeps its message waiting like an outage, for the version that can read the row', async () => {
+    const parts = rig();
+    await written(parts, state);
+
+    await consumer(parts, [leased(ThingHappened, async () => {})]).deliver();
+
+    const [message] = parts.queue.messages();
+    expect((message?.visibleAt ?? 0) - parts.clock.now()).toBeGreaterThanOrEqual(48_000);
+    expect(parts.telemetry.counted('MessagesDuplicate')).toBe(0);
+  });
+
+  test('is not rejected as poison', async () => {
+    const parts = rig();
+    const { event, stored } = await written(parts, state);
+    parts.queue.send(body({ ...event, version: 99 }));
+
+    await consumer(parts, [
+      transactional(ThingHappened, () => Promise.reject(new PoisonMessage('bad'))),
+    ]).deliver();
+
+    expect(inboxRow(parts, event)).toEqual(stored);
+  });
+});
+
+test('an operator does not allow a message whose row has a newer schema', async () => {
+  const parts = rig();
+  const { event, stored } = await written(parts, { status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
+
+  await expect(
+    allowTooOld(parts, { ...NOTE, consumer: CONSUMER, eventId: event.eventId }),
+  ).rejects.toMatchObject({ code: 'NOT_TOO_OLD' });
+  expect(inboxRow(parts, event)).toEqual(stored);
+});
+
+test('no message runs while the history of the inbox has a newer schema', async () => {
+  const parts = rig();
+  const history = { ...inboxHistoryKey(CONSUMER), schema: NEWER, retentions: [], changedAt: 1 };
+  await parts.memory.write({ Put: { Item: history } });
+  parts.queue.send(body(envelope(parts)));
+  const handle = vi.fn(async () => {});
+
+  await consumer(parts, [leased(ThingHappened, handle)]).deliver();
+
+  expect(handle).not.toHaveBeenCalled();
+  expect(parts.memory.item(inboxHistoryKey(CONSUMER))).toEqual(history);
+});
+
+test.each([
+  ['requeues', requeueDead],
+  ['discards', discardDead],
+])('no operator %s a DEAD event whose row has a newer schema', async (_, decide) => {
+  const parts = rig();
+  const { eventId } = envelope(parts);
+  const row = { ...outboxKeyOf(eventId), schema: NEWER, status: 'DEAD' };
+  await parts.memory.write({ Put: { Item: row } });
+
+  expect(await decide(parts, eventId, NOTE)).toBe(false);
+  expect(parts.memory.item(outboxKeyOf(eventId))).toEqual(row);
+});
