@@ -3,9 +3,10 @@ import { mintToken } from './event-id.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
+import { inboxExpiresAt } from './inbox-history.ts';
 import { fenceLost, transactRow, writeUnderFence } from './inbox-writes.ts';
 import type { RowChange } from './row-update.ts';
-import { expiresAt, inboxKey, SCHEMA } from './rows.ts';
+import { inboxKey, SCHEMA } from './rows.ts';
 import type { Item, TransactAction } from './table.ts';
 
 /** Longer results are not stored in the row, because they would cost more than they are worth. */
@@ -97,7 +98,7 @@ export async function commitUnclaimed(
 
 function processed({ clock, inboxRetentionDays }: InboxContext) {
   const now = clock.now();
-  return { status: 'PROCESSED', processedAt: now, expiresAt: expiresAt(now, inboxRetentionDays) };
+  return { status: 'PROCESSED', processedAt: now, expiresAt: inboxExpiresAt(now, inboxRetentionDays) };
 }
 
 /** The cancellation as the handler's own transaction would report it: with the reasons of its writes only. */

@@ -1,9 +1,10 @@
 import type { InboxAccess } from './inbox.ts';
 import { FINAL_REMOVES } from './inbox-completion.ts';
 import { TOO_OLD } from './inbox-conditions.ts';
+import { inboxExpiresAt } from './inbox-history.ts';
 import { transactRow } from './inbox-writes.ts';
 import type { RowChange, RowCondition } from './row-update.ts';
-import { expiresAt, type InboxRow, rejectedKey, SCHEMA } from './rows.ts';
+import { type InboxRow, rejectedKey, SCHEMA } from './rows.ts';
 
 /** An operator's decision about a message. */
 export interface Decided {
@@ -38,7 +39,7 @@ export async function decideMessage(
       status,
       schema: SCHEMA,
       fence,
-      expiresAt: expiresAt(now, inboxRetentionDays),
+      expiresAt: inboxExpiresAt(now, inboxRetentionDays),
       ...(status === 'PROCESSED'
         ? { processedAt: now, resolvedBy: by, resolvedReason: reason }
         : { discardedAt: now, discardedBy: by, discardedReason: reason }),

@@ -2,7 +2,7 @@ import { isMailroomError, MailroomError } from '../errors.ts';
 import { eventIdTime, isEventId } from './event-id.ts';
 import type { InboxContext } from './inbox.ts';
 import { conditionalUpdate } from './row-update.ts';
-import { asRow, type InboxHistory, inboxHistoryKey, isKnownSchema, SCHEMA } from './rows.ts';
+import { asRow, expiresAt, type InboxHistory, inboxHistoryKey, isKnownSchema, SCHEMA } from './rows.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -70,14 +70,30 @@ async function recordRetention(
 }
 
 /**
+ * The time for which a row outlives its retention, days. A repeat is judged when it is received, and its handler may commit 15 minutes
+ * later (Lambda's longest timeout), by a clock that is behind: the row must still be there.
+ */
+const SPARE_DAYS = 1;
+
+/**
+ * Returns the TTL value of a message that is final, epoch seconds.
+ *
+ * @param now - the time at which it became final, epoch milliseconds
+ */
+export function inboxExpiresAt(now: number, inboxRetentionDays: number): number {
+  return expiresAt(now, inboxRetentionDays + SPARE_DAYS);
+}
+
+/**
  * Returns the reason why an event without a row must not run: its row may have expired. `undefined` if its row cannot have expired.
  *
- *     created          handled                row expires                    replayed
- *       |-----------------|------ 35 days ---------|----------------------------|
- *                              raised to 400 days: |---- too old, by 35 days ----
+ *     created          handled                       row expires             replayed
+ *       |-----------------|------ 35 days ------| spare day |-------------------|
+ *                           raised to 400 days: |-------- too old, by 35 days ---
  *
- * A row expires by the retention in force when its message was handled, which is when the event was created or later. So an event
- * that is younger than every retention since its creation would still have its row if it had been handled.
+ * A row expires a day after the retention in force when its message was handled, which is when the event was created or later. So an
+ * event that is younger than every retention since its creation would still have its row if it had been handled, and keeps it while
+ * its handler runs.
  */
 export function forgottenBecause(inbox: InboxContext, eventId: string): string | undefined {
   const { clock, inboxRetentionDays, inboxSince = 0, memory } = inbox;

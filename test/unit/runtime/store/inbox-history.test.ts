@@ -195,6 +195,58 @@ describe('an event is too old by the shortest retention since it was minted:', (
   });
 });
 
+describe('at the end of its retention, a repeat', () => {
+  const RETENTION_DAYS = 35;
+  const addOne = {
+    Update: {
+      Key: { PK: 'COUNTER#1', SK: 'COUNTER' },
+      UpdateExpression: 'ADD n :one',
+      ExpressionAttributeValues: { ':one': 1 },
+    },
+  };
+  const applied = ({ memory }: Parts) => memory.item(addOne.Update.Key)?.n;
+
+  test('that is received in time finds its row after a slow handler', async () => {
+    const parts = rig();
+    const functionMs = 5 * 60_000;
+    let workMs = 0;
+    const handler = transactional(ThingHappened, async () => {
+      await parts.clock.sleep(workMs);
+      parts.memory.expire();
+      return { writes: [addOne] };
+    });
+    const worker = consumer(parts, [handler], parts.table, { inboxRetentionDays: RETENTION_DAYS });
+    const event = envelope(parts);
+    parts.queue.send(body(event));
+    await worker.deliver();
+    expect(applied(parts)).toBe(1);
+
+    await parts.clock.advance(RETENTION_DAYS * DAY_MS - 10_000);
+    workMs = functionMs - 10_000;
+    parts.queue.send(body(event));
+    await worker.deliver(functionMs);
+
+    expect(applied(parts)).toBe(1);
+  });
+
+  test('finds its row if the clock of its worker is behind', async () => {
+    const parts = rig();
+    const event = envelope(parts);
+    const { handle, ...first } = started(parts, RETENTION_DAYS);
+    await deliver(parts, first, event);
+    await parts.clock.advance(RETENTION_DAYS * DAY_MS + 1_500);
+    parts.memory.expire();
+
+    const behind = { ...parts.clock, now: () => parts.clock.now() - 1_900 };
+    const second = started({ ...parts, clock: behind }, RETENTION_DAYS);
+    parts.queue.send(body(event));
+    await second.deliver();
+
+    expect(handle).toHaveBeenCalledTimes(1);
+    expect(second.handle).not.toHaveBeenCalled();
+  });
+});
+
 describe('the history of an inbox', () => {
   test('is read once for each start, and written only when a retention changes', async () => {
     const parts = rig();
