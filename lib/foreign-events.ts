@@ -13,7 +13,7 @@ export function isForeignEvent(event: EventRef): event is ForeignSubscription {
 
 /** Validates the foreign events of a consumer, and their bus or queue. */
 export function foreignSubscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
-  const { events, queue, foreignBus } = props;
+  const { events, queue, foreignBus, movedFrom = [] } = props;
   const foreign = events.filter(isForeignEvent);
   const names = events.map(({ source, type }) => `${type} of "${source}"`);
   const twice = names.filter((name, index) => names.indexOf(name) !== index);
@@ -36,6 +36,12 @@ export function foreignSubscriptionProblems(consumer: IConstruct, props: InboxCo
     ...unless(
       foreignBus === undefined || foreign.length > 0,
       'foreignBus is given, but events contains no foreign event. Add a definition made by foreignEvent, or omit foreignBus.',
+    ),
+    // Its inbox row under the old name is the only sign that a foreign event was processed: its id has no time.
+    ...unless(
+      foreign.length === 0 || movedFrom.length === 0,
+      `movedFrom is given, but events contains the foreign event ${foreign[0]?.type}. After a rename, each repeat of one that was processed under an ` +
+        'earlier name would run again. Keep the name of a consumer of foreign events, or let another consumer handle them.',
     ),
     ...busProblems(consumer, props),
     ...(queue === undefined ? [] : ofQueueProblems(events, foreign)),

@@ -22,7 +22,8 @@ export interface InboxConsumerProps {
   readonly name: string;
   /**
    * Its earlier names, oldest first; keep them here permanently. The inbox of a new name is empty: before you add an entry, read
-   * "Renaming a consumer" in docs/deploying.md.
+   * "Renaming a consumer" in docs/deploying.md. A consumer with foreign events cannot have any: their ids have no time that would
+   * show which of them were processed under an earlier name.
    *
    * @default no earlier names
    */

@@ -2,9 +2,9 @@ import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../lambdas/runtime/bus/even
 import type { Check } from '../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import type { SweepRange } from '../../lambdas/runtime/relay/sweep-range.ts';
-import { eventIdTime, isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { TOO_OLD } from '../../lambdas/runtime/store/inbox-conditions.ts';
-import { shortestRetentionDays } from '../../lambdas/runtime/store/inbox-history.ts';
+import { forgottenBecause } from '../../lambdas/runtime/store/inbox-history.ts';
 import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import {
   asRow,
@@ -45,8 +45,6 @@ export interface JudgeDeps {
   /** Epoch milliseconds. */
   readonly now: number;
 }
-
-const DAY_MS = 86_400_000;
 
 /** Judges each dead letter. It changes nothing. */
 export async function judgeDeadLetters(
@@ -93,19 +91,17 @@ export function settled(row: DeadLetter['row'], now: number): 'handled' | 'busy'
   }
 }
 
-/** True if the consumer would reject it: the same rule as `judge` in inbox-conditions.ts. */
+/** True if the consumer would reject it. */
 function isTooOld(
-  { row, eventId }: DeadLetter,
-  { inboxSince = 0, inboxRetentionDays }: ConsumerEntry,
+  { row, eventId = '' }: DeadLetter,
+  { inboxSince, inboxRetentionDays }: ConsumerEntry,
   history: InboxHistory | undefined,
   now: number,
 ): boolean {
   if (row !== undefined)
     return !isUnreadable(row) && row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
-  if (!isEventId(eventId)) return false; // neither an unreadable message nor a foreign event has a time in its id
-  const mintedAt = eventIdTime(eventId);
-  const retentionDays = shortestRetentionDays(history, mintedAt, inboxRetentionDays);
-  return mintedAt < inboxSince || now - mintedAt > retentionDays * DAY_MS;
+  const inbox = { clock: { now: () => now }, inboxRetentionDays, inboxSince, memory: { history } };
+  return forgottenBecause(inbox, eventId) !== undefined;
 }
 
 async function judgeDeadEvent(table: Table, deadLetter: DeadLetter): Promise<JudgedDeadLetter> {

@@ -206,6 +206,14 @@ describe('foreign events', () => {
       /a rule pattern of \d+ characters/,
     ],
     ['the same event twice', { events: [ObjectCreated, ObjectCreated] }, /Object Created of "aws\.s3" twice/],
+    [
+      'an earlier name of their consumer',
+      {
+        events: [OrderPlaced, Charged],
+        movedFrom: [{ name: 'photos', until: new Date('2026-11-21T10:00:00Z') }],
+      },
+      /movedFrom is given, but events contains the foreign event charge\.succeeded/,
+    ],
   ])('with %s are refused', (_, props, message) => {
     expect(refused(() => props)).toMatch(message);
   });

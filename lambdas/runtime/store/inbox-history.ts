@@ -1,5 +1,6 @@
 import { isMailroomError, MailroomError } from '../errors.ts';
 import { eventIdTime, isEventId } from './event-id.ts';
+import { isForeignEventId } from './foreign-id.ts';
 import type { InboxContext } from './inbox.ts';
 import { conditionalUpdate } from './row-update.ts';
 import { asRow, expiresAt, type InboxHistory, inboxHistoryKey, isKnownSchema, SCHEMA } from './rows.ts';
@@ -84,6 +85,11 @@ export function inboxExpiresAt(now: number, inboxRetentionDays: number): number 
   return expiresAt(now, inboxRetentionDays + SPARE_DAYS);
 }
 
+/** The part of an inbox that determines which rows may have expired. */
+interface InboxMemory extends Pick<InboxContext, 'inboxRetentionDays' | 'inboxSince' | 'memory'> {
+  readonly clock: Pick<InboxContext['clock'], 'now'>;
+}
+
 /**
  * Returns the reason why an event without a row must not run: its row may have expired. `undefined` if its row cannot have expired.
  *
@@ -95,22 +101,29 @@ export function inboxExpiresAt(now: number, inboxRetentionDays: number): number 
  * event that is younger than every retention since its creation would still have its row if it had been handled, and keeps it while
  * its handler runs.
  */
-export function forgottenBecause(inbox: InboxContext, eventId: string): string | undefined {
-  const { clock, inboxRetentionDays, inboxSince = 0, memory } = inbox;
-  if (!isEventId(eventId)) return undefined;
+export function forgottenBecause(
+  { clock, inboxRetentionDays, inboxSince = 0, memory }: InboxMemory,
+  eventId: string,
+): string | undefined {
+  // The id of a foreign event has no time: each one may have been processed under an earlier name.
+  if (isForeignEventId(eventId))
+    return inboxSince > 0 ? renamed(inboxSince, 'The event is foreign') : undefined;
+  if (!isEventId(eventId)) return undefined; // an unreadable message, which never runs
   const mintedAt = eventIdTime(eventId);
-  if (mintedAt < inboxSince) {
-    return (
-      `The event was written before ${new Date(inboxSince).toISOString()}, when the consumer had another name, and has no row ` +
-      'under this one: it may have been processed before. Only an operator can let it run.'
-    );
-  }
+  if (mintedAt < inboxSince) return renamed(inboxSince, 'The event was written before that');
   const days = shortestRetentionDays(memory.history, mintedAt, inboxRetentionDays);
   if (clock.now() - mintedAt <= days * DAY_MS) return undefined;
   const which = days < inboxRetentionDays ? ', the shortest since it was written,' : '';
   return (
     `The event is older than the inbox retention of ${days} days${which} and has no row: it may have been processed ` +
     'before. Only an operator can let it run.'
+  );
+}
+
+function renamed(inboxSince: number, why: string): string {
+  return (
+    `The consumer had another name until ${new Date(inboxSince).toISOString()}. ${why}, and it has no row under the new name: it may ` +
+    'have been processed before. Only an operator can let it run.'
   );
 }
 

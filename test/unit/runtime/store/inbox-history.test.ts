@@ -1,11 +1,14 @@
 import { describe, expect, test, vi } from 'vitest';
+import { z } from 'zod/mini';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import { foreignEvent } from '../../../../lambdas/runtime/foreign-event.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
+import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
 import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/store/inbox.ts';
 import { forgottenBecause, openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
-import { inboxHistoryKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { type consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';
@@ -166,10 +169,36 @@ describe('an event is too old by the shortest retention since it was minted:', (
     expect(moved.handle).not.toHaveBeenCalled();
     expect(inboxRow(parts, before)).toMatchObject({
       reason: 'EVENT_TOO_OLD',
-      lastError: expect.stringContaining('when the consumer had another name'),
+      lastError: expect.stringContaining('The consumer had another name until'),
     });
     await deliver(parts, moved, after);
     expect(moved.handle).toHaveBeenCalledTimes(1);
+  });
+
+  test('under a new name, a foreign event without a row is rejected until an operator allows it', async () => {
+    const parts = rig();
+    const ThingArrived = foreignEvent({ source: 'partner', type: 'arrived', id: 'id', schema: z.unknown() });
+    const handle = vi.fn(async () => {});
+    const consumerNamed = (change: Partial<typeof consumerConfig>) =>
+      consumer(parts, [leased(ThingArrived, handle)], parts.table, change);
+    const arrive = () =>
+      parts.queue.send({ id: 'b', source: 'partner', 'detail-type': 'arrived', detail: { id: '7' } });
+    arrive();
+    await consumerNamed({ consumer: 'older' }).drain();
+    expect(handle).toHaveBeenCalledTimes(1);
+
+    await parts.clock.advance(HOUR_MS);
+    const moved = consumerNamed({ inboxSince: parts.clock.now() });
+    arrive();
+    await moved.drain();
+
+    expect(handle).toHaveBeenCalledTimes(1);
+    const eventId = foreignEventId(ThingArrived, ['7']);
+    expect(parts.memory.item(inboxKey(CONSUMER, eventId))).toMatchObject({ reason: 'EVENT_TOO_OLD' });
+    await allowTooOld(parts, { consumer: CONSUMER, eventId, by: 'ada', reason: 'never arrived' });
+    parts.queue.redrive();
+    await moved.drain();
+    expect(handle).toHaveBeenCalledTimes(2);
   });
 
   test('an operator lets one run that was rejected', async () => {
