@@ -135,6 +135,7 @@ async function keepLease(
     if (over.aborted || run.commit.kind === 'done') return;
     try {
       await renewLease(inbox, claim);
+      if (over.aborted) return; // answered late: the end of the run has decided when SQS shows the message again
       const hiddenMs = Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now());
       await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));
     } catch (error) {

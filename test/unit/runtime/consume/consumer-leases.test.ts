@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import { RetryLater } from '../../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
@@ -23,6 +24,29 @@ describe('a leased handler', () => {
     await consumer(parts, [leased(ThingHappened, () => parts.clock.sleep(10_500))], table).deliver(15_000);
     expect(parts.clock.now() - startedAt).toBeLessThan(15_000);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('is shown again when its retry is due, although an earlier renewal is answered later', async () => {
+    const parts = rig();
+    send(parts);
+    let writes = 0;
+    const table = {
+      ...parts.memory,
+      write: async (write: Parameters<typeof parts.memory.write>[0]) => {
+        const item = await parts.memory.write(write);
+        if (write.Update?.Key?.SK === 'MESSAGE') writes += 1;
+        if (writes === 2) await parts.clock.sleep(18_000); // the renewal
+        return item;
+      },
+    };
+    const handler = leased(ThingHappened, async () => {
+      await parts.clock.sleep(10_500);
+      throw new RetryLater(0);
+    });
+    const hides = vi.spyOn(parts.queue, 'changeVisibility');
+    await consumer(parts, [handler], table).deliver(30_000);
+    await parts.clock.advance(18_000);
+    expect(hides.mock.calls.map(([, seconds]) => seconds)).toEqual([0]);
   });
 
   test('whose effect is running when the time is up is stopped with its function, not answered for', async () => {
