@@ -1,5 +1,6 @@
 import type { SQSRecord } from 'aws-lambda';
 import { isHeartbeat } from '../heartbeat-event.ts';
+import { unreadableId } from '../store/event-id.ts';
 import type { Message } from '../store/inbox.ts';
 import { type DeliveredEvent, type ForeignReading, readDelivered } from './message.ts';
 
@@ -49,7 +50,7 @@ export function readDelivery(
   } catch (problem) {
     return {
       ...common,
-      message: { ...message, eventId: `unreadable-${messageId}` },
+      message: { ...message, eventId: unreadableId(messageId) },
       content: { problem },
     };
   }

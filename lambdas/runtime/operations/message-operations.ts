@@ -1,6 +1,6 @@
 import { CLOCK_SKEW_MS, systemClock } from '../clock.ts';
 import { MailroomError } from '../errors.ts';
-import { eventIdTime, mintToken, systemRandomBytes } from '../store/event-id.ts';
+import { eventIdTime, isUnreadableId, mintToken, systemRandomBytes } from '../store/event-id.ts';
 import { isForeignEventId } from '../store/foreign-id.ts';
 import { TOO_OLD } from '../store/inbox-conditions.ts';
 import {
@@ -57,7 +57,7 @@ export type Decision =
  */
 export async function resolveMessage(deps: OperationDeps, resolution: Resolution): Promise<Decision> {
   const { eventId } = resolution;
-  if (!eventId.startsWith('unreadable-') && !isForeignEventId(eventId)) eventIdTime(eventId); // throws if it is not an event id
+  if (!isUnreadableId(eventId) && !isForeignEventId(eventId)) eventIdTime(eventId); // throws if it is not an event id
   return decide(deps, resolution, 'PROCESSED');
 }
 

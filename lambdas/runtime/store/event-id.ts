@@ -41,6 +41,18 @@ export function isEventId(text: unknown): text is string {
   return typeof text === 'string' && EVENT_ID.test(text);
 }
 
+const UNREADABLE = 'unreadable-';
+
+/** Returns the id under which the inbox knows a message whose event cannot be read. It names no event, so no handler ever runs under it. */
+export function unreadableId(messageId: string): string {
+  return `${UNREADABLE}${messageId}`;
+}
+
+/** Returns true for the id of a message whose event cannot be read. */
+export function isUnreadableId(id: string): boolean {
+  return id.startsWith(UNREADABLE);
+}
+
 /**
  * Returns the creation time of an event id, epoch milliseconds.
  *

@@ -1,8 +1,9 @@
 import { errorCode } from '../errors.ts';
-import { mintToken } from './event-id.ts';
+import { isUnreadableId, mintToken } from './event-id.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
+import { inboxExpiresAt } from './inbox-history.ts';
 import { rowCause, transactRow, type Written } from './inbox-writes.ts';
 import type { RowChange, RowCondition } from './row-update.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from './rows.ts';
@@ -45,7 +46,8 @@ export async function rejectUnclaimed(
 }
 
 /**
- * Any state -> REJECTED, with the pointer that lists it, in one transaction.
+ * Any state -> REJECTED, with the pointer that lists it, in one transaction. Both may expire if the event could not be read: no handler
+ * runs under such an id, and once the code can read the message, its redrive runs under the event's own id.
  *
  * @param fence - set if no claim has left one @default the claim's fence stays
  */
@@ -56,7 +58,14 @@ function rejection(
   fence?: string,
 ): (condition: RowCondition) => Promise<Written> {
   const rejectedAt = inbox.clock.now();
-  const cause = { rejectedAt, reason: errorCode(error), ...rowCause(inbox, error) };
+  const cause = {
+    rejectedAt,
+    reason: errorCode(error),
+    ...rowCause(inbox, error),
+    ...(isUnreadableId(message.eventId) && {
+      expiresAt: inboxExpiresAt(rejectedAt, inbox.inboxRetentionDays),
+    }),
+  };
   const change: RowChange = {
     set: { status: 'REJECTED', schema: SCHEMA, type: message.type ?? 'unknown', fence, ...cause },
     ...(fence === undefined

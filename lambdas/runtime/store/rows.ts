@@ -217,6 +217,8 @@ export interface RejectedPointer extends Key {
   readonly fingerprint: string;
   /** The time at which SQS received the message, epoch milliseconds; its dead letter is deleted one retention period later. */
   readonly sentAt?: number | undefined;
+  /** The time from which TTL may delete it, epoch seconds. Only for a message whose event could not be read. */
+  readonly expiresAt?: number | undefined;
 }
 
 /**

@@ -117,6 +117,7 @@ const REJECTED: Shape<RejectedPointer> = {
   lastError: 'text',
   fingerprint: 'text',
   sentAt: 'time?',
+  expiresAt: 'number?',
 };
 const FAILED: Shape<FailedHint> = { failedAt: 'time', expiresAt: 'number' };
 const OPERATION: Shape<OperationRow> = {

@@ -4,8 +4,8 @@ import { leased, transactional } from '../../../../lambdas/runtime/consume/handl
 import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { foreignEvent } from '../../../../lambdas/runtime/foreign-event.ts';
 import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
-import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, envelope, type Parts, send } from './consumer-rig.ts';
 
 const Charged = foreignEvent({
@@ -180,6 +180,28 @@ test('the check of dead letters reads foreign messages as the consumer does', as
       { ok: false, code: 'BAD_FOREIGN_ID' },
     ],
   });
+});
+
+test('the row and the pointer of a message without a readable id expire, after a corrected definition has handled it', async () => {
+  const parts = rig({ maxReceiveCount: 1 });
+  parts.queue.send(bridged({ key: 'evt_1', amount: 5 }, 'bridge-1'));
+  await consumer(parts, [leased(Charged, async () => {})]).drain();
+  const [{ messageId } = { messageId: '' }] = parts.queue.deadLetters();
+  const unreadable = () => [
+    parts.memory.item(inboxKey(CONSUMER, `unreadable-${messageId}`)),
+    parts.memory.item(rejectedKey(CONSUMER, `unreadable-${messageId}`)),
+  ];
+  expect(unreadable()).toMatchObject([{ status: 'REJECTED' }, { reason: 'BAD_FOREIGN_ID' }]);
+
+  const corrected = foreignEvent({ ...Charged, id: 'key', schema: z.unknown() });
+  const handle = vi.fn(async () => {});
+  parts.queue.redrive();
+  await consumer(parts, [leased(corrected, handle)]).drain();
+  await parts.clock.advance((consumerConfig.inboxRetentionDays + 1) * 86_400_000 + 1_000);
+  parts.memory.expire();
+
+  expect(handle).toHaveBeenCalledTimes(1);
+  expect(unreadable()).toEqual([undefined, undefined]);
 });
 
 test('two handlers of the same foreign event are refused', () => {
