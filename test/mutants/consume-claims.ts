@@ -190,6 +190,28 @@ export const consumeClaimMutants: readonly Mutant[] = [
       to: 'return undefined;',
     },
     {
+      rule: 'no message runs while a newer version has written the history of its inbox',
+      from: '!isKnownSchema(found.schema)',
+      to: 'false',
+      killers: unit('newer-rows'),
+    },
+    {
+      rule: 'a row outlives by a day the age at which a repeat is refused',
+      from: 'const SPARE_DAYS = 1;',
+      to: 'const SPARE_DAYS = 0;',
+    },
+    {
+      rule: 'a foreign event without a row is rejected where its consumer had another name',
+      from: 'inboxSince > 0 ?',
+      to: 'false ?',
+    },
+    {
+      rule: 'a foreign event without a row runs where its consumer never had another name',
+      from: 'inboxSince > 0 ?',
+      to: 'true ?',
+      killers: unit('consumer-foreign'),
+    },
+    {
       rule: 'the version before may write under its retention for a day still',
       from: 'next.since + OVERLAP_MS > mintedAt',
       to: 'next.since > mintedAt',

@@ -126,6 +126,12 @@ export const consumeConditionMutants: readonly Mutant[] = [
       to: 'reason === TOO_OLD',
     },
     {
+      rule: 'a message whose row cannot be read waits, also if it was rejected under this id',
+      from: "if (state.is === 'unreadable') return { status: 'unreadable' };",
+      to: '',
+      killers: unit('newer-rows'),
+    },
+    {
       rule: 'a discarded message is never run',
       from: "state.is === 'processed' || state.is === 'discarded'",
       to: "state.is === 'processed'",
@@ -152,7 +158,30 @@ export const consumeConditionMutants: readonly Mutant[] = [
       to: "row?.status === 'PROCESSING'",
     },
   ]),
+  ...mutantsOf('store/row-update.ts', unit('row-update', 'newer-rows'), [
+    {
+      rule: 'no version writes a row of a newer schema',
+      from: 'OR #schema <= :schema)',
+      to: 'OR #schema <= :schema OR attribute_exists(PK))',
+    },
+    {
+      rule: 'a row without a schema is written',
+      from: '(attribute_not_exists(#schema) OR #schema <= :schema)',
+      to: '#schema <= :schema',
+    },
+    {
+      rule: 'the clause of the schema does not weaken the rest of a condition',
+      from: '`(${update.ConditionExpression}) AND ${KNOWN_SCHEMA}`',
+      to: '`${update.ConditionExpression} AND ${KNOWN_SCHEMA}`',
+    },
+  ]),
   ...mutantsOf('store/inbox-state.ts', killersOfJudgement, [
+    {
+      rule: 'a row of a newer schema is unreadable, whatever its status is',
+      from: '!isKnownSchema(row.schema)',
+      to: 'false',
+      killers: unit('newer-rows'),
+    },
     {
       rule: 'a row whose status is unknown is left alone',
       from: "return { is: 'unreadable', problem: 'its ",

@@ -174,6 +174,18 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       killers: unit('inbox-lease'),
     },
     {
+      rule: 'the row and the pointer of a message that cannot be read expire',
+      from: '...(isUnreadableId(message.eventId) && {',
+      to: '...(false && {',
+      killers: unit('consumer-foreign'),
+    },
+    {
+      rule: 'the row and the pointer of a rejected event do not expire',
+      from: '...(isUnreadableId(message.eventId) && {',
+      to: '...(true && {',
+      killers: ['test/unit/stored-shape/stored-shape.test.ts'],
+    },
+    {
       rule: 'a message that is too old, and poison, is rejected as too old: else it would run once it is fixed',
       from: 'reason === TOO_OLD ?',
       to: 'true ?',

@@ -9,6 +9,12 @@ export const operateMutants: readonly Mutant[] = [
       to: 'when: {}',
     },
     {
+      rule: 'no version requeues or discards an event whose row has a newer schema',
+      from: '{ Update: ofKnownSchema(Update) }',
+      to: '{ Update }',
+      killers: unit('newer-rows'),
+    },
+    {
       rule: 'a requeued event has all of its attempts again',
       from: 'attempts: 0, ',
       to: '',
@@ -83,13 +89,13 @@ export const operateMutants: readonly Mutant[] = [
     },
     {
       rule: 'a message that is final is not resolved, by force neither',
-      from: 'AND NOT (#status IN (:PROCESSED, :DISCARDED))',
-      to: 'AND (attribute_exists(PK) OR NOT (#status IN (:PROCESSED, :DISCARDED)))',
+      from: 'OR NOT (#status IN (:PROCESSED, :DISCARDED))',
+      to: 'OR attribute_exists(PK) OR NOT (#status IN (:PROCESSED, :DISCARDED))',
     },
     {
       rule: 'a decision takes a fencing token of its own',
-      from: 'fence, expiresAt: expiresAt(',
-      to: 'expiresAt: expiresAt(',
+      from: 'fence, expiresAt: inboxExpiresAt(',
+      to: 'expiresAt: inboxExpiresAt(',
     },
     {
       rule: 'the pointer of a rejected message goes when it is resolved or discarded',

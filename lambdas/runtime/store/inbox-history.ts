@@ -34,7 +34,8 @@ async function readHistory(inbox: InboxContext): Promise<void> {
   let item = await table.get(inboxHistoryKey(consumer), { consistent: true });
   for (let writes = 1; ; writes += 1) {
     const found = item === undefined ? undefined : asRow<InboxHistory>(item);
-    if (found !== undefined && !isKnownSchema(found.schema)) throw unreadableHistory(consumer);
+    if (found !== undefined && !isKnownSchema(found.schema))
+      throw new MailroomError('UNREADABLE_ROW', 'A newer version wrote the inbox history. Deploy it again.');
     try {
       const recorded = found?.retentions.at(-1)?.days === inboxRetentionDays;
       inbox.memory.history = found !== undefined && recorded ? found : await recordRetention(inbox, found);
@@ -44,13 +45,6 @@ async function readHistory(inbox: InboxContext): Promise<void> {
       item = error.item; // another function was faster, or the response to this write was lost
     }
   }
-}
-
-function unreadableHistory(consumer: string): MailroomError {
-  return new MailroomError(
-    'UNREADABLE_ROW',
-    `A newer version of Mailroom wrote the inbox history of ${consumer}; no message runs. Deploy that version again.`,
-  );
 }
 
 /** Adds this function's retention to the history that was read. */
@@ -105,27 +99,20 @@ export function forgottenBecause(
   { clock, inboxRetentionDays, inboxSince = 0, memory }: InboxMemory,
   eventId: string,
 ): string | undefined {
+  const renamed = `The consumer had another name until ${new Date(inboxSince).toISOString()}`;
   // The id of a foreign event has no time: each one may have been processed under an earlier name.
   if (isForeignEventId(eventId))
-    return inboxSince > 0 ? renamed(inboxSince, 'The event is foreign') : undefined;
+    return inboxSince > 0 ? `${renamed}. The event is foreign ${MAY_HAVE_RUN}` : undefined;
   if (!isEventId(eventId)) return undefined; // an unreadable message, which never runs
   const mintedAt = eventIdTime(eventId);
-  if (mintedAt < inboxSince) return renamed(inboxSince, 'The event was written before that');
+  if (mintedAt < inboxSince) return `${renamed}. The event is older ${MAY_HAVE_RUN}`;
   const days = shortestRetentionDays(memory.history, mintedAt, inboxRetentionDays);
   if (clock.now() - mintedAt <= days * DAY_MS) return undefined;
   const which = days < inboxRetentionDays ? ', the shortest since it was written,' : '';
-  return (
-    `The event is older than the inbox retention of ${days} days${which} and has no row: it may have been processed ` +
-    'before. Only an operator can let it run.'
-  );
+  return `The event is older than the inbox retention of ${days} days${which} ${MAY_HAVE_RUN}`;
 }
 
-function renamed(inboxSince: number, why: string): string {
-  return (
-    `The consumer had another name until ${new Date(inboxSince).toISOString()}. ${why}, and it has no row under the new name: it may ` +
-    'have been processed before. Only an operator can let it run.'
-  );
-}
+const MAY_HAVE_RUN = 'and has no row: it may have been processed before. Only an operator can let it run.';
 
 /**
  * Returns the shortest retention, in days, that was in force at any time since an event was created.

@@ -6,7 +6,7 @@ import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { discardDead, requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
 import { inboxHistoryKey, inboxKey, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import {
   body,
   CONSUMER,
@@ -18,6 +18,8 @@ import {
 } from '../consume/consumer-rig.ts';
 
 const NEWER = SCHEMA + 1;
+/** The id that the queue in memory gives to its first message. */
+const FIRST_MESSAGE = '00000000-0000-4000-8001-000000000001';
 const NOTE = { by: 'ada', reason: 'the price was wrong' };
 
 /** A message whose row has been written by a newer version. */
@@ -34,6 +36,7 @@ const STATES: readonly [string, Item][] = [
   ['PROCESSING under a lease that has passed', { status: 'PROCESSING', leaseUntil: 1, endsBy: 1 }],
   ['PROCESSING after two claims without a result', { status: 'PROCESSING', leaseUntil: 1, unfinished: 2 }],
   ['REJECTED under another message id', { status: 'REJECTED', rejectedIds: new Set(['older']) }],
+  ['REJECTED under this message id', { status: 'REJECTED', rejectedIds: new Set([FIRST_MESSAGE]) }],
   ['PROCESSED', { status: 'PROCESSED', expiresAt: 4_000_000_000 }],
 ];
 
@@ -62,6 +65,7 @@ describe.each(STATES)('a row of a newer schema that is %s', (_, state) => {
   test('keeps its message waiting like an outage, for the version that can read the row', async () => {
     const parts = rig();
     await written(parts, state);
+    expect(parts.queue.messages()).toMatchObject([{ messageId: FIRST_MESSAGE }]);
 
     await consumer(parts, [leased(ThingHappened, async () => {})]).deliver();
 
@@ -95,7 +99,8 @@ test('an operator does not allow a message whose row has a newer schema', async 
 
 test('no message runs while the history of the inbox has a newer schema', async () => {
   const parts = rig();
-  const history = { ...inboxHistoryKey(CONSUMER), schema: NEWER, retentions: [], changedAt: 1 };
+  const retentions = [{ days: consumerConfig.inboxRetentionDays, since: 1 }];
+  const history = { ...inboxHistoryKey(CONSUMER), schema: NEWER, retentions, changedAt: 1 };
   await parts.memory.write({ Put: { Item: history } });
   parts.queue.send(body(envelope(parts)));
   const handle = vi.fn(async () => {});
