@@ -1,7 +1,7 @@
-import { settled } from '../../cli/dead-letters/redrive-plan.ts';
 import { type Replacement, type ReplacementDeps, sendInPlace } from '../../cli/dead-letters/resend.ts';
-import { effectsText } from '../../cli/dead-letters/resend-plan.ts';
+import { effectsText } from '../../cli/dead-letters/resend-refusals.ts';
 import { resentEventId } from '../../cli/dead-letters/resent-id.ts';
+import { readStanding, settled } from '../../cli/dead-letters/standing.ts';
 import { readInbox } from '../../cli/reading/message-reader.ts';
 import { replacementOf } from '../../cli/reading/resent-event.ts';
 import { type Handler, leased } from '../../lambdas/runtime/consume/handler.ts';
@@ -121,9 +121,9 @@ async function resend(
     const newEventId = idOf(operator, eventId, { n });
     const other = replacementOf(row);
     if (other !== undefined && other !== newEventId) return;
-    if (other === undefined && settled(row, now()) !== undefined) return;
+    if (other === undefined && settled({ row }, now()) !== undefined) return;
     if (effectsText(row) !== '') return;
-    if (settled(await readInbox(desk.table, 'worker', newEventId, true), now()) !== undefined) return;
+    if (settled(await readStanding(desk.table, 'worker', newEventId), now()) !== undefined) return;
     const detail = { ...event.detail, eventId: newEventId, data: { n } };
     const body = JSON.stringify({ ...event, detail });
     const { inboxRetentionDays } = config;
