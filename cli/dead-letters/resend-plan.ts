@@ -40,6 +40,12 @@ export interface ResendPlan {
   readonly judged: JudgedDeadLetter & { readonly eventId: string };
 }
 
+/** The events that new data replaces, in order, and the id of the event in their place. */
+interface Replacing {
+  readonly replaced: readonly [EventAtConsumer, ...EventAtConsumer[]];
+  readonly newEventId: string;
+}
+
 /** The new data of an event. */
 export interface NewData {
   /** Parsed. */
@@ -93,16 +99,13 @@ export async function planResend(
   session: Session,
   source: ConsumerDeadLetters,
   deadLetter: DeadLetter,
-  { data, repeatEffects = false }: NewData,
+  wanted: NewData,
 ): Promise<ResendPlan> {
+  const { data } = wanted;
   const { table, lambda, queues, clock } = session;
   const { consumer } = source;
   const { bus, envelope } = readableEvent(deadLetter);
-  const { replaced, newEventId } = replacementBy(session, consumer.name, deadLetter, data);
-  for (const { eventId, row } of replaced) {
-    if (!repeatEffects) refuseEffects(eventId, row, consumer.name);
-    refuseRunningEffects(eventId, row, clock.now());
-  }
+  const { replaced, newEventId } = replacementBy(session, consumer.name, deadLetter, wanted);
   const [{ eventId }, ...replacedBefore] = replaced;
   const changes = dataChanges(envelope.data, data);
   if (changes.length === 0 && replacedBefore.length === 0)
@@ -160,14 +163,28 @@ function replacement(envelope: Envelope, newEventId: string, data: unknown): Env
  * letter, or a replacement of it that its consumer has not received. So each event names one replacement at most, and no chain of
  * them has a cycle.
  *
- * @throws `CANNOT_RESEND` if the event may still run or has run; `ALREADY_RESENT` if its replacement was received
+ * @throws `CANNOT_RESEND` if the event may still run, has run, or has started effects; `ALREADY_RESENT` if its replacement was received
  */
-function replacementBy(
+export function replacementBy(
+  session: Pick<Session, 'clock' | 'commandLine'>,
+  consumer: string,
+  deadLetter: DeadLetter,
+  { data, repeatEffects = false }: NewData,
+): Replacing {
+  const replacing = replacingBy(session, consumer, deadLetter, data);
+  for (const { eventId, row } of replacing.replaced) {
+    if (!repeatEffects) refuseEffects(eventId, row, consumer);
+    refuseRunningEffects(eventId, row, session.clock.now());
+  }
+  return replacing;
+}
+
+function replacingBy(
   session: Pick<Session, 'clock' | 'commandLine'>,
   consumer: string,
   deadLetter: DeadLetter,
   data: unknown,
-): { readonly replaced: readonly [EventAtConsumer, ...EventAtConsumer[]]; readonly newEventId: string } {
+): Replacing {
   const { row, eventId = '', replacements = [] } = deadLetter;
   const events = [{ eventId, row }, ...replacements] as const;
   const idAfter = (event: EventAtConsumer) => resentEventId(consumer, event.eventId, data);

@@ -11,6 +11,7 @@ async function readAgain({ isHandled = false, n = -1 } = {}) {
     rejectedAt: clock.now(),
     reason: 'BAD_FOREIGN_ID',
     fingerprint: 'worker BAD_FOREIGN_ID: it',
+    lastError: 'it',
   };
   const row = { schema: 1, status: 'REJECTED', attempts: 0, fence: 'f', ...cause };
   const rejectedIds = new Set([letterId]);
