@@ -13,10 +13,10 @@ import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import { eachOf, type PartialList, readPartition, readSweepState } from '../reading/rows-reader.ts';
 import type { DeadLetterSource } from './sources.ts';
-import { readStanding, type Standing } from './standing.ts';
+import { type MessageStanding, readStanding } from './standing.ts';
 
 /** A message in a dead-letter queue, or a DEAD event; of a message, with its standing at its consumer when it was received. */
-export interface DeadLetter extends Standing {
+export interface DeadLetter extends MessageStanding {
   /** SQS's message id; for a DEAD event its event id. */
   readonly id: string;
   readonly eventId: string | undefined;

@@ -17,7 +17,7 @@ import { jsonObject } from '../reading/json-object.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
-import { type Settled, settled, unsentReplacement } from './standing.ts';
+import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
 
 /** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
 export const REDRIVE_VERDICTS = [
@@ -82,7 +82,7 @@ export async function judgeDeadLetters(
 }
 
 /** The details of a verdict that the inbox rows alone decide. */
-function settledText(deadLetter: DeadLetter, verdict: Settled): string | undefined {
+function settledText(deadLetter: DeadLetter, verdict: SettledVerdict): string | undefined {
   if (verdict === 'unsent') return unsentText(deadLetter);
   const last = deadLetter.replacements?.at(-1)?.row ?? deadLetter.row;
   return isUnreadable(last) ? last.unreadable : undefined;

@@ -8,7 +8,7 @@ import { type DeadLetter, inboxId } from './dead-letters.ts';
 import { streamRange } from './redrive-plan.ts';
 import type { RedriveProgress, Redriver } from './redrive-steps.ts';
 import type { DeadLetterSource } from './sources.ts';
-import { isHandled, readStanding, type Standing, unsentReplacement } from './standing.ts';
+import { isHandled, type MessageStanding, readStanding, unsentReplacement } from './standing.ts';
 
 /** Dependencies of the redrivers. */
 export interface RedriverDeps extends OperationDeps {
@@ -57,7 +57,7 @@ export function queueRedriver(
 }
 
 /** Compares the standing of a redriven message with the row before. */
-function progressOf(before: DeadLetter['row'], standing: Standing): RedriveProgress {
+function progressOf(before: DeadLetter['row'], standing: MessageStanding): RedriveProgress {
   const { row: now } = standing;
   if (now === undefined || isUnreadable(now)) return WAITING;
   if (isHandled(standing)) return DONE;

@@ -13,7 +13,7 @@ export interface EventAtConsumer {
 }
 
 /** The inbox row of a message, and the events that `dlq resend` has put in its place. */
-export interface Standing {
+export interface MessageStanding {
   readonly row?: EventAtConsumer['row'];
   /** In order: the row of each one names the next. @default none */
   readonly replacements?: readonly EventAtConsumer[] | undefined;
@@ -23,7 +23,11 @@ export interface Standing {
 export const REPLACEMENTS_MAX = 100;
 
 /** Reads the standing of a message. Every read sees all earlier writes. */
-export async function readStanding(table: Table, consumer: string, eventId: string): Promise<Standing> {
+export async function readStanding(
+  table: Table,
+  consumer: string,
+  eventId: string,
+): Promise<MessageStanding> {
   const row = await readInbox(table, consumer, eventId, true);
   const replacements: EventAtConsumer[] = [];
   let next = replacementOf(row);
@@ -39,20 +43,20 @@ export async function readStanding(table: Table, consumer: string, eventId: stri
  * The event that replaces a message's event and has no inbox row: it may never have been sent, because a resend discards the old
  * event first. `undefined` if the event was not replaced, or its last replacement was received.
  */
-export function unsentReplacement({ row, replacements = [] }: Standing): string | undefined {
+export function unsentReplacement({ row, replacements = [] }: MessageStanding): string | undefined {
   const last = replacements.at(-1);
   if (last !== undefined && last.row === undefined) return last.eventId;
   return replacementOf(last === undefined ? row : last.row); // not followed
 }
 
 /** The reason why a message must not run again. */
-export type Settled = 'handled' | 'unsent' | 'busy' | 'unreadable';
+export type SettledVerdict = 'handled' | 'unsent' | 'busy' | 'unreadable';
 
 /**
  * Judges by the inbox rows alone why a dead letter must not run again; `undefined` if it may. A replaced event is `handled` once its
  * last replacement has a row, whatever became of that one: it is retried, or has its own dead letter. Until then it is `unsent`.
  */
-export function settled(standing: Standing, now: number): Settled | undefined {
+export function settled(standing: MessageStanding, now: number): SettledVerdict | undefined {
   if (unsentReplacement(standing) !== undefined) return 'unsent';
   const last = standing.replacements?.at(-1);
   if (last !== undefined) return inboxState(last.row, now).is === 'unreadable' ? 'unreadable' : 'handled';
@@ -73,6 +77,6 @@ export function settled(standing: Standing, now: number): Settled | undefined {
 }
 
 /** True if the work of a message is done, or another message does it: that does not depend on the time. */
-export function isHandled(standing: Standing): boolean {
+export function isHandled(standing: MessageStanding): boolean {
   return settled(standing, 0) === 'handled';
 }

@@ -92,8 +92,7 @@ function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number):
   const publishedAt = publishedAtOf(event);
   const isEmpty = isQueueEmpty(message);
   // Its consumer was named, so no declaration decides; and the audit does not cover it.
-  if (event.resent !== undefined && now - publishedAt > (isEmpty ? COUNTS_LAG_MS : UNCLAIMED_MS))
-    return 'resend-missing';
+  if (event.resent !== undefined && isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'resend-missing';
   if (isEmpty && publishedAt < (consumer.changedAt ?? 0)) return 'unproven';
   if (isEmpty && now - publishedAt > MISSING_AFTER_MS) return 'missing';
   if (isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'not-in-queue';

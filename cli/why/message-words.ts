@@ -127,14 +127,13 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
         `row of it. ${queueText(facts)} Repeat the resend with the same data, or with other data:`
       );
     },
-    next: ({ event: { resent }, context }) =>
-      context.commandLine(resendLine(resent?.source ?? '', resent?.causationId ?? '')),
+    next: resendOf,
   },
   waiting: { state: 'waiting', text: waitingText },
   'waiting-late': {
     state: 'late',
     text: (facts) =>
-      `${waitingText(facts)} Either ${facts.consumer.name} does not receive messages, or it is behind, or this message is lost: \`${auditOf(facts)}\` shows which.`,
+      `${waitingText(facts)} Either ${facts.consumer.name} does not receive messages, or it is behind, or this message is lost: ${lostText(facts)}.`,
     next: mappingsOf,
   },
 };
@@ -248,6 +247,16 @@ function attemptOf({ row, consumer }: MessageFacts): string {
 
 function errorOf({ lastError }: Partial<InboxRow>): string {
   return lastError === undefined ? '' : `: ${asClause(lastError)}`;
+}
+
+/** The command for an unclaimed message that may be lost: the audit does not cover the event of a resend. */
+function lostText(facts: MessageFacts): string {
+  if (facts.event.resent === undefined) return `\`${auditOf(facts)}\` shows which`;
+  return `repeating the resend is safe, \`${resendOf(facts)}\``;
+}
+
+function resendOf({ event: { resent }, context }: MessageFacts): string {
+  return context.commandLine(resendLine(resent?.source ?? '', resent?.causationId ?? ''));
 }
 
 function auditOf({ event, context }: MessageFacts): string {

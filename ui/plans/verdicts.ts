@@ -53,6 +53,7 @@ export const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
     todo: 'Its consumer has not received the event that replaces it. That event is discarded, and never runs.',
   },
   handled: VERDICTS.handled,
+  unsent: VERDICTS.unsent,
   busy: VERDICTS.busy,
   unreadable: VERDICTS.unreadable,
 };

@@ -214,6 +214,16 @@ describe('an interrupted resend whose dead letter is gone', () => {
     expect(ran).toEqual([6]);
   });
 
+  test('names the resend to repeat in why although its queue holds other messages', async () => {
+    const { clock, newEventId, eventId, command, session, queues } = await interrupted();
+    const depth = async (url: string) => ({ ...(await queues.depth(url)), arn: url, waiting: 3 });
+    Object.assign(session, { queues: { ...queues, depth } });
+    await clock.advance(16 * 60_000);
+    const { verdict } = (await command('', 'why', newEventId)).document;
+    expect(verdict).toMatchObject({ state: 'late', text: expect.stringContaining('3 messages waiting') });
+    expect(verdict.text).toContain(`dlq resend ${source} ${eventId} --data data.json`);
+  });
+
   test('whose outbox row has expired, too, is refused with what to do', async () => {
     const { redriveInConsole, memory, eventId, newEventId, resendById } = await interrupted();
     await redriveInConsole();
