@@ -41,7 +41,7 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
     rule: 'a dead letter is handled only once the event in place of its own was received',
     where: 'redriven by the command',
     budget: { faults: 0, stalls: 0 },
-    deviations: 2,
+    deviations: 1,
     tamper: { receive: (deadLetter) => ({ ...deadLetter, ...withoutReason(deadLetter) }) },
     found: /deleted before/,
   },
