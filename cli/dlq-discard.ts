@@ -1,9 +1,7 @@
 import { Command } from 'commander';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { discardMessage } from '../lambdas/runtime/operations/message-operations.ts';
 import { isEventId } from '../lambdas/runtime/store/event-id.ts';
-import { type Note, recordOperation } from '../lambdas/runtime/store/operation-record.ts';
-import { discardDead } from '../lambdas/runtime/store/outbox-decisions.ts';
+import { recordOperation } from '../lambdas/runtime/store/operation-record.ts';
 import { choiceWords, choose, type DeadLetterChoice } from './dead-letters/choice.ts';
 import {
   deadLetterJson,
@@ -11,10 +9,12 @@ import {
   isGrouped,
   verboseOption,
 } from './dead-letters/dead-letter-text.ts';
-import { type DeadLetter, inboxId, putBack } from './dead-letters/dead-letters.ts';
+import { type DeadLetter, putBack } from './dead-letters/dead-letters.ts';
+import { type DiscardOutcome, discard, stays } from './dead-letters/discard.ts';
 import { asPlanned, type ChangedDeadLetter, receiveForChange } from './dead-letters/planned.ts';
-import { settled } from './dead-letters/redrive-plan.ts';
+import { unsentText } from './dead-letters/redrive-plan.ts';
 import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
+import { settled } from './dead-letters/standing.ts';
 import { SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from './frame/change.ts';
 import { withSession } from './frame/command.ts';
@@ -31,12 +31,6 @@ interface DiscardOptions extends ChangeOptions {
   readonly all?: boolean;
   readonly verbose?: boolean;
 }
-
-/**
- * The result for a dead letter. A `handled` one is deleted; `busy` and `unreadable` ones stay, as do `untried` ones, because of
- * Ctrl-C, and those that have `changed` since the plan that was confirmed.
- */
-type DiscardOutcome = 'discard' | 'discarded' | 'handled' | 'busy' | 'unreadable' | 'untried' | 'changed';
 
 interface DiscardStep {
   readonly deadLetter: DeadLetter;
@@ -105,7 +99,9 @@ export function discardCommand(io: Io): Command {
             discardText(session, seen.report, seen.choice, options),
           );
           if (steps.some(({ outcome }) => outcome === 'untried')) return EXIT.stopped;
-          return applied && (steps.some(stays) || changed.length > 0) ? EXIT.attention : EXIT.ok;
+          return applied && (steps.some(({ outcome }) => stays(outcome)) || changed.length > 0)
+            ? EXIT.attention
+            : EXIT.ok;
         } finally {
           await putBack(session.queues, source, deadLetters);
         }
@@ -113,10 +109,11 @@ export function discardCommand(io: Io): Command {
     );
 }
 
-function planned(source: DeadLetterSource, { id, row }: DeadLetter, now: number): DiscardOutcome {
+function planned(source: DeadLetterSource, deadLetter: DeadLetter, now: number): DiscardOutcome {
   // A pointer without an event id leads to no row.
-  if (source.kind === 'dead' && !isEventId(id)) return 'unreadable';
-  return settled(row, now) ?? 'discard';
+  if (source.kind === 'dead' && !isEventId(deadLetter.id)) return 'unreadable';
+  const verdict = settled(deadLetter, now) ?? 'discard';
+  return verdict === 'unsent' ? 'discard-replacement' : verdict;
 }
 
 async function discardAll(
@@ -126,58 +123,20 @@ async function discardAll(
   reason: string,
 ): Promise<DiscardStep[]> {
   const note = { by: await session.operator(), reason };
-  if (!plan.every(stays)) {
+  if (!plan.every(({ outcome }) => stays(outcome))) {
     const ids = plan.map(({ deadLetter }) => deadLetter.eventId ?? deadLetter.id);
     const subject = `${source.name}: ${many(ids.length, 'dead letter')}: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
     await recordOperation(session, { ...note, command: 'dlq discard', subject });
   }
   let done = 0;
   return eachOf(plan, async (step) => {
-    if (stays(step)) return step;
+    if (stays(step.outcome)) return step;
     if (session.signal.aborted) return { ...step, outcome: 'untried' };
     const outcome = await discard(session, source, step.deadLetter, note);
     done += 1;
     session.output.progress(`${done} of ${plan.length} discarded`);
     return { ...step, outcome };
   });
-}
-
-/** Sets the row DISCARDED, then deletes the dead letter: a message that arrives in between is absorbed. */
-async function discard(
-  session: Session,
-  source: DeadLetterSource,
-  deadLetter: DeadLetter,
-  note: Note,
-): Promise<DiscardOutcome> {
-  if (source.kind === 'dead')
-    return (await discardDead(session, deadLetter.id, note)) ? 'discarded' : 'handled';
-  const { received } = deadLetter;
-  const decided = source.kind === 'stream' ? 'discarded' : await decide(session, source, deadLetter, note);
-  if (decided !== 'busy' && decided !== 'unreadable' && received !== undefined)
-    await session.queues.remove(source.url, received);
-  return decided;
-}
-
-/** Sets the inbox row DISCARDED. */
-async function decide(
-  session: Session,
-  { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
-  deadLetter: DeadLetter,
-  note: Note,
-): Promise<DiscardOutcome> {
-  const { status } = await discardMessage(session, {
-    ...note,
-    consumer: consumer.name,
-    eventId: inboxId(deadLetter),
-    inboxRetentionDays: consumer.inboxRetentionDays,
-  });
-  if (status === 'leased') return 'busy';
-  if (status === 'unreadable') return 'unreadable';
-  return status === 'processed' ? 'handled' : 'discarded';
-}
-
-function stays({ outcome }: DiscardStep): boolean {
-  return outcome === 'busy' || outcome === 'unreadable';
 }
 
 /** The document of `--json`. */
@@ -203,6 +162,7 @@ const DONE = [
   ['discarded', 'discarded'],
   ['handled', 'deleted as already handled'],
   ['busy', 'left: a worker holds them'],
+  ['unsent', 'left: replaced meanwhile by an event that was not received'],
   ['unreadable', 'left: unreadable'],
   ['untried', 'left: stopped before'],
 ] as const;
@@ -224,7 +184,11 @@ export function discardText(
 ): string {
   const where = prose(placeText(place));
   if (steps.length === 0) return `${where}\nNothing to discard in ${source.name}.`;
-  const lines = steps.map(({ deadLetter, outcome }) => ({ deadLetter, label: outcome }));
+  const lines = steps.map(({ deadLetter, outcome }) => {
+    const refusal = outcome === 'discard-replacement' ? { message: unsentText(deadLetter) } : undefined;
+    const label = outcome === 'discard-replacement' ? 'discard' : outcome;
+    return { deadLetter, label, refusal };
+  });
   const words = choiceWords(choice);
   const which = [source.name, ...(words.length === 0 ? ['--all'] : words), ...applyWords({ reason })];
   const grouped = isGrouped(steps.length, options);

@@ -9,6 +9,7 @@ import { planText, type RedrivePlan, redriveJson, redrivenText } from './dead-le
 import { redriveInSteps } from './dead-letters/redrive-steps.ts';
 import { redriverOf } from './dead-letters/redrivers.ts';
 import { type DeadLetterSource, deadLetterSource } from './dead-letters/sources.ts';
+import { settleUnreadable } from './dead-letters/unreadable-rows.ts';
 import { countArgument, durationArgument, SOURCE_ARGUMENT } from './frame/arguments.ts';
 import { type ChangeOptions, reasonOption, reasonToApply } from './frame/change.ts';
 import { withSession } from './frame/command.ts';
@@ -140,6 +141,7 @@ async function applyPlan(
   }
   if (source.kind === 'dead' && runs.length > 0)
     output.say('The sweep publishes the events: each of the three steps can take a minute.');
+  await settleUnreadable(session, source, handled, note);
   // The inbox would only absorb them.
   await eachOf(handled, async ({ received }) => {
     if (source.kind !== 'dead' && received !== undefined) await queues.remove(source.url, received);
@@ -156,6 +158,7 @@ async function applyPlan(
     ratePerS: options.rate,
     waitMs: options.wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
   });
+  await settleUnreadable(session, source, redriven.done, note);
   output.result(redriveJson(plan, redriven), { plan, redriven }, (seen) =>
     redrivenText(session, seen.plan, seen.redriven, {
       ...withoutDefaults(options),

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
-import { findOne } from './dead-letters/choice.ts';
 import type { Redriven } from './dead-letters/redrive-steps.ts';
 import { resend } from './dead-letters/resend.ts';
 import { consumerSource, newData, planResend, type ResendPlan } from './dead-letters/resend-plan.ts';
 import { resendJson, resendText } from './dead-letters/resend-report.ts';
+import { findToResend } from './dead-letters/resend-search.ts';
 import { deadLetterSource } from './dead-letters/sources.ts';
 import { durationArgument, onceArgument } from './frame/arguments.ts';
 import { type ChangeOptions, reasonOption, reasonToApply } from './frame/change.ts';
@@ -52,7 +52,7 @@ export function resendCommand(io: Io): Command {
         const reason = reasonToApply(options);
         const source = consumerSource(deadLetterSource(session.directory, name));
         const data = newData(await textOfData(io, options.data));
-        const deadLetter = await findOne(session, source, id);
+        const deadLetter = await findToResend(session, source, id);
         const plan = await planResend(session, source, deadLetter, {
           data,
           repeatEffects: options.repeatEffects,

@@ -134,7 +134,7 @@ export async function messagesOf(
     all || options.failed ? retriedOf(table, consumer, clock.now()) : none,
     all || options.rejected
       ? depthOf(queues, consumer.deadLetterQueue).then((depth) =>
-          rejectedOf(table, consumer, options, depth?.retentionMs),
+          rejectedOf(table, consumer, options, depth?.retentionMs, clock.now()),
         )
       : none,
     options.waiting ? unclaimedOf(session, consumer, options) : none,
@@ -186,26 +186,32 @@ async function retriedOf(
   };
 }
 
-/** Reads the rejected messages. The pointer has the reason and the time; type and attempts come from the row, which is read only for listed messages. */
+/**
+ * Reads the rejected messages. The pointer has the reason and the time; type and attempts come from the row, which is read only for
+ * listed messages. A pointer that has outlived its row is not listed: no other command would find the message.
+ */
 async function rejectedOf(
   table: Table,
   consumer: ConsumerEntry,
   { by, limit }: MessagesOptions,
   retentionMs: number | undefined,
+  now: number,
 ): Promise<PartialList<ListedMessage>> {
-  const { items, more } = await readRejected(table, consumer.name, READ_MAX);
+  const { items, more } = await readRejected(table, consumer.name, READ_MAX, now);
   const at = (pointer: RejectedPointer | UnreadableRow) => ({ at: readable(pointer)?.rejectedAt ?? null });
   const shown = items.toSorted((a, b) => newest(at(a), at(b))).slice(0, by === undefined ? limit : undefined);
   const keyOf = (pointer: RejectedPointer | UnreadableRow) => inboxKey(consumer.name, pointer.SK);
+  const rejected = await withItems(table, shown, keyOf, (pointer, item) => {
+    if (isUnreadable(pointer)) return [unreadableMessage(consumer, pointer.SK, pointer.unreadable)];
+    if (item === undefined) return [];
+    const { SK: eventId, rejectedAt, sentAt, reason, fingerprint, lastError } = pointer;
+    const { type, attempts } = readable(readInboxRow(item)) ?? {};
+    const expiresAt = sentAt === undefined || retentionMs === undefined ? null : sentAt + retentionMs;
+    const content = { type, attempts, reason, fingerprint, lastError, at: rejectedAt };
+    return [{ ...listed(consumer, eventId, 'REJECTED', content), expiresAt }];
+  });
   return {
-    items: await withItems(table, shown, keyOf, (pointer, item) => {
-      if (isUnreadable(pointer)) return unreadableMessage(consumer, pointer.SK, pointer.unreadable);
-      const { SK: eventId, rejectedAt, sentAt, reason, fingerprint, lastError } = pointer;
-      const { type, attempts } = readable(readInboxRow(item)) ?? {};
-      const expiresAt = sentAt === undefined || retentionMs === undefined ? null : sentAt + retentionMs;
-      const content = { type, attempts, reason, fingerprint, lastError, at: rejectedAt };
-      return { ...listed(consumer, eventId, 'REJECTED', content), expiresAt };
-    }),
+    items: rejected.flat(),
     more: more || shown.length < items.length,
   };
 }

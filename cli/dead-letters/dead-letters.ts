@@ -2,7 +2,8 @@ import type { DeadLetterQueue } from '../../lambdas/runtime/operations/dead-lett
 import { readDeadLetter } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../lambdas/runtime/operations/queues.ts';
-import { type DeadPointer, deadKey, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { unreadableId } from '../../lambdas/runtime/store/event-id.ts';
+import { type DeadPointer, deadKey } from '../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
@@ -10,13 +11,13 @@ import {
   type UnreadableRow,
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { readInbox } from '../reading/message-reader.ts';
 import { unreadableText } from '../reading/row-text.ts';
 import { eachOf, type PartialList, readPartition, readSweepState } from '../reading/rows-reader.ts';
 import type { DeadLetterSource } from './sources.ts';
+import { type MessageStanding, readStanding } from './standing.ts';
 
-/** A message in a dead-letter queue, or a DEAD event. */
-export interface DeadLetter {
+/** A message in a dead-letter queue, or a DEAD event; of a message, with its standing at its consumer when it was received. */
+export interface DeadLetter extends MessageStanding {
   /** SQS's message id; for a DEAD event its event id. */
   readonly id: string;
   readonly eventId: string | undefined;
@@ -29,10 +30,10 @@ export interface DeadLetter {
   readonly fingerprint: string | undefined;
   /** The last error of its row. */
   readonly lastError: string | undefined;
+  /** No queue has it any more: it is made from the outbox row of its event. @default false */
+  readonly isGone?: boolean | undefined;
   /** As received from SQS. */
   readonly received?: QueueMessage | undefined;
-  /** Its consumer's inbox row when it was received. */
-  readonly row?: InboxRow | UnreadableRow | undefined;
 }
 
 /** The dead letters of a source that could be received. */
@@ -84,18 +85,18 @@ export async function putBack(
 
 /** The id of a message in the inbox: its event id, or one made of SQS's id if the event cannot be read. */
 export function inboxId({ eventId, id }: Pick<DeadLetter, 'eventId' | 'id'>): string {
-  return eventId ?? `unreadable-${id}`;
+  return eventId ?? unreadableId(id);
 }
 
-/** Combines a dead letter with its consumer's inbox row. */
+/** Combines a dead letter with its standing at its consumer. */
 async function explained(table: Table, source: DeadLetterQueue, message: QueueMessage, retentionMs: number) {
   const { eventId, type, cause, expiresAt } = readDeadLetter(source, message, retentionMs);
   const { messageId: id, sentAt } = message;
   const letter = { id, eventId, type, sentAt, expiresAt, received: message };
   if (source.kind === 'stream') return { ...letter, fingerprint: cause, lastError: undefined };
-  const row = await readInbox(table, source.consumer.name, inboxId({ eventId, id }), true);
-  const { fingerprint, lastError } = readable(row) ?? {};
-  return { ...letter, fingerprint: cause ?? fingerprint, lastError: cause ?? lastError, row };
+  const standing = await readStanding(table, source.consumer.name, inboxId({ eventId, id }));
+  const { fingerprint, lastError } = readable(standing.row) ?? {};
+  return { ...letter, fingerprint: cause ?? fingerprint, lastError: cause ?? lastError, ...standing };
 }
 
 async function deadEvents({ directory, table }: DeadLetterDeps, limit: number): Promise<ReceivedDeadLetters> {

@@ -5,7 +5,6 @@ import type { SweepRange } from '../../lambdas/runtime/relay/sweep-range.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { TOO_OLD } from '../../lambdas/runtime/store/inbox-conditions.ts';
 import { forgottenBecause } from '../../lambdas/runtime/store/inbox-history.ts';
-import { inboxState } from '../../lambdas/runtime/store/inbox-state.ts';
 import {
   asRow,
   type InboxHistory,
@@ -18,14 +17,23 @@ import { jsonObject } from '../reading/json-object.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
+import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
 
 /** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
-export const REDRIVE_VERDICTS = ['runs', 'fails', 'handled', 'too-old', 'busy', 'unreadable'] as const;
+export const REDRIVE_VERDICTS = [
+  'runs',
+  'fails',
+  'handled',
+  'unsent',
+  'too-old',
+  'busy',
+  'unreadable',
+] as const;
 
 /**
  * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it still `fails`, because today's code cannot
- * read it; it is `too-old` to know whether it ran before; it is `busy`, because a worker holds its lease or it is retried soon; or
- * its row is `unreadable`.
+ * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `busy`, because a
+ * worker holds its lease or it is retried soon; or its row is `unreadable`.
  */
 export type RedriveVerdict = (typeof REDRIVE_VERDICTS)[number];
 
@@ -56,15 +64,13 @@ export async function judgeDeadLetters(
     return eachOf(deadLetters, (deadLetter) => judgeDeadEvent(deps.table, deadLetter));
   if (source.kind === 'stream') return deadLetters.map(judgeStreamBatch);
   const { consumer } = source;
-  const open = deadLetters.filter(({ row }) => settled(row, deps.now) === undefined);
+  const open = deadLetters.filter((deadLetter) => settled(deadLetter, deps.now) === undefined);
   const bodies = open.map(({ received }) => received?.body ?? '');
   const checks = await deps.check(consumer, bodies);
   const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
   return deadLetters.map((deadLetter): JudgedDeadLetter => {
-    const { row } = deadLetter;
-    const verdict = settled(row, deps.now);
-    const problem = isUnreadable(row) ? row.unreadable : undefined;
-    if (verdict !== undefined) return { ...deadLetter, verdict, message: problem };
+    const verdict = settled(deadLetter, deps.now);
+    if (verdict !== undefined) return { ...deadLetter, verdict, message: settledText(deadLetter, verdict) };
     const check = checks[open.indexOf(deadLetter)];
     if (check?.ok === false)
       return { ...deadLetter, verdict: 'fails', code: check.code, message: check.message };
@@ -73,22 +79,16 @@ export async function judgeDeadLetters(
   });
 }
 
-/** The verdict of the inbox row alone: why the dead letter must not run again; `undefined` if it may. */
-export function settled(row: DeadLetter['row'], now: number): 'handled' | 'busy' | 'unreadable' | undefined {
-  const state = inboxState(row, now);
-  switch (state.is) {
-    case 'processed':
-    case 'discarded':
-      return 'handled';
-    case 'unreadable':
-      return 'unreadable';
-    case 'leased':
-      return 'busy';
-    case 'failed':
-      return (state.row.retryAt ?? 0) > now ? 'busy' : undefined;
-    default:
-      return undefined;
-  }
+/** The details of a verdict that the inbox rows alone decide. */
+function settledText(deadLetter: DeadLetter, verdict: SettledVerdict): string | undefined {
+  if (verdict === 'unsent') return unsentText(deadLetter);
+  const last = deadLetter.replacements?.at(-1)?.row ?? deadLetter.row;
+  return isUnreadable(last) ? last.unreadable : undefined;
+}
+
+/** Names the event in place of a dead letter's event. */
+export function unsentText(deadLetter: DeadLetter): string {
+  return `replaced by ${unsentReplacement(deadLetter)}, which its consumer has not received`;
 }
 
 /** True if the consumer would reject it. */

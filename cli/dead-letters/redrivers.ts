@@ -4,11 +4,11 @@ import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts'
 import type { Note, OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import { markResent, requeueDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import { readInbox } from '../reading/message-reader.ts';
 import { type DeadLetter, inboxId } from './dead-letters.ts';
 import { streamRange } from './redrive-plan.ts';
 import type { RedriveProgress, Redriver } from './redrive-steps.ts';
 import type { DeadLetterSource } from './sources.ts';
+import { isHandled, type MessageStanding, readStanding, unsentReplacement } from './standing.ts';
 
 /** Dependencies of the redrivers. */
 export interface RedriverDeps extends OperationDeps {
@@ -33,30 +33,34 @@ export function redriverOf(deps: RedriverDeps, source: DeadLetterSource, note: N
 
 /**
  * Sends each message to the consumer's queue, then deletes its dead letter. A crash in between leaves a duplicate, which the inbox
- * absorbs; the other order would lose the message.
+ * absorbs; the other order would lose the message. The dead letter stays if a resend has replaced its event meanwhile: the inbox
+ * absorbs the message, and the new event may not have been sent.
  */
 export function queueRedriver(
   deps: Pick<RedriverDeps, 'table' | 'clock' | 'queues'>,
   { url, consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
 ): Redriver {
   const { table, queues } = deps;
+  const standingOf = (deadLetter: DeadLetter) => readStanding(table, consumer.name, inboxId(deadLetter));
   return {
-    resend: async ({ eventId, row, received }) => {
+    resend: async (deadLetter) => {
+      const { eventId, row, received } = deadLetter;
       if (received === undefined) return;
       // Otherwise the audit would report the event as missing while its new message waits behind others.
       if (row === undefined && isEventId(eventId)) await markResent(deps, eventId);
       await queues.send(consumer.queue, received.body);
+      if (unsentReplacement(await standingOf(deadLetter)) !== undefined) return;
       await queues.remove(url, received);
     },
-    look: async (deadLetter) =>
-      progressOf(deadLetter.row, await readInbox(table, consumer.name, inboxId(deadLetter), true)),
+    look: async (deadLetter) => progressOf(deadLetter.row, await standingOf(deadLetter)),
   };
 }
 
-/** Compares the inbox row of a redriven message with the row before. */
-function progressOf(before: DeadLetter['row'], now: DeadLetter['row']): RedriveProgress {
+/** Compares the standing of a redriven message with the row before. */
+function progressOf(before: DeadLetter['row'], standing: MessageStanding): RedriveProgress {
+  const { row: now } = standing;
   if (now === undefined || isUnreadable(now)) return WAITING;
-  if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;
+  if (isHandled(standing)) return DONE;
   const known = readable(before);
   if (now.fence === known?.fence) return WAITING; // every claim and rejection has its own fence
   const sameCause = isSameCause(known?.fingerprint, now.fingerprint);

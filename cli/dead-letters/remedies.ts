@@ -36,6 +36,7 @@ export function remediesText(
   const of = (verdict: RedriveVerdict) => judged.filter((deadLetter) => deadLetter.verdict === verdict);
   const remedies = [
     failing(source, of('fails'), all, clock.now()),
+    unsent(source, of('unsent')),
     tooOld(source, of('too-old')),
     busy(of('busy')),
     unreadable(of('unreadable')),
@@ -76,6 +77,19 @@ function failing(
   }
   const text = `${count}: the deployed code of ${source.consumer.name} refuses ${it}. Deploy code that reads ${it}, then redrive ${it}. If not needed, discard ${it}:`;
   return { text, commands: discards };
+}
+
+/** Its message may still be in the queue: the inbox absorbs a duplicate, and the row of the old event refuses any other event. */
+function unsent(source: DeadLetterSource, letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0 || source.kind === 'dead' || source.kind === 'stream') return undefined;
+  const [are, events] = letters.length === 1 ? ['is', 'an event'] : ['are', 'events'];
+  const text = `${letters.length} ${are} replaced by ${events} that ${source.consumer.name} has not received: kept, because the resend may have stopped before it sent ${pronoun(letters)}. Repeat the resend with the same data, or with other data:`;
+  return { text, commands: letters.map(({ id }) => resendLine(source.name, id)) };
+}
+
+/** The command that plans a resend, with a file name to replace. */
+export function resendLine(source: string, id: string, options: readonly string[] = []): ShellText {
+  return shell`dlq resend ${[source, id, '--data', 'data.json', ...options]}`;
 }
 
 /** Without a row, a message cannot be allowed: only its consumer's own rejection is known to be for its age. */

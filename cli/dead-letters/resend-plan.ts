@@ -1,28 +1,30 @@
-import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
-import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import { type Envelope, HOPS_MAX } from '../../lambdas/runtime/event.ts';
 import { isDeeperThan, PAYLOAD_DEPTH_MAX, parseJson } from '../../lambdas/runtime/json-depth.ts';
 import { type ConsumerDeadLetters, depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../lambdas/runtime/operations/delivered-event.ts';
-import { consumersOf, mailroomEventsOf } from '../../lambdas/runtime/operations/subscriptions.ts';
-import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
-import type { EffectStatus, InboxRow } from '../../lambdas/runtime/store/rows.ts';
-import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { checkBodies } from '../frame/invoke.ts';
-import { minuteAfter } from '../frame/output.ts';
 import { type Place, placeOf } from '../frame/place.ts';
 import type { Session } from '../frame/session.ts';
 import { shell } from '../frame/shell.ts';
-import { jsonObject, textOf } from '../reading/json-object.ts';
+import { textOf } from '../reading/json-object.ts';
 import { readInbox } from '../reading/message-reader.ts';
-import { replacementOf } from '../reading/resent-event.ts';
 import { type DataChange, dataChanges } from './data-changes.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { lossyNumberText } from './lossy-number.ts';
-import { type JudgedDeadLetter, judgeDeadLetters, settled } from './redrive-plan.ts';
+import { type JudgedDeadLetter, judgeDeadLetters } from './redrive-plan.ts';
+import {
+  cannot,
+  readableEvent,
+  refuseEffects,
+  refuseFiltered,
+  refuseRunningEffects,
+  refuseSettled,
+  refuseTooLarge,
+} from './resend-refusals.ts';
 import { resentEventId } from './resent-id.ts';
 import type { DeadLetterSource } from './sources.ts';
+import type { EventAtConsumer } from './standing.ts';
 
 /** The plan of a resend. */
 export interface ResendPlan {
@@ -31,9 +33,17 @@ export interface ResendPlan {
   /** The dead letter whose event is replaced. */
   readonly deadLetter: DeadLetter;
   readonly eventId: string;
+  /** The event that is discarded: that of the dead letter, or a replacement of it that was never received. */
+  readonly replaced: EventAtConsumer;
   readonly changes: readonly DataChange[];
   /** The message of the new event, as if it had been received, with the verdict on it. */
   readonly judged: JudgedDeadLetter & { readonly eventId: string };
+}
+
+/** The events that new data replaces, in order, and the id of the event in their place. */
+interface Replacing {
+  readonly replaced: readonly [EventAtConsumer, ...EventAtConsumer[]];
+  readonly newEventId: string;
 }
 
 /** The new data of an event. */
@@ -89,18 +99,19 @@ export async function planResend(
   session: Session,
   source: ConsumerDeadLetters,
   deadLetter: DeadLetter,
-  { data, repeatEffects = false }: NewData,
+  wanted: NewData,
 ): Promise<ResendPlan> {
+  const { data } = wanted;
   const { table, lambda, queues, clock } = session;
   const { consumer } = source;
   const { bus, envelope } = readableEvent(deadLetter);
-  const newEventId = resentEventId(consumer.name, envelope.eventId, data);
-  refuseSettled(session, deadLetter, newEventId, consumer.name);
-  if (!repeatEffects) refuseEffects(deadLetter, consumer.name);
-  refuseRunningEffects(deadLetter, clock.now());
+  const { replaced, newEventId } = replacementBy(session, consumer.name, deadLetter, wanted);
+  const [{ eventId }, ...replacedBefore] = replaced;
   const changes = dataChanges(envelope.data, data);
-  if (changes.length === 0) throw cannot('Its data would not change. Redrive the dead letter.');
-  const detail = JSON.stringify(replacement(envelope, newEventId, data));
+  if (changes.length === 0 && replacedBefore.length === 0)
+    throw cannot('Its data would not change. Redrive the dead letter.');
+  const made = [...replacedBefore.map((event) => event.eventId), newEventId];
+  const detail = JSON.stringify(made.reduce((cause, id) => replacement(cause, id, data), envelope));
   refuseTooLarge({ source: bus, detailType: envelope.type, detail, traceHeader: textOf(envelope.traceId) });
   refuseFiltered(session, source, { source: bus, type: envelope.type }, data);
   const depth = await depthOf(queues, consumer.queue);
@@ -119,17 +130,25 @@ export async function planResend(
     lastError: undefined,
     received: { messageId: newEventId, receiptHandle: '', body, sentAt: clock.now(), attributes: {} },
     row: await readInbox(table, consumer.name, newEventId, true),
+    replacements: undefined,
   };
   const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(lambda, of, bodies);
   const [verdict] = await judgeDeadLetters({ table, check, now: clock.now() }, source, [message]);
-  const { eventId } = envelope;
   const judged = {
     ...message,
     verdict: verdict?.verdict ?? 'unreadable',
     code: verdict?.code,
     message: verdict?.message,
   };
-  return { place: await placeOf(session), source, deadLetter, eventId, changes, judged };
+  return {
+    place: await placeOf(session),
+    source,
+    deadLetter,
+    eventId,
+    replaced: replaced.at(-1) ?? replaced[0],
+    changes,
+    judged,
+  };
 }
 
 /** The new event: everything but its id, its cause and its data is that of the event that it replaces. */
@@ -139,118 +158,49 @@ function replacement(envelope: Envelope, newEventId: string, data: unknown): Env
   return { ...envelope, eventId: newEventId, ...caused, data };
 }
 
-/** @throws `CANNOT_RESEND` if it is not a Mailroom event that its consumer can read */
-function readableEvent({ eventId, received }: DeadLetter): {
-  readonly bus: string;
-  readonly envelope: Envelope;
-} {
-  const body = jsonObject(received?.body);
-  if (eventId === undefined || body === undefined)
-    throw cannot(
-      'Its envelope cannot be read, so there is no event to replace. Discard it, and have its producer write a correct one.',
-    );
-  if (!isEventId(eventId))
-    throw cannot(
-      'It is a foreign event, whose identity may depend on its data. Have its publisher send a correct one, then discard this one.',
-    );
-  return { bus: textOf(body.source) ?? '', envelope: body.detail as Envelope };
-}
-
-/** Refuses a dead letter whose event may still run, has run, or is replaced by another event. */
-function refuseSettled(
-  { clock, commandLine }: Pick<Session, 'clock' | 'commandLine'>,
-  { row, eventId = '' }: DeadLetter,
-  newEventId: string,
-  consumer: string,
-): void {
-  const other = replacementOf(row);
-  if (other === newEventId) return; // the same resend, repeated
-  if (other !== undefined)
-    throw new MailroomError(
-      'ALREADY_RESENT',
-      `Event ${eventId} was already sent again with other data, as ${other}. Look at that one: \`${commandLine(shell`why ${other}`)}\`. ` +
-        'If its data is wrong too, resend its own dead letter.',
-    );
-  switch (settled(row, clock.now())) {
-    case 'handled':
-      throw cannot(
-        `${consumer} has already processed event ${eventId}, or an operator has discarded it. Discard the dead letter.`,
-      );
-    case 'busy':
-      throw cannot(`A worker holds event ${eventId}, or it is retried soon. Repeat the command in a minute.`);
-    case 'unreadable':
-      throw cannot(
-        `The row of event ${eventId} at ${consumer} cannot be read: \`${commandLine(shell`why ${eventId}`)}\` shows it.`,
-      );
-    default:
-  }
-}
-
 /**
- * Refuses to replace an event whose handler has started side effects: those of the new event have other idempotency keys, so the
- * provider would repeat them. A released effect may have happened too, and only its key would tell.
+ * The events that new data replaces, and the id of the event in their place. The last of them is discarded: the event of the dead
+ * letter, or a replacement of it that its consumer has not received. So each event names one replacement at most, and no chain of
+ * them has a cycle.
+ *
+ * @throws `CANNOT_RESEND` if the event may still run, has run, or has started effects; `ALREADY_RESENT` if its replacement was received
  */
-function refuseEffects({ row, eventId }: DeadLetter, consumer: string): void {
-  if (effectsText(row) === '') return;
-  throw cannot(
-    `The handler of ${consumer} has started side effects of event ${eventId}: ${effectsText(row)}. A new event has new idempotency keys, so they would run again. ` +
-      'If their providers confirm that nothing happened, repeat the command with --repeat-effects.',
-  );
+export function replacementBy(
+  session: Pick<Session, 'clock' | 'commandLine'>,
+  consumer: string,
+  deadLetter: DeadLetter,
+  { data, repeatEffects = false }: NewData,
+): Replacing {
+  const replacing = replacingBy(session, consumer, deadLetter, data);
+  for (const { eventId, row } of replacing.replaced) {
+    if (!repeatEffects) refuseEffects(eventId, row, consumer);
+    refuseRunningEffects(eventId, row, session.clock.now());
+  }
+  return replacing;
 }
 
-/** Refuses while a function may still call a provider: its answer today would not be its answer in a minute. */
-function refuseRunningEffects({ row, eventId }: DeadLetter, now: number): void {
-  const running = Object.values(effectsOf(row)).filter(({ status }) => status === 'IN_PROGRESS');
-  const until = Math.max(...running.map(({ endsBy }) => endsBy + CLOCK_SKEW_MS));
-  if (until < now) return;
-  throw cannot(
-    `A function may still run side effects of event ${eventId} until ${minuteAfter(until)}: ${effectsText(row)}. Ask their providers and repeat the command then.`,
-  );
-}
-
-/** The side effects that were started for a message, by name. */
-export function effectsOf(row: DeadLetter['row']): NonNullable<InboxRow['effects']> {
-  return readable(row)?.effects ?? {};
-}
-
-/** E.g. `charge (completed)`; empty if there is none. */
-export function effectsText(row: DeadLetter['row']): string {
-  return Object.entries(effectsOf(row))
-    .map(([name, { status }]) => `${name} (${EFFECT_WORDS[status]})`)
-    .join(', ');
-}
-
-const EFFECT_WORDS: Readonly<Record<EffectStatus, string>> = {
-  COMPLETED: 'completed',
-  IN_PROGRESS: 'no result is stored',
-  RELEASED: 'failed',
-};
-
-function refuseTooLarge(entry: Parameters<typeof entryBytes>[0]): void {
-  const bytes = entryBytes(entry);
-  if (bytes < PUT_EVENTS_BYTES_MAX) return;
-  throw new MailroomError(
-    'EVENT_TOO_LARGE',
-    `With the new data the event takes ${bytes} bytes; an event must have fewer than ${PUT_EVENTS_BYTES_MAX}. Store the large part elsewhere (S3), and put its address in the event.`,
-  );
-}
-
-/** The queue has no filter, so the filter of the consumer's subscription is applied here. */
-function refuseFiltered(
-  { directory }: Pick<Session, 'directory'>,
-  { consumer }: ConsumerDeadLetters,
-  { source, type }: { readonly source: string; readonly type: string },
+function replacingBy(
+  session: Pick<Session, 'clock' | 'commandLine'>,
+  consumer: string,
+  deadLetter: DeadLetter,
   data: unknown,
-): void {
-  const declares = mailroomEventsOf(consumer).some((event) => event.source === source && event.type === type);
-  const own = { ...directory, consumers: [consumer] };
-  if (!declares || consumersOf(own, { source, type, data: () => data }).length > 0) return;
-  throw cannot(
-    `The filter of ${consumer.name} excludes ${type} with this data. Change the data, or discard the dead letter.`,
+): Replacing {
+  const { row, eventId = '', replacements = [] } = deadLetter;
+  const events = [{ eventId, row }, ...replacements] as const;
+  const idAfter = (event: EventAtConsumer) => resentEventId(consumer, event.eventId, data);
+  const last = replacements.at(-1);
+  if (last === undefined) {
+    refuseSettled(session, deadLetter, consumer);
+    return { replaced: events, newEventId: idAfter({ eventId, row }) };
+  }
+  const before = events.at(-2) ?? last;
+  // The same resend, repeated.
+  if (idAfter(before) === last.eventId)
+    return { replaced: [{ eventId, row }, ...replacements.slice(0, -1)], newEventId: last.eventId };
+  if (last.row === undefined) return { replaced: events, newEventId: idAfter(last) };
+  throw new MailroomError(
+    'ALREADY_RESENT',
+    `Event ${eventId} was already sent again with other data, as ${last.eventId}. Look at that one: \`${session.commandLine(shell`why ${last.eventId}`)}\`. ` +
+      'If its data is wrong too, resend its own dead letter.',
   );
-}
-
-/** The refusal of a resend. */
-export function cannot(text: string): MailroomError {
-  return new MailroomError('CANNOT_RESEND', text);
 }

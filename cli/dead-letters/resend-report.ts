@@ -33,7 +33,7 @@ type ResendOutcome = 'processed' | 'failed-again' | 'waiting' | 'untried' | 'kep
 /** The document of `--json`. Values of the data are in it only with `--payload`. */
 export function resendJson(session: Lines, report: ResendReport, { payload = false }: ResendShown) {
   const { plan, applied, redriven } = report;
-  const { place, source, deadLetter, eventId, changes, judged } = plan;
+  const { place, source, deadLetter, eventId, replaced, changes, judged } = plan;
   const next = nextCommand(report);
   return {
     ...place,
@@ -41,6 +41,7 @@ export function resendJson(session: Lines, report: ResendReport, { payload = fal
     consumer: source.consumer.name,
     id: deadLetter.id,
     eventId,
+    replacedEventId: replaced.eventId,
     type: deadLetter.type ?? null,
     newEventId: judged.eventId,
     applied,
@@ -72,14 +73,15 @@ function outcomeOf({ plan, isChanged, redriven }: ResendReport): ResendOutcome {
 function nextCommand(report: ResendReport): ShellText | undefined {
   const { source, deadLetter, judged } = report.plan;
   const outcome = outcomeOf(report);
-  if (outcome === 'processed') return shell`dlq discard ${source.name} ${deadLetter.id}`;
+  if (outcome === 'processed')
+    return deadLetter.isGone === true ? undefined : shell`dlq discard ${source.name} ${deadLetter.id}`;
   if (outcome === 'waiting' || outcome === 'failed-again') return shell`why ${judged.eventId}`;
   return undefined;
 }
 
 /** The words for each outcome. */
 const OUTCOMES: Readonly<Record<ResendOutcome, string>> = {
-  processed: 'The new event is processed. The dead letter is no longer needed. To plan its removal:',
+  processed: 'The new event is processed.',
   'failed-again': 'The new event was sent, and failed. For details:',
   waiting: 'The new event was sent and is not processed yet. For details:',
   untried: 'Stopped before it was sent. Repeat the command.',
@@ -87,20 +89,32 @@ const OUTCOMES: Readonly<Record<ResendOutcome, string>> = {
   changed: 'Nothing was sent: the verdict has changed since the plan.',
 };
 
+/** The hint to the dead letter that a resend has made superfluous. */
+const REMOVAL = 'The dead letter is no longer needed. To plan its removal:';
+
 /** A resend as text: the changes, the verdict, and the command that applies the plan or comes after it. */
 export function resendText(session: Lines, report: ResendReport, options: ResendShown): string {
-  const { place, source, deadLetter, changes, judged } = report.plan;
+  const { place, source, deadLetter, eventId, changes, judged } = report.plan;
   const { verdict, code, message } = judged;
   const why = [code, message].filter((part) => part !== undefined).join(': ');
   const said = verdict === 'runs' ? 'would run' : `${verdict}${why === '' ? '' : `: ${clipped(why)}`}`;
   return [
     prose(placeText(place)),
-    `${clipped(deadLetter.type ?? 'Event')} ${report.plan.eventId} at ${source.consumer.name}`,
+    `${clipped(deadLetter.type ?? 'Event')} ${eventId} at ${source.consumer.name}`,
+    ...inPlaceText(report.plan),
     `  as ${judged.eventId}`,
     changesText(changes, options.payload ?? false),
     ...(report.redriven === undefined ? [prose(`verdict: ${said}`)] : []),
     ...endText(session, report, options),
   ].join('\n');
+}
+
+/** Names the replacement that is replaced; nothing if it is the event of the dead letter. */
+function inPlaceText({ source, eventId, replaced }: ResendPlan): string[] {
+  if (replaced.eventId === eventId) return [];
+  const which =
+    replaced.row === undefined ? `which ${source.consumer.name} has not received` : 'an earlier replacement';
+  return [prose(`  in place of ${replaced.eventId}, ${which}`)];
 }
 
 function endText(
@@ -111,7 +125,9 @@ function endText(
   const { source, deadLetter, judged } = report.plan;
   if (report.applied) {
     const next = nextCommand(report);
-    return [prose(OUTCOMES[outcomeOf(report)]), ...(next === undefined ? [] : [`  ${commandLine(next)}`])];
+    const outcome = outcomeOf(report);
+    const removes = outcome === 'processed' && next !== undefined ? ` ${REMOVAL}` : '';
+    return [prose(OUTCOMES[outcome] + removes), ...(next === undefined ? [] : [`  ${commandLine(next)}`])];
   }
   if (judged.verdict === 'fails')
     return [prose('Nothing was changed. Correct the data, and repeat the command.')];

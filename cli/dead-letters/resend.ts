@@ -14,7 +14,8 @@ import { RESEND, replacedBy, replacementOf, resendSubject } from '../reading/res
 import type { DeadLetter } from './dead-letters.ts';
 import { type Redriven, redriveInSteps } from './redrive-steps.ts';
 import { queueRedriver } from './redrivers.ts';
-import { cannot, effectsOf, effectsText, type ResendPlan } from './resend-plan.ts';
+import type { ResendPlan } from './resend-plan.ts';
+import { cannot, effectsOf, effectsText } from './resend-refusals.ts';
 
 /** Waits for this long until the consumer has processed the event, by default. */
 const WAIT_MS = 60_000;
@@ -22,7 +23,7 @@ const WAIT_MS = 60_000;
 /** An event that is sent in place of another one. */
 export interface Replacement {
   readonly consumer: Pick<ConsumerEntry, 'name' | 'queue' | 'inboxRetentionDays'>;
-  /** The event of the dead letter. */
+  /** The event of the dead letter, or a replacement of it that was never received. */
   readonly eventId: string;
   /** The inbox row of that event, as the plan has seen it. */
   readonly row: DeadLetter['row'];
@@ -44,7 +45,7 @@ export interface ReplacementDeps extends OperationDeps {
  */
 export async function resend(
   session: Session,
-  { source, eventId, judged, deadLetter: { row } }: ResendPlan,
+  { source, replaced: { eventId, row }, judged }: ResendPlan,
   note: Note,
   waitMs: number = WAIT_MS,
 ): Promise<Redriven> {
@@ -81,7 +82,7 @@ export async function resend(
  *       └ the row of the old event is DISCARDED, and names the event that replaces it
  *
  * 1. The discard is conditional, so the row names one replacement, whichever of two resends comes first, and the event that it
- *    replaces never runs again.
+ *    replaces never runs again. A replacement that was never received is replaced in the same way: the discard creates its row.
  * 2. Only the replacement that the row names is sent. Its id follows from its data, so the inbox absorbs a repeated send.
  * 3. It is sent only if the old event has the effects that the plan has seen. From the discard on, no worker can start another one.
  *
@@ -97,7 +98,7 @@ export async function sendInPlace(
   await deps.queues.send(replacement.consumer.queue, replacement.body);
 }
 
-/** Discards the event of the dead letter at its consumer in favour of the new one. */
+/** Discards the old event at its consumer in favor of the new one. */
 async function takeOver(
   deps: OperationDeps,
   { consumer, eventId, row: planned, newEventId }: Replacement,
@@ -122,6 +123,7 @@ async function takeOver(
   if (isDeepStrictEqual(effectsOf(row), effectsOf(planned))) return;
   throw cannot(
     `A worker has started side effects of event ${eventId} since the plan: ${effectsText(row)}. Nothing was sent. ` +
-      'If their providers confirm that nothing happened, repeat the command with --repeat-effects.',
+      'If their providers confirm that nothing happened, repeat the command with --repeat-effects, and with the event id if the dead letter ' +
+      'is gone.',
   );
 }

@@ -13,7 +13,7 @@ import {
   readRejectedPointer,
   type UnreadableRow,
 } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../lambdas/runtime/store/table.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { type PartialList, readPartition, withItems } from './rows-reader.ts';
 
 /** A message that waits for its next attempt, because it failed or was left unfinished; or one whose row cannot be read. */
@@ -49,14 +49,21 @@ export async function readWaiting(
   return { items: found.flat(), more: hints.more };
 }
 
-/** Reads the pointers to a consumer's rejected messages, oldest event first. */
+/**
+ * Reads the pointers to a consumer's rejected messages, oldest event first. One whose time is over is left out: TTL deletes it and its
+ * row within days, and not together.
+ *
+ * @param now - epoch milliseconds
+ */
 export async function readRejected(
   table: Table,
   consumer: string,
   max: number,
+  now: number,
 ): Promise<PartialList<RejectedPointer | UnreadableRow>> {
   const { items, more } = await readPartition(table, { pk: rejectedKey(consumer, '').PK }, max);
-  return { items: items.map((item) => readRejectedPointer(item)), more };
+  const isOver = ({ expiresAt }: Item) => typeof expiresAt === 'number' && expiresAt * 1_000 <= now;
+  return { items: items.filter((item) => !isOver(item)).map((item) => readRejectedPointer(item)), more };
 }
 
 /** Reads a consumer's inbox row of an event. @param consistent - the read sees every earlier write */

@@ -10,7 +10,9 @@ export const RESEND = 'dlq resend';
 /** An event that was sent in place of another one, with other data and to one consumer. */
 export interface ResentEvent extends Pick<Operation, 'at' | 'by' | 'reason'> {
   readonly consumer: string;
-  /** The event of the dead letter. */
+  /** The dead-letter source, e.g. `consumer:payments`. */
+  readonly source: string;
+  /** The event that it replaces. */
   readonly causationId: string;
 }
 
@@ -19,7 +21,7 @@ export function resendSubject(source: string, eventId: string, newEventId: strin
   return `${source}: ${eventId} as ${newEventId}`;
 }
 
-const SUBJECT = /^(?:consumer|rule):(\S+): (\S+) as (\S+)$/;
+const SUBJECT = /^((?:consumer|rule):(\S+)): (\S+) as (\S+)$/;
 
 /**
  * Finds the record of the resend that made an event. The event has no outbox row, and its id has the time of the event that it
@@ -36,8 +38,10 @@ export async function findResend(
   if (!isEventId(newEventId)) return undefined;
   const { operations } = await readOperations(table, eventIdTime(newEventId), until);
   const found = operations.flatMap(({ command, subject, at, by, reason }) => {
-    const [, consumer = '', causationId = '', made] = SUBJECT.exec(subject) ?? [];
-    return command === RESEND && made === newEventId ? [{ consumer, causationId, at, by, reason }] : [];
+    const [, source = '', consumer = '', causationId = '', made] = SUBJECT.exec(subject) ?? [];
+    return command === RESEND && made === newEventId
+      ? [{ source, consumer, causationId, at, by, reason }]
+      : [];
   });
   const [newest] = found;
   return newest !== undefined && (await isRefused(table, newest, newEventId)) ? undefined : newest;

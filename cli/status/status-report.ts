@@ -206,7 +206,7 @@ async function readDepths(queues: Queues, directory: Directory): Promise<Depths>
 async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) {
   const [waiting, rejected] = await Promise.all([
     readWaiting(table, consumer.name, FAILED_MAX, now),
-    readRejected(table, consumer.name, POINTERS_MAX),
+    readRejected(table, consumer.name, POINTERS_MAX, now),
   ]);
   return { consumer, waiting, rejected };
 }

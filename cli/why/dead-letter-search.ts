@@ -1,6 +1,7 @@
 import { deadLetterQueues, peekDeadLetters } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
+import { unreadableId } from '../../lambdas/runtime/store/event-id.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 
 /** The form of SQS's message ids. */
@@ -43,7 +44,7 @@ export async function findDeadLetter(
         source: source.name,
         eventId,
         messageId: received.messageId,
-        traceId: eventId ?? `unreadable-${received.messageId}`,
+        traceId: eventId ?? unreadableId(received.messageId),
       }));
   });
   return found.flat()[0];

@@ -1,6 +1,7 @@
 import { invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
 import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { resendLine } from '../dead-letters/remedies.ts';
 import { clipped, many, minuteAfter } from '../frame/output.ts';
 import { hours, type ShellText, shell } from '../frame/shell.ts';
 import { duration, time } from '../frame/times.ts';
@@ -118,17 +119,21 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   },
   'resend-missing': {
     state: 'missing',
-    text: ({ event, consumer }) =>
-      `${clipped(event.resent?.by ?? 'An operator')} began to send ${event.eventId} to ${consumer.name} at ${time(event.resent?.at ?? 0)}, in place of ` +
-      `${event.resent?.causationId}, but it is in no queue, and ${consumer.name} has no row of it. Repeat the resend with the same data. Its dead letter:`,
-    next: ({ event, consumer, context }) =>
-      context.commandLine(shell`dlq show ${`consumer:${consumer.name}`} ${event.resent?.causationId ?? ''}`),
+    text: (facts) => {
+      const { event, consumer } = facts;
+      const { by = 'An operator', at = 0, causationId } = event.resent ?? {};
+      return (
+        `${clipped(by)} began to send ${event.eventId} to ${consumer.name} at ${time(at)}, in place of ${causationId}, but ${consumer.name} has no ` +
+        `row of it. ${queueText(facts)} Repeat the resend with the same data, or with other data:`
+      );
+    },
+    next: resendOf,
   },
   waiting: { state: 'waiting', text: waitingText },
   'waiting-late': {
     state: 'late',
     text: (facts) =>
-      `${waitingText(facts)} Either ${facts.consumer.name} does not receive messages, or it is behind, or this message is lost: \`${auditOf(facts)}\` shows which.`,
+      `${waitingText(facts)} Either ${facts.consumer.name} does not receive messages, or it is behind, or this message is lost: ${lostText(facts)}.`,
     next: mappingsOf,
   },
 };
@@ -207,12 +212,14 @@ function publishedText({ event, name, context }: MessageFacts): string {
 }
 
 function waitingText(facts: MessageFacts): string {
-  const { waiting = 0, inFlight = 0 } = facts.queue ?? {};
-  const held =
-    waiting + inFlight === 0
-      ? "It is not in its queue, which is empty; SQS's counts lag by about a minute."
-      : `Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
-  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. ${held}`;
+  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. ${queueText(facts)}`;
+}
+
+function queueText({ queue }: MessageFacts): string {
+  const { waiting = 0, inFlight = 0 } = queue ?? {};
+  return waiting + inFlight === 0
+    ? "It is not in its queue, which is empty; SQS's counts lag by about a minute."
+    : `Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
 }
 
 function expiryText({ deadLetter, context }: MessageFacts): string {
@@ -240,6 +247,16 @@ function attemptOf({ row, consumer }: MessageFacts): string {
 
 function errorOf({ lastError }: Partial<InboxRow>): string {
   return lastError === undefined ? '' : `: ${asClause(lastError)}`;
+}
+
+/** The command for an unclaimed message that may be lost: the audit does not cover the event of a resend. */
+function lostText(facts: MessageFacts): string {
+  if (facts.event.resent === undefined) return `\`${auditOf(facts)}\` shows which`;
+  return `repeating the resend is safe, \`${resendOf(facts)}\``;
+}
+
+function resendOf({ event: { resent }, context }: MessageFacts): string {
+  return context.commandLine(resendLine(resent?.source ?? '', resent?.causationId ?? ''));
 }
 
 function auditOf({ event, context }: MessageFacts): string {

@@ -1,11 +1,13 @@
-import { settled } from '../../cli/dead-letters/redrive-plan.ts';
+import type { DeadLetter } from '../../cli/dead-letters/dead-letters.ts';
+import { judgeDeadLetters } from '../../cli/dead-letters/redrive-plan.ts';
+import { queueRedriver } from '../../cli/dead-letters/redrivers.ts';
 import { type Replacement, type ReplacementDeps, sendInPlace } from '../../cli/dead-letters/resend.ts';
-import { effectsText } from '../../cli/dead-letters/resend-plan.ts';
-import { resentEventId } from '../../cli/dead-letters/resent-id.ts';
-import { readInbox } from '../../cli/reading/message-reader.ts';
-import { replacementOf } from '../../cli/reading/resent-event.ts';
+import { replacementBy } from '../../cli/dead-letters/resend-plan.ts';
+import { readStanding, settled } from '../../cli/dead-letters/standing.ts';
 import { type Handler, leased } from '../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
+import { errorCode, PoisonMessage } from '../../lambdas/runtime/errors.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import type { Note } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
@@ -14,18 +16,27 @@ import { ThingHappened } from '../support/runtime-rig.ts';
 import { deskOf, rejectedRows } from './inbox-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
-/** Takes the place of a part of the resend, to show what happens without one of its rules. */
+/** Takes the place of a part of the resend or the redrive, to show what happens without one of its rules. */
 export interface ResendTamper {
   readonly send?: (deps: ReplacementDeps, replacement: Replacement, note: Note) => Promise<void>;
-  /** @param operator - who sends it */
-  readonly idOf?: (operator: Actor, eventId: string, data: unknown) => string;
+  /** Reads a dead letter as the redrive does. */
+  readonly receive?: (deadLetter: DeadLetter) => DeadLetter;
 }
 
 interface Setting {
   readonly name: string;
   readonly handler: Handler;
+  /** The old event has a dead letter, which a third operator redrives by the command. @default its message is in the queue again */
+  readonly hasDeadLetter?: boolean;
   /** @returns what is wrong at the end, when each operator has repeated the command */
-  readonly verdict: (world: ConsumerWorld) => string | undefined;
+  readonly verdict: (world: ConsumerWorld, deadLetter: KeptDeadLetter) => string | undefined;
+}
+
+/** The dead letter of the old event. */
+interface KeptDeadLetter {
+  /** The message of the old event. */
+  readonly body: string;
+  isDeleted: boolean;
 }
 
 const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
@@ -39,20 +50,29 @@ const DATA = [5, 6] as const;
 
 const NOTE: Note = { by: 'ada', reason: 'the price was wrong' };
 
+const ran: Setting['verdict'] = ({ memory, queue }) => {
+  const n = Number(memory.item(COUNTER)?.n ?? 0);
+  if (n !== 1) return `Of the event and those in its place, ${n} ran`;
+  return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
+};
+
+const addOne = leased(ThingHappened, async (_event, ctx) => {
+  await ctx.commit({ writes: [ADD_ONE] });
+});
+
+const NONE: KeptDeadLetter = { body: '', isDeleted: false };
+
 /** The longest that a queue takes to come to rest, in receives. */
 const REST_RECEIVES = 60;
 
 const SETTINGS: readonly Setting[] = [
+  { name: 'other data in place of an event that is redriven', handler: addOne, verdict: ran },
   {
-    name: 'other data in place of an event that is redriven',
-    handler: leased(ThingHappened, async (_event, ctx) => {
-      await ctx.commit({ writes: [ADD_ONE] });
-    }),
-    verdict: ({ memory, queue }) => {
-      const n = Number(memory.item(COUNTER)?.n ?? 0);
-      if (n !== 1) return `Of the event and those in its place, ${n} ran`;
-      return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
-    },
+    name: 'other data in place of an event whose dead letter is redriven by the command',
+    handler: addOne,
+    hasDeadLetter: true,
+    verdict: (world, { isDeleted }) =>
+      ran(world, NONE) ?? (isDeleted ? undefined : 'The dead letter is not deleted'),
   },
   {
     name: 'other data in place of an event whose effect has happened',
@@ -65,12 +85,16 @@ const SETTINGS: readonly Setting[] = [
   },
 ];
 
-/** Two operators who each send other data in place of an event that a third one redrives, as scenarios. */
+/** Operators who each send other data in place of an event that another one redrives, as scenarios. */
 export function resendScenarios(bounds: Bounds, tamper: ResendTamper = {}): Scenario[] {
   return SETTINGS.map((setting) => scenarioOf(setting, bounds, tamper));
 }
 
-function scenarioOf({ name, handler, verdict }: Setting, { budget }: Bounds, tamper: ResendTamper): Scenario {
+function scenarioOf(
+  { name, handler, hasDeadLetter = false, verdict }: Setting,
+  { budget }: Bounds,
+  tamper: ResendTamper,
+): Scenario {
   return {
     name: `inbox: ${name}`,
     budget,
@@ -80,58 +104,134 @@ function scenarioOf({ name, handler, verdict }: Setting, { budget }: Bounds, tam
         handler: () => handler,
         items: rejectedRows,
       });
-      const [redriven] = world.queue.messages();
-      const resends = (operator: Actor, n: number) =>
-        resend(world, operator, { n, redriven: redriven?.body ?? '', now: () => scheduler.now() }, tamper);
+      const [message] = world.queue.messages();
+      const deadLetter: KeptDeadLetter = { body: message?.body ?? '', isDeleted: false };
+      if (hasDeadLetter)
+        for (const { receiptHandle } of world.queue.receive(1)) world.queue.delete(receiptHandle);
+      const command: Command = { world, deadLetter, now: () => scheduler.now(), tamper };
       void world.work(scheduler.actor('worker'), 1);
-      for (const n of DATA) void resends(scheduler.actor(`operator of ${n}`), n);
+      if (hasDeadLetter) void redrive(command, scheduler.actor('redrive'));
+      for (const n of hasDeadLetter ? DATA.slice(0, 1) : DATA)
+        void resend(command, scheduler.actor(`operator of ${n}`), n);
 
       async function rest(last: Actor): Promise<void> {
         await world.work(last, REST_RECEIVES);
-        for (const n of DATA) await resends(last, n);
+        // With a dead letter, the other data comes first: after a crash it replaces an event that was never sent.
+        for (const n of hasDeadLetter ? DATA.toReversed() : DATA) await resend(command, last, n);
         await world.work(last, REST_RECEIVES);
+        if (hasDeadLetter) await redrive(command, last);
       }
 
-      return { ...world, settle: (again) => void rest(again.actor('rest')), verdict: () => verdict(world) };
+      return {
+        ...world,
+        state: (left) => `${world.state(left)} ${deadLetter.isDeleted}`,
+        settle: (again) => void rest(again.actor('rest')),
+        verdict: () => verdict(world, deadLetter),
+      };
     },
   };
 }
 
-interface Resend {
-  readonly n: number;
-  /** The message of the old event. */
-  readonly redriven: string;
+/** The parts of an operator's command. */
+interface Command {
+  readonly world: ConsumerWorld;
+  readonly deadLetter: KeptDeadLetter;
   /** The true time, epoch milliseconds. */
   readonly now: () => number;
+  readonly tamper: ResendTamper;
 }
 
-/** The command, which may crash at any of its calls: it plans by the rows, and sends. */
-async function resend(
-  world: ConsumerWorld,
-  operator: Actor,
-  { n, redriven, now }: Resend,
-  { send = sendInPlace, idOf = (_, eventId, data) => resentEventId('worker', eventId, data) }: ResendTamper,
-): Promise<void> {
-  const { eventId, config, queue } = world;
-  await operator.step('looks at the dead letter', () => {}); // which may be at any time
+/** The dead letter as it is received. */
+async function received(
+  { world, deadLetter }: Command,
+  desk: ReturnType<typeof deskOf>,
+): Promise<DeadLetter> {
+  const { eventId } = world;
+  const message = { messageId: 'm', receiptHandle: 'r', body: deadLetter.body, sentAt: 0, attributes: {} };
+  const unknown = {
+    type: undefined,
+    sentAt: 0,
+    expiresAt: undefined,
+    fingerprint: undefined,
+    lastError: undefined,
+  };
+  const standing = await readStanding(desk.table, 'worker', eventId);
+  return { id: 'm', eventId, ...unknown, received: message, ...standing };
+}
+
+/** The redrive of the dead letter, which may crash at any of its calls. */
+async function redrive(command: Command, operator: Actor): Promise<void> {
+  const { world, deadLetter, now, tamper } = command;
+  const { memory, config, eventId } = world;
+  const { inboxRetentionDays } = config;
+  const consumer = { name: 'worker', queue: 'queue', inboxRetentionDays } as ConsumerEntry;
+  const source = { name: 'consumer:worker', kind: 'consumer', url: 'dead letters', consumer } as const;
   const desk = deskOf(operator, world.tableOf(operator), now);
-  const event = JSON.parse(redriven) as { readonly detail: object };
+  const sends = sendingTo(world, operator, 'redrive the message');
+  const remove = async () => {
+    deadLetter.isDeleted = true;
+  };
+  const queues = {
+    ...sends,
+    remove: () => operator.call({ label: 'delete the dead letter', perform: remove, effect: true }),
+  } as Partial<Queues> as Queues;
+  await operator.step('receives the dead letters', () => {});
+  if (deadLetter.isDeleted) return;
   await operator.invoke(60_000, async () => {
-    const row = await readInbox(desk.table, 'worker', eventId, true);
-    const newEventId = idOf(operator, eventId, { n });
-    const other = replacementOf(row);
-    if (other !== undefined && other !== newEventId) return;
-    if (other === undefined && settled(row, now()) !== undefined) return;
-    if (effectsText(row) !== '') return;
-    if (settled(await readInbox(desk.table, 'worker', newEventId, true), now()) !== undefined) return;
-    const detail = { ...event.detail, eventId: newEventId, data: { n } };
-    const body = JSON.stringify({ ...event, detail });
-    const { inboxRetentionDays } = config;
-    const consumer = { name: 'worker', queue: 'queue', inboxRetentionDays };
-    const queues = {
-      send: (_url: string, text: string) =>
-        operator.call({ label: 'send the new event', perform: async () => queue.send(text), effect: true }),
-    };
-    await send({ ...desk, queues }, { consumer, eventId, row, newEventId, body }, NOTE);
+    const letter = await received(command, desk);
+    const check = async () => [{ ok: true, eventId, type: 'ThingHappened' } as const];
+    const deps = { table: desk.table, check, now: now() };
+    const [judged] = await judgeDeadLetters(deps, source, [tamper.receive?.(letter) ?? letter]);
+    if (judged?.verdict === 'runs') await queueRedriver({ ...desk, queues }, source).resend(judged);
+    if (judged?.verdict !== 'handled') return;
+    const actual = await readStanding(memory, 'worker', eventId);
+    if (settled(actual, now()) !== 'handled')
+      world.violate('A dead letter is deleted before one of its events was received');
+    await queues.remove(source.url, { receiptHandle: 'r' } as never);
   });
+}
+
+/** A queue to which an operator sends. */
+function sendingTo({ queue }: ConsumerWorld, operator: Actor, label: string): Pick<Queues, 'send'> {
+  return {
+    send: (_url, text) => operator.call({ label, perform: async () => queue.send(text), effect: true }),
+  };
+}
+
+/** The resend, which may crash at any of its calls: it plans by the rows, and sends. */
+async function resend(command: Command, operator: Actor, n: number): Promise<void> {
+  const { world, deadLetter, now, tamper } = command;
+  const { config } = world;
+  await operator.step('looks at the dead letter', () => {}); // which may be at any time
+  const isGone = deadLetter.isDeleted;
+  const desk = deskOf(operator, world.tableOf(operator), now);
+  const event = JSON.parse(deadLetter.body) as { readonly detail: object };
+  await operator.invoke(60_000, async () => {
+    const letter = await received(command, desk);
+    if (isGone && settled(letter, now()) !== 'unsent') return; // only then is it made from its outbox row
+    const plan = planOf(letter, n, now);
+    if (plan === undefined) return;
+    const { replaced, newEventId } = plan;
+    if (settled(await readStanding(desk.table, 'worker', newEventId), now()) !== undefined) return;
+    const { eventId, row } = replaced.at(-1) ?? replaced[0];
+    const body = JSON.stringify({ ...event, detail: { ...event.detail, eventId: newEventId, data: { n } } });
+    const consumer = { name: 'worker', queue: 'queue', inboxRetentionDays: config.inboxRetentionDays };
+    const queues = sendingTo(world, operator, 'send the new event');
+    await (tamper.send ?? sendInPlace)(
+      { ...desk, queues },
+      { consumer, eventId, row, newEventId, body },
+      NOTE,
+    );
+  });
+}
+
+/** The plan of a resend; `undefined` if it is refused. */
+function planOf(letter: DeadLetter, n: number, now: () => number) {
+  const clock = { now, sleep: async () => {} };
+  try {
+    return replacementBy({ clock, commandLine: String }, 'worker', letter, { data: { n } });
+  } catch (error) {
+    if (/^(CANNOT_RESEND|ALREADY_RESENT)$/.test(errorCode(error))) return undefined;
+    throw error;
+  }
 }

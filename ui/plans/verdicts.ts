@@ -22,6 +22,11 @@ export const VERDICTS: Readonly<Record<RedriveVerdict, VerdictWords>> = {
     label: 'would fail',
     todo: 'Stays: the deployed code refuses it. Deploy code that accepts it, resend it with other data, or discard it.',
   },
+  unsent: {
+    is: 'look',
+    label: 'may be unsent',
+    todo: 'Stays: its consumer has not received the event that replaces it. Resend it with the same data, or with other data.',
+  },
   'too-old': {
     is: 'look',
     label: 'too old',
@@ -42,7 +47,13 @@ export const VERDICTS: Readonly<Record<RedriveVerdict, VerdictWords>> = {
 /** The outcome of a planned discard in words; `discard` is the plan's own. */
 export const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
   discard: { is: 'look', label: 'discarded', todo: 'Never runs again. A later delivery is absorbed.' },
+  'discard-replacement': {
+    is: 'look',
+    label: 'replacement discarded',
+    todo: 'Its consumer has not received the event that replaces it. That event is discarded, and never runs.',
+  },
   handled: VERDICTS.handled,
+  unsent: VERDICTS.unsent,
   busy: VERDICTS.busy,
   unreadable: VERDICTS.unreadable,
 };

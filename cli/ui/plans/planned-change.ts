@@ -115,7 +115,9 @@ function verdictsOf(kind: PlanRequest['kind'], document: unknown): PlannedVerdic
     case 'discard':
       return new Map(
         deadLetters.flatMap((one) =>
-          one.outcome === 'discard' || one.outcome === 'handled' ? [[one.id, one.outcome]] : [],
+          one.outcome === 'discard' || one.outcome === 'discard-replacement' || one.outcome === 'handled'
+            ? [[one.id, one.outcome]]
+            : [],
         ),
       );
     case 'repair':

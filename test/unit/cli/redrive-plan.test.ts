@@ -6,6 +6,7 @@ import {
   streamRange,
 } from '../../../cli/dead-letters/redrive-plan.ts';
 import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
+import { replacedBy } from '../../../cli/reading/resent-event.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
@@ -90,6 +91,27 @@ describe('a dead letter', () => {
   ])('%s', async (_, row, verdict, ageDays = 1) => {
     const { judged } = await judge([deadLetter(row, { ageDays })]);
     expect(judged).toMatchObject([{ verdict }]);
+  });
+
+  const next = mintEventId(NOW, 8);
+  const replaced = { status: 'DISCARDED', discardedReason: replacedBy(next, 'a wrong price') } as const;
+
+  test.each<[string, Partial<InboxRow> | undefined, RedriveVerdict, string?]>([
+    ['was never received', undefined, 'unsent', `replaced by ${next}, which its consumer has not received`],
+    ['is processed', { status: 'PROCESSED' }, 'handled'],
+    ['is rejected, and has its own dead letter', { status: 'REJECTED' }, 'handled'],
+    ['is held by a worker', { status: 'PROCESSING', leaseUntil: NOW + 1 }, 'handled'],
+    ['is discarded', { status: 'DISCARDED', discardedReason: 'not needed' }, 'handled'],
+    ['has a status of a newer version', { status: 'PARKED' as 'FAILED' }, 'unreadable'],
+  ])('whose event was replaced by one that %s', async (_, row, verdict, message) => {
+    const replacements = [{ eventId: next, row: row as InboxRow | undefined }];
+    const { judged, asked } = await judge([{ ...deadLetter(replaced), replacements }]);
+    expect(judged).toMatchObject([{ verdict, message }]);
+    expect(asked).toEqual([]);
+  });
+
+  test('whose replacement was not read is not handled', async () => {
+    expect((await judge([deadLetter(replaced)])).judged).toMatchObject([{ verdict: 'unsent' }]);
   });
 
   test('without a row is too old by the shortest retention since its event was written', async () => {

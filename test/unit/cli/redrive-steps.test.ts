@@ -3,6 +3,7 @@ import type { DeadLetter } from '../../../cli/dead-letters/dead-letters.ts';
 import { redriveInSteps } from '../../../cli/dead-letters/redrive-steps.ts';
 import { isSameCause, queueRedriver } from '../../../cli/dead-letters/redrivers.ts';
 import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
+import { replacedBy } from '../../../cli/reading/resent-event.ts';
 import { attemptsSpent } from '../../../lambdas/runtime/consume/message-outcome.ts';
 import { fingerprint } from '../../../lambdas/runtime/errors.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
@@ -193,6 +194,23 @@ describe('a redrive', () => {
     expect(calls).toHaveLength(8);
     expect(done).toEqual(deadLetters.slice(0, 4));
     expect(untried).toEqual(deadLetters.slice(4));
+  });
+
+  test('keeps a dead letter, and does not count it as done, if a resend has replaced its event meanwhile', async () => {
+    const next = mintEventId(1, 8);
+    const replaced = { status: 'DISCARDED', discardedReason: replacedBy(next, 'a wrong price') } as const;
+    const { deadLetters, redrive, calls } = scene(1, () => [replaced]);
+    expect(await redrive()).toMatchObject({ done: [], back: [], waiting: deadLetters });
+    expect(calls).toEqual([`send ${deadLetters[0]?.eventId}`]);
+  });
+
+  test('deletes a dead letter whose event was replaced by one that was received', async () => {
+    const next = mintEventId(1, 8);
+    const replaced = { status: 'DISCARDED', discardedReason: replacedBy(next, 'a wrong price') } as const;
+    const { deadLetters, redrive, put, calls } = scene(1, () => [replaced]);
+    await put(next, { status: 'FAILED', fence: 'f' });
+    expect(await redrive()).toMatchObject({ done: deadLetters, waiting: [] });
+    expect(calls).toHaveLength(2);
   });
 
   test('of nothing does nothing', async () => {

@@ -1,0 +1,65 @@
+import { runMailroom } from '../../../../cli/program.ts';
+import { readInbox } from '../../../../cli/reading/message-reader.ts';
+import { runCommand } from '../../../../cli/ui/run-command.ts';
+import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
+import { capturedIo } from '../../../support/captured-io.ts';
+import { ThingHappened } from '../../../support/runtime-rig.ts';
+import { memorySession } from './memory-session.ts';
+import { operatingMailroom } from './operating-mailroom.ts';
+
+/** The dead-letter source of {@link rejected}. */
+export const source = 'consumer:worker';
+/** The options that make a change. */
+export const APPLY = ['--apply', '--reason', 'the price was wrong'];
+
+/** A Mailroom whose consumer rejects a negative `n`, and one dead letter of such an event. */
+export async function rejected({ effect = false } = {}) {
+  const ran: number[] = [];
+  const mailroom = operatingMailroom([
+    leased(ThingHappened, async ({ data: { n } }, ctx) => {
+      if (effect) await ctx.once('charge', async () => 'charged');
+      if (n < 0) throw new PoisonMessage('n is negative');
+      ran.push(n);
+    }),
+  ]);
+  const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(-1)] });
+  await mailroom.publish();
+  await mailroom.drain();
+  const [letter] = mailroom.queue.deadLetters();
+  const session = memorySession(mailroom, capturedIo().io, {});
+  const command = async (input: unknown, ...argv: readonly string[]) => {
+    const text = typeof input === 'string' ? input : JSON.stringify(input);
+    const result = await mailroom.until(runCommand(runMailroom, session, argv, { input: text }));
+    // biome-ignore lint/suspicious/noExplicitAny: each command prints a shape of its own
+    return { ...result, document: result.document as any };
+  };
+  return {
+    ...mailroom,
+    ran,
+    session,
+    eventId: event?.eventId ?? '',
+    letterId: letter?.messageId ?? '',
+    command,
+    resend: (data: unknown, ...options: readonly string[]) =>
+      command(data, 'dlq', 'resend', source, letter?.messageId ?? '', '--data', '-', ...options),
+    /** The dead letters of the consumer. */
+    letters: async () =>
+      (await mailroom.queues.receive('dead-letters', { limit: 10 })).map(({ messageId }) => messageId),
+    /** Runs work while the queue accepts no message, as if the command crashed at its send. */
+    unsent: async <T>(work: () => Promise<T>): Promise<T> => {
+      const { send } = mailroom.queues;
+      Object.assign(mailroom.queues, { send: () => Promise.reject(new Error('The command died')) });
+      const result = await work();
+      Object.assign(mailroom.queues, { send });
+      return result;
+    },
+    /** Redrives the dead letter as the AWS console does: it knows of no row. */
+    redriveInConsole: async () => {
+      mailroom.queue.send(letter?.body ?? '');
+      mailroom.remove(letter?.messageId ?? '');
+      await mailroom.drain();
+    },
+    rowOf: (eventId: string) => readInbox(mailroom.table, 'worker', eventId, true),
+  };
+}
