@@ -55,6 +55,11 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('main');
   });
 
+  test('a single key is text in a visible field that takes text, and a key of the page everywhere else', async () => {
+    const { page } = await opened();
+    expect(await takenIn(page, [...TEXT_FIELDS, ...NO_TEXT_FIELDS])).toEqual(NO_TEXT_FIELDS);
+  });
+
   test('the single keys can be turned off, because spoken words arrive as keys, too', async () => {
     const { page } = await opened();
     await page.keyboard.press('?');
@@ -143,6 +148,30 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
   });
 });
 
+const TEXT_FIELDS = [
+  '<input>',
+  '<input type="search">',
+  '<input type="number">',
+  '<input type="date">',
+  '<input type="unknown">',
+  '<textarea></textarea>',
+  '<select></select>',
+  '<p contenteditable></p>',
+];
+
+/** Some are not visible: a field in a dialog keeps the focus until the frame after the dialog is closed. */
+const NO_TEXT_FIELDS = [
+  ...['button', 'checkbox', 'color', 'file', 'hidden', 'image', 'radio', 'range', 'reset', 'submit'].map(
+    (type) => `<input type="${type}">`,
+  ),
+  '<button type="button"></button>',
+  '<dialog><input></dialog>',
+  '<dialog><textarea></textarea></dialog>',
+  '<div hidden><select></select></div>',
+  '<div hidden><p contenteditable></p></div>',
+  '<details><input></details>',
+];
+
 const MOVED: FlowEvent = {
   eventId: '01a1fe32-7358-7e75-8b69-4ee374467501',
   at: 1,
@@ -183,6 +212,19 @@ function statusOf(state: StatusDocument['state'], findings: StatusDocument['find
   const wiring = { problems: [], notChecked: [] };
   const nothing = { looks: [], heartbeat: null, consumers: {}, deadLetterSources: [], gone: [], atLeast: [] };
   return { state, findings, outbox, wiring, ...nothing } as unknown as StatusDocument;
+}
+
+/** The elements, of some, at which the page takes a pressed `/` for its own key. */
+async function takenIn(page: Page, elements: readonly string[]): Promise<string[]> {
+  return page.evaluate(`${JSON.stringify(elements)}.filter((markup) => {
+    const parent = document.createElement('div');
+    parent.innerHTML = markup;
+    document.body.append(parent);
+    const target = parent.querySelector('input, textarea, select, button, p');
+    const isLeft = target.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true, cancelable: true }));
+    parent.remove();
+    return !isLeft;
+  })`);
 }
 
 async function setHidden(page: Page, isHidden: boolean): Promise<void> {

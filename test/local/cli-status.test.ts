@@ -5,7 +5,7 @@ import { unwrapped } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
 import { mailroom, mailroomUntil } from './support/mailroom.ts';
 import { paperOrder } from './support/paper-order.ts';
-import { send, takeDeadLetter } from './support/queues.ts';
+import { deadLetters, send, takeDeadLetter } from './support/queues.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -14,6 +14,8 @@ it('status shows a dead letter, where it is, and when it is permanently deleted'
   const poison = { ...envelope, eventId: mintEventId(Date.now(), 8), version: 99 };
   const sentAfter = Date.now();
   const [messageId = ''] = await send('payments', [asDelivered('orders', poison)]);
+  // Other tests have dead letters of payments, too, and take theirs out.
+  await eventually(async () => expect(await deadLetters('payments')).toContain(messageId));
 
   const report = await eventually(async () => {
     const { code, json } = await mailroom('status', '--json');

@@ -11,6 +11,7 @@ import { CONSUMERS_OF } from '../../demo/readings.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { eventually } from './support/eventually.ts';
 import { eventsWith, placeOrder } from './support/order-system.ts';
+import { turnAt } from './support/turn.ts';
 
 const endpoint = inject('endpoint');
 
@@ -78,6 +79,7 @@ test('the flow shows an order on its way to every consumer, its rates and what r
 });
 
 test('the flow turns red when a mapping is disabled, and names the command that enables it', async () => {
+  onTestFinished(await turnAt('wiring'));
   const { live, session, flow } = await openTab();
   const broken = () => (flow().status?.findings ?? []).filter(({ what }) => what.includes('mapping'));
   await eventually(async () => expect(flow().status).not.toBeNull());

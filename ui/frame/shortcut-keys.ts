@@ -8,8 +8,18 @@ export function turnShortcuts(isWanted: boolean): void {
 /** True for a key of the page; false while they are off, or if the key belongs to a field, an open dialog or the browser. */
 export function isShortcut({ ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
   if (!isOn || ctrlKey || metaKey || altKey || document.querySelector('dialog[open]') !== null) return false;
-  return !(
-    target instanceof HTMLElement &&
-    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
+  return !(target instanceof HTMLElement && takesText(target));
+}
+
+/** The types of an input without text; the browser reads a type that it does not know as `text`. */
+const TEXTLESS_TYPES = /^(button|checkbox|color|file|hidden|image|radio|range|reset|submit)$/;
+
+/**
+ * True for a visible field of text, or a list, which typed letters search. A field in a dialog keeps the focus until the frame
+ * after the dialog is closed.
+ */
+function takesText(element: HTMLElement): boolean {
+  if (!element.checkVisibility()) return false;
+  if (element instanceof HTMLInputElement) return !TEXTLESS_TYPES.test(element.type);
+  return element.isContentEditable || /^(TEXTAREA|SELECT)$/.test(element.tagName);
 }
