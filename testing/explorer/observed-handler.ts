@@ -62,7 +62,7 @@ export function observed(handler: Handler, deps: ObservedDeps): Handler {
 
 function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): LeasedContext['once'] {
   const { actor, memory, consumer, log, violate } = deps;
-  return async (name, effect) => {
+  return (name, effect) => {
     let done = false;
     const result = ctx.once(name, async (idempotencyKey, signal) => {
       const item = memory.item(inboxKey(consumer, event.eventId));
@@ -88,10 +88,11 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
         log.running.delete(idempotencyKey);
       }
     });
-    return result.catch((error: unknown) => {
+    // The native `then`: the runtime's own would take this for the handler that awaits its call.
+    void Promise.prototype.then.call(result, undefined, (error: unknown) => {
       if (done && isMailroomError(error, 'FENCE_LOST'))
         violate(`The result of the effect "${name}" is refused while its worker runs`);
-      throw error;
     });
+    return result;
   };
 }
