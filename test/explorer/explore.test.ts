@@ -174,16 +174,15 @@ describe('explore', () => {
       (ctx) => void ctx.commit({ writes: [ADD_ONE] }),
       (table) => expect(table.item(COUNTER)).toMatchObject({ n: 1 }),
     ],
-  ])('passes a handler that does not await %s: its failure fails the message, which runs again', async ([
-    ,
-    start,
-    check,
-  ]) => {
-    await explore(
-      leased(ThingHappened, async (_event, ctx) => start(ctx)),
-      { event, check },
-    );
-  });
+  ])(
+    'passes a handler that does not await %s: its failure fails the message, which runs again',
+    async ([, start, check]) => {
+      await explore(
+        leased(ThingHappened, async (_event, ctx) => start(ctx)),
+        { event, check },
+      );
+    },
+  );
 
   it('reports an un-awaited effect that fails for good with a timeline, instead of ending the process', async () => {
     const handler = leased(ThingHappened, async (_event, ctx) => {

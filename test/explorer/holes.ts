@@ -4,6 +4,8 @@ import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { OUTAGE_HOLES } from './outage-holes.ts';
+import { outageScenarios } from './outage-scenarios.ts';
 import { type Hole, RELAY_HOLES } from './relay-holes.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { RESEND_HOLES } from './resend-holes.ts';
@@ -28,6 +30,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...INBOX_HOLES.map((hole) => planted('inbox', hole, inboxScenarios)),
   ...BATCH_HOLES.map((hole) => planted('inbox', hole, batchScenarios)),
+  ...OUTAGE_HOLES.map((hole) => planted('inbox', hole, outageScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
 ];
 

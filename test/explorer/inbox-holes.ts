@@ -1,4 +1,5 @@
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
+import type { Handler, LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
 import type { Table, Update } from '../../lambdas/runtime/store/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
@@ -80,12 +81,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     where: 'a result, delivered',
     budget: { faults: 0, stalls: 1 },
     deviations: 3,
-    tamper: table({
-      update: (update) =>
-        setsStatus(update, 'PROCESSED') && update.ConditionExpression?.includes(':heldFence')
-          ? withCondition(update, '#status = :heldStatus')
-          : update,
-    }),
+    tamper: table({ update: completesWithoutFence }),
     found: /A worker changed a message that another worker holds/,
   },
   {
@@ -261,6 +257,30 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /An operator settled the message, and its effect was applied/,
   },
   {
+    rule: 'an effect that fails fails its message, although nothing awaits it',
+    where: 'an effect that its handler does not await',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: { tamperHandler: hearsFailures },
+    found: /The effects are ""/,
+  },
+  {
+    rule: 'a commit that fails fails its message, although nothing awaits it',
+    where: 'a commit that its handler does not await',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: { tamperHandler: hearsFailures },
+    found: /The effect was applied 0 times/,
+  },
+  {
+    rule: 'of two workers that receive one message at once, only the one that holds it completes it',
+    where: 'a result, in two workers at once',
+    budget: { faults: 0, stalls: 1 },
+    deviations: 3,
+    tamper: table({ update: completesWithoutFence }),
+    found: /A worker changed a message that another worker holds/,
+  },
+  {
     rule: 'a rejected message that is discarded loses its pointer in the same transaction',
     where: 'discards what is redriven',
     budget: { faults: 0, stalls: 0 },
@@ -269,6 +289,31 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /A REJECTED row and its pointer differ/,
   },
 ];
+
+/** A handler that hears of the failures of its calls, and ignores them. */
+function hearsFailures(handler: Handler): Handler {
+  if (handler.kind === 'transactional') return handler;
+  const heard = <T>(call: Promise<T>): Promise<T> => {
+    call.catch(() => {});
+    return call;
+  };
+  return {
+    ...handler,
+    handle: (event: never, ctx: LeasedContext) =>
+      handler.handle(event, {
+        ...ctx,
+        once: (name, effect) => heard(ctx.once(name, effect)),
+        commit: (commit) => heard(ctx.commit(commit)),
+      }),
+  };
+}
+
+/** A completion by any worker while the message is held. */
+function completesWithoutFence(update: Update): Update {
+  return setsStatus(update, 'PROCESSED') && update.ConditionExpression?.includes(':heldFence')
+    ? withCondition(update, '#status = :heldStatus')
+    : update;
+}
 
 /** A claim that a lease does not refuse. */
 function claimsWhatIsHeld(update: Update): Update {

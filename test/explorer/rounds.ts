@@ -1,6 +1,7 @@
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { outageScenarios } from './outage-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 
@@ -51,6 +52,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...relayScenarios(bounds),
     ...inboxScenarios(bounds),
     ...batchScenarios(bounds),
+    ...outageScenarios(bounds),
     ...resendScenarios(bounds),
   ];
 }

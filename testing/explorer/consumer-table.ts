@@ -28,12 +28,32 @@ export function tableOf(parts: ConsumerParts, actor: Actor): Table {
   return options.tamperTable?.(table, actor) ?? table;
 }
 
-/** The table with its outage, which does not count as a fault and does not end early. */
-function throttled({ scheduler, outageEnds }: ConsumerParts, table: MemoryTable): MemoryTable {
+/** The table with its outages, which do not count as faults and do not end early: of transactions, and of all calls. */
+function throttled(parts: ConsumerParts, table: MemoryTable): MemoryTable {
+  const available = (until: number) => {
+    if (parts.scheduler.now() < until) throw named('ThrottlingException', 'Rate exceeded');
+  };
+  const reachable = () => available(parts.tableBackAt);
   return {
     ...table,
+    get: async (key, options) => {
+      reachable();
+      return table.get(key, options);
+    },
+    query: async (query) => {
+      reachable();
+      return table.query(query);
+    },
+    write: async (write) => {
+      reachable();
+      return table.write(write);
+    },
+    updateEach: async (updates) => {
+      reachable();
+      return table.updateEach(updates);
+    },
     transact: async (actions, token) => {
-      if (scheduler.now() < outageEnds) throw named('ThrottlingException', 'Rate exceeded');
+      available(Math.max(parts.outageEnds, parts.tableBackAt));
       await table.transact(actions, token);
     },
   };

@@ -1,10 +1,14 @@
 import type { SQSBatchResponse, SQSRecord } from 'aws-lambda';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
+import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
+import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
+import type { ForeignSubscription } from '../../lambdas/runtime/foreign-event.ts';
+import { isForeign } from '../../lambdas/runtime/handled-event.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import type { Actor } from './actor.ts';
 import { type ConsumerParts, violate } from './consumer-parts.ts';
 import { tableOf } from './consumer-table.ts';
-import { observed } from './observed-handler.ts';
+import { type ObservedDeps, observed } from './observed-handler.ts';
 import { scheduledQueue } from './ports.ts';
 import { watchedTelemetry } from './watched-telemetry.ts';
 
@@ -48,19 +52,24 @@ function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): P
   const report = (what: string) => violate(parts, what);
   const table = tableOf(parts, actor);
   const queue = scheduledQueue(actor, parts.queue);
-  const handler = observed(options.handler({ table }, actor), {
+  const made = [options.handler({ table }, actor)].flat();
+  const subscriptions = made.map(({ definition }) => definition).filter(isForeign);
+  const deps: ObservedDeps = {
     actor,
     memory,
     consumer: config.consumer,
-    messageIds: new Map(records.map(({ body, messageId }) => [eventIdOf(body), messageId])),
+    messageIds: new Map(records.map((record) => [eventIdOf(record, subscriptions), record.messageId])),
     log,
     violate: report,
-  });
+  };
+  const { tamperHandler = (handler: Handler) => handler } = options;
+  // What takes a rule away stands between the code and the handler.
+  const handlers = made.map((handler) => tamperHandler(observed(handler, deps), actor));
   const consume = createConsumer({
     config,
     table,
     queue: options.tamperQueue?.(queue) ?? queue,
-    handlers: [handler],
+    handlers,
     clock: actor.clock,
     random: actor.random,
     telemetry: watchedTelemetry(report),
@@ -69,7 +78,7 @@ function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): P
   return consume({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
 }
 
-/** The event in a message of this world. */
-function eventIdOf(body: string): string {
-  return (JSON.parse(body) as { readonly detail: { readonly eventId: string } }).detail.eventId;
+/** The event in a message of this world, by the identity that the consumer gives it. */
+function eventIdOf(record: SQSRecord, subscriptions: readonly ForeignSubscription[]): string {
+  return readDelivered(record, { subscriptions, arrivedAt: 0 }).envelope.eventId;
 }

@@ -65,8 +65,8 @@ function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number):
   return undefined;
 }
 
-/** Returns true if no later change is allowed. */
-function isSettled({ status }: InboxRow): boolean {
+/** Returns true if no later change is allowed, except TTL's deletion. */
+export function isSettled({ status }: InboxRow): boolean {
   return status === 'PROCESSED' || status === 'DISCARDED';
 }
 

@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest';
+import { exploreScenario, timelineText } from '../../testing/explorer/exploration.ts';
+import { outageScenarios } from './outage-scenarios.ts';
+import { LONG_ROUNDS, roundText } from './rounds.ts';
+
+describe.each(LONG_ROUNDS.map((round) => [roundText(round), round] as const))(
+  'with %s, an outage of the whole table at any moment kills nothing healthy:',
+  (_what, round) => {
+    it.for(outageScenarios(round))('$name', async (scenario) => {
+      const { violations } = await exploreScenario(scenario, { deviationsMax: round.deviations });
+      expect(violations.map(({ what, timeline }) => `${what}\n${timelineText(timeline)}`)).toEqual([]);
+    });
+  },
+);
