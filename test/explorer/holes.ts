@@ -10,6 +10,10 @@ import { type Hole, RELAY_HOLES } from './relay-holes.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { RESEND_HOLES } from './resend-holes.ts';
 import { resendScenarios } from './resend-scenarios.ts';
+import { RETENTION_HOLES } from './retention-holes.ts';
+import { retentionScenarios } from './retention-scenarios.ts';
+import { VERSION_HOLES } from './version-holes.ts';
+import { versionScenarios } from './version-scenarios.ts';
 
 /** A rule that is taken away, and the scenario in which it is missed. */
 export interface PlantedHole {
@@ -31,6 +35,8 @@ export const HOLES: readonly PlantedHole[] = [
   ...INBOX_HOLES.map((hole) => planted('inbox', hole, inboxScenarios)),
   ...BATCH_HOLES.map((hole) => planted('inbox', hole, batchScenarios)),
   ...OUTAGE_HOLES.map((hole) => planted('inbox', hole, outageScenarios)),
+  ...RETENTION_HOLES.map((hole) => planted('inbox', hole, retentionScenarios)),
+  ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
 ];
 

@@ -4,6 +4,8 @@ import { inboxScenarios } from './inbox-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
+import { retentionScenarios } from './retention-scenarios.ts';
+import { versionScenarios } from './version-scenarios.ts';
 
 /** One walk through every setting, within bounds. */
 export interface Round extends Bounds {
@@ -53,6 +55,8 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...inboxScenarios(bounds),
     ...batchScenarios(bounds),
     ...outageScenarios(bounds),
+    ...retentionScenarios(bounds),
+    ...versionScenarios(bounds),
     ...resendScenarios(bounds),
   ];
 }
