@@ -2,6 +2,8 @@ import { exploreScenario, type Scenario, type Violation } from '../../testing/ex
 import { AT_ONCE_HOLES } from './at-once-holes.ts';
 import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
+import { EVENT_HOLES } from './event-holes.ts';
+import { eventScenarios } from './event-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { OUTAGE_HOLES } from './outage-holes.ts';
@@ -37,6 +39,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...OUTAGE_HOLES.map((hole) => planted('inbox', hole, outageScenarios)),
   ...RETENTION_HOLES.map((hole) => planted('inbox', hole, retentionScenarios)),
   ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
+  ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
 ];
 

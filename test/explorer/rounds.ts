@@ -1,5 +1,6 @@
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
+import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
@@ -57,6 +58,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...outageScenarios(bounds),
     ...retentionScenarios(bounds),
     ...versionScenarios(bounds),
+    ...eventScenarios(bounds),
     ...resendScenarios(bounds),
   ];
 }
