@@ -4,6 +4,7 @@ import { eventScenarios } from './event-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
 import { LONG_ROUNDS, roundText } from './rounds.ts';
+import { thawScenarios } from './thaw-scenarios.ts';
 import { versionScenarios } from './version-scenarios.ts';
 
 describe.each(LONG_ROUNDS.map((round) => [roundText(round), round] as const))(
@@ -14,6 +15,7 @@ describe.each(LONG_ROUNDS.map((round) => [roundText(round), round] as const))(
       ...retentionScenarios(round),
       ...versionScenarios(round),
       ...eventScenarios(round),
+      ...thawScenarios(round),
     ])('$name', async (scenario) => {
       const { violations } = await exploreScenario(scenario, { deviationsMax: round.deviations });
       expect(violations.map(({ what, timeline }) => `${what}\n${timelineText(timeline)}`)).toEqual([]);

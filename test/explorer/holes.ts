@@ -14,6 +14,8 @@ import { RESEND_HOLES } from './resend-holes.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { RETENTION_HOLES } from './retention-holes.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
+import { THAW_HOLES } from './thaw-holes.ts';
+import { thawScenarios } from './thaw-scenarios.ts';
 import { VERSION_HOLES } from './version-holes.ts';
 import { versionScenarios } from './version-scenarios.ts';
 
@@ -40,6 +42,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...RETENTION_HOLES.map((hole) => planted('inbox', hole, retentionScenarios)),
   ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
   ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
+  ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
 ];
 

@@ -29,7 +29,7 @@ import type { Bounds } from './relay-scenarios.ts';
 
 /** Puts something between the code and its ports, to show what happens without one of the rules. */
 export interface InboxTamper
-  extends Pick<ConsumerWorldOptions, 'tamperTable' | 'tamperQueue' | 'tamperHandler'> {
+  extends Pick<ConsumerWorldOptions, 'tamperTable' | 'tamperQueue' | 'tamperHandler' | 'tamperConsumer'> {
   /** Takes the place of an operator's clock. @default AWS's time */
   readonly tamperClock?: ((operator: Actor) => Clock) | undefined;
 }

@@ -6,6 +6,7 @@ import { outageScenarios } from './outage-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
+import { thawScenarios } from './thaw-scenarios.ts';
 import { versionScenarios } from './version-scenarios.ts';
 
 /** One walk through every setting, within bounds. */
@@ -59,6 +60,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...retentionScenarios(bounds),
     ...versionScenarios(bounds),
     ...eventScenarios(bounds),
+    ...thawScenarios(bounds),
     ...resendScenarios(bounds),
   ];
 }

@@ -1,4 +1,5 @@
 import type { ConsumerConfig } from '../../lambdas/runtime/config.ts';
+import type { ConsumerHandler } from '../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
 import type { EventDraft } from '../../lambdas/runtime/event.ts';
@@ -51,6 +52,8 @@ export interface ConsumerWorldOptions {
   readonly tamperTable?: ((table: Table, actor: Actor) => Table) | undefined;
   /** Replaces the queue. @default the queue itself */
   readonly tamperQueue?: ((queue: Queue) => Queue) | undefined;
+  /** Replaces the consumer's function. @default the function itself */
+  readonly tamperConsumer?: ((consume: ConsumerHandler, actor: Actor) => ConsumerHandler) | undefined;
   /** Replaces a handler. @default the handler itself */
   readonly tamperHandler?: ((handler: Handler, actor: Actor) => Handler) | undefined;
 }

@@ -75,7 +75,8 @@ function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): P
     telemetry: watchedTelemetry(report),
   });
   const clock = { now: () => scheduler.now(), sleep: async () => {} };
-  return consume({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
+  const answer = options.tamperConsumer?.(consume, actor) ?? consume;
+  return answer({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
 }
 
 /** The event in a message of this world, by the identity that the consumer gives it. */

@@ -80,6 +80,7 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
             return effect(idempotencyKey, signal);
           },
           effect: true,
+          thawed: () => violate(`The effect "${name}" goes on although its batch was answered`),
           failures: [{ label: 'it fails', error: () => named('ProviderError', 'The provider is down') }],
         });
         done = true;

@@ -1,7 +1,8 @@
 import type { Budget, World } from './actor.ts';
 import { type CallOutcome, outcomesOf } from './call-outcomes.ts';
 import { digest } from './digest.ts';
-import { callKey, type Pending, type Schedule } from './schedule.ts';
+import { type ActorState, callKey, type Pending, type Schedule } from './schedule.ts';
+import { thaw } from './scheduled-actor.ts';
 
 /** One step by which a schedule can continue. */
 export interface Transition {
@@ -50,6 +51,7 @@ export function transitions(schedule: Schedule, world: World, left: Budget): Tra
     ...outcomes.filter(({ fault }) => fault === 0),
     ...(alone === undefined ? [...landings, ...pauses(schedule, world)] : []),
     ...outcomes.filter(({ fault }) => fault > 0),
+    ...(alone === undefined ? schedule.actors.flatMap((state) => thaws(schedule, state)) : []),
   ];
   return all.filter(({ fault, stall }) => fault <= left.faults && stall <= left.stalls);
 }
@@ -89,6 +91,25 @@ function transition(schedule: Schedule, pending: Pending, outcome: CallOutcome):
       }
     },
   };
+}
+
+/** A function that is thawed by its next invocation, with what the last one left behind. */
+function thaws(schedule: Schedule, state: ActorState): Transition[] {
+  const { name, invocation, frozen } = state;
+  if (invocation === undefined || frozen === undefined) return [];
+  const calls = frozen.pendings.map(({ call }) => call.label);
+  return [
+    {
+      actor: name,
+      label: ['goes on with what its last invocation left', ...calls].join(': '),
+      fault: 1,
+      stall: 0,
+      take: async () => {
+        thaw(schedule, state, frozen);
+        await schedule.time.passTo(schedule.time.now()); // timers whose time has passed fire at once
+      },
+    },
+  ];
 }
 
 /** Time that passes while calls are in flight. */
