@@ -137,7 +137,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     tamper: table({
       update: (update) =>
         update.ConditionExpression?.includes(':stopped')
-          ? conditionWithout('#status = :heldStatus AND fence = :heldFence AND ')(update)
+          ? replacedCondition(update, '#status = :heldStatus AND fence = :heldFence', 'attribute_exists(PK)')
           : update,
     }),
     found: /An effect was started by a worker that does not hold the message/,
@@ -281,6 +281,14 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     found: /A worker changed a message that another worker holds/,
   },
   {
+    rule: 'a commit without a claim requires that there is no row, however late it takes effect',
+    where: 'a transactional handler, delivered once',
+    budget: { faults: 1, stalls: 1 },
+    deviations: 2,
+    tamper: table({ update: commitsWhateverIsThere }),
+    found: /The effect was applied 2 times/,
+  },
+  {
     rule: 'a rejected message that is discarded loses its pointer in the same transaction',
     where: 'discards what is redriven',
     budget: { faults: 0, stalls: 0 },
@@ -306,6 +314,12 @@ function hearsFailures(handler: Handler): Handler {
         commit: (commit) => heard(ctx.commit(commit)),
       }),
   };
+}
+
+/** A commit without a claim that an existing row does not refuse. */
+function commitsWhateverIsThere(update: Update): Update {
+  const held = update.ConditionExpression?.includes(':heldFence') ?? false;
+  return setsStatus(update, 'PROCESSED') && !held ? withCondition(update, undefined) : update;
 }
 
 /** A completion by any worker while the message is held. */

@@ -85,6 +85,7 @@ const SETTINGS: readonly Setting[] = [
   },
   { name: 'a commit that its handler does not await', handler: () => commitUnawaited },
   { name: 'an effect that is tried again', handler: () => chargeAgain, charges: true, applied: [0] },
+  { name: 'a transactional handler, delivered once', handler: () => write },
   { name: 'a transactional handler', handler: () => write, world: { copies: 2 } },
   {
     name: 'an effect and a commit, in two workers at once',
