@@ -47,6 +47,7 @@ export const LONG_ROUNDS: readonly Round[] = [
 export const ROUNDS: readonly Round[] = [
   { actors: 2, budget: { faults: 1, stalls: 0 }, deviations: 3 },
   { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: 3 },
+  { actors: 2, budget: { faults: 1, stalls: 1 }, deviations: 2 },
   { actors: 3, budget: { faults: 1, stalls: 1 }, deviations: 1 },
 ];
 

@@ -2,7 +2,7 @@ import { asRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from './actor.ts';
 import { type ConsumerParts, itemsNow, violate } from './consumer-parts.ts';
-import { isSettled } from './inbox-rules.ts';
+import { mayExpire } from './inbox-rules.ts';
 
 /** Runs DynamoDB's TTL as an actor: each deletion is a step that happens at some time after the item's `expiresAt`. */
 export async function expireItems(parts: ConsumerParts, actor: Actor): Promise<void> {
@@ -30,9 +30,9 @@ function deleteExpired(parts: ConsumerParts): void {
   }
 }
 
-/** Only a message that needs no more work may expire. */
+/** Only a message that needs no more work, or that could not be read, may expire. */
 function expiryViolation(item: Item): string | undefined {
   if (!String(item.PK).startsWith(INBOX_PREFIX)) return undefined;
   const row = asRow<InboxRow>({ ...item });
-  return isSettled(row) ? undefined : `TTL deleted a message that is ${row.status}`;
+  return mayExpire(row) ? undefined : `TTL deleted a message that is ${row.status}`;
 }
