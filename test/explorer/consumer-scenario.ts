@@ -26,7 +26,7 @@ export interface ConsumerSetting {
 }
 
 /** The true time, and when the schedule began. */
-export interface Moment {
+interface Moment {
   sinceStartMs(): number;
 }
 

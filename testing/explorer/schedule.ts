@@ -36,7 +36,7 @@ export interface Pending {
 }
 
 /** The actor that sleeps. */
-export interface SleepOwner {
+interface SleepOwner {
   readonly actor: ActorState;
   readonly invocation: InvocationState | undefined;
 }
