@@ -2,10 +2,12 @@ import { exploreScenario, type Scenario, type Violation } from '../../testing/ex
 import { AT_ONCE_HOLES } from './at-once-holes.ts';
 import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
+import { EFFECT_HOLES } from './effect-holes.ts';
 import { EVENT_HOLES } from './event-holes.ts';
 import { eventScenarios } from './event-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { OPERATOR_HOLES } from './operator-holes.ts';
 import { OUTAGE_HOLES } from './outage-holes.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { type Hole, RELAY_HOLES } from './relay-holes.ts';
@@ -36,7 +38,9 @@ const DEVIATIONS_MAX = 4;
 export const HOLES: readonly PlantedHole[] = [
   ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
-  ...INBOX_HOLES.map((hole) => planted('inbox', hole, inboxScenarios)),
+  ...[...INBOX_HOLES, ...EFFECT_HOLES, ...OPERATOR_HOLES].map((hole) =>
+    planted('inbox', hole, inboxScenarios),
+  ),
   ...BATCH_HOLES.map((hole) => planted('inbox', hole, batchScenarios)),
   ...OUTAGE_HOLES.map((hole) => planted('inbox', hole, outageScenarios)),
   ...RETENTION_HOLES.map((hole) => planted('inbox', hole, retentionScenarios)),

@@ -3,7 +3,6 @@ import { type Handler, leased, transactional } from '../../lambdas/runtime/consu
 import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import { discardMessage, resolveMessage } from '../../lambdas/runtime/operations/message-operations.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
-import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
@@ -11,8 +10,6 @@ import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
 import {
   ADD_ONE,
-  CHARGE,
-  COUNTER,
   chargeAgain,
   chargeAndCommit,
   chargeOnly,
@@ -24,6 +21,7 @@ import {
   returnOnly,
   write,
 } from './consumer-handlers.ts';
+import { uncharged, verdict } from './inbox-verdict.ts';
 import { decides, deskOf, leasesSeenOut, rejectedRows } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
@@ -250,35 +248,4 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
       };
     },
   };
-}
-
-function verdict(world: ConsumerWorld, applied: readonly number[]): string | undefined {
-  const times = Number(world.memory.item(COUNTER)?.n ?? 0);
-  const events = world.memory.items().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)).length;
-  if (events !== times) return `The effect was applied ${times} times, but there are ${events} events of it`;
-  return (
-    world.unrest() ??
-    (applied.includes(times) ? undefined : `The effect was applied ${times} times`) ??
-    decidedOrApplied(world, times, applied)
-  );
-}
-
-/** What an operator has settled was not run, and what nobody has settled was. */
-function decidedOrApplied(
-  world: ConsumerWorld,
-  times: number,
-  applied: readonly number[],
-): string | undefined {
-  const row = world.memory.item(inboxKey(world.config.consumer, world.eventId));
-  const decided = row?.resolvedBy !== undefined || row?.discardedBy !== undefined;
-  if (decided && times > 0) return 'An operator settled the message, and its effect was applied';
-  return !decided && times === 0 && applied.includes(1)
-    ? 'Nobody settled the message, and it was not run'
-    : undefined;
-}
-
-function uncharged(world: ConsumerWorld, charges: boolean): string | undefined {
-  const keys = [...world.log.happened.keys()];
-  const expected = charges ? [`${world.config.consumer}:${world.eventId}:${CHARGE}`] : [];
-  return keys.join() === expected.join() ? undefined : `The effects are "${keys.join()}"`;
 }

@@ -36,6 +36,14 @@ export const VERSION_HOLES: readonly Hole<InboxTamper>[] = [
     tamper: BLIND,
     found: FOUND,
   },
+  {
+    rule: 'a message that a newer version processed waits for that version',
+    where: 'a message that a newer version processed',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: BLIND,
+    found: /A message of a newer version was acknowledged/,
+  },
 ];
 
 function withoutSchema(update: Update): Update {

@@ -4,6 +4,7 @@ import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
 import type { ForeignSubscription } from '../../lambdas/runtime/foreign-event.ts';
 import { isForeign } from '../../lambdas/runtime/handled-event.ts';
+import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import type { Actor } from './actor.ts';
 import { type ConsumerParts, violate } from './consumer-parts.ts';
@@ -25,14 +26,31 @@ export async function work(parts: ConsumerParts, actor: Actor, invocationsMax: n
     if (end.kind === 'threw') violate(parts, `The consumer threw: ${String(end.error)}`);
     if (end.kind !== 'returned') continue;
     const failed = new Set(end.value.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
-    for (const { messageId, receiptHandle } of records) {
+    for (const record of records) {
+      const { messageId, receiptHandle } = record;
       if (failed.has(messageId)) continue;
-      await actor.step('delete the message', () => queue.delete(receiptHandle), {
+      const deletion = () => {
+        if (isOfNewerVersion(parts, actor, record))
+          violate(parts, 'A message of a newer version was acknowledged');
+        queue.delete(receiptHandle);
+      };
+      await actor.step('delete the message', deletion, {
         local: !queue.isSharedAtOnce(receiptHandle),
         lost: 'the message is not deleted',
       });
     }
   }
+}
+
+/** Returns true if the row of a message has a newer schema than the worker's: even a final status may then mean something else. */
+function isOfNewerVersion(
+  { options, config, memory }: ConsumerParts,
+  actor: Actor,
+  record: SQSRecord,
+): boolean {
+  if (options.schemaOf === undefined) return false;
+  const row = memory.item(inboxKey(config.consumer, eventIdOf(record, [])));
+  return Number(row?.schema) > options.schemaOf(actor);
 }
 
 async function nextMessages(
