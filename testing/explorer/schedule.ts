@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TimelineStep } from './actor.ts';
 import type { ScheduledCall } from './call-outcomes.ts';
-import { createVirtualTime, type Sleeper, type VirtualTime } from './virtual-time.ts';
+import { createVirtualTime, type PendingSleep, type VirtualTime } from './virtual-time.ts';
 
 /** The pending work of one schedule, and its history so far. */
 export interface Schedule {
@@ -51,10 +51,10 @@ export interface InvocationState {
 
 /** Work that an invocation left behind when it answered: frozen with its function, which a later invocation may thaw. */
 export interface FrozenWork {
-  /** What its actor had observed: with the same history it goes on in the same way. */
+  /** A digest of everything that its actor had observed: with the same history it continues in the same way. */
   readonly history: string;
   readonly pendings: readonly Pending[];
-  readonly sleepers: readonly Sleeper<SleepOwner>[];
+  readonly sleepers: readonly PendingSleep<SleepOwner>[];
 }
 
 /** The schedule's record of an actor. */

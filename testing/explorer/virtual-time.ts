@@ -7,9 +7,9 @@ export interface VirtualTime<O> {
   /** When the sleepers wake, in epoch milliseconds. */
   wakes(): number[];
   /** Freezes the sleepers for which this returns true: they do not wake unless they are thawed. */
-  freeze(gone: (owner: O) => boolean): readonly Sleeper<O>[];
+  freeze(gone: (owner: O) => boolean): readonly PendingSleep<O>[];
   /** Lets frozen sleepers go on under another owner. Those whose time has passed wake at once. */
-  thaw(owner: O, sleepers: readonly Sleeper<O>[]): void;
+  thaw(owner: O, sleepers: readonly PendingSleep<O>[]): void;
   /** Runs everything that can run without time passing. */
   quiet(): Promise<void>;
   /** Advances time. Each sleeper wakes at its own time, and runs before the next one wakes. */
@@ -24,7 +24,7 @@ export interface TimeListener<O> {
 }
 
 /** A sleep in progress. */
-export interface Sleeper<O> {
+export interface PendingSleep<O> {
   owner: O;
   readonly until: number;
   readonly wake: () => void;
@@ -34,7 +34,7 @@ export interface Sleeper<O> {
 export function createVirtualTime<O>(start: number, listener: TimeListener<O>): VirtualTime<O> {
   let now = start;
   let turns = 0; // zero-length sleeps in progress
-  const sleepers = new Set<Sleeper<O>>();
+  const sleepers = new Set<PendingSleep<O>>();
 
   const quiet = async () => {
     do await turn();
@@ -69,7 +69,7 @@ export function createVirtualTime<O>(start: number, listener: TimeListener<O>): 
           signal?.removeEventListener('abort', wake);
           resolve();
         };
-        const sleeper: Sleeper<O> = { owner, until: now + ms, wake };
+        const sleeper: PendingSleep<O> = { owner, until: now + ms, wake };
         sleepers.add(sleeper);
         signal?.addEventListener('abort', wake, { once: true });
       });
