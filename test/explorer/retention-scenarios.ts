@@ -76,10 +76,11 @@ function repeat(when: { readonly afterEndMs: number; readonly skewMs?: number })
   };
 }
 
-/** Neither the commit nor, without a fault, the effect happens twice. */
+/** Neither the commit nor, without a fault, the effect happens twice. If every worker before was stopped, the repeat is too old. */
 function once(world: ConsumerWorld, { faults, stalls }: Budget): string | undefined {
   const [times = 0] = world.log.happened.values();
   const repeated = times > 1 && faults + stalls === 0;
+  if (applied(world, 0) === undefined && statusOf(world, world.eventId) === 'REJECTED') return undefined;
   return applied(world, 1) ?? (repeated ? `The effect happened ${times} times, without a fault` : undefined);
 }
 

@@ -1,7 +1,7 @@
 import type { Handler, LeasedContext, TransactionalContext } from '../../lambdas/runtime/consume/handler.ts';
 import { isMailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
-import { asRow, type InboxRow, inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { asRow, type InboxRow, inboxKey, isKnownSchema } from '../../lambdas/runtime/store/rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';
@@ -91,7 +91,9 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
     });
     // The native `then`: the runtime's own would take this for the handler that awaits its call.
     void Promise.prototype.then.call(result, undefined, (error: unknown) => {
-      if (done && isMailroomError(error, 'FENCE_LOST'))
+      // A version that has lost the message to a newer one cannot store the result: it does not write that version's row.
+      const { schema } = memory.item(inboxKey(consumer, event.eventId)) ?? {};
+      if (done && isMailroomError(error, 'FENCE_LOST') && isKnownSchema(schema))
         violate(`The result of the effect "${name}" is refused while its worker runs`);
     });
     return result;

@@ -17,6 +17,9 @@ export interface Transition {
 /** A pause up to this length is ordinary, even while others are in the middle of a call. */
 const SHORT_PAUSE_MS = 1_000;
 
+/** The longest stall: no request takes effect half a day after it was sent. */
+const STALL_MAX_MS = 12 * 3_600_000;
+
 /** The number of upcoming deadlines that a stall may skip to. */
 const STALL_TARGETS = 3;
 
@@ -126,7 +129,7 @@ function pauses({ time }: Schedule, world: World): Transition[] {
   });
   const short = soon <= now + SHORT_PAUSE_MS ? [pass(soon, 0)] : [];
   const long = [...new Set([...wakes, ...world.deadlines()])]
-    .filter((at) => at > now + (short.length > 0 ? SHORT_PAUSE_MS : 0))
+    .filter((at) => at > now + (short.length > 0 ? SHORT_PAUSE_MS : 0) && at <= now + STALL_MAX_MS)
     .sort((a, b) => a - b)
     .slice(0, STALL_TARGETS);
   return [...short, ...long.map((at) => pass(at, 1))];
