@@ -8,7 +8,7 @@ function updates(update: (update: Update) => Update): InboxTamper {
 }
 
 /** A takeover with another value. */
-function takeover(name: string, changed: (value: number) => number): InboxTamper {
+export function takeover(name: string, changed: (value: number) => number): InboxTamper {
   return updates((update) => {
     const values = update.ExpressionAttributeValues;
     if (values?.[':unfinished'] === undefined || !update.UpdateExpression?.includes(':attempts'))
@@ -45,7 +45,7 @@ export const BATCH_HOLES: readonly Hole<InboxTamper>[] = [
     deviations: 0,
     tamper: updates((update) => ({
       ...update,
-      UpdateExpression: update.UpdateExpression?.replace('attempts - :one', 'attempts - :one + :one'),
+      UpdateExpression: update.UpdateExpression?.replace('attempts - :one', 'if_not_exists(attempts, :one)'),
     })),
     found: /A healthy message is in the dead-letter queue/,
   },

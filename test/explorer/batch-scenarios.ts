@@ -1,40 +1,20 @@
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
-import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
-import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
-import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
+import { COUNTER } from './consumer-handlers.ts';
+import { type ConsumerSetting, consumerScenarios, counted, happened, statusOf } from './consumer-scenario.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';
-
-/** A message dies only of its own failures: batches, long outages, and incidents that last. */
-interface Setting {
-  readonly name: string;
-  readonly handler: (world: Moment) => ConsumerWorldOptions['handler'];
-  readonly world: Partial<ConsumerWorldOptions>;
-  /** What may not be when all is over. @default only what may never be */
-  readonly verdict?: (world: ConsumerWorld) => string | undefined;
-}
-
-/** The true time, and when the schedule began. */
-interface Moment {
-  sinceStartMs(): number;
-}
 
 const MINUTE_MS = 60_000;
 const OUTAGE_MS = 240 * MINUTE_MS;
 
-/** The longest that a queue takes to come to rest, in receives. */
-const REST_RECEIVES = 300;
-
-const happened = (n: number) => ThingHappened.create({ aggregateId: `thing-${n}`, data: { n } });
-const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
 const addOne = {
   Update: { Key: COUNTER, UpdateExpression: 'ADD n :one', ExpressionAttributeValues: { ':one': 1 } },
 };
 
-const SETTINGS: readonly Setting[] = [
+/** A message dies only of its own failures: batches, long outages, and incidents that last. */
+const SETTINGS: readonly ConsumerSetting[] = [
   {
     name: 'a killer and its neighbour',
     // Each attempt counts: one that was counted wrongly rejects the neighbour.
@@ -86,43 +66,7 @@ const SETTINGS: readonly Setting[] = [
   },
 ];
 
-function statusOf(world: ConsumerWorld, eventId: string): unknown {
-  return world.memory.item(inboxKey(world.config.consumer, eventId))?.status;
-}
-
-function counted(world: ConsumerWorld, times: number): string | undefined {
-  const unrest = world.unrest();
-  if (unrest !== undefined) return unrest;
-  const n = Number(world.memory.item(COUNTER)?.n ?? 0);
-  return n === times ? undefined : `The effects were applied ${n} times, not ${times}`;
-}
-
 /** Every setting of a batch, as scenarios. */
-export function batchScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenario[] {
-  return SETTINGS.map((setting) => scenarioOf(setting, bounds, tamper));
-}
-
-function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxTamper): Scenario {
-  return {
-    name: `inbox: ${setting.name}`,
-    budget,
-    begin: async (scheduler: Scheduler) => {
-      const startedAt = scheduler.now();
-      const moment = { sinceStartMs: () => scheduler.now() - startedAt };
-      const world = await consumerWorld(scheduler, {
-        event: happened(1),
-        handler: setting.handler(moment),
-        ...setting.world,
-        ...tamper,
-      });
-      const workers: Actor[] = [];
-      for (let number = 1; number <= actors; number += 1) workers.push(scheduler.actor(`worker ${number}`));
-      for (const worker of workers) void world.work(worker, 1);
-      return {
-        ...world,
-        settle: (again) => void world.work(again.actor('rest'), REST_RECEIVES),
-        verdict: () => setting.verdict?.(world),
-      };
-    },
-  };
+export function batchScenarios(bounds: Bounds, tamper?: InboxTamper): Scenario[] {
+  return consumerScenarios(SETTINGS, bounds, tamper);
 }

@@ -159,4 +159,37 @@ describe('explore', () => {
       'A healthy message is in the dead-letter queue',
     );
   });
+
+  it.for<[string, (ctx: LeasedContext) => void, (table: MemoryTable) => void]>([
+    [
+      'ctx.once',
+      (ctx) => void ctx.once('charge', async () => 'charged'),
+      (table) =>
+        expect(table.items().find(({ SK }) => SK === 'MESSAGE')).toMatchObject({
+          effects: { charge: { status: 'COMPLETED' } },
+        }),
+    ],
+    [
+      'ctx.commit',
+      (ctx) => void ctx.commit({ writes: [ADD_ONE] }),
+      (table) => expect(table.item(COUNTER)).toMatchObject({ n: 1 }),
+    ],
+  ])(
+    'passes a handler that does not await %s: its failure fails the message, which runs again',
+    async ([, start, check]) => {
+      await explore(
+        leased(ThingHappened, async (_event, ctx) => start(ctx)),
+        { event, check },
+      );
+    },
+  );
+
+  it('reports an un-awaited effect that fails for good with a timeline, instead of ending the process', async () => {
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      void ctx.once('charge', async () => Promise.reject(new Error('refused')));
+    });
+    await expect(explore(handler, { event, check: () => {} })).rejects.toThrow(
+      /in the dead-letter queue[\s\S]*worker 1 +effect "charge"\n.*refused/,
+    );
+  });
 });

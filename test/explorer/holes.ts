@@ -2,12 +2,24 @@ import { exploreScenario, type Scenario, type Violation } from '../../testing/ex
 import { AT_ONCE_HOLES } from './at-once-holes.ts';
 import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
+import { EFFECT_HOLES } from './effect-holes.ts';
+import { EVENT_HOLES } from './event-holes.ts';
+import { eventScenarios } from './event-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { OPERATOR_HOLES } from './operator-holes.ts';
+import { OUTAGE_HOLES } from './outage-holes.ts';
+import { outageScenarios } from './outage-scenarios.ts';
 import { type Hole, RELAY_HOLES } from './relay-holes.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { RESEND_HOLES } from './resend-holes.ts';
 import { resendScenarios } from './resend-scenarios.ts';
+import { RETENTION_HOLES } from './retention-holes.ts';
+import { retentionScenarios } from './retention-scenarios.ts';
+import { THAW_HOLES } from './thaw-holes.ts';
+import { thawScenarios } from './thaw-scenarios.ts';
+import { VERSION_HOLES } from './version-holes.ts';
+import { versionScenarios } from './version-scenarios.ts';
 
 /** A rule that is taken away, and the scenario in which it is missed. */
 export interface PlantedHole {
@@ -26,8 +38,15 @@ const DEVIATIONS_MAX = 4;
 export const HOLES: readonly PlantedHole[] = [
   ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
-  ...INBOX_HOLES.map((hole) => planted('inbox', hole, inboxScenarios)),
+  ...[...INBOX_HOLES, ...EFFECT_HOLES, ...OPERATOR_HOLES].map((hole) =>
+    planted('inbox', hole, inboxScenarios),
+  ),
   ...BATCH_HOLES.map((hole) => planted('inbox', hole, batchScenarios)),
+  ...OUTAGE_HOLES.map((hole) => planted('inbox', hole, outageScenarios)),
+  ...RETENTION_HOLES.map((hole) => planted('inbox', hole, retentionScenarios)),
+  ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
+  ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
+  ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
 ];
 

@@ -1,35 +1,36 @@
-import { createAwsClock } from '../../cli/frame/aws-clock.ts';
-import { CLOCK_SKEW_MS, type Clock } from '../../lambdas/runtime/clock.ts';
-import {
-  type Handler,
-  type LeasedContext,
-  leased,
-  transactional,
-} from '../../lambdas/runtime/consume/handler.ts';
-import { isMailroomError, PoisonMessage, RetryLater } from '../../lambdas/runtime/errors.ts';
-import {
-  discardMessage,
-  type Resolution,
-  resolveMessage,
-} from '../../lambdas/runtime/operations/message-operations.ts';
+import type { Clock } from '../../lambdas/runtime/clock.ts';
+import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
+import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
+import { discardMessage, resolveMessage } from '../../lambdas/runtime/operations/message-operations.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
-import { inboxKey, OUTBOX_PREFIX, rejectedKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
-import type { Commit } from '../../lambdas/runtime/write/outbox.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
+import {
+  ADD_ONE,
+  chargeAgain,
+  chargeAndCommit,
+  chargeOnly,
+  chargeUnawaited,
+  commitAndSwallow,
+  commitOnly,
+  commitUnawaited,
+  retriedAtOnce,
+  returnOnly,
+  write,
+} from './consumer-handlers.ts';
+import { uncharged, verdict } from './inbox-verdict.ts';
+import { decides, deskOf, leasesSeenOut, rejectedRows } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
 /** Puts something between the code and its ports, to show what happens without one of the rules. */
-export interface InboxTamper extends Pick<ConsumerWorldOptions, 'tamperTable' | 'tamperQueue'> {
+export interface InboxTamper
+  extends Pick<ConsumerWorldOptions, 'tamperTable' | 'tamperQueue' | 'tamperHandler' | 'tamperConsumer'> {
   /** Takes the place of an operator's clock. @default AWS's time */
   readonly tamperClock?: ((operator: Actor) => Clock) | undefined;
 }
-
-const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
 
 /** The longest that a queue takes to come to rest, in receives. */
 const REST_RECEIVES = 60;
@@ -59,66 +60,6 @@ interface Setting {
   readonly skewMs?: number;
 }
 
-/** What every handler here does: one to the counter, and an event that says so. */
-const ADD_ONE: Commit = {
-  writes: [
-    {
-      Update: {
-        Key: COUNTER,
-        UpdateExpression: 'ADD n :one',
-        ExpressionAttributeValues: { ':one': 1 },
-      },
-    },
-  ],
-  events: [ThingHappened.create({ aggregateId: 'thing-2', data: { n: 2 } })],
-};
-
-const CHARGE = 'charge';
-
-const chargeAndCommit = leased(ThingHappened, async (_event, ctx) => {
-  await charge(ctx);
-  await ctx.commit(ADD_ONE);
-});
-
-/** An effect that must happen, and whose result must be the same whoever asks for it. */
-async function charge(ctx: LeasedContext): Promise<void> {
-  const result = await ctx.once(CHARGE, async () => ({ charged: true }));
-  if (result?.charged !== true) throw new Error('The result of the effect was lost');
-}
-
-/** An effect that its handler tries again at once when it failed; the first try in a handler always does. */
-const chargeAgain = leased(ThingHappened, async (_event, ctx) => {
-  try {
-    await ctx.once(CHARGE, async () => Promise.reject(new Error('The provider is busy')));
-  } catch (error) {
-    if (isMailroomError(error, 'FENCE_LOST') || isMailroomError(error, 'EFFECT_IN_PROGRESS')) throw error;
-    await charge(ctx);
-  }
-});
-
-const commitOnly = leased(ThingHappened, async (_event, ctx) => {
-  await ctx.commit(ADD_ONE);
-});
-
-/** What it makes of a commit that nobody knows of must not decide about the message. */
-const commitAndSwallow = leased(ThingHappened, async (_event, ctx) => {
-  await ctx.commit(ADD_ONE).catch((error: Error) => {
-    if (error.name !== 'TimeoutError') throw error;
-  });
-});
-
-const returnOnly = leased(ThingHappened, async () => ({ done: true }));
-
-const chargeOnly = leased(ThingHappened, async (_event, ctx) => charge(ctx));
-
-const write = transactional(ThingHappened, async () => ADD_ONE);
-
-/** Its first attempt asks for the next one at once: a visibility change that, late, shows the message while another worker has it. */
-const retriedAtOnce = leased(ThingHappened, async (_event, ctx) => {
-  if (ctx.attempt === 1) throw new RetryLater(0);
-  await ctx.commit(ADD_ONE);
-});
-
 const SETTINGS: readonly Setting[] = [
   { name: 'an effect and a commit', handler: () => chargeAndCommit, charges: true },
   {
@@ -134,12 +75,26 @@ const SETTINGS: readonly Setting[] = [
     world: { copies: 2 },
     applied: [0],
   },
+  {
+    name: 'an effect that its handler does not await',
+    handler: () => chargeUnawaited,
+    charges: true,
+    applied: [0],
+  },
+  { name: 'a commit that its handler does not await', handler: () => commitUnawaited },
   { name: 'an effect that is tried again', handler: () => chargeAgain, charges: true, applied: [0] },
+  { name: 'a transactional handler, delivered once', handler: () => write },
   { name: 'a transactional handler', handler: () => write, world: { copies: 2 } },
   {
     name: 'an effect and a commit, in two workers at once',
     handler: () => chargeAndCommit,
     charges: true,
+    world: { twice: true },
+  },
+  {
+    name: 'a result, in two workers at once',
+    handler: () => returnOnly,
+    applied: [0],
     world: { twice: true },
   },
   {
@@ -237,66 +192,6 @@ function failsUntilMended({ mended }: Release): Handler {
   });
 }
 
-/** An operator who decides about the message, at any time. */
-function decides(
-  decision: (deps: OperationDeps, resolution: Resolution) => Promise<unknown>,
-): Setting['operator'] {
-  return async (world, operator, desk) => {
-    await operator.step('looks at the message', () => {}); // which may be at any time
-    const { consumer, inboxRetentionDays } = world.config;
-    await operator.invoke(60_000, () =>
-      decision(desk, {
-        consumer,
-        eventId: world.eventId,
-        reason: 'done by hand',
-        by: 'ada',
-        inboxRetentionDays,
-      }),
-    );
-  };
-}
-
-/** The clock and the table of the `mailroom` command: every answer of the table tells the clock what time it is at AWS. */
-export function deskOf(operator: Actor, table: Table, trueTime: () => number): OperationDeps {
-  const clock = createAwsClock(operator.clock, operator.clock.now);
-  const answered = <T>(call: Promise<T>): Promise<T> =>
-    call.finally(() => clock.learn(new Date(trueTime()).toUTCString(), clock.steadyMs()));
-  void answered(Promise.resolve()); // that of the directory
-  return {
-    clock,
-    random: operator.random,
-    table: {
-      ...table,
-      get: (key, options) => answered(table.get(key, options)),
-      write: (write) => answered(table.write(write)),
-      transact: (actions, token) => answered(table.transact(actions, token)),
-    },
-  };
-}
-
-/** When an operator sees that a lease is over: the margin, and the second that a `Date` header counts, later than it is. */
-function leasesSeenOut({ memory, config, eventId }: ConsumerWorld): number[] {
-  const { leaseUntil } = memory.item(inboxKey(config.consumer, eventId)) ?? {};
-  return typeof leaseUntil === 'number' ? [leaseUntil + CLOCK_SKEW_MS + 1_000] : [];
-}
-
-/** A message that was rejected under another SQS message id, after as many attempts as it has. */
-export function rejectedRows(eventId: string): Item[] {
-  const cause = { reason: 'ATTEMPTS_SPENT', rejectedAt: 0, lastError: 'down', fingerprint: 'down' };
-  return [
-    {
-      ...inboxKey('worker', eventId),
-      schema: SCHEMA,
-      status: 'REJECTED',
-      fence: 'of an earlier worker',
-      attempts: 3,
-      rejectedIds: new Set(['an earlier message']),
-      ...cause,
-    },
-    { ...rejectedKey('worker', eventId), schema: SCHEMA, ...cause },
-  ];
-}
-
 /** Every setting of the inbox, as scenarios. */
 export function inboxScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenario[] {
   return SETTINGS.map((setting) => scenarioOf(setting, bounds, tamper));
@@ -353,35 +248,4 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
       };
     },
   };
-}
-
-function verdict(world: ConsumerWorld, applied: readonly number[]): string | undefined {
-  const times = Number(world.memory.item(COUNTER)?.n ?? 0);
-  const events = world.memory.items().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)).length;
-  if (events !== times) return `The effect was applied ${times} times, but there are ${events} events of it`;
-  return (
-    world.unrest() ??
-    (applied.includes(times) ? undefined : `The effect was applied ${times} times`) ??
-    decidedOrApplied(world, times, applied)
-  );
-}
-
-/** What an operator has settled was not run, and what nobody has settled was. */
-function decidedOrApplied(
-  world: ConsumerWorld,
-  times: number,
-  applied: readonly number[],
-): string | undefined {
-  const row = world.memory.item(inboxKey(world.config.consumer, world.eventId));
-  const decided = row?.resolvedBy !== undefined || row?.discardedBy !== undefined;
-  if (decided && times > 0) return 'An operator settled the message, and its effect was applied';
-  return !decided && times === 0 && applied.includes(1)
-    ? 'Nobody settled the message, and it was not run'
-    : undefined;
-}
-
-function uncharged(world: ConsumerWorld, charges: boolean): string | undefined {
-  const keys = [...world.log.happened.keys()];
-  const expected = charges ? [`${world.config.consumer}:${world.eventId}:${CHARGE}`] : [];
-  return keys.join() === expected.join() ? undefined : `The effects are "${keys.join()}"`;
 }

@@ -13,7 +13,7 @@ import type { Actor } from '../../testing/explorer/actor.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
-import { deskOf, rejectedRows } from './inbox-scenarios.ts';
+import { deskOf, rejectedRows } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
 /** Takes the place of a part of the resend or the redrive, to show what happens without one of its rules. */

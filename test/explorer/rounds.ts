@@ -1,8 +1,13 @@
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
+import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { outageScenarios } from './outage-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
+import { retentionScenarios } from './retention-scenarios.ts';
+import { thawScenarios } from './thaw-scenarios.ts';
+import { versionScenarios } from './version-scenarios.ts';
 
 /** One walk through every setting, within bounds. */
 export interface Round extends Bounds {
@@ -42,6 +47,7 @@ export const LONG_ROUNDS: readonly Round[] = [
 export const ROUNDS: readonly Round[] = [
   { actors: 2, budget: { faults: 1, stalls: 0 }, deviations: 3 },
   { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: 3 },
+  { actors: 2, budget: { faults: 1, stalls: 1 }, deviations: 2 },
   { actors: 3, budget: { faults: 1, stalls: 1 }, deviations: 1 },
 ];
 
@@ -51,6 +57,11 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...relayScenarios(bounds),
     ...inboxScenarios(bounds),
     ...batchScenarios(bounds),
+    ...outageScenarios(bounds),
+    ...retentionScenarios(bounds),
+    ...versionScenarios(bounds),
+    ...eventScenarios(bounds),
+    ...thawScenarios(bounds),
     ...resendScenarios(bounds),
   ];
 }

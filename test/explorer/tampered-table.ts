@@ -35,6 +35,11 @@ export function tamperedTable(table: Table, tamper: TableTamper): Table {
   };
 }
 
+/** As {@link tamperedTable}, for an inbox. */
+export function tableTamper(tamper: TableTamper): { readonly tamperTable: (table: Table) => Table } {
+  return { tamperTable: (real) => tamperedTable(real, tamper) };
+}
+
 /** The table where each strongly consistent read becomes an eventually consistent one. */
 export function withoutStrongReads(table: Table): Table {
   return {
@@ -58,6 +63,22 @@ export function withCondition(update: Update, condition: string | undefined): Up
     ExpressionAttributeNames: used(update.ExpressionAttributeNames),
     ExpressionAttributeValues: used(update.ExpressionAttributeValues),
   };
+}
+
+/** An update whose expression has a part replaced. */
+export function replaced(update: Update, from: string | RegExp, to: string): Update {
+  return { ...update, UpdateExpression: (update.UpdateExpression ?? '').replace(from, to) };
+}
+
+/** An update whose condition has a part replaced, if it has it. */
+export function replacedCondition(update: Update, part: string, by: string): Update {
+  const { ConditionExpression: condition = '' } = update;
+  return condition.includes(part) ? withCondition(update, condition.replace(part, by)) : update;
+}
+
+/** An update whose condition lacks a part. */
+export function conditionWithout(part: string): (update: Update) => Update {
+  return (update) => replacedCondition(update, part, '');
 }
 
 /** Whether an update sets this status. */

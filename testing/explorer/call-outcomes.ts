@@ -12,6 +12,8 @@ export interface ScheduledCall<T> {
   readonly resends?: boolean | undefined;
   /** Set if the actor may crash at it. @default true inside an invocation */
   readonly crashes?: boolean | undefined;
+  /** Called if it goes on in a later invocation, because its own had answered before it ended. */
+  readonly thawed?: (() => void) | undefined;
   /** Additional failures. @default none */
   readonly failures?: readonly CallFault<T>[] | undefined;
   /** Alternative responses that are possible at this moment, each at the cost of one fault. @default none */

@@ -1,4 +1,5 @@
 import type { ConsumerConfig } from '../../lambdas/runtime/config.ts';
+import type { ConsumerHandler } from '../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
 import type { EventDraft } from '../../lambdas/runtime/event.ts';
@@ -18,10 +19,17 @@ export interface ExploredParts {
 
 /** Options of a consumer's world. */
 export interface ConsumerWorldOptions {
-  readonly handler: (parts: ExploredParts, process: Pick<Actor, 'die'>) => Handler;
+  readonly handler: (
+    parts: ExploredParts,
+    process: Pick<Actor, 'die' | 'clock'>,
+  ) => Handler | readonly Handler[];
   readonly event: EventDraft;
   /** Other events, each with one message. @default none */
   readonly others?: readonly EventDraft[] | undefined;
+  /** The bodies of other messages, such as those of foreign events. @default none */
+  readonly bodies?: readonly unknown[] | undefined;
+  /** The age of the events at the start, in milliseconds. @default 0 */
+  readonly ageMs?: number | undefined;
   /** The maximum number of messages per batch. @default 1 */
   readonly batchSize?: number | undefined;
   /** The time from the start during which the table throttles all transactions, in milliseconds. @default no throttling */
@@ -38,10 +46,16 @@ export interface ConsumerWorldOptions {
   readonly maxReceiveCount?: number | undefined;
   /** Lets an operator take the message from a worker that holds it. @default false */
   readonly mayForce?: boolean | undefined;
+  /** The version of the stored shape that an actor reads and writes. @default this one's */
+  readonly schemaOf?: ((actor: Actor) => number) | undefined;
   /** Replaces the table, to show the effect of removing a rule. @default the table itself */
   readonly tamperTable?: ((table: Table, actor: Actor) => Table) | undefined;
   /** Replaces the queue. @default the queue itself */
   readonly tamperQueue?: ((queue: Queue) => Queue) | undefined;
+  /** Replaces the consumer's function. @default the function itself */
+  readonly tamperConsumer?: ((consume: ConsumerHandler, actor: Actor) => ConsumerHandler) | undefined;
+  /** Replaces a handler. @default the handler itself */
+  readonly tamperHandler?: ((handler: Handler, actor: Actor) => Handler) | undefined;
 }
 
 /** The parts of a consumer's world that its functions share. */
@@ -56,6 +70,8 @@ export interface ConsumerParts {
   readonly eventIds: readonly string[];
   /** The end of the throttling of transactions, in epoch milliseconds. */
   readonly outageEnds: number;
+  /** The end of the outage of the whole table, in epoch milliseconds; 0 before there was one. */
+  tableBackAt: number;
   /** The first violation, if any. */
   wrong: string | undefined;
   /** A digest of the table, cached until the table changes. */

@@ -1,4 +1,4 @@
-import { type InboxRow, inboxHistoryKey } from '../../lambdas/runtime/store/rows.ts';
+import { type InboxRow, inboxHistoryKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
@@ -7,11 +7,13 @@ import { type ConsumerParts, violate } from './consumer-parts.ts';
 import { inboxViolation } from './inbox-rules.ts';
 import type { Change } from './past-items.ts';
 import { isHint, scheduledTable } from './ports.ts';
+import { schemaViolation, tableOfSchema } from './row-versions.ts';
 import { watchedTable } from './watched-table.ts';
 
 /** The table from an actor's point of view: its calls are steps of the schedule, and every change is checked. */
 export function tableOf(parts: ConsumerParts, actor: Actor): Table {
   const { scheduler, options, config, memory, past, log } = parts;
+  const schema = options.schemaOf?.(actor) ?? SCHEMA;
   const watched = watchedTable(memory, (change) => {
     parts.items = undefined;
     if (!isHint(change.key)) past.changed(change);
@@ -19,21 +21,44 @@ export function tableOf(parts: ConsumerParts, actor: Actor): Table {
       log.rejectedIds.add(id);
     const broken = inboxViolation(change, actor.index, scheduler.now(), options.mayForce ?? false);
     if (broken !== undefined) violate(parts, broken);
+    const newer = schemaViolation(change, schema);
+    if (newer !== undefined) violate(parts, newer);
     if (isUnsettledEffect(memory, change))
       violate(parts, 'TTL may delete an effect before its message is PROCESSED');
   });
   const historyPk = inboxHistoryKey(config.consumer).PK;
   // The inbox history is never written by the actors, so the time of a read makes no difference.
   const table = scheduledTable(actor, throttled(parts, watched), past, (pk) => pk !== historyPk);
-  return options.tamperTable?.(table, actor) ?? table;
+  const versioned = tableOfSchema(table, schema);
+  return options.tamperTable?.(versioned, actor) ?? versioned;
 }
 
-/** The table with its outage, which does not count as a fault and does not end early. */
-function throttled({ scheduler, outageEnds }: ConsumerParts, table: MemoryTable): MemoryTable {
+/** The table with its outages, which do not count as faults and do not end early: of transactions, and of all calls. */
+function throttled(parts: ConsumerParts, table: MemoryTable): MemoryTable {
+  const available = (until: number) => {
+    if (parts.scheduler.now() < until) throw named('ThrottlingException', 'Rate exceeded');
+  };
+  const reachable = () => available(parts.tableBackAt);
   return {
     ...table,
+    get: async (key, options) => {
+      reachable();
+      return table.get(key, options);
+    },
+    query: async (query) => {
+      reachable();
+      return table.query(query);
+    },
+    write: async (write) => {
+      reachable();
+      return table.write(write);
+    },
+    updateEach: async (updates) => {
+      reachable();
+      return table.updateEach(updates);
+    },
     transact: async (actions, token) => {
-      if (scheduler.now() < outageEnds) throw named('ThrottlingException', 'Rate exceeded');
+      available(Math.max(parts.outageEnds, parts.tableBackAt));
       await table.transact(actions, token);
     },
   };

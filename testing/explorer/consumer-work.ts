@@ -1,10 +1,15 @@
 import type { SQSBatchResponse, SQSRecord } from 'aws-lambda';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
+import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
+import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
+import type { ForeignSubscription } from '../../lambdas/runtime/foreign-event.ts';
+import { isForeign } from '../../lambdas/runtime/handled-event.ts';
+import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import type { Actor } from './actor.ts';
 import { type ConsumerParts, violate } from './consumer-parts.ts';
 import { tableOf } from './consumer-table.ts';
-import { observed } from './observed-handler.ts';
+import { type ObservedDeps, observed } from './observed-handler.ts';
 import { scheduledQueue } from './ports.ts';
 import { watchedTelemetry } from './watched-telemetry.ts';
 
@@ -21,14 +26,31 @@ export async function work(parts: ConsumerParts, actor: Actor, invocationsMax: n
     if (end.kind === 'threw') violate(parts, `The consumer threw: ${String(end.error)}`);
     if (end.kind !== 'returned') continue;
     const failed = new Set(end.value.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
-    for (const { messageId, receiptHandle } of records) {
+    for (const record of records) {
+      const { messageId, receiptHandle } = record;
       if (failed.has(messageId)) continue;
-      await actor.step('delete the message', () => queue.delete(receiptHandle), {
+      const deletion = () => {
+        if (isOfNewerVersion(parts, actor, record))
+          violate(parts, 'A message of a newer version was acknowledged');
+        queue.delete(receiptHandle);
+      };
+      await actor.step('delete the message', deletion, {
         local: !queue.isSharedAtOnce(receiptHandle),
         lost: 'the message is not deleted',
       });
     }
   }
+}
+
+/** Returns true if the row of a message has a newer schema than the worker's: even a final status may then mean something else. */
+function isOfNewerVersion(
+  { options, config, memory }: ConsumerParts,
+  actor: Actor,
+  record: SQSRecord,
+): boolean {
+  if (options.schemaOf === undefined) return false;
+  const row = memory.item(inboxKey(config.consumer, eventIdOf(record, [])));
+  return Number(row?.schema) > options.schemaOf(actor);
 }
 
 async function nextMessages(
@@ -48,28 +70,34 @@ function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): P
   const report = (what: string) => violate(parts, what);
   const table = tableOf(parts, actor);
   const queue = scheduledQueue(actor, parts.queue);
-  const handler = observed(options.handler({ table }, actor), {
+  const made = [options.handler({ table }, actor)].flat();
+  const subscriptions = made.map(({ definition }) => definition).filter(isForeign);
+  const deps: ObservedDeps = {
     actor,
     memory,
     consumer: config.consumer,
-    messageIds: new Map(records.map(({ body, messageId }) => [eventIdOf(body), messageId])),
+    messageIds: new Map(records.map((record) => [eventIdOf(record, subscriptions), record.messageId])),
     log,
     violate: report,
-  });
+  };
+  const { tamperHandler = (handler: Handler) => handler } = options;
+  // What takes a rule away stands between the code and the handler.
+  const handlers = made.map((handler) => tamperHandler(observed(handler, deps), actor));
   const consume = createConsumer({
     config,
     table,
     queue: options.tamperQueue?.(queue) ?? queue,
-    handlers: [handler],
+    handlers,
     clock: actor.clock,
     random: actor.random,
     telemetry: watchedTelemetry(report),
   });
   const clock = { now: () => scheduler.now(), sleep: async () => {} };
-  return consume({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
+  const answer = options.tamperConsumer?.(consume, actor) ?? consume;
+  return answer({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
 }
 
-/** The event in a message of this world. */
-function eventIdOf(body: string): string {
-  return (JSON.parse(body) as { readonly detail: { readonly eventId: string } }).detail.eventId;
+/** The event in a message of this world, by the identity that the consumer gives it. */
+function eventIdOf(record: SQSRecord, subscriptions: readonly ForeignSubscription[]): string {
+  return readDelivered(record, { subscriptions, arrivedAt: 0 }).envelope.eventId;
 }

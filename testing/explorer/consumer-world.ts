@@ -19,6 +19,7 @@ import { type ConsumerParts, type ConsumerWorldOptions, itemsNow, violate } from
 import { tableOf } from './consumer-table.ts';
 import { work } from './consumer-work.ts';
 import { digest } from './digest.ts';
+import { expireItems } from './expiry.ts';
 import { type ExploredQueue, exploredQueue } from './explored-queue.ts';
 import type { HandlerLog } from './observed-handler.ts';
 import { createPastItems } from './past-items.ts';
@@ -37,6 +38,10 @@ export interface ConsumerWorld extends World {
   tableOf(actor: Actor): Table;
   /** Receives and handles messages until the queue is empty. @param invocationsMax - the maximum number of invocations */
   work(actor: Actor, invocationsMax: number): Promise<void>;
+  /** Makes every call of the table fail, from now on. @param ms - for how long */
+  beginOutage(ms: number): void;
+  /** Runs DynamoDB's TTL: deletes each item some time after its `expiresAt`, until no item has one. */
+  expire(actor: Actor): Promise<void>;
   /** Returns a problem in the final state, given a message that its handler can process. */
   unrest(): string | undefined;
   /** Records a violation. */
@@ -69,6 +74,10 @@ export async function consumerWorld(
     log,
     tableOf: (actor) => tableOf(parts, actor),
     work: (actor, invocationsMax) => work(parts, actor, invocationsMax),
+    beginOutage: (ms) => {
+      parts.tableBackAt = scheduler.now() + ms;
+    },
+    expire: (actor) => expireItems(parts, actor),
     violate: (what) => violate(parts, what),
     unrest: () => unrest(parts),
     state: ({ faults }) =>
@@ -80,6 +89,7 @@ export async function consumerWorld(
         queue.sharedAtOnce(),
         [...log.happened],
         [...log.rejectedIds],
+        parts.tableBackAt,
         faults > 0 ? parts.past.state() : 'none',
       ]),
     deadlines: () => deadlines(parts),
@@ -92,14 +102,15 @@ async function setUp(scheduler: Scheduler, options: ConsumerWorldOptions): Promi
   const clock = { now: () => scheduler.now(), sleep: async () => {} };
   const config = { ...DEFAULTS, ...options.config };
   const { visibilityTimeoutMs } = config;
-  const { maxReceiveCount = 6, twice = false, copies = 1, others = [] } = options;
+  const { maxReceiveCount = 6, twice = false, copies = 1, others = [], bodies = [], ageMs = 0 } = options;
   const memory = memoryTable({ clock, otherTables: options.otherTables });
   const queue = exploredQueue(memoryQueue({ clock, visibilityTimeoutMs, maxReceiveCount }), twice);
 
-  const retentions = [{ days: config.inboxRetentionDays, since: clock.now() }];
+  const retentions = [{ days: config.inboxRetentionDays, since: clock.now() - ageMs }];
   const history = { ...inboxHistoryKey(config.consumer), schema: SCHEMA, retentions, changedAt: clock.now() };
   await memory.write({ Put: { Item: history } });
-  const entries = await committedEvents({ config, table: memory, clock }, [options.event, ...others]);
+  const past = { ...clock, now: () => clock.now() - ageMs };
+  const entries = await committedEvents({ config, table: memory, clock: past }, [options.event, ...others]);
   const eventIds = entries.flatMap(({ SK }) => eventIdInSortKey(SK) ?? []);
   for (const Item of options.items?.(eventIds[0] ?? '') ?? []) await memory.write({ Put: { Item } });
   const published = entries.flatMap((row) => pendingRow({ ...row })?.entry ?? []);
@@ -107,6 +118,7 @@ async function setUp(scheduler: Scheduler, options: ConsumerWorldOptions): Promi
     const body = eventBridgeMessage({ id: 'explored', publishedAt: clock.now(), source, detailType, detail });
     for (let copy = 0; copy < (index === 0 ? copies : 1); copy += 1) queue.send(body);
   }
+  for (const body of bodies) queue.send(body);
   return {
     scheduler,
     options,
@@ -117,6 +129,7 @@ async function setUp(scheduler: Scheduler, options: ConsumerWorldOptions): Promi
     log: { rejectedIds: new Set(), happened: new Map(), running: new Map() },
     eventIds,
     outageEnds: clock.now() + (options.outageMs ?? 0),
+    tableBackAt: 0,
     wrong: undefined,
     items: undefined,
   };
@@ -147,12 +160,12 @@ function unrest(parts: ConsumerParts): string | undefined {
   return queue.messages().length > 0 ? 'A message is left in the queue' : undefined;
 }
 
-/** The times at which a lease ends or a message becomes visible again. */
+/** The times at which a lease or an outage ends, or a message becomes visible again. */
 function deadlines(parts: ConsumerParts): number[] {
   const leases = itemsNow(parts)
     .filter(({ PK }) => String(PK).startsWith(INBOX_PREFIX))
     .flatMap(({ leaseUntil, endsBy }) => [leaseUntil, endsBy])
     .filter((time) => typeof time === 'number')
     .map((time) => time + 1);
-  return [...leases, ...parts.queue.messages().map(({ visibleAt }) => visibleAt)];
+  return [...leases, parts.tableBackAt, ...parts.queue.messages().map(({ visibleAt }) => visibleAt)];
 }

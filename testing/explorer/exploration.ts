@@ -50,7 +50,7 @@ export interface ExplorationOptions {
 }
 
 /** The start time of every schedule: in the middle of a minute. */
-const START = Date.UTC(2026, 0, 15, 12, 0, 20);
+export const START = Date.UTC(2026, 0, 15, 12, 0, 20);
 
 const NOTHING: Budget = { faults: 0, stalls: 0 };
 

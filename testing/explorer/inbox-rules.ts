@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
+import { isUnreadableId } from '../../lambdas/runtime/store/event-id.ts';
 import { asRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from './past-items.ts';
 
@@ -27,7 +28,7 @@ export function inboxViolation(
   if (wrong !== undefined) return wrong;
   if (before !== undefined && isSettled(before) && after.status !== before.status)
     return `A ${before.status.toLowerCase()} message became ${after.status}`;
-  if (after.expiresAt !== undefined && !isSettled(after))
+  if (after.expiresAt !== undefined && !mayExpire(after))
     return `TTL may delete a message that is ${after.status}`;
   if (before?.status !== 'PROCESSING') return undefined;
   if (before.fence === after.fence) {
@@ -65,7 +66,12 @@ function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number):
   return undefined;
 }
 
-/** Returns true if no later change is allowed. */
+/** Returns true if TTL may delete a row: nothing may change it, or its event could not be read, so no handler runs under its id. */
+export function mayExpire(row: InboxRow): boolean {
+  return isSettled(row) || isUnreadableId(row.PK.slice(row.PK.lastIndexOf('#') + 1));
+}
+
+/** Returns true if no later change is allowed, except TTL's deletion. */
 function isSettled({ status }: InboxRow): boolean {
   return status === 'PROCESSED' || status === 'DISCARDED';
 }

@@ -1,7 +1,7 @@
 import type { Handler, LeasedContext, TransactionalContext } from '../../lambdas/runtime/consume/handler.ts';
 import { isMailroomError } from '../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../lambdas/runtime/event.ts';
-import { asRow, type InboxRow, inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { asRow, type InboxRow, inboxKey, isKnownSchema } from '../../lambdas/runtime/store/rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';
@@ -62,7 +62,7 @@ export function observed(handler: Handler, deps: ObservedDeps): Handler {
 
 function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): LeasedContext['once'] {
   const { actor, memory, consumer, log, violate } = deps;
-  return async (name, effect) => {
+  return (name, effect) => {
     let done = false;
     const result = ctx.once(name, async (idempotencyKey, signal) => {
       const item = memory.item(inboxKey(consumer, event.eventId));
@@ -80,6 +80,7 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
             return effect(idempotencyKey, signal);
           },
           effect: true,
+          thawed: () => violate(`The effect "${name}" goes on although its batch was answered`),
           failures: [{ label: 'it fails', error: () => named('ProviderError', 'The provider is down') }],
         });
         done = true;
@@ -88,10 +89,13 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
         log.running.delete(idempotencyKey);
       }
     });
-    return result.catch((error: unknown) => {
-      if (done && isMailroomError(error, 'FENCE_LOST'))
+    // The native `then`: the runtime's own would take this for the handler that awaits its call.
+    void Promise.prototype.then.call(result, undefined, (error: unknown) => {
+      // A version that has lost the message to a newer one cannot store the result: it does not write that version's row.
+      const { schema } = memory.item(inboxKey(consumer, event.eventId)) ?? {};
+      if (done && isMailroomError(error, 'FENCE_LOST') && isKnownSchema(schema))
         violate(`The result of the effect "${name}" is refused while its worker runs`);
-      throw error;
     });
+    return result;
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TimelineStep } from './actor.ts';
 import type { ScheduledCall } from './call-outcomes.ts';
-import { createVirtualTime, type VirtualTime } from './virtual-time.ts';
+import { createVirtualTime, type PendingSleep, type VirtualTime } from './virtual-time.ts';
 
 /** The pending work of one schedule, and its history so far. */
 export interface Schedule {
@@ -49,6 +49,14 @@ export interface InvocationState {
   readonly crash: () => void;
 }
 
+/** Work that an invocation left behind when it answered: frozen with its function, which a later invocation may thaw. */
+export interface FrozenWork {
+  /** A digest of everything that its actor had observed: with the same history it continues in the same way. */
+  readonly history: string;
+  readonly pendings: readonly Pending[];
+  readonly sleepers: readonly PendingSleep<SleepOwner>[];
+}
+
 /** The schedule's record of an actor. */
 export interface ActorState {
   readonly name: string;
@@ -60,6 +68,7 @@ export interface ActorState {
   calls: number;
   invocations: number;
   invocation: InvocationState | undefined;
+  frozen: FrozenWork | undefined;
 }
 
 /** An effect that happens late. */
@@ -108,6 +117,11 @@ export function createSchedule(start: number): Schedule {
 /** Identifies a call in flight. */
 export function callKey({ actor, history, number, resends }: Pending): string {
   return `${actor.index} ${history} ${number} ${resends}`;
+}
+
+/** Identifies frozen work. */
+export function frozenKey({ history, pendings, sleepers }: FrozenWork): string {
+  return [history, ...pendings.map(callKey), ...sleepers.map(({ until }) => until)].join(' ');
 }
 
 /** Shortens a text to a digest. */

@@ -1,7 +1,7 @@
 import type { Actor, Invocation } from './actor.ts';
 import type { ScheduledCall } from './call-outcomes.ts';
 import { digest } from './digest.ts';
-import type { ActorState, InvocationState, Schedule } from './schedule.ts';
+import type { ActorState, FrozenWork, InvocationState, Schedule } from './schedule.ts';
 
 /** Adds an actor to a schedule. */
 export function addActor(schedule: Schedule, name: string): Actor {
@@ -14,6 +14,7 @@ export function addActor(schedule: Schedule, name: string): Actor {
     calls: 0,
     invocations: 0,
     invocation: undefined,
+    frozen: undefined,
   };
   schedule.actors.push(state);
   const call = <T>(made: ScheduledCall<T>, invocation: InvocationState | undefined): Promise<T> =>
@@ -79,12 +80,15 @@ function invoke<T>(
     const before = state.history;
     const end = (result: Invocation<T>) => {
       if (state.invocation !== invocation) return;
-      // A function keeps no state: only the way in which an invocation ended remains.
+      // Pending work of the invocation is frozen with its function, and ends with its process.
+      const pendings = schedule.pendings.filter((pending) => pending.invocation === invocation);
+      schedule.pendings = schedule.pendings.filter((pending) => pending.invocation !== invocation);
+      const sleepers = schedule.time.freeze((owner) => owner.invocation === invocation);
+      const leaves = result.kind !== 'crashed' && pendings.length + sleepers.length > 0;
+      state.frozen = leaves ? { history: state.history, pendings, sleepers } : undefined;
+      // A function keeps no other state: only the way in which an invocation ended remains.
       state.history = before;
       schedule.see(state, digest(result));
-      // Pending work of the invocation is frozen with its function.
-      schedule.pendings = schedule.pendings.filter((pending) => pending.invocation !== invocation);
-      schedule.time.forget((owner) => owner.invocation === invocation);
       state.invocation = undefined;
       resolve(result);
     };
@@ -100,4 +104,20 @@ function invoke<T>(
       (error: unknown) => end({ kind: 'threw', error }),
     );
   });
+}
+
+/** Lets the work that an earlier invocation left behind go on in the current one, whose function is the same. */
+export function thaw(
+  schedule: Schedule,
+  state: ActorState,
+  { history, pendings, sleepers }: FrozenWork,
+): void {
+  const { invocation } = state;
+  state.frozen = undefined;
+  schedule.see(state, `thawed ${history}`);
+  schedule.time.thaw({ actor: state, invocation }, sleepers);
+  for (const pending of pendings) {
+    schedule.pendings.push({ ...pending, invocation });
+    pending.call.thawed?.();
+  }
 }

@@ -1,5 +1,5 @@
 import type { Budget, Scheduler, World } from './actor.ts';
-import { callKey, createSchedule, hash } from './schedule.ts';
+import { callKey, createSchedule, frozenKey, hash } from './schedule.ts';
 import { addActor } from './scheduled-actor.ts';
 import { transitions } from './transitions.ts';
 
@@ -20,6 +20,7 @@ export function createScheduler(start: number): Scheduler {
       left.faults,
       left.stalls,
       ...schedule.actors.map(({ history, skewMs, draws }) => `${history}:${skewMs}:${draws}`),
+      ...schedule.actors.map(({ frozen }) => (frozen === undefined ? '' : frozenKey(frozen))),
       ...schedule.late.map(({ of }) => of),
       ...schedule.pendings.map(callKey),
       ...time.wakes().toSorted((a, b) => a - b),

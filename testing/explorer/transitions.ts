@@ -1,7 +1,8 @@
 import type { Budget, World } from './actor.ts';
 import { type CallOutcome, outcomesOf } from './call-outcomes.ts';
 import { digest } from './digest.ts';
-import { callKey, type Pending, type Schedule } from './schedule.ts';
+import { type ActorState, callKey, type Pending, type Schedule } from './schedule.ts';
+import { thaw } from './scheduled-actor.ts';
 
 /** One step by which a schedule can continue. */
 export interface Transition {
@@ -15,6 +16,9 @@ export interface Transition {
 
 /** A pause up to this length is ordinary, even while others are in the middle of a call. */
 const SHORT_PAUSE_MS = 1_000;
+
+/** The longest stall: no request takes effect half a day after it was sent. */
+const STALL_MAX_MS = 12 * 3_600_000;
 
 /** The number of upcoming deadlines that a stall may skip to. */
 const STALL_TARGETS = 3;
@@ -50,6 +54,7 @@ export function transitions(schedule: Schedule, world: World, left: Budget): Tra
     ...outcomes.filter(({ fault }) => fault === 0),
     ...(alone === undefined ? [...landings, ...pauses(schedule, world)] : []),
     ...outcomes.filter(({ fault }) => fault > 0),
+    ...(alone === undefined ? schedule.actors.flatMap((state) => thaws(schedule, state)) : []),
   ];
   return all.filter(({ fault, stall }) => fault <= left.faults && stall <= left.stalls);
 }
@@ -91,6 +96,25 @@ function transition(schedule: Schedule, pending: Pending, outcome: CallOutcome):
   };
 }
 
+/** A function that is thawed by its next invocation, with what the last one left behind. */
+function thaws(schedule: Schedule, state: ActorState): Transition[] {
+  const { name, invocation, frozen } = state;
+  if (invocation === undefined || frozen === undefined) return [];
+  const calls = frozen.pendings.map(({ call }) => call.label);
+  return [
+    {
+      actor: name,
+      label: ['goes on with what its last invocation left', ...calls].join(': '),
+      fault: 1,
+      stall: 0,
+      take: async () => {
+        thaw(schedule, state, frozen);
+        await schedule.time.passTo(schedule.time.now()); // timers whose time has passed fire at once
+      },
+    },
+  ];
+}
+
 /** Time that passes while calls are in flight. */
 function pauses({ time }: Schedule, world: World): Transition[] {
   const now = time.now();
@@ -105,7 +129,7 @@ function pauses({ time }: Schedule, world: World): Transition[] {
   });
   const short = soon <= now + SHORT_PAUSE_MS ? [pass(soon, 0)] : [];
   const long = [...new Set([...wakes, ...world.deadlines()])]
-    .filter((at) => at > now + (short.length > 0 ? SHORT_PAUSE_MS : 0))
+    .filter((at) => at > now + (short.length > 0 ? SHORT_PAUSE_MS : 0) && at <= now + STALL_MAX_MS)
     .sort((a, b) => a - b)
     .slice(0, STALL_TARGETS);
   return [...short, ...long.map((at) => pass(at, 1))];

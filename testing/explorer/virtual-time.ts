@@ -6,8 +6,10 @@ export interface VirtualTime<O> {
   sleep(owner: O, ms: number, signal: AbortSignal | undefined): Promise<void>;
   /** When the sleepers wake, in epoch milliseconds. */
   wakes(): number[];
-  /** Freezes the sleepers for which this returns true: they never wake. */
-  forget(gone: (owner: O) => boolean): void;
+  /** Freezes the sleepers for which this returns true: they do not wake unless they are thawed. */
+  freeze(gone: (owner: O) => boolean): readonly PendingSleep<O>[];
+  /** Lets frozen sleepers go on under another owner. Those whose time has passed wake at once. */
+  thaw(owner: O, sleepers: readonly PendingSleep<O>[]): void;
   /** Runs everything that can run without time passing. */
   quiet(): Promise<void>;
   /** Advances time. Each sleeper wakes at its own time, and runs before the next one wakes. */
@@ -21,8 +23,9 @@ export interface TimeListener<O> {
   nextStop(before: number): { readonly at: number; stop(): void } | undefined;
 }
 
-interface SleepingActor<O> {
-  readonly owner: O;
+/** A sleep in progress. */
+export interface PendingSleep<O> {
+  owner: O;
   readonly until: number;
   readonly wake: () => void;
 }
@@ -31,7 +34,7 @@ interface SleepingActor<O> {
 export function createVirtualTime<O>(start: number, listener: TimeListener<O>): VirtualTime<O> {
   let now = start;
   let turns = 0; // zero-length sleeps in progress
-  const sleepers = new Set<SleepingActor<O>>();
+  const sleepers = new Set<PendingSleep<O>>();
 
   const quiet = async () => {
     do await turn();
@@ -41,9 +44,17 @@ export function createVirtualTime<O>(start: number, listener: TimeListener<O>): 
   return {
     now: () => now,
     quiet,
-    wakes: () => [...sleepers].map(({ until }) => until),
-    forget: (gone) => {
-      for (const sleeper of sleepers) if (gone(sleeper.owner)) sleepers.delete(sleeper);
+    wakes: () => [...sleepers].map(({ until }) => Math.max(until, now)),
+    freeze: (gone) => {
+      const frozen = [...sleepers].filter(({ owner }) => gone(owner));
+      for (const sleeper of frozen) sleepers.delete(sleeper);
+      return frozen;
+    },
+    thaw: (owner, frozen) => {
+      for (const sleeper of frozen) {
+        sleeper.owner = owner;
+        sleepers.add(sleeper);
+      }
     },
     sleep: (owner, ms, signal) => {
       if (!(ms > 0) || signal?.aborted) {
@@ -58,7 +69,7 @@ export function createVirtualTime<O>(start: number, listener: TimeListener<O>): 
           signal?.removeEventListener('abort', wake);
           resolve();
         };
-        const sleeper: SleepingActor<O> = { owner, until: now + ms, wake };
+        const sleeper: PendingSleep<O> = { owner, until: now + ms, wake };
         sleepers.add(sleeper);
         signal?.addEventListener('abort', wake, { once: true });
       });

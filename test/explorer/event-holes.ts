@@ -1,0 +1,23 @@
+import { isForeign } from '../../lambdas/runtime/handled-event.ts';
+import type { InboxTamper } from './inbox-scenarios.ts';
+import type { Hole } from './relay-holes.ts';
+
+/** EventBridge's own id takes the place of the definition's fields. */
+const WITHOUT_ID: InboxTamper = {
+  tamperHandler: (handler) => {
+    const { definition } = handler;
+    return isForeign(definition) ? { ...handler, definition: { ...definition, foreign: {} } } : handler;
+  },
+};
+
+/** The rules of what identifies an event, one by one. */
+export const EVENT_HOLES: readonly Hole<InboxTamper>[] = [
+  {
+    rule: 'a foreign event is identified by its own fields',
+    where: 'a foreign event in three messages',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: WITHOUT_ID,
+    found: /The effects were applied "p-7: 2/,
+  },
+];

@@ -1,0 +1,36 @@
+import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
+import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
+import { CHARGE, COUNTER } from './consumer-handlers.ts';
+
+/** What is wrong at the end with what the handler committed, or with the message. @param applied - how often it may have been */
+export function verdict(world: ConsumerWorld, applied: readonly number[]): string | undefined {
+  const times = Number(world.memory.item(COUNTER)?.n ?? 0);
+  const events = world.memory.items().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)).length;
+  if (events !== times) return `The effect was applied ${times} times, but there are ${events} events of it`;
+  return (
+    world.unrest() ??
+    (applied.includes(times) ? undefined : `The effect was applied ${times} times`) ??
+    decidedOrApplied(world, times, applied)
+  );
+}
+
+/** What an operator has settled was not run, and what nobody has settled was. */
+function decidedOrApplied(
+  world: ConsumerWorld,
+  times: number,
+  applied: readonly number[],
+): string | undefined {
+  const row = world.memory.item(inboxKey(world.config.consumer, world.eventId));
+  const decided = row?.resolvedBy !== undefined || row?.discardedBy !== undefined;
+  if (decided && times > 0) return 'An operator settled the message, and its effect was applied';
+  return !decided && times === 0 && applied.includes(1)
+    ? 'Nobody settled the message, and it was not run'
+    : undefined;
+}
+
+/** What is wrong at the end with the effects of the handler. */
+export function uncharged(world: ConsumerWorld, charges: boolean): string | undefined {
+  const keys = [...world.log.happened.keys()];
+  const expected = charges ? [`${world.config.consumer}:${world.eventId}:${CHARGE}`] : [];
+  return keys.join() === expected.join() ? undefined : `The effects are "${keys.join()}"`;
+}

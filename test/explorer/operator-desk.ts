@@ -1,0 +1,68 @@
+import { createAwsClock } from '../../cli/frame/aws-clock.ts';
+import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
+import type { Resolution } from '../../lambdas/runtime/operations/message-operations.ts';
+import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
+import { inboxKey, rejectedKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
+import type { Actor } from '../../testing/explorer/actor.ts';
+import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
+
+/** An operator who decides about the message, at any time. */
+export function decides(
+  decision: (deps: OperationDeps, resolution: Resolution) => Promise<unknown>,
+): (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void> {
+  return async (world, operator, desk) => {
+    await operator.step('looks at the message', () => {}); // which may be at any time
+    const { consumer, inboxRetentionDays } = world.config;
+    await operator.invoke(60_000, () =>
+      decision(desk, {
+        consumer,
+        eventId: world.eventId,
+        reason: 'done by hand',
+        by: 'ada',
+        inboxRetentionDays,
+      }),
+    );
+  };
+}
+
+/** The clock and the table of the `mailroom` command: every answer of the table tells the clock what time it is at AWS. */
+export function deskOf(operator: Actor, table: Table, trueTime: () => number): OperationDeps {
+  const clock = createAwsClock(operator.clock, operator.clock.now);
+  const answered = <T>(call: Promise<T>): Promise<T> =>
+    call.finally(() => clock.learn(new Date(trueTime()).toUTCString(), clock.steadyMs()));
+  void answered(Promise.resolve()); // that of the directory
+  return {
+    clock,
+    random: operator.random,
+    table: {
+      ...table,
+      get: (key, options) => answered(table.get(key, options)),
+      write: (write) => answered(table.write(write)),
+      transact: (actions, token) => answered(table.transact(actions, token)),
+    },
+  };
+}
+
+/** When an operator sees that a lease is over: the margin, and the second that a `Date` header counts, later than it is. */
+export function leasesSeenOut({ memory, config, eventId }: ConsumerWorld): number[] {
+  const { leaseUntil } = memory.item(inboxKey(config.consumer, eventId)) ?? {};
+  return typeof leaseUntil === 'number' ? [leaseUntil + CLOCK_SKEW_MS + 1_000] : [];
+}
+
+/** A message that was rejected under another SQS message id, after as many attempts as it has. */
+export function rejectedRows(eventId: string): Item[] {
+  const cause = { reason: 'ATTEMPTS_SPENT', rejectedAt: 0, lastError: 'down', fingerprint: 'down' };
+  return [
+    {
+      ...inboxKey('worker', eventId),
+      schema: SCHEMA,
+      status: 'REJECTED',
+      fence: 'of an earlier worker',
+      attempts: 3,
+      rejectedIds: new Set(['an earlier message']),
+      ...cause,
+    },
+    { ...rejectedKey('worker', eventId), schema: SCHEMA, ...cause },
+  ];
+}
