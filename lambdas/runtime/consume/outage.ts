@@ -3,11 +3,11 @@ import type { TransactAction } from '../store/table.ts';
 
 /**
  * Errors of AWS calls that are unrelated to the message: throttling, conflicts with other transactions, service failures, lost
- * connections, missing permissions or keys. The names come from the DynamoDB API reference ("Error handling",
- * TransactionCanceledException), the Lambda and KMS service errors that DynamoDB passes on, and Node.js's `errno` codes.
+ * connections, missing permissions or keys. The names come from the DynamoDB developer guide ("Error handling"), the DynamoDB API
+ * reference ("Common Error Types", TransactWriteItems), the Lambda API reference (Invoke), the AWS SDK and Node.js's `errno` codes.
  */
 const OUTAGE =
-  /Throttl|^(ProvisionedThroughputExceeded|RequestLimitExceeded|LimitExceeded|TransactionConflict|TransactionInProgress|ReplicatedWriteConflict|InternalServer|InternalFailure|InternalError|ServiceUnavailable|ResourceNotFound|ResourceInUse|AccessDenied|NotAuthorized|UnrecognizedClient|InvalidClientTokenId|InvalidSignature|IncompleteSignature|SignatureDoesNotMatch|MissingAuthentication|ExpiredToken|InvalidToken|OptInRequired|CredentialsProvider|TokenProvider|KMS|InaccessibleEncryption|Timeout|RequestTimeout|AbortError|NetworkingError|RequestExpired|EAI_|ECONN|EHOST|ENET|ENOTFOUND|EPIPE|EPROTO|EADDR|EMFILE|ENFILE|ETIMEDOUT|ESOCKET)/;
+  /Throttl|^(ProvisionedThroughputExceeded|RequestLimitExceeded|LimitExceeded|TransactionConflict|TransactionInProgress|ReplicatedWriteConflict|InternalServer|InternalFailure|ServiceUnavailable|ResourceNotFound|ResourceInUse|AccessDenied|NotAuthorized|UnrecognizedClient|InvalidClientTokenId|InvalidSignature|IncompleteSignature|SignatureDoesNotMatch|MissingAuthentication|ExpiredToken|OptInRequired|CredentialsProvider|TokenProvider|KMS|Timeout|RequestTimeout|AbortError|RequestExpired|EAI_|ECONN|EHOST|ENET|ENOTFOUND|EPIPE|EPROTO|EADDR|EMFILE|ENFILE|ETIMEDOUT)/;
 
 /**
  * Returns true if a failed call of Mailroom's own is an infrastructure outage, which does not count as an attempt. A failed
