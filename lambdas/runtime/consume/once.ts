@@ -128,9 +128,9 @@ async function releaseEffect({ inbox, telemetry }: Received, call: EffectCall): 
   }
 }
 
-/** Resolves when no effect is running. */
+/** Resolves when the running effects have ended. The handler's signal is aborted by then, so no other effect starts. */
 export async function effectsIdle({ running }: Effects): Promise<void> {
-  while (running.size > 0) await Promise.allSettled(running.values());
+  await Promise.allSettled(running.values());
 }
 
 function jsonOf(name: string, result: unknown): string | undefined {
