@@ -24,6 +24,13 @@ function delayed(parts: Pick<Parts, 'memory'>, text: string, work: () => Promise
   });
 }
 
+/** A write that the table refuses. */
+const absentRow = {
+  Put: { Item: { PK: 'THING#1', SK: 'THING' }, ConditionExpression: 'attribute_exists(PK)' },
+};
+
+const invalid = ThingHappened.create({ aggregateId: '', data: { n: 1 } });
+
 const fails = leased(ThingHappened, async () => {
   throw new Error('of its own');
 });
@@ -104,6 +111,22 @@ describe('when the time is up', () => {
       'THING#1',
       1,
     ],
+    ['works itself after an effect', (ctx: LeasedContext) => ctx.once('charge', async () => {}), '', 0],
+    [
+      'works itself after a commit that was refused',
+      (ctx: LeasedContext) => ctx.commit({ writes: [absentRow] }).catch(() => {}),
+      '',
+      0,
+    ],
+    [
+      'has waited for the table to start an effect after a commit that was never sent',
+      async (ctx: LeasedContext) => {
+        await ctx.commit({ events: [invalid] }).catch(() => {});
+        await ctx.once('charge', async () => {});
+      },
+      'startedAt',
+      1,
+    ],
   ])('a handler that %s is judged by who took its time: %#', async (_what, does, slow, outages) => {
     const parts = rig();
     const event = send(parts);
@@ -126,6 +149,19 @@ describe('when the time is up', () => {
     );
   });
   const slowMark = (parts: Parts) => delayed(parts, 'outOfTime = :outOfTime', () => parts.clock.sleep(100));
+
+  test.each([
+    ['is not counted when its function had worked for more than two seconds before', 2_001, 1],
+    ['counts as cut off when its function had worked for two seconds before', 2_000, 0],
+  ])('a handler that obeys %s', async (_what, claimMs, outages) => {
+    const parts = rig();
+    const event = send(parts);
+    const memory = { ...parts.memory, ...slowMark(parts) };
+    const table = delayed({ ...parts, memory }, 'claimedAt', () => parts.clock.sleep(claimMs));
+    await consumer(parts, [obeys], table).deliver();
+    expect(parts.telemetry.counted('TableFailures')).toBe(outages);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
+  });
 
   test('a handler that obeys is not counted when its claim was slow', async () => {
     const parts = rig();
