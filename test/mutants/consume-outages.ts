@@ -44,6 +44,26 @@ export const consumeOutageMutants: readonly Mutant[] = [
       to: '',
     },
     {
+      rule: 'a key that DynamoDB cannot use is an outage',
+      from: '|| isKeyError(error)',
+      to: '',
+    },
+    {
+      rule: "only DynamoDB's own validation quotes KMS",
+      from: "errorCode(error) === 'ValidationException' &&",
+      to: '',
+    },
+    {
+      rule: 'a message that mentions KMS elsewhere is not an outage',
+      from: '/^KMS [\\w ]*error:/',
+      to: '/KMS [\\w ]*error:/',
+    },
+    {
+      rule: 'an invalid request that mentions KMS otherwise is not an outage',
+      from: '/^KMS [\\w ]*error:/',
+      to: '/^KMS/',
+    },
+    {
       rule: 'an internal error of the service is an outage',
       from: 'statusOf(error) >= 500',
       to: 'statusOf(error) > 500',

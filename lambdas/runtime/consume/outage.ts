@@ -1,4 +1,4 @@
-import { errorCode, isMailroomError } from '../errors.ts';
+import { errorCode, errorMessage, isMailroomError } from '../errors.ts';
 import type { TransactAction } from '../store/table.ts';
 
 /**
@@ -20,7 +20,12 @@ export function isOutage(error: unknown): boolean {
     const codes = whole.reasons.map(({ code }) => code).filter((code) => code !== 'None');
     return codes.length > 0 && codes.every((code) => OUTAGE.test(code));
   }
-  return OUTAGE.test(errorCode(error)) || statusOf(error) >= 500;
+  return OUTAGE.test(errorCode(error)) || statusOf(error) >= 500 || isKeyError(error);
+}
+
+/** DynamoDB reports a key that it cannot use, such as a disabled one, as an invalid request whose message quotes KMS. */
+function isKeyError(error: unknown): boolean {
+  return errorCode(error) === 'ValidationException' && /^KMS [\w ]*error:/.test(errorMessage(error));
 }
 
 /** The table does not exist or access to it is denied. */

@@ -104,6 +104,20 @@ test.each([
   expect(isOutage(named(name))).toBe(false);
 });
 
+test.each([
+  [
+    'KMS key disabled error: com.amazonaws.services.kms.model.DisabledException: arn:aws:kms:… is disabled.',
+    true,
+  ],
+  ['KMS validation error: com.amazonaws.services.kms.model.NotFoundException: Key … does not exist', true],
+  ['The provided key element does not match the schema', false],
+  ['Invalid value: "KMS key disabled error: …"', false],
+  ['KMS', false],
+])('a ValidationException of DynamoDB with the message "%s" is an outage: %s', (message, outage) => {
+  expect(isOutage(named('ValidationException', message))).toBe(outage);
+  expect(isOutage(named('Error', message))).toBe(false);
+});
+
 test.each([undefined, null, 'ThrottlingException', 7])(
   '%j, which is not an error, is not an outage',
   (error) => {
