@@ -142,6 +142,7 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'a message that waits for an effect records on its row when it becomes visible again',
         from: 'releaseMessage(inbox, claim, clock.now() + afterMs)',
         to: 'releaseMessage(inbox, claim, clock.now())',
+        killers: unit('consumer-signals'),
       },
       {
         rule: 'a takeover is counted',
@@ -181,6 +182,7 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'a message that ran out of time waits until its function is stopped by every clock',
         from: 'untilMs(claimed, claim.endsBy + CLOCK_SKEW_MS)',
         to: 'untilMs(claimed, claim.endsBy)',
+        killers: unit('consumer-time'),
       },
       {
         rule: 'a message that ran out of time is logged',
@@ -219,26 +221,21 @@ export const consumeRunMutants: readonly Mutant[] = [
       },
       {
         rule: 'a message that never failed costs no removal of a hint',
-        from: 'if (failedBefore) await',
+        from: 'if (claim.lastError !== undefined) await',
         to: 'await',
         killers: unit('consumer-signals'),
       },
       {
         rule: 'a message whose uncounted attempt failed has a hint to remove',
-        from: 'claim.attempt > 1 || claim.lastError !== undefined',
-        to: 'claim.attempt > 1',
-        killers: unit('consumer-signals'),
-      },
-      {
-        rule: 'a message that failed before has a hint to remove although its last error is gone',
-        from: 'claim.attempt > 1 || claim.lastError !== undefined',
-        to: 'claim.lastError !== undefined',
+        from: 'if (claim.lastError !== undefined) await',
+        to: 'if (claim.attempt > 1) await',
         killers: unit('consumer-signals'),
       },
       {
         rule: 'a worker that has lost its message reports that',
         from: 'return refusal && fenceRefused(claimed, refusal);',
         to: 'return undefined;',
+        killers: unit('consumer-unawaited'),
       },
       {
         rule: 'attempts that are not counted delay a message as two at most',
@@ -249,6 +246,7 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'a message that waits for an effect is counted as leased',
         from: "claimed.telemetry.count('MessagesLeased');",
         to: '',
+        killers: unit('consumer-signals'),
       },
       {
         rule: 'the end of a claim is written again about every two seconds of an outage at least',
