@@ -4,7 +4,14 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeOutcomeMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/message-outcome.ts',
-    unit('consumer-time', 'consumer-leases', 'consumer-poison', 'inbox-history'),
+    unit(
+      'message-outcome',
+      'consumer-time',
+      'consumer-leases',
+      'consumer-poison',
+      'consumer-signals',
+      'inbox-history',
+    ),
     [
       {
         rule: 'a message that is held still waits until its function is stopped',
@@ -214,13 +221,11 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
         rule: 'a failure marks the span of its message',
         from: "if (outcome !== 'retry-later') span.fail(error);",
         to: '',
-        killers: unit('one-trace', 'safe-tracing'),
       },
       {
         rule: 'a handler that asks for a delay does not fail the span of its message',
         from: "if (outcome !== 'retry-later') span.fail(error);",
         to: 'span.fail(error);',
-        killers: unit('one-trace', 'safe-tracing'),
       },
       {
         rule: 'a rejection names its attempts in the singular and the plural',
