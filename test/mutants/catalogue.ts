@@ -10,6 +10,7 @@ import { consumeOnceMutants } from './consume-once.ts';
 import { consumeOutageMutants } from './consume-outages.ts';
 import { consumeOutcomeMutants } from './consume-outcomes.ts';
 import { consumeRunMutants } from './consume-runs.ts';
+import { consumeTransactionalMutants } from './consume-transactional.ts';
 import { consumeTransitionMutants } from './consume-transitions.ts';
 import { consumeTurnMutants } from './consume-turns.ts';
 import type { Mutant } from './mutant.ts';
@@ -44,6 +45,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...consumeHandlerMutants,
   ...consumeLeasedRunMutants,
   ...consumeOutcomeMutants,
+  ...consumeTransactionalMutants,
   ...consumeOnceMutants,
   ...consumeEffectMutants,
   ...auditMutants,

@@ -6,6 +6,7 @@ export const consumeHandlerMutants: readonly Mutant[] = [
     'consume/leased-context.ts',
     unit(
       'consumer-ends',
+      'consumer-time',
       'consumer-commits',
       'consumer-effects',
       'consumer-unawaited',

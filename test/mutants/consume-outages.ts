@@ -2,7 +2,12 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 /** The names of errors, or their beginnings, that are outages. */
 const OUTAGE_NAMES = `
-  ProvisionedThroughputExceeded RequestLimitExceeded LimitExceeded TransactionConflict TransactionInProgress ReplicatedWriteConflict InternalServer InternalFailure ServiceUnavailable ResourceNotFound ResourceInUse AccessDenied NotAuthorized UnrecognizedClient InvalidClientTokenId InvalidSignature IncompleteSignature SignatureDoesNotMatch MissingAuthentication ExpiredToken OptInRequired CredentialsProvider TokenProvider KMS Timeout RequestTimeout AbortError RequestExpired EAI_ ECONN EHOST ENET ENOTFOUND EPIPE EPROTO EADDR EMFILE ENFILE ETIMEDOUT
+  ProvisionedThroughputExceeded RequestLimitExceeded LimitExceeded TransactionConflict
+  TransactionInProgress ReplicatedWriteConflict InternalServer InternalFailure ServiceUnavailable
+  ResourceNotFound ResourceInUse AccessDenied NotAuthorized UnrecognizedClient InvalidClientTokenId
+  InvalidSignature IncompleteSignature SignatureDoesNotMatch MissingAuthentication ExpiredToken
+  OptInRequired CredentialsProvider TokenProvider KMS Timeout RequestTimeout AbortError RequestExpired
+  EAI_ ECONN EHOST ENET ENOTFOUND EPIPE EPROTO EADDR EMFILE ENFILE ETIMEDOUT
 `;
 
 /** The consumer: outages, and retry delays. */
