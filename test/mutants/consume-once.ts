@@ -142,6 +142,11 @@ export const consumeOnceMutants: readonly Mutant[] = [
       to: 'throw error;',
     },
     {
+      rule: 'an effect whose result cannot be stored is not released as failed',
+      from: 'result = await effect(idempotencyKey);',
+      to: 'result = await effect(idempotencyKey); jsonOf(call.name, result);',
+    },
+    {
       rule: 'an effect is released before its handler continues',
       from: 'await releaseEffect(ctx, call);',
       to: 'void releaseEffect(ctx, call);',

@@ -82,13 +82,14 @@ async function perform(
   const completed = completedBefore(call) ?? (await startEffect(ctx.inbox, call));
   if (completed !== undefined) return parsed(completed.result);
   const idempotencyKey = `${ctx.config.consumer}:${call.claim.message.eventId}:${call.name}`;
-  let json: string | undefined;
+  let result: unknown;
   try {
-    json = jsonOf(call.name, await effect(idempotencyKey));
+    result = await effect(idempotencyKey);
   } catch (error) {
     await releaseEffect(ctx, call);
     throw error;
   }
+  const json = jsonOf(call.name, result); // if it cannot be stored, the effect stays IN_PROGRESS: it has happened
   await storeResult(ctx, call, json);
   return parsed(json); // parsed, so that the handler gets the same value on the first run and on a retry
 }

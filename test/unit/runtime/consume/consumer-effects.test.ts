@@ -242,6 +242,7 @@ describe('a side effect', () => {
     ]).drain();
     expect(ran).toHaveBeenCalledTimes(1);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason });
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'IN_PROGRESS' }); // it has happened: not released as failed
   });
 
   test('whose result is not JSON is reported without names of its members', async () => {
