@@ -23,7 +23,7 @@ interface BridgedEvent {
   readonly time?: unknown;
 }
 
-type JsonFields = Readonly<Record<string, unknown>>;
+type ForeignFields = Readonly<Record<string, unknown>>;
 
 /** The data of a foreign event, with the values that EventBridge adds to it. */
 interface ForeignContent {
@@ -155,12 +155,12 @@ function unwrapped(body: unknown): unknown {
   }
 }
 
-function isBridged(content: JsonFields): content is JsonFields & BridgedEvent {
+function isBridged(content: ForeignFields): content is ForeignFields & BridgedEvent {
   return (
     typeof content.source === 'string' && typeof content['detail-type'] === 'string' && 'detail' in content
   );
 }
 
-function isObject(value: unknown): value is JsonFields {
+function isObject(value: unknown): value is ForeignFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
