@@ -59,7 +59,6 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
         rule: 'a row whose status is unknown makes its message wait as in an outage',
         from: "case 'unreadable': return reportOutage(",
         to: "case 'unreadable': return rejectAsPoison(",
-        killers: unit('consumer-crowd'),
       },
       {
         rule: 'a heartbeat is not counted as a processed message',

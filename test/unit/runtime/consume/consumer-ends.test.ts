@@ -66,6 +66,8 @@ describe('the end of a claim', () => {
     const startedAt = parts.clock.now();
     const write = vi.fn().mockRejectedValue(named('ThrottlingException'));
     await consumer(parts, [fails], delayed(parts, ':FAILED, retryAt', write)).deliver(timeoutMs);
+    // With pauses of one to two seconds.
+    expect(write.mock.calls.length).toBeGreaterThan(atMostMs / 2_000);
     expect(write.mock.calls.length).toBeLessThan(30);
     expect(parts.clock.now() - startedAt).toBeGreaterThan(atMostMs - 2_100);
     expect(parts.clock.now() - startedAt).toBeLessThan(atMostMs + 500);
