@@ -124,49 +124,6 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('consume/once.ts', unit('consumer-effects', 'consumer-stored-effects'), [
-    {
-      rule: 'a result that could not be stored is stored again',
-      from: '!isOutage(error) ||',
-      to: 'true ||',
-    },
-    {
-      rule: 'storing a result ends before its function does',
-      from: 'clock.now() + pauseMs > call.claim.endsBy - STORE_MARGIN_MS',
-      to: 'false',
-    },
-    {
-      rule: 'a result that the claim found stored costs no write',
-      from: 'completedBefore(call) ?? ',
-      to: '',
-    },
-    {
-      rule: 'an effect is not begun twice at once',
-      from: 'if (running.has(name))',
-      to: 'if (false)',
-    },
-    {
-      rule: 'an effect of a loop is not taken for the one before it',
-      from: 'if (succeeded.has(name))',
-      to: 'if (false)',
-    },
-    {
-      rule: 'each call of an effect has a number of its own',
-      from: 'effects.runs += 1;',
-      to: 'effects.runs = 1;',
-      killers: unit('consumer-effect-calls', 'consumer-effects'),
-    },
-    {
-      rule: 'each effect has an idempotency key of its own',
-      from: '${ctx.config.consumer}:${call.claim.message.eventId}:${call.name}',
-      to: '${ctx.config.consumer}',
-    },
-    {
-      rule: 'the result of an effect is bounded in bytes',
-      from: 'Buffer.byteLength(json',
-      to: 'String(json',
-    },
-  ]),
   ...mutantsOf('consume/effects-in-doubt.ts', unit('consumer-effects-in-doubt'), [
     {
       rule: 'an effect is in doubt only once its function has stopped',
@@ -177,6 +134,63 @@ export const consumeEffectMutants: readonly Mutant[] = [
       rule: 'an effect with a result is not in doubt',
       from: "status === 'IN_PROGRESS' && ",
       to: '',
+    },
+    {
+      rule: 'an effect is in doubt only once its function has stopped by every clock',
+      from: 'Number(endsBy) + CLOCK_SKEW_MS < clock.now()',
+      to: 'Number(endsBy) < clock.now()',
+    },
+    {
+      rule: 'an effect is in doubt a millisecond after its function has stopped by every clock',
+      from: '+ CLOCK_SKEW_MS < clock.now()',
+      to: '+ CLOCK_SKEW_MS <= clock.now()',
+    },
+    {
+      rule: 'a message without effects in doubt is not reported',
+      from: 'if (inDoubt.length === 0) return;',
+      to: '',
+    },
+    {
+      rule: 'each effect in doubt is counted',
+      from: "telemetry.count('EffectsInDoubt', inDoubt.length);",
+      to: "telemetry.count('EffectsInDoubt');",
+    },
+    {
+      rule: 'an effect in doubt is named by its idempotency key',
+      from: 'inDoubt.map((name) => `${config.consumer}:${eventId}:${name}`)',
+      to: 'inDoubt',
+    },
+  ]),
+  ...mutantsOf('consume/unstable-effects.ts', unit('consumer-unstable-effects'), [
+    {
+      rule: 'an abandoned effect that was completed is reported',
+      from: "status === 'COMPLETED' || status === 'IN_PROGRESS'",
+      to: "status === 'IN_PROGRESS'",
+    },
+    {
+      rule: 'an abandoned effect that was running when its attempt died is reported',
+      from: "status === 'COMPLETED' || status === 'IN_PROGRESS'",
+      to: "status === 'COMPLETED'",
+    },
+    {
+      rule: 'an abandoned effect that failed is not reported',
+      from: "(status === 'COMPLETED' || status === 'IN_PROGRESS') &&",
+      to: '',
+    },
+    {
+      rule: 'an effect that keeps its name is not reported',
+      from: '&& !asked.has(name)',
+      to: '',
+    },
+    {
+      rule: 'a message without abandoned effects is not reported',
+      from: 'if (left.length === 0) return;',
+      to: '',
+    },
+    {
+      rule: 'each abandoned effect is counted',
+      from: "telemetry.count('UnstableEffects', left.length);",
+      to: "telemetry.count('UnstableEffects');",
     },
   ]),
 ];

@@ -141,7 +141,9 @@ function chosenBy(text: string): readonly Mutant[] {
 }
 
 function testsIn(folder: string): string[] {
-  const files = readdirSync(join(ROOT, folder)).filter((file) => file.endsWith('.test.ts'));
+  const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.test.ts'),
+  );
   return files.sort().map((file) => `${folder}/${file}`);
 }
 

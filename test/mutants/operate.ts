@@ -141,6 +141,7 @@ export const operateMutants: readonly Mutant[] = [
       rule: 'a filter leaves out no event whose payload is unknown',
       from: 'payload === undefined ||',
       to: '',
+      killers: unit('audit-declaration'),
     },
   ]),
   ...mutantsOf('operations/sqs-queues.ts', unit('sqs-queues'), [

@@ -132,47 +132,4 @@ export const relayStreamMutants: readonly Mutant[] = [
       killers: unit('producer-turn'),
     },
   ]),
-  ...mutantsOf('relay/producer-turn.ts', unit('producer-turn'), [
-    {
-      rule: "a producer's turn is over only a clock margin after its end",
-      from: '+ CLOCK_SKEW_MS;',
-      to: ';',
-    },
-    {
-      rule: 'a row that is not there yet, or cannot be read, counts as unpublished',
-      from: "?? 'PENDING')",
-      to: "?? 'PUBLISHED')",
-    },
-    {
-      rule: 'a read that fails stops no other record',
-      from: 'failure = { error }; return undefined;',
-      to: 'throw error;',
-    },
-    {
-      rule: 'no turn of a producer is waited for longer than the longest one',
-      from: 'Math.min(producerUntil, recordedAt + RECORDED_WITHIN_MS + AT_ONCE_TIMEOUT_MAX_MS)',
-      to: 'producerUntil',
-    },
-    {
-      rule: 'a record that comes after the turn is read before it is claimed',
-      from: 'Math.max(turnEndsAt(row), firstReadsEndAt) - clock.now()',
-      to: 'turnEndsAt(row) - clock.now()',
-    },
-    {
-      rule: 'only a row that its producer did not publish counts as a failure',
-      from: 'producerUntil !== undefined',
-      to: 'true',
-      killers: unit('producer-turn', 'relay-stream'),
-    },
-    {
-      rule: 'a read that hangs ends with the turn',
-      from: 'Math.max(turnEndsAt(row), firstReadsEndAt) - clock.now()',
-      to: '60_000_000',
-    },
-    {
-      rule: 'a row that its producer has published is not claimed',
-      from: "=== 'PENDING')",
-      to: "!== 'PENDING' || true)",
-    },
-  ]),
 ];

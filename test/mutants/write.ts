@@ -100,50 +100,6 @@ export const writeMutants: readonly Mutant[] = [
       killers: unit('publish-at-once'),
     },
   ]),
-  ...mutantsOf('write/publish-at-once.ts', unit('publish-at-once'), [
-    {
-      rule: 'a producer does not publish after its turn',
-      from: 'if (untilTurnEnds(rows, context.clock) <= 0) return;',
-      to: '',
-    },
-    {
-      rule: 'a call of a producer to the bus ends with its turn',
-      from: 'rows.map(({ entry }) => entry), untilTurnEnds(rows, clock),',
-      to: 'rows.map(({ entry }) => entry), 60_000,',
-    },
-    {
-      rule: 'a commit returns when the turn of its producer ends',
-      from: 'await withDeadline(clock, untilTurnEnds(rows, clock), published.catch(nothing), nothing);',
-      to: 'await published;',
-    },
-    {
-      rule: 'a producer tries once more on a connection that was closed while idle',
-      from: '!CLOSED.test(errorCode(error))',
-      to: 'true',
-    },
-    {
-      rule: 'a producer does not repeat a call that failed otherwise',
-      from: '!CLOSED.test(errorCode(error)) ||',
-      to: '',
-    },
-    {
-      rule: 'a producer marks only what the bus accepted',
-      from: 'rows.filter((_, index) => results[index]?.ok)',
-      to: 'rows',
-    },
-    {
-      rule: 'a failure to publish at once does not fail the commit',
-      from: "telemetry.count('BusFailures');",
-      to: 'throw error;',
-    },
-  ]),
-  ...mutantsOf('write/outbox.ts', unit('publish-at-once'), [
-    {
-      rule: 'events are published at once only after their transaction',
-      from: 'await transactWithRetry({ table, clock, random }, actions);',
-      to: 'await publishAtOnce?.publish(made.map(({ entry }) => entry), { table, clock, random }); await transactWithRetry({ table, clock, random }, actions);',
-    },
-  ]),
   ...mutantsOf('store/stored-envelope.ts', unit('stored-envelope'), [
     {
       rule: 'an envelope is compressed where that saves a write unit',

@@ -201,11 +201,10 @@ async function reject(claimed: ClaimedMessage, error: unknown): Promise<MessageO
   return reportRejected(claimed, error);
 }
 
-/** Removes the FAILED hint, if there may be one. */
+/** Removes the FAILED hint, if there may be one: each failure leaves its error, also one that counts no attempt. */
 async function removeHint(claimed: ClaimedMessage): Promise<void> {
   const { claim } = claimed;
-  const failedBefore = claim.attempt > 1 || claim.lastError !== undefined;
-  if (failedBefore) await removeFailedHint(claimed, claim.message.eventId, claim.endsBy);
+  if (claim.lastError !== undefined) await removeFailedHint(claimed, claim.message.eventId, claim.endsBy);
 }
 
 /**

@@ -23,6 +23,8 @@ interface BridgedEvent {
   readonly time?: unknown;
 }
 
+type ForeignFields = Readonly<Record<string, unknown>>;
+
 /** The data of a foreign event, with the values that EventBridge adds to it. */
 interface ForeignContent {
   readonly data: unknown;
@@ -47,12 +49,12 @@ export function readForeign(
   const [first, ...others] = subscriptions;
   if (first === undefined) return undefined;
   const content = unwrapped(body);
+  if (!isObject(content)) return undefined;
   if (isBridged(content)) {
     const { source, 'detail-type': type, detail, id, time } = content;
     const own = subscriptions.find((one) => one.source === source && one.type === type);
     return own && foreignEventOf(own, { data: detail, bridgeId: id, bridgeTime: time }, arrivedAt);
   }
-  if (!isObject(content)) return undefined;
   if (others.length > 0) {
     if ('detail' in content) return undefined;
     throw poison(
@@ -153,15 +155,12 @@ function unwrapped(body: unknown): unknown {
   }
 }
 
-function isBridged(content: unknown): content is BridgedEvent {
+function isBridged(content: ForeignFields): content is ForeignFields & BridgedEvent {
   return (
-    isObject(content) &&
-    typeof content.source === 'string' &&
-    typeof content['detail-type'] === 'string' &&
-    'detail' in content
+    typeof content.source === 'string' && typeof content['detail-type'] === 'string' && 'detail' in content
   );
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+function isObject(value: unknown): value is ForeignFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

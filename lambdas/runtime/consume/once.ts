@@ -82,13 +82,14 @@ async function perform(
   const completed = completedBefore(call) ?? (await startEffect(ctx.inbox, call));
   if (completed !== undefined) return parsed(completed.result);
   const idempotencyKey = `${ctx.config.consumer}:${call.claim.message.eventId}:${call.name}`;
-  let json: string | undefined;
+  let result: unknown;
   try {
-    json = jsonOf(call.name, await effect(idempotencyKey));
+    result = await effect(idempotencyKey);
   } catch (error) {
     await releaseEffect(ctx, call);
     throw error;
   }
+  const json = jsonOf(call.name, result); // if it cannot be stored, the effect stays IN_PROGRESS: it has happened
   await storeResult(ctx, call, json);
   return parsed(json); // parsed, so that the handler gets the same value on the first run and on a retry
 }
@@ -128,9 +129,9 @@ async function releaseEffect({ inbox, telemetry }: Received, call: EffectCall): 
   }
 }
 
-/** Resolves when no effect is running. */
+/** Resolves when the running effects have ended. The handler's signal is aborted by then, so no other effect starts. */
 export async function effectsIdle({ running }: Effects): Promise<void> {
-  while (running.size > 0) await Promise.allSettled(running.values());
+  await Promise.allSettled(running.values());
 }
 
 function jsonOf(name: string, result: unknown): string | undefined {

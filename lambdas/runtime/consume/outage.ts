@@ -1,13 +1,13 @@
-import { errorCode, isMailroomError } from '../errors.ts';
+import { errorCode, errorMessage, isMailroomError } from '../errors.ts';
 import type { TransactAction } from '../store/table.ts';
 
 /**
  * Errors of AWS calls that are unrelated to the message: throttling, conflicts with other transactions, service failures, lost
- * connections, missing permissions or keys. The names come from the DynamoDB API reference ("Error handling",
- * TransactionCanceledException), the Lambda and KMS service errors that DynamoDB passes on, and Node.js's `errno` codes.
+ * connections, missing permissions or keys. The names come from the DynamoDB developer guide ("Error handling"), the DynamoDB API
+ * reference ("Common Error Types", TransactWriteItems), the Lambda API reference (Invoke), the AWS SDK and Node.js's `errno` codes.
  */
 const OUTAGE =
-  /Throttl|^(ProvisionedThroughputExceeded|RequestLimitExceeded|LimitExceeded|TransactionConflict|TransactionInProgress|ReplicatedWriteConflict|InternalServer|InternalFailure|InternalError|ServiceUnavailable|ResourceNotFound|ResourceInUse|AccessDenied|NotAuthorized|UnrecognizedClient|InvalidClientTokenId|InvalidSignature|IncompleteSignature|SignatureDoesNotMatch|MissingAuthentication|ExpiredToken|InvalidToken|OptInRequired|CredentialsProvider|TokenProvider|KMS|InaccessibleEncryption|Timeout|RequestTimeout|AbortError|NetworkingError|RequestExpired|EAI_|ECONN|EHOST|ENET|ENOTFOUND|EPIPE|EPROTO|EADDR|EMFILE|ENFILE|ETIMEDOUT|ESOCKET)/;
+  /Throttl|^(ProvisionedThroughputExceeded|RequestLimitExceeded|LimitExceeded|TransactionConflict|TransactionInProgress|ReplicatedWriteConflict|InternalServer|InternalFailure|ServiceUnavailable|ResourceNotFound|ResourceInUse|AccessDenied|NotAuthorized|UnrecognizedClient|InvalidClientTokenId|InvalidSignature|IncompleteSignature|SignatureDoesNotMatch|MissingAuthentication|ExpiredToken|OptInRequired|CredentialsProvider|TokenProvider|KMS|Timeout|RequestTimeout|AbortError|RequestExpired|EAI_|ECONN|EHOST|ENET|ENOTFOUND|EPIPE|EPROTO|EADDR|EMFILE|ENFILE|ETIMEDOUT)/;
 
 /**
  * Returns true if a failed call of Mailroom's own is an infrastructure outage, which does not count as an attempt. A failed
@@ -20,7 +20,12 @@ export function isOutage(error: unknown): boolean {
     const codes = whole.reasons.map(({ code }) => code).filter((code) => code !== 'None');
     return codes.length > 0 && codes.every((code) => OUTAGE.test(code));
   }
-  return OUTAGE.test(errorCode(error)) || statusOf(error) >= 500;
+  return OUTAGE.test(errorCode(error)) || statusOf(error) >= 500 || isKeyError(error);
+}
+
+/** DynamoDB reports a key that it cannot use, such as a disabled one, as an invalid request whose message quotes KMS. */
+function isKeyError(error: unknown): boolean {
+  return errorCode(error) === 'ValidationException' && /^KMS [\w ]*error:/.test(errorMessage(error));
 }
 
 /** The table does not exist or access to it is denied. */

@@ -47,7 +47,7 @@ export const DELAY_MAX_MS = 11 * 3_600_000;
  */
 export function retryDelayMs(attempt: number, schedule: RetrySchedule, share: number): number {
   const { retryFirstMs, retryLongestMs } = schedule;
-  const longest = grown(attempt, Math.min(retryFirstMs, retryLongestMs), RETRY_GROWTH, retryLongestMs);
+  const longest = grown(attempt, retryFirstMs, RETRY_GROWTH, retryLongestMs);
   return longest * (1 - RETRY_JITTER * share);
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { batchTurn } from '../../../../lambdas/runtime/consume/batch-turn.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
 import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Key, Table } from '../../../../lambdas/runtime/store/table.ts';
@@ -14,12 +15,14 @@ interface Received {
   readonly name: string;
   readonly receives: number;
   readonly suspect?: boolean | Error;
+  /** @default that of a Mailroom event */
+  readonly eventId?: string;
 }
 
 /** Decides about a batch. @returns the names of those that run, and of those that come again, with their delay and its reason */
 async function turn(batch: readonly Received[]) {
   const parts = rig();
-  const events = new Map(batch.map((received) => [envelope(parts).eventId, received]));
+  const events = new Map(batch.map((received) => [received.eventId ?? envelope(parts).eventId, received]));
   const get = vi.fn(async ({ PK }: Key) => {
     const [, { suspect = false } = {}] = [...events].find(([eventId]) => PK.endsWith(eventId)) ?? [];
     if (typeof suspect !== 'boolean') throw suspect;
@@ -128,6 +131,50 @@ describe('in a batch', () => {
       ],
     });
   });
+
+  test('a foreign message that must run alone does so', async () => {
+    const eventId = foreignEventId({ source: 'stripe', type: 'charge', foreign: { id: ['id'] } }, ['evt_1']);
+    await expect(
+      turn([
+        { name: 'other', receives: 1 },
+        { name: 'foreign', receives: 3, suspect: true, eventId },
+      ]),
+    ).resolves.toMatchObject({ now: ['foreign'], later: [{ name: 'other', code: 'PUT_BACK' }] });
+  });
+
+  test('an unreadable message, which never runs, costs no call', async () => {
+    await expect(
+      turn([
+        { name: 'other', receives: 1 },
+        { name: 'unreadable', receives: 3, suspect: true, eventId: 'unreadable-7' },
+      ]),
+    ).resolves.toEqual({ asked: 0, now: ['other', 'unreadable'], later: [] });
+  });
+
+  test('a message that was received once before may have to run alone', async () => {
+    await expect(
+      turn([
+        { name: 'other', receives: 1 },
+        { name: 'suspect', receives: 2, suspect: true },
+      ]),
+    ).resolves.toMatchObject({ asked: 1, now: ['other'], later: [{ name: 'suspect' }] });
+  });
+
+  test.each([
+    ['runs', 3, ['suspect'], ['other', 'unread']],
+    ['waits', 4, ['other'], ['suspect', 'unread']],
+  ])(
+    'a message that cannot be read is redelivered, too, while a suspect %s',
+    async (_does, receives, now, later) => {
+      const { now: runs, later: waits } = await turn([
+        { name: 'other', receives: 1 },
+        { name: 'suspect', receives, suspect: true },
+        { name: 'unread', receives: 2, suspect: Object.assign(new Error('no'), { code: 'UNREAD' }) },
+      ]);
+      expect(runs).toEqual(now);
+      expect(waits.map(({ name }) => name)).toEqual(later);
+    },
+  );
 
   test('a message waits as in an outage if it cannot be read whether it must run alone', async () => {
     await expect(

@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { AlreadyProcessed, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
-import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import { AlreadyProcessed, errorCode, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
+import { defineEvent, type Envelope } from '../../../../lambdas/runtime/event.ts';
+import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, domainRow, inboxRow, send, storedEffect } from './consumer-rig.ts';
 
@@ -39,6 +40,36 @@ describe('a leased handler', () => {
       { code: 'TRANSACTION_CANCELLED', reasons: [{ code: 'ConditionalCheckFailed' }] },
     ]);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1 });
+  });
+
+  test('may try again to commit a message that it has lost, and is refused again', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const codes: unknown[] = [];
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), fence: 'other' } as Item } });
+      for (const _ of ['first', 'second'])
+        codes.push(await ctx.commit({ writes: [domainRow] }).then(() => 'committed', errorCode));
+    });
+    await consumer(parts, [handler]).deliver();
+    expect(codes).toEqual(['FENCE_LOST', 'FENCE_LOST']);
+    expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeUndefined();
+  });
+
+  test('fails when the schema of its event does, however that looks: the table is not out of reach', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const validate = async () => {
+      throw Object.assign(new Error('The registry does not answer'), { name: 'TimeoutError' });
+    };
+    const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const;
+    const Unregistered = defineEvent({ ...ThingHappened, schema });
+    const handler = leased(ThingHappened, async (_event, ctx) =>
+      ctx.commit({ events: [Unregistered.create({ aggregateId: 'thing-1', data: { n: 1 } as never })] }),
+    );
+    await consumer(parts, [handler]).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1 });
+    expect(parts.telemetry.counted('TableFailures')).toBe(0);
   });
 
   test('commits up to 99 writes beside its inbox row', async () => {

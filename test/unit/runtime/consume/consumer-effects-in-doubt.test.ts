@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -36,6 +37,25 @@ describe('an effect of an earlier attempt that has no result', () => {
       leased(ThingHappened, async () => {}),
     );
     expect(counted).toBe(1);
+  });
+
+  test('is counted for each effect, and logged with all keys', async () => {
+    const parts = rig();
+    const event = send(parts);
+    for (const name of ['charge', 'mail']) await leaveEffect(parts, event, { endsBy: 0 }, name);
+    await consumer(parts, [charges]).deliver();
+    expect(parts.telemetry.counted('EffectsInDoubt')).toBe(2);
+    const messages = parts.telemetry.lines().map(({ extra }) => String((extra as { error?: Error })?.error));
+    const keys = ['charge', 'mail'].map((name) => `${CONSUMER}:${event.eventId}:${name}`);
+    expect(messages).toContainEqual(expect.stringContaining(`idempotency keys ${keys.join(', ')}.`));
+  });
+
+  test.each([
+    ['is not counted while clocks may differ', -CLOCK_SKEW_MS, 0],
+    ['is counted once clocks cannot differ that much', -CLOCK_SKEW_MS - 1, 1],
+  ])('%s', async (_what, endedMs, expected) => {
+    const { counted } = await delivered({ endsBy: rig().clock.now() + endedMs });
+    expect(counted).toBe(expected);
   });
 
   test('is not counted while its function may still store the result', async () => {

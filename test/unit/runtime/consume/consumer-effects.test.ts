@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
+import { errorCode, PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, domainRow, inboxRow, leaveEffect, send, storedEffect } from './consumer-rig.ts';
@@ -242,6 +242,45 @@ describe('a side effect', () => {
     ]).drain();
     expect(ran).toHaveBeenCalledTimes(1);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason });
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'IN_PROGRESS' }); // it has happened: not released as failed
+  });
+
+  test('whose result is not JSON is reported without names of its members', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const circular: Record<string, unknown> = {};
+    circular.secretName = circular;
+    await consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => void (await ctx.once('charge', async () => circular))),
+    ]).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ reason: 'EFFECT_RESULT_NOT_STORABLE' });
+    expect(inboxRow(parts, event)?.lastError).toContain('is not JSON (TypeError)');
+  });
+
+  test.each([
+    ['a', 'ran'],
+    ['Ship-1.of_2', 'ran'],
+    ['7', 'ran'],
+    ['x'.repeat(64), 'ran'],
+    ['x'.repeat(65), 'BAD_EFFECT_NAME'],
+    ['', 'BAD_EFFECT_NAME'],
+    ['-a', 'BAD_EFFECT_NAME'],
+    ['.a', 'BAD_EFFECT_NAME'],
+    ['_a', 'BAD_EFFECT_NAME'],
+    ['a/b', 'BAD_EFFECT_NAME'],
+    [' a', 'BAD_EFFECT_NAME'],
+    ['a ', 'BAD_EFFECT_NAME'],
+    ['größe', 'BAD_EFFECT_NAME'],
+  ])('of the name "%s" has the outcome %s', async (name, outcome) => {
+    const parts = rig();
+    send(parts);
+    const outcomes: string[] = [];
+    await consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        outcomes.push(await ctx.once(name, async () => 'ran').catch(errorCode));
+      }),
+    ]).deliver();
+    expect(outcomes).toEqual([outcome]);
   });
 
   test('has a name that can be a key, and is not run beside itself', async () => {

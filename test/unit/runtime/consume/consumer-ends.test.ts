@@ -24,6 +24,13 @@ function delayed(parts: Pick<Parts, 'memory'>, text: string, work: () => Promise
   });
 }
 
+/** A write that the table refuses. */
+const absentRow = {
+  Put: { Item: { PK: 'THING#1', SK: 'THING' }, ConditionExpression: 'attribute_exists(PK)' },
+};
+
+const invalid = ThingHappened.create({ aggregateId: '', data: { n: 1 } });
+
 const fails = leased(ThingHappened, async () => {
   throw new Error('of its own');
 });
@@ -57,12 +64,13 @@ describe('the end of a claim', () => {
     const parts = rig();
     send(parts);
     const startedAt = parts.clock.now();
-    const write = async () => {
-      throw named('ThrottlingException');
-    };
+    const write = vi.fn().mockRejectedValue(named('ThrottlingException'));
     await consumer(parts, [fails], delayed(parts, ':FAILED, retryAt', write)).deliver(timeoutMs);
+    // With pauses of one to two seconds.
+    expect(write.mock.calls.length).toBeGreaterThan(atMostMs / 2_000);
+    expect(write.mock.calls.length).toBeLessThan(30);
     expect(parts.clock.now() - startedAt).toBeGreaterThan(atMostMs - 2_100);
-    expect(parts.clock.now() - startedAt).toBeLessThan(atMostMs + 3_000);
+    expect(parts.clock.now() - startedAt).toBeLessThan(atMostMs + 500);
   });
 
   test('records on the row when the message becomes visible again', async () => {
@@ -104,6 +112,22 @@ describe('when the time is up', () => {
       'THING#1',
       1,
     ],
+    ['works itself after an effect', (ctx: LeasedContext) => ctx.once('charge', async () => {}), '', 0],
+    [
+      'works itself after a commit that was refused',
+      (ctx: LeasedContext) => ctx.commit({ writes: [absentRow] }).catch(() => {}),
+      '',
+      0,
+    ],
+    [
+      'has waited for the table to start an effect after a commit that was never sent',
+      async (ctx: LeasedContext) => {
+        await ctx.commit({ events: [invalid] }).catch(() => {});
+        await ctx.once('charge', async () => {});
+      },
+      'startedAt',
+      1,
+    ],
   ])('a handler that %s is judged by who took its time: %#', async (_what, does, slow, outages) => {
     const parts = rig();
     const event = send(parts);
@@ -126,6 +150,19 @@ describe('when the time is up', () => {
     );
   });
   const slowMark = (parts: Parts) => delayed(parts, 'outOfTime = :outOfTime', () => parts.clock.sleep(100));
+
+  test.each([
+    ['is not counted when its function had worked for more than two seconds before', 2_001, 1],
+    ['counts as cut off when its function had worked for two seconds before', 2_000, 0],
+  ])('a handler that obeys %s', async (_what, claimMs, outages) => {
+    const parts = rig();
+    const event = send(parts);
+    const memory = { ...parts.memory, ...slowMark(parts) };
+    const table = delayed({ ...parts, memory }, 'claimedAt', () => parts.clock.sleep(claimMs));
+    await consumer(parts, [obeys], table).deliver();
+    expect(parts.telemetry.counted('TableFailures')).toBe(outages);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
+  });
 
   test('a handler that obeys is not counted when its claim was slow', async () => {
     const parts = rig();
@@ -150,7 +187,10 @@ describe('when the time is up', () => {
     await parts.memory.write({ Put: { Item: { ...inboxKey(CONSUMER, event.eventId), ...row } } });
     await consumer(parts, [obeys], slowMark(parts), { maxAttempts: 1 }).deliver();
     expect(inboxRow(parts, event)).toMatchObject({ status });
-    if (status === 'FAILED') expect(inboxRow(parts, event)).toMatchObject({ attempts: 0, unfinished: 1 });
+    if (status === 'FAILED') {
+      const retryAt = parts.queue.messages()[0]?.visibleAt;
+      expect(inboxRow(parts, event)).toMatchObject({ attempts: 0, unfinished: 1, retryAt });
+    }
   });
 
   test('attempts that are not counted spread over the retry schedule', async () => {
@@ -163,6 +203,17 @@ describe('when the time is up', () => {
     await consumer(parts, [obeys], slowMark(parts), { retryFirstMs: 60_000 }).deliver();
     // The delay of a second attempt, though this was a first one: 120 to 240 s.
     expect(parts.queue.messages()[0]?.visibleAt).toBeGreaterThanOrEqual(parts.clock.now() + 119_000);
+  });
+
+  test('attempts that are not counted delay their message as two at most, however many they are', async () => {
+    const parts = rig();
+    const event = send(parts);
+    parts.queue.receive();
+    await parts.clock.advance(60_000);
+    const row = { schema: 1, status: 'FAILED', fence: 'theirs', attempts: 0, unfinished: 9 };
+    await parts.memory.write({ Put: { Item: { ...inboxKey(CONSUMER, event.eventId), ...row } } });
+    await consumer(parts, [obeys], slowMark(parts), { retryFirstMs: 1_000 }).deliver();
+    expect(parts.queue.messages()[0]?.visibleAt).toBeLessThanOrEqual(parts.clock.now() + 16_000);
   });
 
   test('its message waits as after a failure', async () => {

@@ -1,14 +1,19 @@
 import { describe, expect, test, vi } from 'vitest';
-import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import { type LeasedContext, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { RetryLater } from '../../../../lambdas/runtime/errors.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
-  test('is completed in time also when a renewal hangs', async () => {
+  test.each([
+    [300_000, 11_500],
+    [15_000, 11_500],
+    [12_000, 10_875],
+  ])('is completed in time, of %d ms, also when a renewal hangs', async (timeoutMs, endsAfterMs) => {
     const parts = rig();
     const event = send(parts);
     let writes = 0;
@@ -21,8 +26,9 @@ describe('a leased handler', () => {
       },
     };
     const startedAt = parts.clock.now();
-    await consumer(parts, [leased(ThingHappened, () => parts.clock.sleep(10_500))], table).deliver(15_000);
-    expect(parts.clock.now() - startedAt).toBeLessThan(15_000);
+    await consumer(parts, [leased(ThingHappened, () => parts.clock.sleep(10_500))], table).deliver(timeoutMs);
+    expect(parts.clock.now() - startedAt).toBeGreaterThanOrEqual(endsAfterMs);
+    expect(parts.clock.now() - startedAt).toBeLessThan(endsAfterMs + 100);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
@@ -47,6 +53,89 @@ describe('a leased handler', () => {
     await consumer(parts, [handler], table).deliver(30_000);
     await parts.clock.advance(18_000);
     expect(hides.mock.calls.map(([, seconds]) => seconds)).toEqual([0]);
+  });
+
+  test('waits for a renewal that hides its message, so that its own delay is set last', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const change = parts.queue.changeVisibility.bind(parts.queue);
+    vi.spyOn(parts.queue, 'changeVisibility').mockImplementationOnce(async (...args) => {
+      await parts.clock.sleep(500);
+      await change(...args);
+    });
+    const handler = leased(ThingHappened, async () => {
+      await parts.clock.sleep(10_100);
+      throw new Error('bank answered 503');
+    });
+    await consumer(parts, [handler]).deliver();
+    await parts.clock.advance(1_000);
+    expect(parts.queue.changeVisibility).toHaveBeenCalledTimes(2);
+    expect(parts.queue.messages()[0]?.visibleAt).toBe(inboxRow(parts, event)?.retryAt);
+  });
+
+  test('ends its renewals with itself', async () => {
+    const parts = rig();
+    send(parts);
+    const startedAt = parts.clock.now();
+    await consumer(parts, [leased(ThingHappened, async () => {})]).deliver();
+    expect(parts.clock.now() - startedAt).toBeLessThan(500);
+    expect(parts.clock.sleeping()).toBe(0);
+  });
+
+  /** Runs a handler for 35 s. @returns when it was renewed, in seconds, and for how long its message was hidden then */
+  async function renewals(
+    change: { readonly leaseMs?: number; readonly visibilityTimeoutMs?: number },
+    renew: () => Promise<unknown> = async () => {},
+    handle: (ctx: LeasedContext) => Promise<unknown> = async () => {},
+  ) {
+    const parts = rig();
+    send(parts);
+    const startedAt = parts.clock.now();
+    const times: number[] = [];
+    const write: Table['write'] = async (wanted) => {
+      if (wanted.Update?.UpdateExpression === 'SET leaseUntil = :leaseUntil') {
+        times.push((parts.clock.now() - startedAt) / 1_000);
+        await renew();
+      }
+      return parts.memory.write(wanted);
+    };
+    const hide = vi.spyOn(parts.queue, 'changeVisibility');
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      await handle(ctx);
+      await parts.clock.sleep(35_000);
+    });
+    await consumer(parts, [handler], { ...parts.memory, write }, change).deliver(200_000);
+    return { times, hidden: hide.mock.calls.map(([, seconds]) => seconds), parts };
+  }
+
+  test.each([
+    [30_000, 60_000, [10, 20, 30], [60, 60, 60]],
+    [60_000, 30_000, [10, 20, 30], [30, 30, 30]],
+    [30_000, 0, [10, 20, 30], [1, 1, 1]],
+  ])(
+    'with a lease of %d ms and a visibility timeout of %d ms is renewed after %j s',
+    async (leaseMs, visibilityTimeoutMs, expected, seconds) => {
+      const { times, hidden } = await renewals({ leaseMs, visibilityTimeoutMs });
+      expect(times).toEqual(expected);
+      expect(hidden).toEqual(seconds);
+    },
+  );
+
+  test('is renewed again after a renewal failed, which is logged', async () => {
+    const failure = async () => {
+      throw Object.assign(new Error('slow down'), { name: 'ThrottlingException' });
+    };
+    const { times, parts } = await renewals({}, failure);
+    expect(times).toEqual([10, 20, 30]);
+    const failed = parts.telemetry
+      .lines()
+      .filter(({ message }) => message.startsWith('A lease renewal failed'));
+    expect(failed).toHaveLength(3);
+  });
+
+  test('is not renewed after its commit', async () => {
+    const { times } = await renewals({}, undefined, (ctx) => ctx.commit({ writes: [domainRow] }));
+    expect(times).toEqual([]);
   });
 
   test('whose effect is running when the time is up is stopped with its function, not answered for', async () => {
@@ -105,6 +194,8 @@ describe('a leased handler', () => {
     ]);
     await expect(deliver(60_000)).resolves.toMatchObject({ failed: [expect.any(String)] });
     expect(aborted).toMatchObject({ code: 'FENCE_LOST' });
+    const messages = parts.telemetry.lines().map(({ message }) => message);
+    expect(messages.filter((message) => message.includes('renewal'))).toEqual([]);
     expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeUndefined();
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', fence: 'other' });
   });

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { isOutage } from '../../../../lambdas/runtime/consume/outage.ts';
 import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -110,7 +109,27 @@ describe('an outage', () => {
       attempts: 0,
       lastError: 'of AWS',
       fingerprint: 'worker ThrottlingException: of AWS',
+      retryAt: parts.queue.messages()[0]?.visibleAt,
     });
+    expect(parts.telemetry.counted('TableFailures')).toBe(1);
+    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+  });
+
+  test.each([
+    ['start of an effect', 'startedAt', 0],
+    ['storing of its result', 'completedAt', 1],
+  ])('at the %s counts no attempt', async (_when, text, runs) => {
+    const parts = rig();
+    const event = send(parts);
+    const write: Table['write'] = async (wanted) => {
+      if (JSON.stringify(wanted).includes(text)) throw named('ThrottlingException');
+      return parts.memory.write(wanted);
+    };
+    const charge = vi.fn(async () => 'charged');
+    const handler = leased(ThingHappened, async (_event, ctx) => void (await ctx.once('charge', charge)));
+    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
+    expect(charge).toHaveBeenCalledTimes(runs);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
     expect(parts.telemetry.counted('TableFailures')).toBe(1);
     expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
   });
@@ -182,22 +201,4 @@ describe('an outage', () => {
     await deliver();
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1, lastError: 'of its own' });
   });
-});
-
-test.each([
-  [new TransactionCancelled([{ code: 'ConditionalCheckFailed' }, { code: 'TransactionConflict' }]), false],
-  [new TransactionCancelled([{ code: 'ValidationError' }, { code: 'ThrottlingError' }]), false],
-  [new TransactionCancelled([{ code: 'None' }]), false],
-  [new TransactionCancelled([{ code: 'None' }, { code: 'ThrottlingError' }]), true],
-  [named('ValidationException'), false],
-  [named('ItemCollectionSizeLimitExceededException'), false],
-  [new TypeError('undefined is not a function'), false],
-  [named('ProvisionedThroughputExceededException'), true],
-  [named('ResourceNotFoundException'), true],
-  [named('CredentialsProviderError'), true],
-  [Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 500 } }), true],
-  [Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 400 } }), false],
-  [undefined, false],
-])('%s is an outage: %s', (error, outage) => {
-  expect(isOutage(error)).toBe(outage);
 });

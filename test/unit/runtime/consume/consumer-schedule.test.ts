@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import {
+  DELAY_MAX_MS,
+  outageDelayMs,
   retryDelayMs,
   retrySpanMs,
   suspectDelayMs,
@@ -46,6 +48,59 @@ describe('the default retry schedule', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
     expect(parts.queue.deadLetters()).toEqual([]);
   });
+});
+
+describe('a delay', () => {
+  test.each([
+    [1, 2_000],
+    [2, 8_000],
+    [5, 512_000],
+    [6, 900_000],
+    [1_000, 900_000],
+  ])('after failure %d is at most %d ms, and at least half of that', (attempt, longestMs) => {
+    const schedule = { retryFirstMs: 2_000, retryLongestMs: 900_000 };
+    expect([0, 0.5, 1].map((share) => retryDelayMs(attempt, schedule, share))).toEqual([
+      longestMs,
+      longestMs * 0.75,
+      longestMs * 0.5,
+    ]);
+  });
+
+  test.each([
+    [1, 60_000],
+    [2, 120_000],
+    [5, 900_000],
+    [1_000, 900_000],
+  ])(
+    'after receive %d in an outage is at most %d ms, and at least four fifths of that',
+    (receives, longestMs) => {
+      expect([0, 0.5, 1].map((share) => outageDelayMs(receives, share))).toEqual([
+        longestMs,
+        longestMs * 0.9,
+        longestMs * 0.8,
+      ]);
+    },
+  );
+
+  test('is no longer than the longest, however long the first is', () => {
+    expect(retryDelayMs(1, { retryFirstMs: 60_000, retryLongestMs: 10_000 }, 0)).toBe(10_000);
+  });
+
+  test('of zero stays zero after the most attempts', () => {
+    expect(retryDelayMs(1_000, { retryFirstMs: 0, retryLongestMs: 900_000 }, 1)).toBe(0);
+  });
+
+  test('leaves SQS, which hides a message for 12 hours from its receive, the time of the longest function', () => {
+    expect(DELAY_MAX_MS + 15 * MINUTE_MS).toBeLessThanOrEqual(12 * 60 * MINUTE_MS);
+  });
+});
+
+test.each([
+  [1, 0],
+  [2, 1_000],
+  [3, 5_000],
+])('%d attempts span %d ms at least', (attempts, spanMs) => {
+  expect(retrySpanMs(attempts, { retryFirstMs: 2_000, retryLongestMs: 900_000 })).toBe(spanMs);
 });
 
 test('messages that must run alone are spread over half a minute at first, over more the longer they wait, over 15 minutes at most', () => {

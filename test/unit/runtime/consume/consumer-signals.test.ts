@@ -168,6 +168,42 @@ describe('a message that failed', () => {
     expect(unread.hint()).toBeUndefined();
   });
 
+  test('in an outage has a hint until it is processed, although no attempt is counted', async () => {
+    let out = true;
+    const { deliver, row, hint } = rig(
+      leased(ThingHappened, async (_event, ctx) => ctx.once('charge', async () => 'ok')),
+      (table) => ({
+        ...table,
+        write: async (write) => {
+          if (out && JSON.stringify(write).includes('startedAt'))
+            throw Object.assign(new Error('slow down'), { name: 'ThrottlingException' });
+          return table.write(write);
+        },
+      }),
+    );
+    await deliver();
+    expect(row()).toMatchObject({ status: 'FAILED', attempts: 0 });
+    expect(hint()).toBeDefined();
+    out = false;
+    await deliver();
+    expect(row()).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expect(hint()).toBeUndefined();
+  });
+
+  test('has a hint, which one that never failed neither writes nor removes', async () => {
+    const hints: unknown[] = [];
+    const { deliver, row } = rig(failsUntil(1), (table) => ({
+      ...table,
+      write: (write) => {
+        if (isHint(write)) hints.push(write);
+        return table.write(write);
+      },
+    }));
+    await deliver();
+    expect(row()).toMatchObject({ status: 'PROCESSED' });
+    expect(hints).toEqual([]);
+  });
+
   test('without a claim has no row, and so no hint', async () => {
     const { deliver, row, hint } = rig(
       transactional(ThingHappened, async () => {
@@ -208,12 +244,13 @@ describe('a message that failed', () => {
   );
 
   test('does not count an attempt that had to wait for an effect, and records when it is visible again', async () => {
-    const { deliver, row, shownAgainAt, hint, memory, clock, eventId } = rig(
+    const { deliver, row, shownAgainAt, hint, memory, clock, eventId, telemetry } = rig(
       leased(ThingHappened, async (_event, ctx) => ctx.once('charge', async () => 'ok')),
     );
     await leaveEffect({ memory }, { eventId }, { endsBy: clock.now() + 20_000 });
     await deliver();
     expect(row()).toMatchObject({ status: 'FAILED', attempts: 0, retryAt: shownAgainAt() });
+    expect(telemetry.counted('MessagesLeased')).toBe(1);
     expect(hint()).toBeUndefined();
   });
 });

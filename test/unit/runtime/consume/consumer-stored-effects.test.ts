@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { consumer, inboxRow, leaveEffect, send, storedEffect } from './consumer-rig.ts';
+import { consumer, inboxRow, leaveEffect, type Parts, send, storedEffect } from './consumer-rig.ts';
 
 describe('an effect', () => {
   test('does not expire when its message could not be completed', async () => {
@@ -37,15 +37,19 @@ describe('an effect', () => {
   test('that cannot be stored is given up before its function ends, and counts no attempt', async () => {
     const parts = rig();
     const event = send(parts);
+    let tries = 0;
     const write: typeof parts.memory.write = async (wanted) => {
-      if (wanted.Update?.UpdateExpression?.includes('completedAt'))
-        throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
-      return parts.memory.write(wanted);
+      if (!wanted.Update?.UpdateExpression?.includes('completedAt')) return parts.memory.write(wanted);
+      tries += 1;
+      throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
     };
     const startedAt = parts.clock.now();
     const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', async () => 'charged'));
     await consumer(parts, [handler], { ...parts.memory, write }).deliver(30_000);
     expect(parts.clock.now() - startedAt).toBeLessThan(30_000);
+    // In 27 s, with pauses of half a second to a second.
+    expect(tries).toBeGreaterThan(25);
+    expect(tries).toBeLessThan(60);
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
     expect(storedEffect(parts, event)).toMatchObject({ status: 'IN_PROGRESS' });
   });
@@ -63,6 +67,43 @@ describe('an effect', () => {
     await consumer(parts, [handler], { ...parts.memory, write }).deliver();
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', result: '"charged"' });
     expect(written.filter((update) => update.includes('effects.'))).toEqual([]);
+  });
+
+  test('that was completed after the claim does not run, and returns its stored result', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const charge = vi.fn(async () => 'charged again');
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' }); // a result that was stored late
+      return ctx.once('charge', charge);
+    });
+    await consumer(parts, [handler]).deliver();
+    expect(charge).not.toHaveBeenCalled();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', result: '"charged"' });
+  });
+
+  test('that returned nothing returns undefined on a retry, too', async () => {
+    const parts = rig();
+    send(parts);
+    const results: unknown[] = [];
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      results.push(await ctx.once('mail', async () => {}));
+      if (ctx.attempt === 1) throw new Error('later step failed');
+    });
+    await consumer(parts, [handler]).drain();
+    expect(results).toEqual([undefined, undefined]);
+  });
+
+  test('with a result of 4 KB is stored', async () => {
+    const parts = rig();
+    const event = send(parts);
+    const result = 'x'.repeat(4_094); // and two quotes
+    const handler = leased(
+      ThingHappened,
+      async (_event, ctx) => void (await ctx.once('charge', async () => result)),
+    );
+    await consumer(parts, [handler]).deliver();
+    expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED', result: `"${result}"` });
   });
 
   test('does not run again once completed, however long ago its function was stopped', async () => {
@@ -120,6 +161,52 @@ describe('an effect', () => {
     await consumer(parts, [handler]).deliver();
     expect(codes).toEqual(['FENCE_LOST']);
     expect(inboxRow(parts, event)).toBeUndefined();
+  });
+});
+
+describe('an effect that fails', () => {
+  /** Delivers a message whose effect fails, on a table that does something before it is released. */
+  async function failed(beforeRelease: (parts: Parts) => Promise<unknown>) {
+    const parts = rig();
+    const event = send(parts);
+    const write: typeof parts.memory.write = async (wanted) => {
+      if (wanted.Update?.ExpressionAttributeValues?.[':finished'] === 'RELEASED') await beforeRelease(parts);
+      return parts.memory.write(wanted);
+    };
+    let left: StoredEffect | undefined;
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      const charge = ctx.once('charge', async () => Promise.reject(new Error('bank answered 500')));
+      await charge.catch((error: unknown) => {
+        left = storedEffect(parts, event);
+        throw error;
+      });
+    });
+    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
+    return { parts, event, left };
+  }
+
+  test('is released before its handler continues', async () => {
+    const { left } = await failed(({ clock }) => clock.sleep(500));
+    expect(left).toMatchObject({ status: 'RELEASED' });
+  });
+
+  test("fails its handler with the provider's error although it cannot be released, which is logged", async () => {
+    const { parts, event, left } = await failed(async () => {
+      throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
+    });
+    expect(left).toMatchObject({ status: 'IN_PROGRESS' });
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'FAILED',
+      attempts: 1,
+      lastError: 'bank answered 500',
+    });
+    expect(parts.telemetry.lines()).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        message: 'A failed effect could not be released',
+        extra: expect.objectContaining({ effect: 'charge' }),
+      }),
+    );
   });
 });
 

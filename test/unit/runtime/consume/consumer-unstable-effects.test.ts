@@ -47,6 +47,17 @@ describe('an effect under another name in each attempt', () => {
     expect(errors[0]?.error.message).toContain('requested "charge-2" and never requested "charge-1"');
   });
 
+  test('is counted for each name that an earlier attempt used', async () => {
+    const { counted, errors } = await processed(
+      handles(async (ctx) => {
+        for (const item of ['a', 'b']) await ctx.once(`charge-${item}-${ctx.attempt}`, charge);
+        failsFirst(ctx);
+      }),
+    );
+    expect(counted).toBe(2);
+    expect(errors).toHaveLength(1);
+  });
+
   test('is noticed after a crash in the middle of it, too: it may have happened', async () => {
     const { counted } = await processed(
       handles((ctx) => ctx.once('charge-2', charge)),

@@ -81,6 +81,7 @@ describe('the shapes of a message', () => {
     ['a list', [1]],
     ['a text', 'x'],
     ['null', null],
+    ['a text in an SNS notification', sns('"x"')],
   ])('%s belongs to no foreign event', (_, body) => {
     expect(read(body, charge)).toBeUndefined();
   });
@@ -93,6 +94,36 @@ describe('the shapes of a message', () => {
       }),
     );
     expect(read({ detail: {} }, charge, created)).toBeUndefined();
+  });
+
+  test('a consumer without foreign events reads none', () => {
+    expect(read({ id: 'evt_1' })).toBeUndefined();
+    expect(read([1], charge, created)).toBeUndefined();
+  });
+
+  test.each<[string, object]>([
+    ['source', { ...bridged(charge, {}), source: 7 }],
+    ['type', { ...bridged(charge, {}), 'detail-type': undefined }],
+    ['detail', { source: 'x', 'detail-type': 'y' }],
+  ])('a body that lacks the %s of an EventBridge event is the data itself', (_what, members) => {
+    const body = { ...members, id: 'evt_1' };
+    expect(read(body, charge)).toMatchObject({ foreignId: 'evt_1', data: body });
+  });
+
+  test.each<[string, object]>([
+    ['type', { Type: 'SubscriptionConfirmation' }],
+    ['topic', { TopicArn: undefined }],
+    ['message of text', { Message: { id: 'evt_2' } }],
+  ])('a body that lacks the %s of an SNS notification is the data itself', (_what, members) => {
+    const body = { ...sns('{"id":"evt_2"}'), id: 'evt_1', ...members };
+    expect(read(body, charge)).toMatchObject({ foreignId: 'evt_1', data: body });
+  });
+
+  test('an SNS notification whose message is nested too deep is unreadable', () => {
+    const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
+    expect(() => read(sns(`{"id":"evt_1","a":${deep}}`), charge)).toThrowError(
+      expect.objectContaining({ code: 'UNREADABLE_MESSAGE' }),
+    );
   });
 
   test('an SNS notification whose message is not JSON is unreadable, and the error does not quote it', () => {
@@ -108,6 +139,20 @@ describe('the shapes of a message', () => {
 describe('the id', () => {
   test("without id fields, EventBridge's id identifies the event", () => {
     expect(read(bridged(plain, {}), plain)).toMatchObject({ foreignId: 'bridge-1' });
+  });
+
+  test('a field that identifies the event takes precedence over the id of EventBridge', () => {
+    expect(read(bridged(charge, { id: 'evt_1' }), charge)).toMatchObject({ foreignId: 'evt_1' });
+  });
+
+  test.each([7, '', null])('of EventBridge is a text that is not empty, not %j', (id) => {
+    expect(() => read(bridged(plain, {}, { id }), plain)).toThrowError(
+      expect.objectContaining({ code: 'BAD_FOREIGN_ID' }),
+    );
+  });
+
+  test.each([['x'.repeat(2_048)], [0], [-7], [2 ** 53 - 1]])('can be %j', (id) => {
+    expect(read({ id }, charge)?.foreignId).toBe(`${id}`);
   });
 
   test.each([
@@ -138,7 +183,7 @@ describe('the id', () => {
     (id) => {
       const event = foreignEvent({ source: 's', type: 't', schema, id });
       expect(() => read({ id: 'x', list: ['a'] }, event)).toThrowError(
-        expect.objectContaining({ code: 'BAD_FOREIGN_ID' }),
+        expect.objectContaining({ code: 'BAD_FOREIGN_ID', message: expect.stringContaining('is missing') }),
       );
     },
   );
@@ -164,19 +209,40 @@ describe('the time', () => {
     ['2026-01-01T02:00:00.250+02:00', Date.UTC(2026, 0, 1) + 250],
     [1_767_225_600, Date.UTC(2026, 0, 1)],
     [1_767_225_600_123, Date.UTC(2026, 0, 1) + 123],
+    ['2026-01-01T00:00Z', Date.UTC(2026, 0, 1)],
+    ['2025-12-31T19:00:00-05:00', Date.UTC(2026, 0, 1)],
+    [1_767_225_600.5, Date.UTC(2026, 0, 1) + 500],
+    [1_767_225_600_123.9, Date.UTC(2026, 0, 1) + 123],
+    [1e11 - 1, 1e14 - 1_000],
+    [1e11, 1e11],
+    [8.64e15, 8.64e15],
     [0, 0],
   ])('%s is a time', (at, occurredAt) => {
     expect(read({ id: 'x', at }, timed)).toMatchObject({ occurredAt });
   });
 
-  test.each([undefined, null, '', 'yesterday', '2026-01-01', '2026-01-01T00:00:00', -1, 9e15, {}])(
-    '%s is not a time: the message is rejected, and the error names the field',
-    (at) => {
-      expect(() => read({ id: 'x', at }, timed)).toThrowError(
-        expect.objectContaining({ code: 'BAD_FOREIGN_TIME', message: expect.stringContaining('"at" of t') }),
-      );
-    },
-  );
+  test.each([
+    undefined,
+    null,
+    '',
+    'yesterday',
+    '2026-01-01',
+    '2026-01-01T00:00:00',
+    '+002026-01-01T00:00:00Z',
+    '2026-01-01T00:00:00Z (or so)',
+    '2026-13-01T00:00:00Z',
+    -1,
+    8.64e15 + 2,
+    {},
+  ])('%s is not a time: the message is rejected, and the error names the field', (at) => {
+    expect(() => read({ id: 'x', at }, timed)).toThrowError(
+      expect.objectContaining({ code: 'BAD_FOREIGN_TIME', message: expect.stringContaining('"at" of t') }),
+    );
+  });
+
+  test('of its field takes precedence over that of EventBridge', () => {
+    expect(read(bridged(timed, { id: 1, at: 0 }), timed)).toMatchObject({ occurredAt: 0 });
+  });
 
   test('without a field it is the time of EventBridge, and without that the arrival in the queue', () => {
     expect(read(bridged(charge, { id: 1 }), charge)).toMatchObject({ occurredAt: Date.UTC(2026, 0, 1) });

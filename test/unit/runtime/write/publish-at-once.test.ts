@@ -1,10 +1,12 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { isMailroomError } from '../../../../lambdas/runtime/errors.ts';
+import { defineEvent } from '../../../../lambdas/runtime/event.ts';
+import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { createAtOncePublisher } from '../../../../lambdas/runtime/write/publish-at-once.ts';
 import type { MemoryBusOptions } from '../../../../testing/index.ts';
-import { consumerConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
+import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
 const TURN_MS = 1_000;
 
@@ -29,7 +31,7 @@ function producer(
     telemetry,
     publishAtOnce,
   });
-  return { ...parts, table, outbox };
+  return { ...parts, table, outbox, publishAtOnce };
 }
 
 describe('a commit that publishes at once', () => {
@@ -50,6 +52,31 @@ describe('a commit that publishes at once', () => {
       },
     ]);
     expect(telemetry.counted('EventsPublished')).toBe(1);
+    expect(telemetry.counted('BusFailures')).toBe(0);
+    expect(telemetry.lines()).toEqual([]);
+  });
+
+  test('waits for its marks, which are written at the same time', async () => {
+    const { clock, outbox, happened, rows } = producer({
+      table: (table) => ({
+        updateEach: async (updates) => {
+          await clock.sleep(300);
+          return table.updateEach(updates);
+        },
+      }),
+    });
+    const startedAt = clock.now();
+    await runThrough(clock, outbox.commit({ events: Array.from({ length: 25 }, (_, n) => happened(n)) }));
+    expect(rows().filter(({ status }) => status === 'PUBLISHED')).toHaveLength(25);
+    expect(clock.now() - startedAt).toBeLessThan(600);
+  });
+
+  test('starts no timer without events', async () => {
+    const { clock, outbox, bus } = producer();
+    const sleep = vi.spyOn(clock, 'sleep');
+    await outbox.commit({ writes: [{ Put: { Item: { PK: 'ORDER#1', SK: 'ORDER' } } }] });
+    expect(sleep).not.toHaveBeenCalled();
+    expect(bus.calls()).toEqual([]);
   });
 
   test('publishes many events in calls of ten', async () => {
@@ -76,6 +103,19 @@ describe('a commit that publishes at once', () => {
     expect(rows()).toMatchObject([{ status, attempts: 0 }]);
   });
 
+  test('does not try again at the end of its turn', async () => {
+    const { clock, outbox, happened, bus, rows } = producer();
+    const put = vi.fn(async () => {
+      await clock.sleep(TURN_MS);
+      throw Object.assign(new Error('reset'), { code: 'ECONNRESET' });
+    });
+    bus.put = put;
+    await runThrough(clock, outbox.commit({ events: [happened(1)] }));
+    await clock.advance(TURN_MS);
+    expect(put).toHaveBeenCalledTimes(1);
+    expect(rows()).toMatchObject([{ status: 'PENDING' }]);
+  });
+
   test('publishes nothing if its transaction is cancelled', async () => {
     const { outbox, happened, bus } = producer();
     const Item = { PK: 'ORDER#1', SK: 'ORDER' };
@@ -90,7 +130,7 @@ describe('a commit that publishes at once', () => {
   test('marks only the entries that the bus accepted, and counts no attempt for the others', async () => {
     const bus: MemoryBusOptions = {
       failEntry: ({ detail }) =>
-        detail.includes('"n":1') ? { code: 'MalformedDetail', message: 'no' } : undefined,
+        detail.includes('"n":2') ? { code: 'MalformedDetail', message: 'no' } : undefined,
     };
     const { outbox, happened, rows, telemetry } = producer({ bus });
     await expect(outbox.commit({ events: [happened(1), happened(2)] })).resolves.toHaveLength(2);
@@ -103,7 +143,9 @@ describe('a commit that publishes at once', () => {
     expect(telemetry.counted('BusFailures')).toBe(1);
     const pending = rows().filter(({ status }) => status === 'PENDING');
     const eventIds = pending.map(({ SK }) => SK.slice('EVENT#'.length));
-    expect(telemetry.lines()).toMatchObject([{ level: 'warn', extra: { eventIds } }]);
+    expect(telemetry.lines()).toMatchObject([
+      { level: 'warn', extra: { eventIds, error: { code: 'MalformedDetail' } } },
+    ]);
   });
 
   test('does not mark an entry without a result, and reports it', async () => {
@@ -174,6 +216,27 @@ describe('a commit that publishes at once', () => {
     expect(bus.calls().map(({ timeoutMs }) => timeoutMs)).toEqual([TURN_MS - 400]);
   });
 
+  test('has a turn that ends with that of the event that it made first', async () => {
+    const { clock, outbox, rows, bus } = producer();
+    const schema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: async (value: unknown) => {
+          await clock.sleep(300);
+          return { value: value as { n: number } };
+        },
+      },
+    } as const;
+    const SlowlyValidated = defineEvent({ ...ThingHappened, schema });
+    const event = () => SlowlyValidated.create({ aggregateId: 'thing-1', data: { n: 1 } });
+    await runThrough(clock, outbox.commit({ events: [event(), event()] }));
+    const [first = 0, second = 0] = rows().map(({ producerUntil }) => producerUntil);
+    expect(second - first).toBe(300);
+    const [published] = bus.published();
+    expect(bus.calls().map(({ timeoutMs }) => timeoutMs)).toEqual([first - (published?.publishedAt ?? 0)]);
+  });
+
   test('has a turn that ends a clock margin before its lease, however short that is', async () => {
     const { clock, outbox, happened, rows } = producer({ bornLeaseMs: 2_500 });
     const now = clock.now();
@@ -194,6 +257,31 @@ describe('a commit that publishes at once', () => {
     });
     await parts.outbox.commit({ events: [parts.happened(1)] });
     expect(parts.rows()).toMatchObject([{ status: 'DEAD' }]);
+  });
+});
+
+describe('a publisher', () => {
+  test('does not publish a row without a turn', async () => {
+    const { clock, table, outbox, publishAtOnce, happened, bus } = producer();
+    const entries = await outbox.entries([happened(1)]);
+    await publishAtOnce.publish(entries, { table, clock, random: systemRandomBytes });
+    expect(bus.calls()).toEqual([]);
+  });
+
+  test('does not throw although its telemetry does', async () => {
+    const { clock, memory, publishAtOnce, telemetry, happened, outbox } = producer({
+      bus: { failCall: () => ({ error: new Error('the bus is down') }) },
+    });
+    const published = vi.spyOn(publishAtOnce, 'publish').mockResolvedValue();
+    await outbox.commit({ events: [happened(1)] });
+    const [[entries] = [[]]] = published.mock.calls;
+    published.mockRestore();
+    vi.spyOn(telemetry, 'count').mockImplementation(() => {
+      throw new Error('no metrics');
+    });
+    const parts = { table: memory, clock, random: systemRandomBytes, telemetry };
+    await expect(publishAtOnce.publish(entries, parts)).resolves.toBeUndefined();
+    expect(telemetry.count).toHaveBeenCalledWith('BusFailures');
   });
 });
 
