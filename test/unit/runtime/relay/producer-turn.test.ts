@@ -155,6 +155,17 @@ test('a producer whose clock is far ahead has its longest turn, also where its r
   expect(published?.publishedAt).toBeGreaterThan(committedAt + AT_ONCE_TIMEOUT_MAX_MS + MARGIN_MS);
 });
 
+test('a record without a time counts as old: its row is published', async () => {
+  const parts = set({ producerFails: true });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  const Records = parts.streamEvent().Records.map((record) => ({
+    ...record,
+    dynamodb: { ...record.dynamodb, ApproximateCreationDateTime: undefined },
+  }));
+  await stream(parts)({ Records } as ReturnType<typeof parts.streamEvent>);
+  expect(parts.publishedIds()).toHaveLength(1);
+});
+
 test('a hostile row, whose turn never ends, holds up no record that is older than the longest turn', async () => {
   const parts = set({ producerFails: true, aheadMs: 3_600_000 });
   await parts.outbox.commit({ events: [parts.happened(1)] });
