@@ -100,18 +100,28 @@ export const consumeTurnMutants: readonly Mutant[] = [
     },
     {
       rule: 'the others of a batch have their turn, too',
-      from: 'others.length > 0 && suspect.receives % 2 === 0',
+      from: 'others.length > 0 && givesWay(suspect)',
       to: 'false',
     },
     {
       rule: 'a message that must run alone has its turn, too',
-      from: 'others.length > 0 && suspect.receives % 2 === 0',
+      from: 'others.length > 0 && givesWay(suspect)',
       to: 'others.length > 0',
     },
     {
       rule: 'a message that must run alone does not wait for others that are not there',
-      from: 'others.length > 0 && suspect.receives % 2 === 0',
-      to: 'suspect.receives % 2 === 0',
+      from: 'others.length > 0 && givesWay(suspect)',
+      to: 'givesWay(suspect)',
+    },
+    {
+      rule: 'a suspect gives way at every second of its receives',
+      from: '(receives + messageId.charCodeAt(messageId.length - 1)) % 2',
+      to: 'messageId.charCodeAt(messageId.length - 1) % 2 + 0 * receives',
+    },
+    {
+      rule: 'suspects with the same number of receives do not all give way together',
+      from: 'messageId.charCodeAt(messageId.length - 1)',
+      to: '0 * messageId.length',
     },
     {
       rule: 'messages that must run alone do not run beside one another',

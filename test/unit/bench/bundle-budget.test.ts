@@ -24,10 +24,10 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   audit: 456_000,
   bank: 245_000,
   heartbeat: 374_000,
-  inventory: 382_000,
-  notifications: 381_000,
+  inventory: 385_000,
+  notifications: 385_000,
   'orders-api': 361_000,
-  'orders-status': 381_000,
+  'orders-status': 385_000,
   payments: 474_000,
 };
 
