@@ -124,7 +124,7 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
         received,
         new MailroomError(
           'UNREADABLE_ROW',
-          'The inbox row has a status that this version of Mailroom does not support; the row is not changed',
+          'This version of Mailroom cannot read the inbox row, and does not change it. If a newer version wrote it, deploy that one again.',
         ),
       );
     case 'leased': {

@@ -11,7 +11,10 @@ import type { Item } from './table.ts';
  */
 export type Admission = InboxRefusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
 
-/** Judges a row for a message that this worker does not hold. The order matters: a row that cannot be read is not judged, and final states come next. */
+/**
+ * Judges a row for a message that this worker does not hold. The order matters: no other rule applies to a row that cannot be read, and
+ * final states come next.
+ */
 export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
   const state = inboxState(row, inbox.clock.now(), 0);
   if (row === undefined || state.is === 'absent') {

@@ -99,17 +99,19 @@ export function forgottenBecause(
   { clock, inboxRetentionDays, inboxSince = 0, memory }: InboxMemory,
   eventId: string,
 ): string | undefined {
-  const renamed = `The consumer had another name until ${new Date(inboxSince).toISOString()}`;
   // The id of a foreign event has no time: each one may have been processed under an earlier name.
-  if (isForeignEventId(eventId))
-    return inboxSince > 0 ? `${renamed}. The event is foreign ${MAY_HAVE_RUN}` : undefined;
+  if (isForeignEventId(eventId)) return inboxSince > 0 ? renamed(inboxSince, 'is foreign') : undefined;
   if (!isEventId(eventId)) return undefined; // an unreadable message, which never runs
   const mintedAt = eventIdTime(eventId);
-  if (mintedAt < inboxSince) return `${renamed}. The event is older ${MAY_HAVE_RUN}`;
+  if (mintedAt < inboxSince) return renamed(inboxSince, 'is older');
   const days = shortestRetentionDays(memory.history, mintedAt, inboxRetentionDays);
   if (clock.now() - mintedAt <= days * DAY_MS) return undefined;
   const which = days < inboxRetentionDays ? ', the shortest since it was written,' : '';
   return `The event is older than the inbox retention of ${days} days${which} ${MAY_HAVE_RUN}`;
+}
+
+function renamed(inboxSince: number, what: string): string {
+  return `The consumer had another name until ${new Date(inboxSince).toISOString()}. The event ${what} ${MAY_HAVE_RUN}`;
 }
 
 const MAY_HAVE_RUN = 'and has no row: it may have been processed before. Only an operator can let it run.';

@@ -79,7 +79,7 @@ export type InboxRefusal =
   | { readonly status: 'suspect' }
   | { readonly status: 'processed'; readonly result: string | undefined }
   | { readonly status: 'rejected'; readonly reason: string }
-  /** Its row has a status that this version does not support. */
+  /** Its row has a status or a schema that this version does not support. */
   | { readonly status: 'unreadable' }
   /** It has no row, but its row may have expired, so it must not run. */
   | { readonly status: 'too-old'; readonly why: string };
