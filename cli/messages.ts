@@ -188,7 +188,7 @@ async function retriedOf(
 
 /**
  * Reads the rejected messages. The pointer has the reason and the time; type and attempts come from the row, which is read only for
- * listed messages. A pointer that has outlived its row is not listed: no other command would find the message.
+ * listed messages. A pointer that may expire and has outlived its row is not listed: no other command would find the message.
  */
 async function rejectedOf(
   table: Table,
@@ -203,7 +203,7 @@ async function rejectedOf(
   const keyOf = (pointer: RejectedPointer | UnreadableRow) => inboxKey(consumer.name, pointer.SK);
   const rejected = await withItems(table, shown, keyOf, (pointer, item) => {
     if (isUnreadable(pointer)) return [unreadableMessage(consumer, pointer.SK, pointer.unreadable)];
-    if (item === undefined) return [];
+    if (item === undefined && pointer.expiresAt !== undefined) return [];
     const { SK: eventId, rejectedAt, sentAt, reason, fingerprint, lastError } = pointer;
     const { type, attempts } = readable(readInboxRow(item)) ?? {};
     const expiresAt = sentAt === undefined || retentionMs === undefined ? null : sentAt + retentionMs;
