@@ -61,10 +61,10 @@ export function auditCommand(io: Io): Command {
       'after',
       `
 Examples:
-  $ mailroom audit --since 6h
-  $ mailroom audit --since 7d --by day
-  $ mailroom audit --since 6h --repair
-  $ mailroom audit --since 6h --repair --apply --reason "the rule had drifted"`,
+  $ npx cdk-mailroom audit --since 6h
+  $ npx cdk-mailroom audit --since 7d --by day
+  $ npx cdk-mailroom audit --since 6h --repair
+  $ npx cdk-mailroom audit --since 6h --repair --apply --reason "rule drifted"`,
     )
     .action(withSession(io, audit));
 }

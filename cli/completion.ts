@@ -15,8 +15,8 @@ export function completionCommand(io: Io): Command {
       'after',
       `
 Examples:
-  $ source <(npx mailroom completion bash)
-  $ npx mailroom completion fish > ~/.config/fish/completions/mailroom.fish`,
+  $ source <(npx cdk-mailroom completion bash)
+  $ npx cdk-mailroom completion fish > ~/.config/fish/completions/mailroom.fish`,
     )
     .action((shell: CompletedShell, _options: object, command: Command) => {
       io.out(`${completionScript(shell, command.parent ?? command)}\n`);
@@ -68,7 +68,7 @@ ${cases.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -F _mailroom mailroom`;
+complete -F _mailroom mailroom cdk-mailroom`;
 }
 
 function fishScript(all: readonly Completions[]): string {
@@ -88,5 +88,5 @@ function fishScript(all: readonly Completions[]): string {
 ${cases.join('\n')}
   end
 end
-complete -c mailroom -f -a '(__mailroom_words)'`;
+complete -c mailroom -c cdk-mailroom -f -a '(__mailroom_words)'`;
 }

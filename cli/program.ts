@@ -50,9 +50,9 @@ const EVERYWHERE = 'Global Options:';
 
 const EXAMPLES = `
 Examples:
-  $ mailroom status --stage dev
-  $ mailroom why 01a1fba6-4458-7a41-9c37-3f5d2b8e1103
-  $ mailroom messages list --failed --by cause
+  $ npx cdk-mailroom status --stage dev
+  $ npx cdk-mailroom why 01a1fba6-4458-7a41-9c37-3f5d2b8e1103
+  $ npx cdk-mailroom messages list --failed --by cause
 
 Exit codes:
     0  no action required, or done
@@ -72,7 +72,7 @@ Exit codes:
 export async function runMailroom(argv: readonly string[], io: Io): Promise<ExitCode> {
   const json = argv.includes('--json');
   const commands = COMMANDS.map((make) => make(io));
-  const command = new Command('mailroom')
+  const command = new Command('npx cdk-mailroom')
     .description('Inspects and repairs a deployed Mailroom.')
     .optionsGroup(EVERYWHERE)
     .option('--stage <name>', "a word in the name of the Mailroom's stack, e.g. dev", onceArgument)
@@ -121,7 +121,7 @@ function inherit(command: Command, parent: Command, json: boolean, above = ''): 
 }
 
 function usageHint(words: string): string {
-  return `(Run npx mailroom${words} --help for usage.)`;
+  return `(Run npx cdk-mailroom${words} --help for usage.)`;
 }
 
 /** The commands that have a subcommand of the name that was not found: `message resolve` for `messages resolve`. */

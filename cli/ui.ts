@@ -53,9 +53,9 @@ export function uiCommand(io: Io & Browser, run: RunMailroom): Command {
       'after',
       `
 Examples:
-  $ mailroom ui --stage prod --profile read-only
-  $ mailroom ui --stage dev --allow-changes
-  $ mailroom ui --policy > policy.json`,
+  $ npx cdk-mailroom ui --stage prod --profile read-only
+  $ npx cdk-mailroom ui --stage dev --allow-changes
+  $ npx cdk-mailroom ui --policy > policy.json`,
     )
     .action(
       withSession<[], UiOptions>(io, (session, options) =>

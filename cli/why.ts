@@ -37,9 +37,9 @@ export function whyCommand(io: Io): Command {
       'after',
       `
 Examples:
-  $ mailroom why 01a1fba6-4458-7a41-9c37-3f5d2b8e1103
-  $ mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --since 6h
-  $ mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --at 14:00`,
+  $ npx cdk-mailroom why 01a1fba6-4458-7a41-9c37-3f5d2b8e1103
+  $ npx cdk-mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --since 6h
+  $ npx cdk-mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --at 14:00`,
     )
     .action(
       withSession<[string], WhyOptions>(io, async (session, options, id) => {

@@ -102,7 +102,7 @@ function report(receipt: Receipt, { json }: DemoOptions): void {
 
 async function printNextSteps(engine: Engine): Promise<void> {
   steps.say(`\n${await howToStop(engine)}`);
-  steps.say(`To inspect it: npx mailroom status --endpoint ${engine.endpoint}`);
+  steps.say(`To inspect it: npx cdk-mailroom status --endpoint ${engine.endpoint}`);
 }
 
 function print(line: string): void {

@@ -115,7 +115,7 @@ export function alarmDescription(
   const { what, run, anchor } = text;
   const command =
     typeof run === 'string'
-      ? `npx mailroom ${run} --region ${region} --stack ${stackName}`
+      ? `npx cdk-mailroom ${run} --region ${region} --stack ${stackName}`
       : `aws logs tail ${run.logGroupName} --since 1d --filter-pattern ${run.term} --region ${region}`;
   return [what, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
 }

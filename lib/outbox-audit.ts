@@ -208,7 +208,7 @@ function auditProblems(every: Duration, since: Duration): string[] {
       since,
       Duration.minutes(1),
       SINCE_MAX,
-      'To look further back, run npx mailroom audit --since 7d.',
+      'To look further back, run npx cdk-mailroom audit --since 7d.',
     ),
     ...unless(
       since.toMilliseconds() >= min.toMilliseconds(),

@@ -35,7 +35,7 @@ export function alarmProblems(all: readonly DeployedAlarm[], stack: string): Ala
 function isOf(description: string, stack: string): boolean {
   return description
     .split('\n')
-    .some((line) => line.startsWith('Run first: npx mailroom ') && line.endsWith(` --stack ${stack}`));
+    .some((line) => line.startsWith('Run first: npx cdk-mailroom ') && line.endsWith(` --stack ${stack}`));
 }
 
 function disabledProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
@@ -65,7 +65,7 @@ function firingProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
   const firing = own.filter(({ isFiring }) => isFiring).map(({ name }) => name);
   if (firing.length === 0) return [];
   const text = `in the ALARM state: ${named(firing)}`;
-  return [{ part, problem: 'alarm-firing', text, fix: ['npx', 'mailroom', 'status'] }];
+  return [{ part, problem: 'alarm-firing', text, fix: ['npx', 'cdk-mailroom', 'status'] }];
 }
 
 /** A rule has the name or ARN of each alarm in it: `ALARM("name")`. */

@@ -123,7 +123,7 @@ export function silentSweepProblems(
   if (silentMs <= Math.max(STUCK_MS, 3 * everyMs)) return [];
   const text = `the sweep has not completed a pass for ${duration(silentMs)}: events that the stream relay misses wait. The command shows its error`;
   return [
-    { part: 'sweep', problem: 'sweep-silent', text, fix: ['npx', 'mailroom', 'sweep', '--since', '1h'] },
+    { part: 'sweep', problem: 'sweep-silent', text, fix: ['npx', 'cdk-mailroom', 'sweep', '--since', '1h'] },
   ];
 }
 

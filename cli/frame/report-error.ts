@@ -41,13 +41,13 @@ const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
   [
     'UNREACHABLE',
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|NetworkingError/,
-    'The endpoint does not respond. Check --endpoint and --region. To start a local AWS: npx mailroom local.',
+    'The endpoint does not respond. Check --endpoint and --region. To start a local AWS: npx cdk-mailroom local.',
   ],
   ['NO_REGION', /Region is missing/, 'Set the region with --region, AWS_REGION or a profile.'],
   [
     'PART_MISSING',
     /ResourceNotFoundException|QueueDoesNotExist|ParameterNotFound/,
-    'A resource of the Mailroom was deleted, but the directory still lists it. `npx mailroom status` names what is ' +
+    'A resource of the Mailroom was deleted, but the directory still lists it. `npx cdk-mailroom status` names what is ' +
       'missing. Deploy its stack again with --revert-drift.',
   ],
 ];

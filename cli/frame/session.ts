@@ -62,7 +62,7 @@ export interface Session {
   deployedFunction(name: string, alias?: string): Promise<FunctionSettings | undefined>;
   /** The caller's ARN, which is stored with a change. Requested once. */
   operator(): Promise<string>;
-  /** A command to paste, with this run's options that select the Mailroom: e.g. `npx mailroom dlq list --stage dev`. */
+  /** A command to paste, with this run's options that select the Mailroom: e.g. `npx cdk-mailroom dlq list --stage dev`. */
   commandLine(command: ShellText): string;
   /** A command of the AWS CLI for the same region, account and endpoint. */
   awsLine(command: ShellText): string;
@@ -149,7 +149,7 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
         // The local engine wants no credentials, and without them the CLI refuses to sign.
         ...(isLocal && options.profile === undefined ? ['--no-sign-request'] : []),
       ].join(' '),
-    commandLine: (command) => ['npx mailroom', command, ...whereOptions(where)].join(' '),
+    commandLine: (command) => ['npx cdk-mailroom', command, ...whereOptions(where)].join(' '),
     consumer: (name) => {
       const found = directory.consumers.find((entry) => entry.name === name);
       if (found !== undefined) return found;

@@ -38,9 +38,9 @@ export function localCommand(io: Io): Command {
       'after',
       `
 Examples:
-  $ eval "$(npx mailroom local)"
+  $ eval "$(npx cdk-mailroom local)"
   $ npx cdk deploy --all --require-approval never
-  $ npx mailroom local stop`,
+  $ npx cdk-mailroom local stop`,
     )
     .action(withPort(io, start));
   local

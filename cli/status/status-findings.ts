@@ -78,7 +78,7 @@ export function problemsJson<Problem extends PartProblem>(problems: readonly Pro
 export function fixLine([program = '', ...words]: readonly string[], lines: CommandLines): string {
   if (program === 'aws') return lines.awsLine(shell`${words}`);
   const [command, ...others] = words;
-  if (command === 'mailroom') return lines.commandLine(shell`${others}`);
+  if (command === 'cdk-mailroom') return lines.commandLine(shell`${others}`);
   return `${program} ${shell`${words}`}`;
 }
 

@@ -164,7 +164,7 @@ async function routeProblems(
 ): Promise<WiringProblem[]> {
   const followUp = events.some((event) => 'foreign' in event)
     ? undefined
-    : ['npx', 'mailroom', 'audit', '--since', '24h'];
+    : ['npx', 'cdk-mailroom', 'audit', '--since', '24h'];
   const problem = (kind: RuleProblem, state: string): WiringProblem => {
     const effect = kind === 'pattern' ? 'does not receive every event' : 'receives no events';
     return {

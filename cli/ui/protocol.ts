@@ -142,7 +142,7 @@ export type ReadingName = keyof ReadingParameters;
 
 /** One run of a reading command: its JSON document, and the command to run in a terminal for the same. */
 export interface Reading {
-  /** E.g. `npx mailroom why 01a1fba6 --stage dev`. */
+  /** E.g. `npx cdk-mailroom why 01a1fba6 --stage dev`. */
   readonly command: string;
   /** The command's exit code: 0 to 4. */
   readonly exitCode: number;

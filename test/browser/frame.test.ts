@@ -96,9 +96,9 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
 
   test('a copied command is announced outside of its button', async () => {
     const { page, send } = await opened();
-    const finding = { state: 'broken', what: 'the bus is gone', commands: ['npx mailroom doctor'] } as const;
+    const finding = { state: 'broken', what: 'the bus is gone', commands: ['npx cdk-mailroom doctor'] } as const;
     await send({ status: statusOf('broken', [finding]) });
-    await page.getByRole('button', { name: 'Copy the command npx mailroom doctor' }).click();
+    await page.getByRole('button', { name: 'Copy the command npx cdk-mailroom doctor' }).click();
     await shows(page.locator('.command > [role="status"]'), /^(Copied|Not copied: select the text)$/);
   });
 
@@ -125,7 +125,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
 
   test('a command with many ids takes a few lines, and is copied whole', async () => {
     const { page, send } = await opened();
-    const line = `npx mailroom dlq redrive dead ${Array.from({ length: 1_000 }, () => MOVED.eventId).join(' ')} --apply`;
+    const line = `npx cdk-mailroom dlq redrive dead ${Array.from({ length: 1_000 }, () => MOVED.eventId).join(' ')} --apply`;
     await send({ status: statusOf('broken', [{ state: 'broken', what: 'dead letters', commands: [line] }]) });
     const command = page.locator('.findings .command');
     await command.waitFor();

@@ -91,7 +91,7 @@ describe('the commands that the pages show', () => {
 
   test('are commands that the program takes', async () => {
     const complaints: string[] = [];
-    const shown = starting('npx', 'mailroom');
+    const shown = starting('npx', 'cdk-mailroom');
     expect(shown.length).toBeGreaterThan(50);
     for (const { path, words } of shown) {
       const complaint = await complaintAbout(words.slice(2));

@@ -18,18 +18,18 @@ test('a line that ends with a backslash goes on in the next', () => {
 
 test('what is quoted is one word, and what the reader puts in is filled', () => {
   const [[, , , , place, , reason] = []] = commandsOf(
-    "npx mailroom dlq redrive consumer:<name> --reason 'it is mended'",
+    "npx cdk-mailroom dlq redrive consumer:<name> --reason 'it is mended'",
   );
   expect(place).toMatch(/^consumer:[0-9a-f-]{36}$/);
   expect(reason).toBe('it is mended');
-  expect(commandsOf('npx mailroom why <order or event id>')[0]?.[3]).toMatch(/^[0-9a-f-]{36}$/);
+  expect(commandsOf('npx cdk-mailroom why <order or event id>')[0]?.[3]).toMatch(/^[0-9a-f-]{36}$/);
 });
 
 test('commands in the text are found, even across lines, but not those in blocks', () => {
   const page =
-    'Type `npx mailroom\nstatus`, or `npm run demo`; `mailroom why` is a name.\n\n```sh\nnpm run local\n```\n';
+    'Type `npx cdk-mailroom\nstatus`, or `npm run demo`; `mailroom why` is a name.\n\n```sh\nnpm run local\n```\n';
   expect(shownCommandsOf(page)).toEqual([
-    ['npx', 'mailroom', 'status'],
+    ['npx', 'cdk-mailroom', 'status'],
     ['npm', 'run', 'demo'],
   ]);
 });

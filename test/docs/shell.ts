@@ -16,12 +16,12 @@ export function commandsOf(shell: string): string[][] {
 }
 
 /**
- * The commands of the program, and of npm, that stand in the text of a page as code: `npx mailroom …` and `npm run …`. What the
+ * The commands of the program, and of npm, that stand in the text of a page as code: `npx cdk-mailroom …` and `npm run …`. What the
  * reader puts in (`<eventId>`, `…`) is filled.
  */
 export function shownCommandsOf(markdown: string): string[][] {
   const prose = markdown.replaceAll(/^ *(`{3,})[\s\S]*?^ *\1`*$/gm, '');
-  return [...prose.matchAll(/`(?<shown>(?:npx mailroom|npm run)\s[^`]+)`/g)].flatMap(({ groups }) => {
+  return [...prose.matchAll(/`(?<shown>(?:npx cdk-mailroom|npm run)\s[^`]+)`/g)].flatMap(({ groups }) => {
     const shown = (groups?.shown ?? '').replaceAll(/\s+/g, ' ');
     return shown.includes('<command>') ? [] : commandsOf(shown);
   });

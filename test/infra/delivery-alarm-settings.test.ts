@@ -113,7 +113,7 @@ describe('alarms of a Mailroom', () => {
   ])('say how far back the runs looked that an audit alarm is about, %s', (_when, audit, hours) => {
     const { template } = alarmed({}, { audit });
     const { AlarmDescription } = alarm(template, 'EventsMissing').Properties;
-    expect(JSON.stringify(AlarmDescription)).toContain(`npx mailroom audit --since ${hours}h --region`);
+    expect(JSON.stringify(AlarmDescription)).toContain(`npx cdk-mailroom audit --since ${hours}h --region`);
   });
 
   test('do not wait for an audit that there is not', () => {

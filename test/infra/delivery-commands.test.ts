@@ -10,8 +10,10 @@ const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), '
 const GROUPS = new Set(['dlq', 'message', 'messages']);
 
 describe('a command that an alarm tells the person on call to run', () => {
-  const inPage = [...page.matchAll(/`(?:npx )?mailroom ([a-z][^`]*)`/g)].map(([, command]) => command ?? '');
-  const inAlarms = [...JSON.stringify(alarms()).matchAll(/npx mailroom (.*?) --region /g)].map(
+  const inPage = [...page.matchAll(/`(?:npx cdk-)?mailroom ([a-z][^`]*)`/g)].map(
+    ([, command]) => command ?? '',
+  );
+  const inAlarms = [...JSON.stringify(alarms()).matchAll(/npx cdk-mailroom (.*?) --region /g)].map(
     ([, command]) => command ?? '',
   );
   const commands = [...new Set([...inPage, ...inAlarms])].sort();
@@ -25,7 +27,7 @@ describe('a command that an alarm tells the person on call to run', () => {
     const words = command.split(' ');
     const name = words.slice(0, GROUPS.has(words[0] ?? '') ? 2 : 1);
     const help = await helpOf(name);
-    expect(help).toContain(`Usage: mailroom ${name.join(' ')} `);
+    expect(help).toContain(`Usage: npx cdk-mailroom ${name.join(' ')} `);
     for (const [flag] of command.matchAll(/--[a-z]+/g)) expect(help).toContain(flag);
   });
 });

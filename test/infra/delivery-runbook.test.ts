@@ -18,7 +18,7 @@ describe('the text of an alarm', () => {
     const region = '--region (AWS::Region|us-east-1)';
     expect(run).toMatch(
       new RegExp(
-        `^Run first: (npx mailroom [a-z].* ${region} --stack mailroom-${stage}|aws logs tail .* ${region})$`,
+        `^Run first: (npx cdk-mailroom [a-z].* ${region} --stack mailroom-${stage}|aws logs tail .* ${region})$`,
       ),
     );
     // It is pasted as it is.

@@ -94,7 +94,7 @@ it('the help of every command lists its options, and makes no call', async () =>
   for (const argv of [['--help'], ['status', '--help'], ['messages', 'list', '--help'], ['help', 'why']]) {
     const { code, out } = await mailroomAt('http://127.0.0.1:9', ...argv);
     expect(code).toBe(0);
-    expect(out).toContain('Usage: mailroom');
+    expect(out).toContain('Usage: npx cdk-mailroom');
     expect(out).toMatch(/--endpoint <url>/);
   }
 });

@@ -239,7 +239,7 @@ describe('an audit of a Mailroom', () => {
     expect(shown.out).toMatch(/^\d+ missing {2}/);
     expect(unwrapped(shown.out)).toContain(`${eventId} Sold, by mail, published `);
     expect(shown.out).toContain(
-      `npx mailroom audit --since 40m --grace 1s --earlier --repair --stack ${small.stack} --region ${REGION}`,
+      `npx cdk-mailroom audit --since 40m --grace 1s --earlier --repair --stack ${small.stack} --region ${REGION}`,
     );
     await audit('--repair', ...APPLY);
   });

@@ -197,7 +197,7 @@ describe.concurrent('dead letters of a consumer', () => {
     for (let twice = 0; twice < 2; twice += 1) expect(await mailroom(...allow)).toMatchObject({ code: 0 });
     const people = await mailroom(...allow.filter((word) => word !== '--json'));
     expect(people.out).toContain(
-      `npx mailroom dlq redrive consumer:notifications ${eventId} --apply --reason 'never sent before'`,
+      `npx cdk-mailroom dlq redrive consumer:notifications ${eventId} --apply --reason 'never sent before'`,
     );
     expect((await seeing(...argv, ...PATIENTLY, ...APPLY)).code).toBe(0);
     expect(await message('notifications', eventId)).toMatchObject({

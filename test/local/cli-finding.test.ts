@@ -12,7 +12,7 @@ vi.setConfig({ maxConcurrency: 10 });
 
 /** Runs the first command of `mailroom` that was printed, as it was printed, with more words behind it. */
 async function runPrinted(text: string, ...more: readonly string[]): Promise<Run> {
-  const line = text.split('\n').find((one) => /^\s*npx mailroom /.test(one));
+  const line = text.split('\n').find((one) => /^\s*npx cdk-mailroom /.test(one));
   if (line === undefined) throw new Error(`No command was printed: ${text}`);
   const words = line.trim().split(/\s+/).slice(2);
   return mailroom(...words, ...more);

@@ -40,7 +40,7 @@ it('status shows a dead letter, where it is, and when it is permanently deleted'
   expect(code).toBe(1);
   expect(out.split('\n')[0]).toMatch(/\d problems?.*mailroom-local, us-east-1/);
   expect(unwrapped(out)).toMatch(/in consumer:payments; the first is permanently deleted in 1[34] d/);
-  expect(out).toMatch(/npx mailroom dlq list consumer:payments/);
+  expect(out).toMatch(/npx cdk-mailroom dlq list consumer:payments/);
   expect(out).not.toContain('\u001b');
   await takeDeadLetter('payments', messageId);
 });

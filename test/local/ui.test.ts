@@ -71,7 +71,7 @@ it('ui serves the page of the deployed Mailroom, reads as the command does, and 
     const { code, json } = await mailroom('why', envelope.eventId, '--json');
     expect([why.exitCode, code]).toEqual([0, 0]);
     expect(why.document).toEqual(json());
-    expect(why.command).toMatch(/^npx mailroom why /);
+    expect(why.command).toMatch(/^npx cdk-mailroom why /);
   });
   const doctor = (await (await ui.get('api/readings/doctor')).json()) as Reading;
   expect(doctor.document).toMatchObject({ stack: 'mailroom-local' });

@@ -262,7 +262,7 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
       await makeApp(app, modules);
       await linkIn(app, tarball);
       expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
-      expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
+      expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: npx cdk-mailroom');
     },
   );
 
@@ -273,7 +273,7 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
     const cache = await cacheWithEngine(join(folder, 'cache'));
     const port = String(await freePort());
     const mailroom = async (args: string[], variables: Readonly<Record<string, string>> = cache) =>
-      await step(app, 'npx', ['--no', '--', 'mailroom', ...args], variables);
+      await step(app, 'npx', ['--no', '--', 'cdk-mailroom', ...args], variables);
     const engine = JSON.parse(await mailroom(['local', '--port', port, '--json'])) as StartedEngine;
     try {
       expect(engine.startedHere).toBe(true);

@@ -80,7 +80,7 @@ export async function findHoistedTypes(folder: string): Promise<void> {
 export async function linkIn(folder: string, tarball: Tarball): Promise<void> {
   const commands = join(folder, 'node_modules', '.bin');
   await mkdir(commands, { recursive: true });
-  await symlink(join(tarball.unpacked, 'bin', 'mailroom.js'), join(commands, 'mailroom'));
+  await symlink(join(tarball.unpacked, 'bin', 'mailroom.js'), join(commands, 'cdk-mailroom'));
   // The repository has no types of Jest, which the tests need, and its others are not in the app's own folder.
   await change(join(folder, 'tsconfig.json'), (text) => {
     const { compilerOptions, exclude, ...rest } = JSON.parse(text);
@@ -104,8 +104,8 @@ export async function useApp(folder: string, { manifest }: Tarball): Promise<voi
     const code = await readFile(join(folder, 'cdk.out', bundle), 'utf8');
     expect(staticImports(code).filter((name) => !isBuiltin(name))).toEqual([]);
   }
-  expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--version'])).toContain(manifest.version);
-  expect(await step(folder, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain('Usage: mailroom');
+  expect(await step(folder, 'npx', ['--no', '--', 'cdk-mailroom', '--version'])).toContain(manifest.version);
+  expect(await step(folder, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain('Usage: npx cdk-mailroom');
 }
 
 /** Runs the app's tests with Vitest. */

@@ -5,9 +5,9 @@ const OPTIONS = /(?: --(?:stage|stack|profile|region|endpoint) \S+)+$/;
  *
  * @example
  * ```ts
- * commandLike('npx mailroom why 42 --stage dev', 'logs 01a1fe32-7358'); // 'npx mailroom logs 01a1fe32-7358 --stage dev'
+ * commandLike('npx cdk-mailroom why 42 --stage dev', 'logs 01a1fe32-7358'); // 'npx cdk-mailroom logs 01a1fe32-7358 --stage dev'
  * ```
  */
 export function commandLike(command: string, words: string): string {
-  return `npx mailroom ${words}${OPTIONS.exec(command)?.[0] ?? ''}`;
+  return `npx cdk-mailroom ${words}${OPTIONS.exec(command)?.[0] ?? ''}`;
 }

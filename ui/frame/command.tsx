@@ -12,7 +12,7 @@ const SAID_MS = 2_000;
  *
  * @example
  * ```tsx
- * <Command line="npx mailroom sweep --since 1h --stage dev" />
+ * <Command line="npx cdk-mailroom sweep --since 1h --stage dev" />
  * ```
  */
 export function Command({ line }: { readonly line: string }) {

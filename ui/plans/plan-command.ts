@@ -10,8 +10,8 @@ const IDS_MAX = 20;
  *
  * @example
  * ```ts
- * commandOf('npx mailroom dlq redrive dead --stage dev', { kind: 'redrive', source: 'dead' });
- * // 'npx mailroom dlq redrive dead --stage dev --apply --reason "…"'
+ * commandOf('npx cdk-mailroom dlq redrive dead --stage dev', { kind: 'redrive', source: 'dead' });
+ * // 'npx cdk-mailroom dlq redrive dead --stage dev --apply --reason "…"'
  * ```
  */
 export function commandOf(reading: string, request: PlanRequest): string {

@@ -129,7 +129,7 @@ function hopsAfter(
   const id = /^[\w.:-]+$/.test(cause.correlationId) ? cause.correlationId : '<correlationId>';
   throw new PoisonMessage(
     `Event ${definition.type} would be number ${hops + 1} in the chain ${cause.correlationId}; a chain may have at most ${HOPS_MAX + 1} events. ` +
-      `Services probably respond to each other's events in an endless loop: inspect the chain with \`npx mailroom why ${id} --story\`, and break it. To continue a chain on purpose, give the event a new correlationId.`,
+      `Services probably respond to each other's events in an endless loop: inspect the chain with \`npx cdk-mailroom why ${id} --story\`, and break it. To continue a chain on purpose, give the event a new correlationId.`,
     { code: 'TOO_MANY_HOPS' },
   );
 }

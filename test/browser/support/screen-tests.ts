@@ -106,7 +106,7 @@ export function screenTests(system: () => ScreenSystem): void {
         },
         { timeout: DEADLINE_MS, interval: 1_000 },
       )
-      .toMatch(/npx mailroom dlq redrive consumer:payments/);
+      .toMatch(/npx cdk-mailroom dlq redrive consumer:payments/);
     await page.locator('button:not([aria-disabled])', { hasText: 'Read again' }).waitFor();
     await isPictured(page, 'event');
     await page.getByRole('button', { name: 'Show the payload' }).click();
@@ -151,7 +151,7 @@ export function screenTests(system: () => ScreenSystem): void {
     await page.getByRole('button', { name: 'Plan a redrive of all' }).click();
     const dialog = page.getByRole('dialog');
     await shows(dialog, /read-only/);
-    await shows(dialog, /npx mailroom dlq redrive consumer:payments/);
+    await shows(dialog, /npx cdk-mailroom dlq redrive consumer:payments/);
     expect(await dialog.getByRole('button', { name: 'Apply', exact: true }).count()).toBe(0);
     await page.keyboard.press('Escape');
     await go(`#/event/${failing}`, 'OrderPlaced');

@@ -4,7 +4,7 @@ import { mailroom, type Run } from './mailroom.ts';
 
 /** The commands of the program that a run printed, as printed. */
 function printedCommands({ out }: Pick<Run, 'out'>): string[] {
-  return [...out.matchAll(/^ +(npx mailroom .+)$/gm)].map(([, line = '']) => line);
+  return [...out.matchAll(/^ +(npx cdk-mailroom .+)$/gm)].map(([, line = '']) => line);
 }
 
 /**
@@ -15,7 +15,7 @@ function printedCommands({ out }: Pick<Run, 'out'>): string[] {
 export async function runPrinted(line: string, reason?: string, ...more: readonly string[]): Promise<Run> {
   const words = execFileSync('sh', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' }).split('\0');
   const [npx, program, ...argv] = words.slice(0, -1);
-  expect([npx, program]).toEqual(['npx', 'mailroom']);
+  expect([npx, program]).toEqual(['npx', 'cdk-mailroom']);
   const at = argv.indexOf('--reason') + 1;
   if (reason !== undefined) {
     expect(argv[at], 'the reason is left to the operator').toBe('…');

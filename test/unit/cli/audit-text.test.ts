@@ -5,10 +5,10 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
 
 const commands = {
-  repair: 'npx mailroom audit --repair',
-  apply: 'npx mailroom audit --repair --apply',
+  repair: 'npx cdk-mailroom audit --repair',
+  apply: 'npx cdk-mailroom audit --repair --apply',
   restore: ['npx cdk deploy mailroom-dev --revert-drift'],
-  recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx mailroom audit --since 75m' },
+  recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx cdk-mailroom audit --since 75m' },
 };
 const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
 
@@ -50,7 +50,7 @@ test('an event within the grace period is neither a finding nor accounted for', 
   const text = unwrapped(auditText({ report }, commands));
   expect(text).toContain('nothing is missing; 1 too recent to judge');
   expect(text).toContain(
-    '1 unclaimed so far, and too recent to judge. From 12:05 UTC on, this can: npx mailroom audit --since 75m',
+    '1 unclaimed so far, and too recent to judge. From 12:05 UTC on, this can: npx cdk-mailroom audit --since 75m',
   );
   expect(text).not.toContain('accounted for');
 });

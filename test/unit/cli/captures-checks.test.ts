@@ -24,10 +24,10 @@ async function review(name: string, styled: string): Promise<void> {
 }
 
 const AUDIT = {
-  repair: 'npx mailroom audit --since 70m --repair --stage dev',
-  apply: 'npx mailroom audit --since 70m --repair --apply --reason "the rule had drifted" --stage dev',
+  repair: 'npx cdk-mailroom audit --since 70m --repair --stage dev',
+  apply: 'npx cdk-mailroom audit --since 70m --repair --apply --reason "the rule had drifted" --stage dev',
   restore: ['npx cdk deploy orders-dev --revert-drift'],
-  recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx mailroom audit --since 75m --stage dev' },
+  recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx cdk-mailroom audit --since 75m --stage dev' },
 };
 
 /** An hour of which one consumer processed each event, one of them late. @param lost - events that it never received */
@@ -60,7 +60,7 @@ test('the audit of missing events and a drifted rule is the reviewed one', async
 async function doctorCapture(deps: DoctorDeps): Promise<string> {
   const report = doctorReport(deps.directory, 'eu-west-1', deps.now, await examine(deps));
   const text = doctorText(report, {
-    commandLine: (command) => `npx mailroom ${command} --stage dev`,
+    commandLine: (command) => `npx cdk-mailroom ${command} --stage dev`,
     awsLine: (command) => `aws ${command} --region eu-west-1`,
   });
   return `$ mailroom doctor\n\n${text}\n`;

@@ -17,7 +17,8 @@ import { wired, wiringInMemory, wiringOf } from './support/wiring-in-memory.ts';
 
 const EVENT_ID = '01a1fe32-7358-7e75-8b69-4ee374467501';
 
-const commandLine = (command: string) => `npx mailroom ${command} --stage production --region eu-central-1`;
+const commandLine = (command: string) =>
+  `npx cdk-mailroom ${command} --stage production --region eu-central-1`;
 const lines = { commandLine, awsLine: (command: string) => `aws ${command} --region eu-central-1` };
 
 /** The lines that are too wide, except commands to paste and single words, which are never broken. */
@@ -25,7 +26,9 @@ function tooWide(text: string): string[] {
   return text
     .split('\n')
     .filter((line) => columnsOf(line) > COLUMNS)
-    .filter((line) => line.trim().includes(' ') && !/^\s*(npx (mailroom|cdk)|aws) /.test(unwrapped(line)));
+    .filter(
+      (line) => line.trim().includes(' ') && !/^\s*(npx cdk|npx cdk-mailroom|aws) /.test(unwrapped(line)),
+    );
 }
 
 async function helpOf(words: readonly string[]): Promise<string> {
@@ -232,7 +235,7 @@ test('notes and progress fit one terminal line or break between words', () => {
 });
 
 test('prose breaks between words and keeps commands in one line; later lines are indented', () => {
-  const command = `\`npx mailroom why ${EVENT_ID} --stage dev\``;
+  const command = `\`npx cdk-mailroom why ${EVENT_ID}\``;
   const lines = prose(`Look at what happened to this event, in order: ${command} shows it.`).split('\n');
   expect(lines).toEqual(['Look at what happened to this event, in order:', `  ${command} shows it.`]);
 });

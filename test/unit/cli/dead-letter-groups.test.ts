@@ -19,7 +19,7 @@ const source: DeadLetterSource = {
 };
 const session = {
   clock: { now: () => NOW, sleep: async () => {} },
-  commandLine: (command: ShellText) => `npx mailroom ${command} --stage dev`,
+  commandLine: (command: ShellText) => `npx cdk-mailroom ${command} --stage dev`,
 };
 
 let made = 0;
@@ -92,9 +92,11 @@ describe('a plan of forty dead letters of three causes', () => {
   test('prints commands to paste: one that discards exactly those that still fail, and one that redrives the others', () => {
     const text = planned(forty());
     expect(text).toContain(
-      '\n  npx mailroom dlq discard consumer:payments --cause INVALID_PAYLOAD --stage dev\n',
+      '\n  npx cdk-mailroom dlq discard consumer:payments --cause INVALID_PAYLOAD --stage dev\n',
     );
-    expect(text).toContain("\n  npx mailroom dlq redrive consumer:payments --apply --reason '…' --stage dev");
+    expect(text).toContain(
+      "\n  npx cdk-mailroom dlq redrive consumer:payments --apply --reason '…' --stage dev",
+    );
     const again = planned(forty(), { reason: 'the bank is back', limit: 40 });
     expect(again).toContain(
       "redrive consumer:payments --limit 40 --apply --reason 'the bank is back' --stage dev",
@@ -149,7 +151,7 @@ describe('the remedies of a plan', () => {
     const stream = { name: 'stream', kind: 'stream', url: 'failures' } as const;
     const text = planned(letters(1, 'fails', undefined), {}, stream);
     expect(text).toMatch(
-      /npx mailroom sweep --since 25h --stage dev\n {2}npx mailroom dlq discard stream letter-\d+/,
+      /npx cdk-mailroom sweep --since 25h --stage dev\n {2}npx cdk-mailroom dlq discard stream letter-\d+/,
     );
   });
 });
@@ -161,11 +163,13 @@ describe('a list', () => {
     const text = listText(session, [{ ...list, judged }], NOW);
     expect(unwrapped(text)).toMatch(/15 would fail .* discard consumer:payments --cause INVALID_PAYLOAD/);
     expect(text).toContain(
-      '25 dead letters can be redriven. To plan it:\n  npx mailroom dlq redrive consumer:payments',
+      '25 dead letters can be redriven. To plan it:\n  npx cdk-mailroom dlq redrive consumer:payments',
     );
     const unchecked = unwrapped(listText(session, [list], NOW));
     expect(unchecked).toMatch(/count first expiry example 15 in 13 d event-\d+ payments BankError/);
-    expect(unchecked).toContain('To see which would run again: npx mailroom dlq redrive consumer:payments');
+    expect(unchecked).toContain(
+      'To see which would run again: npx cdk-mailroom dlq redrive consumer:payments',
+    );
   });
 
   test('of DEAD events says how old they are, because they do not expire', () => {
@@ -194,7 +198,7 @@ test('a redrive that Ctrl-C stopped says how many dead letters remain, and print
       ),
     );
   const line = (words: string) =>
-    `npx mailroom dlq redrive consumer:payments${words} --apply --reason 'the bank is back' --stage dev`;
+    `npx cdk-mailroom dlq redrive consumer:payments${words} --apply --reason 'the bank is back' --stage dev`;
   expect(stopped({}, {})).toContain(
     `8 of 40 processed. Stopped. 32 dead letters remain. To continue: ${line('')}`,
   );

@@ -51,7 +51,7 @@ test('describe names the last failure and the command to run', async () => {
     failed: 0,
     deadLetters: 1,
     lastCause: { eventId, text: expect.stringContaining('the price is missing') },
-    next: 'npx mailroom dlq list consumer:worker --by cause --stage dev',
+    next: 'npx cdk-mailroom dlq list consumer:worker --by cause --stage dev',
   });
 });
 
@@ -63,7 +63,7 @@ test.each([
   const mailroom = { ...mailroomInMemory([fine]), functionOf: () => found };
   const { out } = await runInMemory(mailroom, ['describe', 'worker']);
   expect(out.split('\n')[0]).toBe(`worker  ${says}`);
-  expect(out).toContain('npx mailroom status --stage dev');
+  expect(out).toContain('npx cdk-mailroom status --stage dev');
 });
 
 test('logs prints a command for each function that handled an event, and a link', async () => {

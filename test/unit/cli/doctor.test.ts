@@ -12,7 +12,7 @@ import { directory, worker } from './support/mailroom-in-memory.ts';
 type Deployed = ReturnType<typeof deploymentInMemory>;
 
 const lines = {
-  commandLine: (command: string) => `npx mailroom ${command} --stage dev`,
+  commandLine: (command: string) => `npx cdk-mailroom ${command} --stage dev`,
   awsLine: (command: string) => `aws ${command} --region eu-west-1`,
 };
 
@@ -246,7 +246,7 @@ describe('the doctor finds, and names the command that repairs it:', () => {
       'a sweep that runs and completes nothing',
       ({ deps }) => Object.assign(deps, { sweptAt: async () => deps.now - 301_000 }),
       ['sweep', 'sweep-silent'],
-      'npx mailroom sweep --since 1h --stage dev',
+      'npx cdk-mailroom sweep --since 1h --stage dev',
     ],
     [
       'a stack deployed with a version older than the rows',
@@ -301,7 +301,7 @@ describe('the doctor finds, and names the command that repairs it:', () => {
         settings.alarms = [alarm('a', { isFiring: true })];
       },
       ['alarms', 'alarm-firing'],
-      'npx mailroom status --stage dev',
+      'npx cdk-mailroom status --stage dev',
     ],
     [
       'no alarms at all',

@@ -47,7 +47,7 @@ test('why names the command that shows a dead letter of no known event', async (
   mailroom.addDeadLetter(worker.undeliveredQueue, letter);
   const { err, code } = await runInMemory(mailroom, ['why', messageId]);
   expect(code).toBe(3);
-  expect(unwrapped(err)).toContain(`npx mailroom dlq show rule:worker ${messageId} --stage dev`);
+  expect(unwrapped(err)).toContain(`npx cdk-mailroom dlq show rule:worker ${messageId} --stage dev`);
 });
 
 test('why --at searches around a time that --since from now on does not reach', async () => {
@@ -83,7 +83,7 @@ test('events list shows pending events, the longest waiting first, and the comma
   ]);
   expect(more).toBe(false);
   const text = (await runInMemory(mailroom, ['events', 'list', '--pending', '--limit', '1'])).out;
-  expect(text).toMatch(/^2 events pending\n {2}npx mailroom status --stage dev\n/);
+  expect(text).toMatch(/^2 events pending\n {2}npx cdk-mailroom status --stage dev\n/);
   expect(text).toContain(first);
   expect(text).not.toContain(second);
   const groups = JSON.parse(
@@ -138,6 +138,6 @@ test.each(['aggregateId', 'correlationId'])(
     });
     const { err, code } = await runInMemory(mailroom, ['why', order]);
     expect(code).toBe(3);
-    expect(unwrapped(err)).toContain(`npx mailroom dlq show rule:worker ${messageId} --stage dev`);
+    expect(unwrapped(err)).toContain(`npx cdk-mailroom dlq show rule:worker ${messageId} --stage dev`);
   },
 );

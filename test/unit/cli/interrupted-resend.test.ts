@@ -194,7 +194,7 @@ describe('an interrupted resend whose dead letter is gone', () => {
       expect(document.verdict).toMatchObject({
         state: 'missing',
         eventId: newEventId,
-        next: `npx mailroom dlq resend ${source} ${eventId} --data data.json --stage dev`,
+        next: `npx cdk-mailroom dlq resend ${source} ${eventId} --data data.json --stage dev`,
       });
     }
     expect((await resendById(letterId, { n: 5 })).document.error.code).toBe('NO_SUCH_DEAD_LETTER');

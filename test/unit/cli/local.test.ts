@@ -82,10 +82,10 @@ describe('the exports of a local engine', () => {
 
   test('are set by the command that the text below them shows, with its port', async () => {
     const other = await nextSteps({ endpoint, port: 4567 }, 'command');
-    expect(other).toContain('eval "$(npx mailroom local --port 4567)"');
+    expect(other).toContain('eval "$(npx cdk-mailroom local --port 4567)"');
     const script = await nextSteps({ endpoint, port: 4567 }, 'script');
     expect(script).toContain('eval "$(npm run --silent local -- --empty --port 4567)"');
     const usual = await nextSteps({ endpoint: 'http://127.0.0.1:4566', port: 4566 }, 'command');
-    expect(usual).toContain('eval "$(npx mailroom local)"');
+    expect(usual).toContain('eval "$(npx cdk-mailroom local)"');
   });
 });

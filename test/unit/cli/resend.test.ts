@@ -39,7 +39,7 @@ describe('a resend', () => {
     expect(exitCode).toBe(0);
     expect(document).toMatchObject({
       outcome: 'processed',
-      next: `npx mailroom dlq discard ${source} ${letterId} --stage dev`,
+      next: `npx cdk-mailroom dlq discard ${source} ${letterId} --stage dev`,
     });
     const { newEventId } = document;
     expect(ran).toEqual([5]);
@@ -101,7 +101,7 @@ describe('a resend', () => {
       'verdict: fails: INVALID_PAYLOAD: The payload of ThingHappened',
     );
     const applied = await run('--data', right, ...APPLY);
-    expect(applied).toContain(`To plan its removal: npx mailroom dlq discard ${source} ${rig.letterId}`);
+    expect(applied).toContain(`To plan its removal: npx cdk-mailroom dlq discard ${source} ${rig.letterId}`);
     await rm(folder, { recursive: true });
   });
 
@@ -238,7 +238,7 @@ describe('a resend', () => {
     expect(document.verdict.state).toBe('missing');
     expect(document.verdict.text).toContain('Repeat the resend with the same data');
     expect(document.verdict.next).toBe(
-      `npx mailroom dlq resend ${source} ${rig.eventId} --data data.json --stage dev`,
+      `npx cdk-mailroom dlq resend ${source} ${rig.eventId} --data data.json --stage dev`,
     );
   });
 

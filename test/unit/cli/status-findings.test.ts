@@ -42,7 +42,7 @@ async function troubled(): Promise<StatusReport> {
           problem: 'rule-disabled',
           text: 'worker receives no events',
           fix: ['aws', 'events', 'enable-rule', '--name', 'worker-rule'],
-          followUp: ['npx', 'mailroom', 'audit', '--since', '24h'],
+          followUp: ['npx', 'cdk-mailroom', 'audit', '--since', '24h'],
         },
       ],
       notChecked: [{ needs: ['events:DescribeRule'], parts: ['sweep'] }],

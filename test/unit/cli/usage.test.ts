@@ -6,9 +6,9 @@ import { runInMemory } from './support/run-in-memory.ts';
 import { fine } from './support/why-rig.ts';
 
 test.each([
-  [['audit', '--sinse', '6h'], '(Run npx mailroom audit --help for usage.)'],
-  [['dlq', 'redrive'], '(Run npx mailroom dlq redrive --help for usage.)'],
-  [['statsu'], '(Run npx mailroom --help for usage.)'],
+  [['audit', '--sinse', '6h'], '(Run npx cdk-mailroom audit --help for usage.)'],
+  [['dlq', 'redrive'], '(Run npx cdk-mailroom dlq redrive --help for usage.)'],
+  [['statsu'], '(Run npx cdk-mailroom --help for usage.)'],
   [['messages', 'resolve'], "unknown command 'resolve' (Did you mean message resolve?)"],
   [['status', '--stage', 'dev', '--stage', 'prod'], 'It was given before, as "dev". Give it once.'],
 ])('%j is wrong usage: %s', async (argv, says) => {

@@ -138,7 +138,7 @@ describe('why, of an unclaimed message that is not in its queue', () => {
     expect(text).toMatch(
       /^unproven.*not in its queue.* From 00:08 UTC on, the audit can tell whether it is lost:/,
     );
-    expect(lines.at(-1)).toBe('  npx mailroom audit --since 1h --stage dev');
+    expect(lines.at(-1)).toBe('  npx cdk-mailroom audit --since 1h --stage dev');
   });
 
   test('a disabled rule is its cause', async () => {
@@ -147,7 +147,7 @@ describe('why, of an unclaimed message that is not in its queue', () => {
     const { code, text, lines } = await whyOf(mailroom, eventId);
     expect(code).toBe(1);
     expect(text).toMatch(
-      /the audit can tell whether it is lost: `npx mailroom audit --since 1h --stage dev`\./,
+      /the audit can tell whether it is lost: `npx cdk-mailroom audit --since 1h --stage dev`\./,
     );
     expect(text).toContain('its rule worker-rule is disabled');
     expect(lines.at(-1)).toContain('aws events enable-rule --name worker-rule');

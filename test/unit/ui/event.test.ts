@@ -90,12 +90,12 @@ describe('the chain of events', () => {
 });
 
 test.each([
-  ['npx mailroom why 42 --stage dev', ' --stage dev'],
-  ['npx mailroom why 42 --since 6h --stage dev --region eu-west-1', ' --stage dev --region eu-west-1'],
-  ["npx mailroom why '--stage evil x' --stack s", ' --stack s'],
-  ['npx mailroom why 42', ''],
+  ['npx cdk-mailroom why 42 --stage dev', ' --stage dev'],
+  ['npx cdk-mailroom why 42 --since 6h --stage dev --region eu-west-1', ' --stage dev --region eu-west-1'],
+  ["npx cdk-mailroom why '--stage evil x' --stack s", ' --stack s'],
+  ['npx cdk-mailroom why 42', ''],
 ])('the logs command of %s selects the same Mailroom', (command, options) => {
-  expect(commandLike(command, 'logs 42')).toBe(`npx mailroom logs 42${options}`);
+  expect(commandLike(command, 'logs 42')).toBe(`npx cdk-mailroom logs 42${options}`);
 });
 
 test.each([

@@ -65,7 +65,7 @@ test('a plan can be applied once a reason is written and the confirmation typed'
 });
 
 describe('the command of a read-only page', () => {
-  const plan = 'npx mailroom dlq redrive consumer:payments --stage dev';
+  const plan = 'npx cdk-mailroom dlq redrive consumer:payments --stage dev';
 
   test('applies the plan that was read', () => {
     expect(commandOf(plan, { kind: 'redrive', source: 'consumer:payments' })).toBe(
@@ -77,7 +77,7 @@ describe('the command of a read-only page', () => {
     const ids = ['5f0a1a0c-6a2e', 'x; rm -rf /', '$& 7'];
     const request = { kind: 'redrive', source: 'consumer:payments', ids } as const;
     expect(commandOf(plan, request)).toBe(
-      'npx mailroom dlq redrive consumer:payments 5f0a1a0c-6a2e --stage dev --apply --reason "…"',
+      'npx cdk-mailroom dlq redrive consumer:payments 5f0a1a0c-6a2e --stage dev --apply --reason "…"',
     );
   });
 

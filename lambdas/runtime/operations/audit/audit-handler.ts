@@ -88,7 +88,7 @@ export function createAuditHandler(
       incomplete: incomplete.length,
     };
     telemetry.log.info('Audited', summary);
-    warn('Consumers never received these events: npx mailroom audit --repair plans to send them', {
+    warn('Consumers never received these events: npx cdk-mailroom audit --repair plans to send them', {
       missing,
     });
     warn('Inconclusive: these events are lost, unless the queue of their consumer holds them', {

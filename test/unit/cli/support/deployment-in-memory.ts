@@ -55,7 +55,7 @@ function alarm(name: string, stack: string, changes: Partial<DeployedAlarm> = {}
   return {
     name,
     arn: `arn:aws:cloudwatch:eu-west-1:111122223333:alarm:${name}`,
-    description: `It failed.\nRun first: npx mailroom status --region eu-west-1 --stack ${stack}\nThen read: x`,
+    description: `It failed.\nRun first: npx cdk-mailroom status --region eu-west-1 --stack ${stack}\nThen read: x`,
     isFiring: false,
     actionsEnabled: true,
     actions: ['arn:aws:sns:eu-west-1:111122223333:page'],

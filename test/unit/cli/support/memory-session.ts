@@ -58,7 +58,7 @@ export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }
       },
     },
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
-    commandLine: (command: string) => `npx mailroom ${command} --stage dev`,
+    commandLine: (command: string) => `npx cdk-mailroom ${command} --stage dev`,
     awsLine: (command: string) => `aws ${command} --region eu-west-1`,
     consumer: (name: string) => {
       const found = directory.consumers.find((entry) => entry.name === name);

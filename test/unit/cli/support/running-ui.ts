@@ -37,7 +37,7 @@ const PAGE: ReadonlyMap<string, PageFile> = new Map([
 const PLAN: Plan = {
   id: 'plan-1',
   kind: 'redrive',
-  command: 'npx mailroom dlq redrive consumer:worker',
+  command: 'npx cdk-mailroom dlq redrive consumer:worker',
   expiresAt: 0,
   document: {},
   count: 1,

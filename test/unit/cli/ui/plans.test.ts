@@ -40,7 +40,7 @@ describe('a plan of the page', () => {
     expect(ids.toSorted()).toEqual(bank.toSorted());
     expect(deadLetters.map(({ verdict }) => verdict)).toEqual(['runs', 'runs', 'runs']);
     expect(plan.command).toBe(
-      `npx mailroom dlq redrive consumer:worker ${ids.join(' ')} --apply --reason '…' --stage dev`,
+      `npx cdk-mailroom dlq redrive consumer:worker ${ids.join(' ')} --apply --reason '…' --stage dev`,
     );
   });
 

@@ -219,7 +219,7 @@ test('a reading returns the document of the command, its exit code and the comma
   expect(code).toBe(1);
   expect(reading).toMatchObject({
     exitCode: 1,
-    command: `npx mailroom why ${eventId} --stage dev`,
+    command: `npx cdk-mailroom why ${eventId} --stage dev`,
     document: JSON.parse(out),
     at: mailroom.clock.now(),
   });
@@ -251,7 +251,7 @@ test('the plans of a redrive and a discard are read without changing anything', 
   const { mailroom, eventId } = await rejectedMailroom();
   const { get } = await runningUi({ mailroom });
   const redrive = (await get('/api/readings/redrive-plan?source=consumer:worker&limit=1000')).json<Reading>();
-  expect(redrive.command).toBe('npx mailroom dlq redrive consumer:worker --limit 1000 --stage dev');
+  expect(redrive.command).toBe('npx cdk-mailroom dlq redrive consumer:worker --limit 1000 --stage dev');
   expect(redrive.document).toMatchObject({ count: 1, applied: false, deadLetters: [{ eventId }] });
   const discard = (
     await get(`/api/readings/discard-plan?source=consumer:worker&id=${eventId}`)

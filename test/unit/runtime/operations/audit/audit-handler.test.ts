@@ -43,7 +43,7 @@ test('a scheduled audit emits how many are missing and doubled, and names them',
   expect(telemetry.counted('EventsMissing')).toBe(3);
   expect(telemetry.counted('EventsDoubled')).toBe(2);
   expect(warnings().map(({ message }) => message)).toEqual([
-    'Consumers never received these events: npx mailroom audit --repair plans to send them',
+    'Consumers never received these events: npx cdk-mailroom audit --repair plans to send them',
     'These events were written more than once for one cause',
   ]);
   for (const eventId of eventIds) expect(JSON.stringify(warnings())).toContain(eventId);
