@@ -10,8 +10,14 @@ export const operateMutants: readonly Mutant[] = [
     },
     {
       rule: 'no version requeues or discards an event whose row has a newer schema',
-      from: '{ Update: ofKnownSchema(Update) }',
-      to: '{ Update }',
+      from: '{ Update: ofKnownSchema(Update) },',
+      to: '{ Update },',
+      killers: unit('newer-rows'),
+    },
+    {
+      rule: 'no version marks an event as sent again in a row of a newer schema',
+      from: 'table.write({ Update: ofKnownSchema(Update) })',
+      to: 'table.write({ Update })',
       killers: unit('newer-rows'),
     },
     {

@@ -91,14 +91,13 @@ async function decide(
  * Records in an event's outbox row that the event is about to be sent again to one of its consumers, so that the audit allows
  * for its delivery time.
  *
- * @returns the row; `undefined` if it does not exist, or no longer
+ * @returns the row; `undefined` if it does not exist, or no longer, or its schema is newer
  */
 export async function markResent(deps: OperationDeps, eventId: string): Promise<Item | undefined> {
   const { table, clock = systemClock } = deps;
+  const { Update } = updateAction({ key: outboxKeyOf(eventId), set: { resentAt: clock.now() }, when: {} });
   try {
-    return await table.write(
-      updateAction({ key: outboxKeyOf(eventId), set: { resentAt: clock.now() }, when: {} }),
-    );
+    return await table.write({ Update: ofKnownSchema(Update) });
   } catch (error) {
     if (isMailroomError(error, 'CONDITION_FAILED')) return undefined;
     throw error;

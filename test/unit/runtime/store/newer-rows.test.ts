@@ -3,7 +3,7 @@ import { leased, transactional } from '../../../../lambdas/runtime/consume/handl
 import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { discardDead, requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
+import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
 import { inboxHistoryKey, inboxKey, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -121,5 +121,15 @@ test.each([
   await parts.memory.write({ Put: { Item: row } });
 
   expect(await decide(parts, eventId, NOTE)).toBe(false);
+  expect(parts.memory.item(outboxKeyOf(eventId))).toEqual(row);
+});
+
+test('an event whose row has a newer schema is not marked as sent again', async () => {
+  const parts = rig();
+  const { eventId } = envelope(parts);
+  const row = { ...outboxKeyOf(eventId), schema: NEWER, status: 'PUBLISHED' };
+  await parts.memory.write({ Put: { Item: row } });
+
+  expect(await markResent(parts, eventId)).toBeUndefined();
   expect(parts.memory.item(outboxKeyOf(eventId))).toEqual(row);
 });
