@@ -25,6 +25,29 @@ test('while the bus is down nothing is counted, few calls are made, and rows are
   expect(parts.rows().every((row) => row.status === 'PUBLISHED')).toBe(true);
 });
 
+test('a call that the bus fails once is repeated in the same pass, and counts as a retry and not as a failure of the bus', async () => {
+  let calls = 0;
+  const parts = rig({ bus: { failCall: () => (calls++ === 0 ? { error: new Error('reset') } : undefined) } });
+  await parts.outbox.commit({ events: [parts.happened(1)] });
+  await parts.clock.advance(2 * MINUTE_MS);
+  await expect(sweeper(parts).pass()).resolves.toMatchObject({ published: 1, pending: 0 });
+  expect(parts.telemetry.counted('PublishRetries')).toBe(1);
+  expect(parts.telemetry.counted('BusFailures')).toBe(0);
+});
+
+test('the sweep counts the waiting events, and those of sources that no deployment has declared', async () => {
+  const parts = rig();
+  await parts.outbox.commit({
+    events: [parts.happenedOf('undeclared', 1), parts.happenedOf('undeclared', 2)],
+  });
+  await parts.outbox.commit({ events: [parts.happenedOf('declared', 1)] });
+  await parts.clock.advance(2 * MINUTE_MS);
+  const sources = ['declared'];
+  await expect(sweeper(parts, { sources }).pass()).resolves.toMatchObject({ published: 1, undeclared: 2 });
+  expect(parts.telemetry.counted('UndeclaredEvents')).toBe(2);
+  expect(parts.telemetry.counted('PendingEvents')).toBe(2);
+});
+
 test('a call that is denied because of one source publishes the others in the same pass', async () => {
   const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
   const parts = rig({

@@ -86,6 +86,31 @@ test('an event is DEAD once the last of its attempts has failed, and not before'
   expect(memory.item(row.key)).toMatchObject({ status: 'DEAD', attempts: 3 });
 });
 
+test('a failed attempt counts neither as refused nor as DEAD, and a refused event counts once as each', async () => {
+  const { rows, fail, telemetry } = await readRows(2);
+  const [failing, refused] = rows as [PendingRow, PendingRow];
+  const counted = () => [telemetry.counted('EventsRefused'), telemetry.counted('EventsDead')];
+  await fail(failing, false);
+  expect(counted()).toEqual([0, 0]);
+  await fail(refused, true);
+  expect(counted()).toEqual([1, 1]);
+});
+
+test('an event whose row was published in the meantime does not count as DEAD', async () => {
+  const { rows, fail, set, telemetry } = await readRows(1);
+  const [row] = rows as [PendingRow];
+  await set(row, { status: 'PUBLISHED' });
+  await fail(row, true);
+  expect(telemetry.counted('EventsDead')).toBe(0);
+});
+
+test('the publish latency of each event starts at its commit', async () => {
+  const { rows, mark, clock, telemetry } = await readRows(2);
+  await clock.advance(1_500);
+  await mark(rows);
+  expect(telemetry.durations('PublishLatency')).toEqual([1_500, 1_500]);
+});
+
 test('only the marks that failed are retried', async () => {
   const calls: number[] = [];
   const { rows, mark, memory } = await readRows(2, ({ updateEach }) => ({
