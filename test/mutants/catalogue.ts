@@ -13,6 +13,7 @@ import { consumeRunMutants } from './consume-runs.ts';
 import { consumeTransactionalMutants } from './consume-transactional.ts';
 import { consumeTransitionMutants } from './consume-transitions.ts';
 import { consumeTurnMutants } from './consume-turns.ts';
+import { metricMutants } from './metrics.ts';
 import type { Mutant } from './mutant.ts';
 import { operateMutants } from './operate.ts';
 import { relayProducerMutants } from './relay-producers.ts';
@@ -52,4 +53,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...auditVerdictMutants,
   ...operateMutants,
   ...resendMutants,
+  ...metricMutants,
 ];

@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
 import { MUTANTS } from './catalogue.ts';
+import { changedSince } from './changed-files.ts';
 import { type Mutant, problemOf, ROOT } from './mutant.ts';
 import type { FailedTest } from './trial.ts';
 import { createTrialWorkers, type TrialOutcome } from './trial-workers.ts';
 
 interface Options {
   readonly only: string;
+  readonly since?: string | true;
   readonly jobs: number;
   readonly search: boolean;
   readonly list: boolean;
@@ -33,14 +35,14 @@ interface Result {
 const SEARCHED = ['test/unit/runtime', 'test/unit/stored-shape'];
 
 async function run(options: Options): Promise<void> {
-  const chosen = chosenBy(options.only);
+  const chosen = chosenBy(options);
   if (options.list) {
     for (const { rule } of chosen) print(rule);
     return;
   }
   const startedAt = Date.now();
   const say = options.json ? complain : print;
-  const results = await tryAll(chosen, options, (result) => say(lineOf(result)));
+  const results = chosen.length === 0 ? [] : await tryAll(chosen, options, (result) => say(lineOf(result)));
   const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
   report(results, seconds, say);
   if (options.json) print(JSON.stringify(summaryOf(results, seconds)));
@@ -131,9 +133,13 @@ function testText({ file, name }: FailedTest): string {
   return `${file} > ${name}`;
 }
 
-function chosenBy(text: string): readonly Mutant[] {
+function chosenBy({ only: text, since }: Options): readonly Mutant[] {
   const chosen = MUTANTS.filter(({ rule, file }) => rule.includes(text) || file.includes(text));
-  if (chosen.length > 0) return chosen;
+  if (chosen.length > 0) {
+    if (since === undefined) return chosen;
+    const changed = changedSince(since === true ? undefined : since);
+    return chosen.filter(({ file, killers }) => [file, ...killers].some((path) => changed.has(path)));
+  }
   throw new MailroomError(
     'NO_SUCH_MUTANT',
     `No mutant has "${text}" in its rule or file name; --list shows all rules.`,
@@ -166,6 +172,10 @@ const program = new Command('npm run mutants --')
     'Takes each rule of the protocol out of the code, one at a time, and runs the tests that must fail. No file on disk changes.',
   )
   .option('--only <text>', 'only mutants with this text in their rule or file name', '')
+  .option(
+    '--since [ref]',
+    'only mutants whose file or tests have changed since a commit (default: origin/main, or the last commit if nothing has changed since)',
+  )
   .option('--jobs <number>', 'the number of trials at a time', whole, availableParallelism())
   .option('--search', 'run all unit tests of the runtime against each mutant, and show every failure', false)
   .option('--list', 'list the rules', false)

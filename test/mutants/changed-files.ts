@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process';
+import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { ROOT } from './mutant.ts';
+
+/** The commits to compare with, the first that exists and differs from the working tree. */
+const BASES = ['origin/main', 'HEAD', 'HEAD~1'];
+
+/**
+ * The paths of the files that differ between a commit and the working tree, from the root of the repository. New files count once
+ * they are added to the index.
+ *
+ * @param ref - any name of a commit @default `origin/main`; the last commit if nothing has changed since `origin/main`
+ * @throws `NO_SUCH_COMMIT` if Git does not find the commit
+ */
+export function changedSince(ref?: string): ReadonlySet<string> {
+  if (ref !== undefined) {
+    const changed = diff(ref);
+    if (changed !== undefined) return new Set(changed);
+    throw new MailroomError('NO_SUCH_COMMIT', `Git finds no commit "${ref}" in ${ROOT}.`);
+  }
+  for (const base of BASES) {
+    const changed = diff(base) ?? [];
+    if (changed.length > 0) return new Set(changed);
+  }
+  return new Set();
+}
+
+/** @returns `undefined` if there is no such commit */
+function diff(ref: string): string[] | undefined {
+  try {
+    const output = execFileSync('git', ['diff', '--name-only', '--end-of-options', ref, '--'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return output.split('\n').filter((path) => path !== '');
+  } catch {
+    return undefined;
+  }
+}
