@@ -19,6 +19,7 @@ import { many } from './frame/output.ts';
 import { placeOf } from './frame/place.ts';
 import type { Session } from './frame/session.ts';
 import { eachOf } from './reading/rows-reader.ts';
+import { requireNotPaused } from './status/pauses.ts';
 import { sweep } from './sweep.ts';
 
 interface RedriveOptions extends ChangeOptions {
@@ -65,6 +66,8 @@ export function redriveCommand(io: Io): Command {
       withSession<[string, string[]], RedriveOptions>(io, async (session, options, name, ids) => {
         const reason = reasonToApply(options);
         const source = deadLetterSource(session.directory, name);
+        if (reason !== undefined && source.kind !== 'dead' && source.kind !== 'stream')
+          await requireNotPaused(session, source.consumer);
         const plan = await planRedrive(session, source, { ids, cause: options.cause }, options);
         const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
         await putBack(session.queues, source, others(plan, touched));

@@ -12,6 +12,7 @@ import { type ChangeOptions, reasonOption, reasonToApply } from './frame/change.
 import { withSession } from './frame/command.ts';
 import { EXIT, type ExitCode, type Io } from './frame/io.ts';
 import type { Session } from './frame/session.ts';
+import { requireNotPaused } from './status/pauses.ts';
 
 interface ResendOptions extends ChangeOptions {
   readonly data: string;
@@ -51,6 +52,7 @@ export function resendCommand(io: Io): Command {
       withSession<[string, string], ResendOptions>(io, async (session, options, name, id) => {
         const reason = reasonToApply(options);
         const source = consumerSource(deadLetterSource(session.directory, name));
+        if (reason !== undefined) await requireNotPaused(session, source.consumer);
         const data = newData(await textOfData(io, options.data));
         const deadLetter = await findToResend(session, source, id);
         const plan = await planResend(session, source, deadLetter, {

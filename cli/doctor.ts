@@ -10,6 +10,7 @@ import type { Session } from './frame/session.ts';
 import { readSweepState } from './reading/rows-reader.ts';
 import { awsWiring } from './status/aws-wiring.ts';
 import { readOnce } from './status/part-checks.ts';
+import { pausesOf } from './status/pauses.ts';
 
 /** `mailroom doctor`. */
 export function doctorCommand(io: Io): Command {
@@ -40,6 +41,7 @@ async function depsOf(session: Session, now: number): Promise<DoctorDeps> {
     directory,
     wiring: awsWiring(aws),
     deployment: awsDeployment({ ...aws, now }),
+    pauses: pausesOf(session),
     now,
     sweptAt: async () => (await sweep()).sweptTo ?? table.createdAt(),
     rowSchema: async () => (await sweep()).schema,

@@ -16,6 +16,7 @@ import { logCommand } from './log.ts';
 import { logsCommand } from './logs.ts';
 import { messageCommand } from './message.ts';
 import { messagesCommand } from './messages.ts';
+import { pauseCommand, resumeCommand } from './pause.ts';
 import { statusCommand } from './status.ts';
 import { sweepCommand } from './sweep.ts';
 import { tailCommand } from './tail.ts';
@@ -38,6 +39,8 @@ const COMMANDS = [
   messagesCommand,
   messageCommand,
   dlqCommand,
+  pauseCommand,
+  resumeCommand,
   sweepCommand,
   auditCommand,
   logCommand,
@@ -88,7 +91,7 @@ export async function runMailroom(argv: readonly string[], io: Io): Promise<Exit
     .version(version)
     .addHelpText('after', EXAMPLES)
     .configureOutput(outputOf(io, json, commands))
-    .configureHelp({ showGlobalOptions: true, helpWidth: COLUMNS, minWidthToWrap: 20 })
+    .configureHelp({ showGlobalOptions: true, helpWidth: COLUMNS, minWidthToWrap: 20, subcommandTerm })
     .exitOverride();
   if (!json) command.showHelpAfterError(usageHint(''));
   for (const child of commands) command.addCommand(inherit(child, command, json));
@@ -118,6 +121,15 @@ function inherit(command: Command, parent: Command, json: boolean, above = ''): 
   if (!json) command.showHelpAfterError(usageHint(words));
   for (const child of command.commands) inherit(child, parent, json, words);
   return command;
+}
+
+/** A command in a list of commands, without the word `[options]` that nearly all would have: the descriptions get its room. */
+function subcommandTerm(command: Command): string {
+  const words = command.registeredArguments.map((argument) => {
+    const word = `${argument.name()}${argument.variadic ? '...' : ''}`;
+    return argument.required ? `<${word}>` : `[${word}]`;
+  });
+  return [command.name(), ...words].join(' ');
 }
 
 function usageHint(words: string): string {

@@ -1,5 +1,5 @@
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
-import type { Wiring } from '../status/wiring.ts';
+import type { Pauses, Wiring } from '../status/wiring.ts';
 import type { RoleSimulator } from './role-needs.ts';
 
 /** The deployment port: the settings of the deployed resources. It only reads. */
@@ -88,6 +88,7 @@ export interface DoctorDeps {
   readonly directory: Directory;
   readonly wiring: Wiring;
   readonly deployment: Deployment;
+  readonly pauses: Pauses;
   /** AWS's time, epoch milliseconds. */
   readonly now: number;
   /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */

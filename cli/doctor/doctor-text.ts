@@ -4,6 +4,7 @@ import { paint } from '../frame/paint.ts';
 import { prose } from '../frame/prose.ts';
 import { time } from '../frame/times.ts';
 import { type CommandLines, problemsJson } from '../status/status-findings.ts';
+import { isPause } from '../status/status-report.ts';
 import { bullet, repairLines } from '../status/status-text.ts';
 import type { Examination } from './doctor-checks.ts';
 
@@ -40,8 +41,12 @@ export function doctorJson(report: DoctorReport, lines: CommandLines): DoctorJso
 /** The report as text: the verdict, and each problem with the command that repairs it. */
 export function doctorText(report: DoctorReport, lines: CommandLines): string {
   const { problems, notChecked, skipped, checks, stack, region, at } = report;
+  const broken = problems.filter((problem) => !isPause(problem)).length;
   const found = [
-    ...(problems.length > 0 ? [paint.red(many(problems.length, 'problem'))] : []),
+    ...(broken > 0 ? [paint.red(many(broken, 'problem'))] : []),
+    ...(broken < problems.length
+      ? [paint.yellow(`${many(problems.length - broken, 'consumer')} paused`)]
+      : []),
     ...(notChecked.length > 0 ? [paint.yellow('not everything was checked')] : []),
   ];
   const verdict = found.length === 0 ? paint.green('no problem found') : found.join(', ');
@@ -53,7 +58,7 @@ export function doctorText(report: DoctorReport, lines: CommandLines): string {
           what: problem.text,
           ...(problem.fix.length === 0 ? {} : { next: repairLines(problem, lines) }),
         },
-        paint.red,
+        isPause(problem) ? paint.yellow : paint.red,
       ),
     ),
     ...notChecked.flatMap(({ needs, parts }) =>

@@ -1,7 +1,7 @@
 import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
-import { LambdaClient } from '@aws-sdk/client-lambda';
+import { LambdaClient, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
@@ -52,12 +52,14 @@ export interface Session {
   readonly ssm: SSMClient;
   /** Invokes functions, once each. */
   readonly lambda: LambdaClient;
-  /** Reads functions and their mappings, which Lambda throttles: it retries. */
+  /** Reads functions, and reads and switches their mappings, which Lambda throttles: it retries. */
   readonly lambdaReads: LambdaClient;
   readonly events: EventBridgeClient;
   readonly cloudwatch: CloudWatchClient;
   /** Reads the deployed resources that move events. */
   readonly wiring: Wiring;
+  /** Enables or disables an event source mapping. Lambda needs about a minute to do it. */
+  enableMapping(uuid: string, enabled: boolean): Promise<void>;
   /** Reads a function's settings; `undefined` if the function does not exist. */
   deployedFunction(name: string, alias?: string): Promise<FunctionSettings | undefined>;
   /** The caller's ARN, which is stored with a change. Requested once. */
@@ -132,6 +134,9 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     events,
     cloudwatch: new CloudWatchClient(settings),
     wiring: awsWiring({ dynamo, events, lambda: lambdaReads, tableName }),
+    enableMapping: async (UUID, Enabled) => {
+      await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
+    },
     deployedFunction: (name, alias) => readFunction(lambdaReads, name, alias),
     operator: () => {
       operator ??= new STSClient(settings)

@@ -53,6 +53,7 @@ function mappingOf(found: EventSourceMappingConfiguration): Mapping {
     uuid: found.UUID ?? '',
     source: found.EventSourceArn ?? '',
     enabled: READING.has(found.State ?? ''),
+    isSettled: found.State === 'Enabled' || found.State === 'Disabled',
     reportsItemFailures: found.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
     bisects: found.BisectBatchOnFunctionError ?? false,
     failureDestination: found.DestinationConfig?.OnFailure?.Destination,

@@ -4,7 +4,7 @@ import { duration } from '../frame/times.ts';
 import type { Look } from './consumer-looks.ts';
 import { heartbeatFindings } from './heartbeat-text.ts';
 import type { PartProblem } from './part-checks.ts';
-import { STUCK_MS, type StatusReport } from './status-report.ts';
+import { isPause, STUCK_MS, type StatusReport } from './status-report.ts';
 
 /** A finding of the status. */
 export interface StatusFinding {
@@ -37,7 +37,7 @@ export function statusFindings(report: StatusReport, lines: CommandLines): reado
   return [
     ...problems.map(
       (problem): StatusFinding => ({
-        state: 'broken',
+        state: isPause(problem) ? 'look' : 'broken',
         what: problem.text,
         commands: repairCommands(problem, lines),
       }),

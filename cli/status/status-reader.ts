@@ -2,6 +2,7 @@ import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import type { QueueDepth, Queues } from '../../lambdas/runtime/operations/queues.ts';
 import type { Session } from '../frame/session.ts';
 import { createKeptReadings } from './kept-readings.ts';
+import { pausesOf } from './pauses.ts';
 import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusReport, WIRING_KEPT_MS } from './status-report.ts';
 import { readWiring } from './wiring-report.ts';
 
@@ -59,7 +60,8 @@ export function createStatusReader(
         wiring: (queueArn) =>
           keep(
             'wiring',
-            () => readWiring({ directory, wiring, queueArn }),
+            () =>
+              readWiring({ directory, wiring, queueArn, pauses: pausesOf({ table, queues: kept, clock }) }),
             ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
           ),
         now: clock.now(),

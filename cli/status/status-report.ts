@@ -10,6 +10,7 @@ import { eachOf, readSweepState } from '../reading/rows-reader.ts';
 import { createLooks, type Look } from './consumer-looks.ts';
 import { type HeartbeatStatus, readHeartbeatStatus } from './heartbeat-status.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
+import type { PartProblem } from './part-checks.ts';
 import { oldestMs, readPending, waitingSince } from './pending-events.ts';
 import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
 import type { WiringReport } from './wiring.ts';
@@ -174,15 +175,20 @@ function stateOf(report: Facts): StatusReport['state'] {
   const { looks, wiring, heartbeat } = report;
   const isProven = heartbeat === null || heartbeat.state === 'ok';
   // What was not checked is not known to be well.
-  return looks.length + wiring.notChecked.length > 0 || !isProven ? 'look' : 'ok';
+  return looks.length + wiring.notChecked.length + wiring.problems.length > 0 || !isProven ? 'look' : 'ok';
 }
 
 type Facts = Omit<StatusReport, 'ok' | 'state'>;
 
+/** True for a consumer that an operator has paused: events wait for it on purpose. */
+export function isPause({ problem }: Pick<PartProblem, 'problem'>): boolean {
+  return problem === 'paused';
+}
+
 /** Nothing is dead, stuck or gone, events pass all parts, and the sweep runs. A failed message is retried without help. */
 function isWell({ wiring, outbox, consumers, deadLetterSources, gone }: Facts): boolean {
   return (
-    wiring.problems.length === 0 &&
+    wiring.problems.every(isPause) &&
     outbox.oldestPendingMs <= STUCK_MS &&
     outbox.unsweptMs <= STUCK_MS &&
     outbox.unreadable === 0 &&

@@ -8,6 +8,7 @@ import {
 } from '../../lambdas/runtime/operations/directory.ts';
 import { foreignEventsOf, mailroomEventsOf } from '../../lambdas/runtime/operations/subscriptions.ts';
 import { deployWords } from './part-checks.ts';
+import { pausedText } from './pauses.ts';
 import type { Wiring, WiringDeps, WiringProblem } from './wiring.ts';
 
 /** A function, the part that it belongs to, and its stack. */
@@ -72,13 +73,19 @@ export async function relayMappingProblems(
 
 /** A consumer whose function does not read its queue. */
 export async function queueMappingProblems(
-  { wiring, queueArn }: WiringDeps,
+  { wiring, queueArn, pauses }: WiringDeps,
   consumer: ConsumerEntry,
 ): Promise<WiringProblem[]> {
   const arn = queueArn(consumer.queue);
   if (arn === undefined) return []; // reported as `gone`
-  const effect = `${consumer.name} receives no messages`;
-  return mappingProblems(wiring, functionOf(consumer), (source) => source === arn, effect);
+  const { name: part } = consumer;
+  const effect = `${part} receives no messages`;
+  const problems = await mappingProblems(wiring, functionOf(consumer), (source) => source === arn, effect);
+  if (!problems.some(({ problem }) => problem === 'mapping-disabled')) return problems;
+  const pause = await pauses(consumer);
+  if (pause === undefined) return problems;
+  const fix = ['npx', 'cdk-mailroom', 'resume', part];
+  return [{ part, problem: 'paused', text: pausedText(part, pause), fix }];
 }
 
 async function mappingProblems(

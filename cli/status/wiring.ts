@@ -1,5 +1,6 @@
 import type { DeployedRules, Drift } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
-import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { Operation } from '../reading/operations.ts';
 import type { CheckedParts, PartProblem } from './part-checks.ts';
 
 /** The wiring port: the deployed resources that move events from one part to the next. */
@@ -20,6 +21,8 @@ export interface Mapping {
   /** The ARN of the queue or stream that it reads. */
   readonly source: string;
   readonly enabled: boolean;
+  /** Lambda is not about to change its state. */
+  readonly isSettled: boolean;
   /** Lambda keeps the messages or records that the function reports as failed (`ReportBatchItemFailures`). */
   readonly reportsItemFailures: boolean;
   /** Lambda halves a batch of a stream before it retries it. */
@@ -32,9 +35,19 @@ export interface Mapping {
   readonly concurrencyMax: number | undefined;
 }
 
+/** The pause of a consumer: its latest record in the operations log. */
+export interface Pause extends Pick<Operation, 'at' | 'by' | 'reason'> {
+  /** When SQS begins to delete messages that were sent after the pause, epoch milliseconds; absent without the queue. */
+  readonly expiresFrom?: number;
+}
+
+/** Reads the pause of a consumer whose mapping is disabled; `undefined` if the log has none, or a later resume. */
+export type Pauses = (consumer: Pick<ConsumerEntry, 'name' | 'queue'>) => Promise<Pause | undefined>;
+
 /** A part that events pass, and what stops them there. */
 export type WiringProblem = PartProblem<
   | 'mapping-disabled'
+  | 'paused'
   | 'no-mapping'
   | 'concurrency-zero'
   | 'no-function'
@@ -52,4 +65,5 @@ export interface WiringDeps {
   readonly wiring: Wiring;
   /** The ARN of a queue; `undefined` if the queue does not exist. */
   readonly queueArn: (url: string) => string | undefined;
+  readonly pauses: Pauses;
 }

@@ -1,19 +1,18 @@
 import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
-import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Session } from '../frame/session.ts';
 import { eachOf } from '../reading/rows-reader.ts';
 import { runChecks } from '../status/part-checks.ts';
+import { pausesOf } from '../status/pauses.ts';
 import { fixLine } from '../status/status-findings.ts';
-import type { WiringDeps, WiringProblem, WiringReport } from '../status/wiring.ts';
+import type { WiringProblem, WiringReport } from '../status/wiring.ts';
 import { wiringChecks } from '../status/wiring-report.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace-reader.ts';
 import type { StateText, WhyContext } from './verdict.ts';
 
 /** Dependencies of {@link checkWiring}. */
-export interface WiringCheckDeps extends Omit<WiringDeps, 'queueArn'> {
-  readonly queues: Queues;
-}
+export type WiringCheckDeps = Pick<Session, 'directory' | 'wiring' | 'queues' | 'table' | 'clock'>;
 
 /** The parts that publish a PENDING event: see `wiringChecks`. */
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
@@ -40,7 +39,7 @@ const TO_CLAIM: ReadonlySet<MessageCase | undefined> = new Set<MessageCase>([
 
 /** Reads the wiring of the parts for which the events of a trace wait. It reads nothing if none waits. */
 export async function checkWiring(
-  { queues, ...deps }: WiringCheckDeps,
+  { directory, wiring, ...session }: WiringCheckDeps,
   { events }: Trace,
   now: number,
 ): Promise<WiringReport> {
@@ -53,8 +52,11 @@ export async function checkWiring(
   const parts = new Set([...(isPending ? RELAY_PARTS : []), ...consumers.map(({ name }) => name)]);
   if (consumers.length > 0) parts.add('bus');
   const urls = [...new Set(consumers.map(({ queue }) => queue))];
-  const depths = new Map(await eachOf(urls, async (url) => [url, await depthOf(queues, url)] as const));
-  const checks = wiringChecks({ ...deps, queueArn: (url) => depths.get(url)?.arn });
+  const depths = new Map(
+    await eachOf(urls, async (url) => [url, await depthOf(session.queues, url)] as const),
+  );
+  const pauses = pausesOf(session);
+  const checks = wiringChecks({ directory, wiring, pauses, queueArn: (url) => depths.get(url)?.arn });
   return runChecks(checks.filter(({ part }) => parts.has(part)));
 }
 

@@ -17,6 +17,7 @@ type WiringKind = StatusDocument['wiring']['problems'][number]['problem'];
 /** The problems of the wiring, in a few words each. */
 const PROBLEMS: Readonly<Record<WiringKind, string>> = {
   'mapping-disabled': 'Mapping off',
+  paused: 'Paused',
   'no-mapping': 'No mapping',
   'concurrency-zero': 'Concurrency 0',
   'no-function': 'Function gone',
@@ -43,7 +44,7 @@ export function troublesOf(status: StatusDocument): PartTrouble[] {
   return [
     ...wiring.problems.map(({ part, problem }) => ({
       part,
-      is: 'broken' as const,
+      is: problem === 'paused' ? ('look' as const) : ('broken' as const),
       text: PROBLEMS[problem],
       isBefore: BEFORE.has(problem),
     })),

@@ -41,7 +41,9 @@ function recordingClient(answer: object = {}) {
 describe('a consumer behind an alias', () => {
   test('is healthy for status and doctor if the mapping, the settings and the role are those of the alias', async () => {
     const { wiring } = wiringInMemory(directory);
-    expect((await readWiring({ directory, wiring, queueArn })).problems).toEqual([]);
+    expect(
+      (await readWiring({ directory, wiring, queueArn, pauses: async () => undefined })).problems,
+    ).toEqual([]);
     expect((await examine(deploymentInMemory(directory).deps)).problems).toEqual([]);
   });
 
@@ -49,7 +51,7 @@ describe('a consumer behind an alias', () => {
     const { wiring, mappings } = wiringInMemory(directory);
     mappings.set(worker.function, mappings.get(LIVE) ?? []);
     mappings.delete(LIVE);
-    const { problems } = await readWiring({ directory, wiring, queueArn });
+    const { problems } = await readWiring({ directory, wiring, queueArn, pauses: async () => undefined });
     expect(problems).toMatchObject([
       {
         part: worker.name,
@@ -62,7 +64,7 @@ describe('a consumer behind an alias', () => {
   test('never runs if its function may not: concurrency is reserved for the function, not for the alias', async () => {
     const { wiring, reserved } = wiringInMemory(directory);
     reserved.set(worker.function, 0);
-    const { problems } = await readWiring({ directory, wiring, queueArn });
+    const { problems } = await readWiring({ directory, wiring, queueArn, pauses: async () => undefined });
     expect(problems).toMatchObject([
       {
         problem: 'concurrency-zero',

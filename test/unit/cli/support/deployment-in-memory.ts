@@ -163,6 +163,7 @@ export function deploymentInMemory(directory: Directory = deployed) {
     directory,
     wiring: wired.wiring,
     deployment,
+    pauses: async () => undefined,
     now: NOW,
     sweptAt: async () => NOW - 60_000,
     rowSchema: async () => SCHEMA,

@@ -34,6 +34,7 @@ const METERED = { middlewareStack: { add: () => {} } };
 /** A session on a Mailroom in memory, in place of `openSession`. Its only AWS client invokes the consumer's function. */
 export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: GlobalOptions): Session {
   const { clock, table, queues, directory } = mailroom;
+  const deployed = mailroom.deployed ?? wiringInMemory(directory);
   const session = {
     output: createOutput(io, json),
     signal: io.signal,
@@ -44,7 +45,8 @@ export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }
     directory,
     table,
     queues,
-    wiring: (mailroom.deployed ?? wiringInMemory(directory)).wiring,
+    wiring: deployed.wiring,
+    enableMapping: deployed.enableMapping,
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),
     ...Object.fromEntries(

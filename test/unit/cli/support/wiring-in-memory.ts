@@ -11,6 +11,7 @@ const STREAM = 'arn:aws:dynamodb:eu-west-1:111122223333:table/Mailroom/stream/20
 /** The settings of a mapping that reports each failed item. */
 const SETTINGS = {
   enabled: true,
+  isSettled: true,
   reportsItemFailures: true,
   bisects: true,
   failureDestination: 'failures',
@@ -52,7 +53,15 @@ export function wiringInMemory(directory: Directory = deployed) {
     rules: { describe: async (bus, rule) => rules.get(`${bus}|${rule}`) },
     stream: async () => state.stream,
   };
-  return { mappings, reserved, buses, rules, state, wiring };
+  /** Changes a mapping at once. */
+  const enableMapping = async (uuid: string, enabled: boolean) => {
+    for (const [name, own] of mappings)
+      mappings.set(
+        name,
+        own.map((mapping) => (mapping.uuid === uuid ? { ...mapping, enabled } : mapping)),
+      );
+  };
+  return { mappings, reserved, buses, rules, state, wiring, enableMapping };
 }
 
 /** Reads a healthy wiring, for tests about other things. */
@@ -60,5 +69,6 @@ export const wired = wiringOf(wiringInMemory().wiring);
 
 /** The dependency of `readStatus` on a wiring. */
 export function wiringOf(wiring: Wiring, directory: Directory = deployed) {
-  return (queueArn: (url: string) => string | undefined) => readWiring({ directory, wiring, queueArn });
+  return (queueArn: (url: string) => string | undefined) =>
+    readWiring({ directory, wiring, queueArn, pauses: async () => undefined });
 }

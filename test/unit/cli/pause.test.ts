@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest';
+import { examine } from '../../../cli/doctor/doctor-checks.ts';
+import { doctorReport, doctorText } from '../../../cli/doctor/doctor-text.ts';
+import { pausesOf } from '../../../cli/status/pauses.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { troublesOf } from '../../../ui/flow/parts.ts';
+import { unwrapped } from '../../support/captured-io.ts';
+import { ThingHappened } from '../../support/runtime-rig.ts';
+import { deploymentInMemory } from './support/deployment-in-memory.ts';
+import { mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
+import { runInMemory } from './support/run-in-memory.ts';
+import { wiringInMemory } from './support/wiring-in-memory.ts';
+
+const APPLY = ['--apply', '--reason', 'the bank migrates'];
+
+/** A Mailroom with a switchable mapping. Time passes while a command waits. */
+function mailroom(options: { readonly settles?: boolean } = {}) {
+  const parts = mailroomInMemory([
+    leased(ThingHappened, async () => {
+      throw new PoisonMessage('no');
+    }),
+  ]);
+  const deployed = wiringInMemory(parts.directory);
+  const { settles = true } = options;
+  const enableMapping: typeof deployed.enableMapping = async (uuid, enabled) => {
+    await deployed.enableMapping(uuid, enabled);
+    if (settles) return;
+    const own = deployed.mappings.get(worker.function) ?? [];
+    deployed.mappings.set(
+      worker.function,
+      own.map((mapping) => ({ ...mapping, isSettled: false })),
+    );
+  };
+  const clock = { ...parts.clock, sleep: (ms: number) => parts.clock.advance(ms) };
+  const rig = { ...parts, clock, deployed: { ...deployed, enableMapping } };
+  const run = async (...argv: readonly string[]) => {
+    const result = await runInMemory(rig, argv);
+    await parts.clock.advance(1_000);
+    return result;
+  };
+  const json = async (...argv: readonly string[]) => {
+    const { code, out, err } = await run(...argv, '--json');
+    return { code, err, document: out === '' ? undefined : JSON.parse(out) };
+  };
+  const isOn = () => deployed.mappings.get(worker.function)?.every(({ enabled }) => enabled);
+  return { ...rig, run, json, isOn };
+}
+
+describe('mailroom pause', () => {
+  test('shows a plan with the time at which messages expire, and changes nothing', async () => {
+    const { run, json, isOn, clock } = mailroom();
+    const { code, out } = await run('pause', worker.name);
+    expect(code).toBe(0);
+    expect(unwrapped(out)).toContain('Would pause worker');
+    expect(unwrapped(out)).toContain(new Date(clock.now() - 1_000 + RETENTION_MS).toISOString().slice(0, 10));
+    expect(out).toContain(`npx cdk-mailroom pause ${worker.name} --apply --reason '…' --stage dev`);
+    expect(isOn()).toBe(true);
+    expect((await json('log')).document.operations).toEqual([]);
+  });
+
+  test('disables the mapping with --apply, and records who and why before', async () => {
+    const { json, isOn } = mailroom();
+    const paused = await json('pause', worker.name, ...APPLY);
+    expect(paused).toMatchObject({
+      code: 0,
+      document: { consumer: worker.name, applied: true, status: 'paused' },
+    });
+    expect(isOn()).toBe(false);
+    expect((await json('log')).document.operations).toMatchObject([
+      {
+        command: 'pause',
+        subject: worker.name,
+        reason: 'the bank migrates',
+        by: expect.stringContaining('ada'),
+      },
+    ]);
+  });
+
+  test('of a paused consumer changes nothing and says who has paused it', async () => {
+    const { run, json } = mailroom();
+    await run('pause', worker.name, ...APPLY);
+    const again = await run('pause', worker.name, '--apply', '--reason', 'me too');
+    expect(again.code).toBe(0);
+    expect(unwrapped(again.out)).toContain('has been paused since');
+    expect(unwrapped(again.out)).toContain('the bank migrates');
+    expect((await json('log')).document.operations).toHaveLength(1);
+  });
+
+  test('of a consumer whose mapping was disabled by hand records the pause', async () => {
+    const { json, deployed } = mailroom();
+    await deployed.enableMapping(`${worker.name}-mapping`, false);
+    expect((await json('status')).document.wiring.problems).toMatchObject([{ problem: 'mapping-disabled' }]);
+    expect((await json('pause', worker.name, ...APPLY)).document).toMatchObject({ status: 'paused' });
+    expect((await json('status')).document.wiring.problems).toMatchObject([{ problem: 'paused' }]);
+  });
+
+  test('that Lambda does not finish exits with 1 and names the command that shows it', async () => {
+    const { run } = mailroom({ settles: false });
+    const { code, out } = await run('pause', worker.name, ...APPLY);
+    expect(code).toBe(1);
+    expect(out).toContain('npx cdk-mailroom status --stage dev');
+  });
+
+  test('refuses an unknown consumer, and a change without a reason', async () => {
+    const { run, isOn } = mailroom();
+    expect((await run('pause', 'nobody', ...APPLY)).err).toContain('nobody');
+    expect(unwrapped((await run('pause', worker.name, '--apply')).err)).toContain('--apply needs a reason');
+    expect(isOn()).toBe(true);
+  });
+
+  test('refuses a consumer without a mapping', async () => {
+    const { run, deployed } = mailroom();
+    deployed.mappings.delete(worker.function);
+    const { code, err } = await run('pause', worker.name, ...APPLY);
+    expect(code).not.toBe(0);
+    expect(unwrapped(err)).toContain('has no event source mapping for the queue of worker');
+  });
+});
+
+describe('a paused consumer', () => {
+  async function paused() {
+    const parts = mailroom();
+    await parts.run('pause', worker.name, ...APPLY);
+    return parts;
+  }
+
+  test('is shown by status as paused, not as broken, with the command that resumes it', async () => {
+    const { json, run } = await paused();
+    const { document } = await json('status');
+    expect(document).toMatchObject({ state: 'look', ok: false });
+    expect(document.findings).toMatchObject([
+      {
+        state: 'look',
+        what: expect.stringContaining('the bank migrates'),
+        commands: ['npx cdk-mailroom resume worker --stage dev'],
+      },
+    ]);
+    const { out } = await run('status');
+    expect(out).toContain('1 to look at');
+    expect(out).not.toContain('update-event-source-mapping');
+    expect(troublesOf(document)).toMatchObject([{ part: worker.name, is: 'look', text: 'Paused' }]);
+  });
+
+  test('is the reason that why gives for a message that waits', async () => {
+    const { outbox, happened, publish, run } = await paused();
+    const [event] = await outbox.commit({ events: [happened(1)] });
+    await publish();
+    const { out } = await run('why', event?.eventId ?? '');
+    expect(unwrapped(out)).toContain('has been paused since');
+    expect(out).toContain('npx cdk-mailroom resume worker --stage dev');
+  });
+
+  test('is not reported as a problem by doctor', async () => {
+    const { table, queues, clock } = await paused();
+    const { deps, changeMapping } = deploymentInMemory();
+    changeMapping(worker.function, { enabled: false });
+    const found = await examine({ ...deps, pauses: pausesOf({ table, queues, clock }) });
+    const report = doctorReport(deps.directory, 'eu-west-1', deps.now, found);
+    const lines = { commandLine: (command: string) => command, awsLine: (command: string) => command };
+    const text = doctorText(report, lines);
+    expect(text).toContain('1 consumer paused');
+    expect(text).not.toContain('problem');
+    expect(report.ok).toBe(false);
+  });
+
+  test('receives no redriven and no resent messages', async () => {
+    const { outbox, happened, publish, drain, run, queue, json } = mailroom();
+    await outbox.commit({ events: [happened(1)] });
+    await publish();
+    await drain();
+    expect(queue.deadLetters()).toHaveLength(1);
+    await run('pause', worker.name, ...APPLY);
+    const { code, err } = await run('dlq', 'redrive', `consumer:${worker.name}`, ...APPLY);
+    expect(code).toBe(2);
+    expect(unwrapped(err)).toContain('Resume it first: npx cdk-mailroom resume worker');
+    expect(queue.deadLetters()).toHaveLength(1);
+    expect((await json('log')).document.operations).toHaveLength(1);
+  });
+
+  test('runs again after resume, which is recorded', async () => {
+    const { json, isOn } = await paused();
+    expect((await json('resume', worker.name)).document).toMatchObject({ status: 'resume', applied: false });
+    expect(isOn()).toBe(false);
+    const resumed = await json('resume', worker.name, '--apply', '--reason', 'the bank is back');
+    expect(resumed.document).toMatchObject({ status: 'running', applied: true });
+    expect(isOn()).toBe(true);
+    expect((await json('status')).document).toMatchObject({ ok: true });
+    expect((await json('log')).document.operations).toMatchObject([
+      { command: 'resume' },
+      { command: 'pause' },
+    ]);
+    expect((await json('resume', worker.name, ...APPLY)).document).toMatchObject({ status: 'running' });
+    expect((await json('log')).document.operations).toHaveLength(2);
+  });
+
+  test('whose mapping is disabled again by hand after a resume is a disabled mapping', async () => {
+    const { json, run, deployed } = await paused();
+    await run('resume', worker.name, ...APPLY);
+    await deployed.enableMapping(`${worker.name}-mapping`, false);
+    expect((await json('status')).document.wiring.problems).toMatchObject([{ problem: 'mapping-disabled' }]);
+  });
+});
