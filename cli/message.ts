@@ -92,7 +92,7 @@ interface MessageResult {
 
 async function resolve(session: Session, decision: MessageDecision): Promise<MessageResult> {
   const { consumer, eventId, force = false } = decision;
-  const { inboxRetentionDays } = session.consumer(consumer);
+  session.consumer(consumer);
   const row = await readInbox(session.table, consumer, eventId, true);
   const state = inboxState(row, session.clock.now());
   if (state.is === 'absent' && !force) await requireEvent(session, eventId);
@@ -113,7 +113,7 @@ async function resolve(session: Session, decision: MessageDecision): Promise<Mes
   }
   const made = { ...decision, reason };
   const by = await record(session, 'message resolve', made);
-  const result = await resolveMessage(session, { ...made, by, inboxRetentionDays });
+  const result = await resolveMessage(session, { ...made, by });
   if (result.status === 'leased') throw leased(decision, result.until, session.clock.now());
   if (result.status === 'unreadable') throw unreadable(decision, result.problem);
   return { status: result.status, text: `${nameOf(decision)} is ${result.status}.` };

@@ -52,7 +52,6 @@ async function decide(
     ...note,
     consumer: consumer.name,
     eventId: unsentReplacement(deadLetter) ?? inboxId(deadLetter),
-    inboxRetentionDays: consumer.inboxRetentionDays,
   });
   if (status === 'leased') return 'busy';
   if (status === 'unreadable') return 'unreadable';

@@ -22,7 +22,7 @@ const WAIT_MS = 60_000;
 
 /** An event that is sent in place of another one. */
 export interface Replacement {
-  readonly consumer: Pick<ConsumerEntry, 'name' | 'queue' | 'inboxRetentionDays'>;
+  readonly consumer: Pick<ConsumerEntry, 'name' | 'queue'>;
   /** The event of the dead letter, or a replacement of it that was never received. */
   readonly eventId: string;
   /** The inbox row of that event, as the plan has seen it. */
@@ -109,7 +109,6 @@ async function takeOver(
     reason: replacedBy(newEventId, reason),
     consumer: consumer.name,
     eventId,
-    inboxRetentionDays: consumer.inboxRetentionDays,
   });
   const row = await readInbox(deps.table, consumer.name, eventId, true);
   const named = replacementOf(row);

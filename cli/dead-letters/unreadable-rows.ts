@@ -20,7 +20,7 @@ export async function settleUnreadable(
   { by, reason }: Note,
 ): Promise<void> {
   if (source.kind !== 'consumer') return; // a rule's dead letter never reached the consumer
-  const { name, inboxRetentionDays } = source.consumer;
+  const { name } = source.consumer;
   await eachOf(done, async ({ id, eventId }) => {
     const unreadId = inboxId({ id, eventId: undefined });
     // Without a row there is nothing to settle, and a discard would create one.
@@ -35,7 +35,6 @@ export async function settleUnreadable(
       eventId: unreadId,
       by,
       reason: discarded,
-      inboxRetentionDays,
     });
   });
 }

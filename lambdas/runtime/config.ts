@@ -9,6 +9,7 @@ import {
   text,
 } from './config-codec.ts';
 import { DELAY_MAX_MS } from './consume/retry-schedule.ts';
+import { INBOX_RETENTION_MAX_DAYS } from './store/inbox-history.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -148,7 +149,7 @@ const consumerFields: Fields<ConsumerConfig> = {
   maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
   retryFirstMs: integer('MAILROOM_RETRY_FIRST_MS', 0, DELAY_MAX_MS),
   retryLongestMs: integer('MAILROOM_RETRY_LONGEST_MS', 0, DELAY_MAX_MS),
-  inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, 3_650),
+  inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, INBOX_RETENTION_MAX_DAYS),
   inboxSince: { ...integer('MAILROOM_INBOX_SINCE', 0, Number.MAX_SAFE_INTEGER), optional: true },
 };
 

@@ -13,14 +13,13 @@ export function decides(
 ): (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void> {
   return async (world, operator, desk) => {
     await operator.step('looks at the message', () => {}); // which may be at any time
-    const { consumer, inboxRetentionDays } = world.config;
+    const { consumer } = world.config;
     await operator.invoke(60_000, () =>
       decision(desk, {
         consumer,
         eventId: world.eventId,
         reason: 'done by hand',
         by: 'ada',
-        inboxRetentionDays,
       }),
     );
   };

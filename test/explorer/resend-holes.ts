@@ -29,9 +29,9 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
     deviations: 1,
     tamper: {
       send: async (deps, { consumer, eventId, newEventId, body }, { by, reason }) => {
-        const { name, inboxRetentionDays } = consumer;
+        const { name } = consumer;
         const decision = { consumer: name, eventId, by, reason: replacedBy(newEventId, reason) };
-        await discardMessage(deps, { ...decision, inboxRetentionDays });
+        await discardMessage(deps, decision);
         await deps.queues.send(consumer.queue, body);
       },
     },

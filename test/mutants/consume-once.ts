@@ -96,10 +96,14 @@ export const consumeOnceMutants: readonly Mutant[] = [
       killers: unit('consumer-unstable-effects'),
     },
     {
-      rule: 'an effect leaves the running ones only after it counts as succeeded',
-      from: '.then((value) => {\n      succeeded.add(name); // before it leaves `running`, so that it is always in one of the two\n      return value;\n    })\n    .finally(() => running.delete(name));',
-      to: '.finally(() => running.delete(name)).then((value) => { succeeded.add(name); return value; });',
-      killers: unit('consumer-unawaited'),
+      rule: 'an effect whose result cannot be stored does not happen again under its claim',
+      from: 'happened(); // even if its result cannot be stored',
+      to: '',
+    },
+    {
+      rule: 'an effect of a loop is not taken for one that was stored before',
+      from: 'if (completed !== undefined) { happened();',
+      to: 'if (completed !== undefined) {',
     },
     {
       rule: 'an effect that failed may be requested again',

@@ -46,6 +46,13 @@ export const operateMutants: readonly Mutant[] = [
       to: 'table.get(outboxKeyOf(eventId))',
     },
   ]),
+  ...mutantsOf('store/inbox-decision.ts', unit('message-operations'), [
+    {
+      rule: "the row of an operator's decision outlives every inbox retention",
+      from: 'expiresAt: decisionExpiresAt(now)',
+      to: 'expiresAt: Math.ceil(now / 1_000) + 36 * 86_400',
+    },
+  ]),
   ...mutantsOf('store/table-requests.ts', unit('outbox-decisions'), [
     {
       rule: 'to say that an event is sent again makes no row',
@@ -100,8 +107,8 @@ export const operateMutants: readonly Mutant[] = [
     },
     {
       rule: 'a decision takes a fencing token of its own',
-      from: 'fence, expiresAt: inboxExpiresAt(',
-      to: 'expiresAt: inboxExpiresAt(',
+      from: 'fence, expiresAt: decisionExpiresAt(',
+      to: 'expiresAt: decisionExpiresAt(',
     },
     {
       rule: 'the pointer of a rejected message goes when it is resolved or discarded',

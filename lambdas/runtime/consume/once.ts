@@ -42,12 +42,7 @@ export async function runOnce<T>(
   effects.runs += 1;
   const call = { claim, name, run: effects.runs };
   asked.add(name);
-  const result = perform(ctx, call, effect)
-    .then((value) => {
-      succeeded.add(name); // before it leaves `running`, so that it is always in one of the two
-      return value;
-    })
-    .finally(() => running.delete(name));
+  const result = perform(ctx, call, effect, () => succeeded.add(name)).finally(() => running.delete(name));
   running.set(name, result);
   return (await result) as never;
 }
@@ -74,17 +69,23 @@ function refuseName({ running, succeeded }: Effects, name: string): void {
   }
 }
 
+/** @param happened - called once the effect has happened, now or before: it is then not run again under this claim */
 async function perform(
   ctx: Received,
   call: EffectCall,
   effect: (idempotencyKey: string) => Promise<unknown>,
+  happened: () => void,
 ): Promise<unknown> {
   const completed = completedBefore(call) ?? (await startEffect(ctx.inbox, call));
-  if (completed !== undefined) return parsed(completed.result);
+  if (completed !== undefined) {
+    happened();
+    return parsed(completed.result);
+  }
   const idempotencyKey = `${ctx.config.consumer}:${call.claim.message.eventId}:${call.name}`;
   let result: unknown;
   try {
     result = await effect(idempotencyKey);
+    happened(); // even if its result cannot be stored
   } catch (error) {
     await releaseEffect(ctx, call);
     throw error;

@@ -23,8 +23,6 @@ export interface MessageNote extends Note {
 
 /** A message to resolve or discard, with the operator and the reason. */
 export interface Resolution extends MessageNote {
-  /** The time after which TTL may delete the row, days: the consumer's `inboxRetentionDays`. */
-  readonly inboxRetentionDays: number;
   /**
    * Takes the message from a worker that still holds it: all further writes by this worker are refused. Its effects outside
    * DynamoDB cannot be undone. @default false
@@ -52,7 +50,7 @@ export type Decision =
  *
  * @example
  * ```ts
- * await resolveMessage({ table }, { consumer: 'payments', eventId, reason: 'charged by phone', by: 'ada', inboxRetentionDays: 35 });
+ * await resolveMessage({ table }, { consumer: 'payments', eventId, reason: 'charged by phone', by: 'ada' });
  * ```
  */
 export async function resolveMessage(deps: OperationDeps, resolution: Resolution): Promise<Decision> {

@@ -1,7 +1,7 @@
 import type { InboxAccess } from './inbox.ts';
 import { FINAL_REMOVES } from './inbox-completion.ts';
 import { TOO_OLD } from './inbox-conditions.ts';
-import { inboxExpiresAt } from './inbox-history.ts';
+import { decisionExpiresAt } from './inbox-history.ts';
 import { transactRow } from './inbox-writes.ts';
 import type { RowChange, RowCondition } from './row-update.ts';
 import { type InboxRow, rejectedKey, SCHEMA } from './rows.ts';
@@ -13,10 +13,9 @@ export interface Decided {
   readonly reason: string;
 }
 
-/** The final status that an operator gives a message, and the time after which TTL may delete its row. */
+/** The final status that an operator gives a message. */
 export interface FinalDecision extends Decided {
   readonly status: 'PROCESSED' | 'DISCARDED';
-  readonly inboxRetentionDays: number;
   /** A token of the decision: it prevents further writes by a worker that is still running. */
   readonly fence: string;
 }
@@ -32,14 +31,14 @@ export async function decideMessage(
   decision: FinalDecision,
   condition: RowCondition,
 ): Promise<boolean> {
-  const { eventId, status, fence, by, reason, inboxRetentionDays } = decision;
+  const { eventId, status, fence, by, reason } = decision;
   const now = inbox.clock.now();
   const change: RowChange = {
     set: {
       status,
       schema: SCHEMA,
       fence,
-      expiresAt: inboxExpiresAt(now, inboxRetentionDays),
+      expiresAt: decisionExpiresAt(now),
       ...(status === 'PROCESSED'
         ? { processedAt: now, resolvedBy: by, resolvedReason: reason }
         : { discardedAt: now, discardedBy: by, discardedReason: reason }),

@@ -79,6 +79,17 @@ export function inboxExpiresAt(now: number, inboxRetentionDays: number): number 
   return expiresAt(now, inboxRetentionDays + SPARE_DAYS);
 }
 
+/** The longest retention that a consumer can have, days. */
+export const INBOX_RETENTION_MAX_DAYS = 3_650;
+
+/**
+ * Returns the TTL value of a message that an operator has decided, epoch seconds. It outlives every retention, because an operator's
+ * command does not know under which one a repeat will be judged: a deployment may just change it.
+ */
+export function decisionExpiresAt(now: number): number {
+  return inboxExpiresAt(now, INBOX_RETENTION_MAX_DAYS);
+}
+
 /** The part of an inbox that determines which rows may have expired. */
 interface InboxMemory extends Pick<InboxContext, 'inboxRetentionDays' | 'inboxSince' | 'memory'> {
   readonly clock: Pick<InboxContext['clock'], 'now'>;

@@ -96,7 +96,6 @@ async function resolve(stage: Stage, { envelope }: WrittenEvent): Promise<void> 
     eventId: envelope.eventId,
     reason: 'was charged before',
     by: 'chaos',
-    inboxRetentionDays: 35,
   };
   await stage.until('the message is resolved', async () => {
     return (await resolveMessage({ table }, resolution)).status !== 'leased';

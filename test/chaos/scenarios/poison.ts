@@ -119,7 +119,6 @@ async function mend(stage: Stage, refused: WrittenEvent, unknown: WrittenEvent):
       eventId: unknown.envelope.eventId,
       reason: 'nobody sends this version',
       by: 'chaos',
-      inboxRetentionDays: 35,
     },
   );
   await redrive(stage.system, 'payments', unknown.envelope.eventId);

@@ -7,7 +7,7 @@ import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 
-const note = { consumer: worker.name, by: 'ada', reason: 'a copy that was cut', inboxRetentionDays: 35 };
+const note = { consumer: worker.name, by: 'ada', reason: 'a copy that was cut' };
 
 /** A message that bears the id of a real event, in a detail that is no envelope, and was rejected for that. */
 async function cutCopy() {

@@ -78,7 +78,6 @@ describe('why, of what operators did', () => {
       eventId,
       reason: 'charged by phone',
       by: 'ada',
-      inboxRetentionDays: 35,
     });
     const { verdict, trace } = await why(mailroom, eventId);
     expect(verdict.state).toBe('processed');

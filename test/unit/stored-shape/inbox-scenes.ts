@@ -16,7 +16,6 @@ const payment = { PK: 'PAYMENT#42', SK: 'PAYMENT' };
 const decision: Resolution = {
   consumer: consumer.consumer,
   eventId: EVENT_ID,
-  inboxRetentionDays: consumer.inboxRetentionDays,
   by: 'arn:aws:sts::111122223333:assumed-role/on-call/ada',
   reason: 'charged by phone',
 };

@@ -5,7 +5,6 @@ import { createPlans } from '../../../../cli/ui/plans/plans.ts';
 import type { Run } from '../../../../cli/ui/protocol.ts';
 import { type RunMailroom, runCommand } from '../../../../cli/ui/run-command.ts';
 import { discardMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import { worker } from '../support/mailroom-in-memory.ts';
 import { plansRig } from '../support/plans-rig.ts';
 
 const source = 'consumer:worker';
@@ -109,7 +108,6 @@ describe('a plan of the page', () => {
         eventId: JSON.parse(discarded).detail.eventId,
         reason: 'done by phone',
         by: 'grace',
-        inboxRetentionDays: worker.inboxRetentionDays,
       },
     );
     remove(third);

@@ -245,6 +245,22 @@ describe('a side effect', () => {
     expect(storedEffect(parts, event)).toMatchObject({ status: 'IN_PROGRESS' }); // it has happened: not released as failed
   });
 
+  test('whose result cannot be stored does not happen again for a handler that catches the error and calls it again', async () => {
+    const parts = rig();
+    send(parts);
+    const ran = vi.fn(async () => 'x'.repeat(5_000));
+    const refused: unknown[] = [];
+    await consumer(parts, [
+      leased(ThingHappened, async (_event, ctx) => {
+        for (let call = 0; call < 3; call += 1) {
+          await ctx.once('charge', ran).catch((error: unknown) => refused.push(errorCode(error)));
+        }
+      }),
+    ]).deliver();
+    expect(ran).toHaveBeenCalledTimes(1);
+    expect(refused).toEqual(['EFFECT_RESULT_NOT_STORABLE', 'EFFECT_REPEATED', 'EFFECT_REPEATED']);
+  });
+
   test('whose result is not JSON is reported without names of its members', async () => {
     const parts = rig();
     const event = send(parts);

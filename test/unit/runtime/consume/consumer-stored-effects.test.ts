@@ -54,6 +54,20 @@ describe('an effect', () => {
     expect(storedEffect(parts, event)).toMatchObject({ status: 'IN_PROGRESS' });
   });
 
+  test('that an earlier attempt completed is refused a second time in the same run, as in the first attempt', async () => {
+    const parts = rig();
+    const event = send(parts);
+    await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' });
+    const handler = leased(ThingHappened, async (_event, ctx) => {
+      await ctx.once('charge', async () => 'first');
+      await expect(ctx.once('charge', async () => 'second')).rejects.toMatchObject({
+        code: 'EFFECT_REPEATED',
+      });
+    });
+    await consumer(parts, [handler]).deliver();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+  });
+
   test('that the claim finds completed costs no write', async () => {
     const parts = rig();
     const event = send(parts);

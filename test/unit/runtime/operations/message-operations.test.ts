@@ -7,6 +7,7 @@ import {
   discardMessage,
   resolveMessage,
 } from '../../../../lambdas/runtime/operations/message-operations.ts';
+import { INBOX_RETENTION_MAX_DAYS } from '../../../../lambdas/runtime/store/inbox-history.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { eventBridgeMessage } from '../../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -14,7 +15,7 @@ import { staleReads } from '../../../support/stale-reads.ts';
 
 const { consumer } = consumerConfig;
 
-const note = { reason: 'charged by phone', by: 'ada', inboxRetentionDays: 35 };
+const note = { reason: 'charged by phone', by: 'ada' };
 
 /** A message in the queue, and a consumer whose handler is counted. */
 async function message(handle: () => Promise<void>, ageDays = 0) {
@@ -60,6 +61,13 @@ async function message(handle: () => Promise<void>, ageDays = 0) {
     allow: () => allowTooOld(deps, { ...note, consumer, eventId: event.eventId }),
   };
 }
+
+test('the row of an operator’s decision outlives every inbox retention', async () => {
+  const { discard, row, clock } = await message(async () => {});
+  await discard();
+  const { expiresAt } = row() as { readonly expiresAt: number };
+  expect(expiresAt * 1_000).toBeGreaterThan(clock.now() + INBOX_RETENTION_MAX_DAYS * 86_400_000);
+});
 
 describe('to resolve a message', () => {
   test('sets a rejected one PROCESSED, with operator and reason, and removes its pointer', async () => {
