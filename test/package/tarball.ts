@@ -11,6 +11,8 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export interface Tarball {
   /** Where the `.tgz` is. */
   readonly file: string;
+  /** The path of the `.tgz` from the folder in which it was built. */
+  readonly name: string;
   /** Where it is unpacked: below the repository, whose packages stand in for those that npm would install. */
   readonly unpacked: string;
   /** Every file in it, by its path in the package. */
@@ -60,6 +62,19 @@ async function freshCopy(folder: string): Promise<string> {
 }
 
 /**
+ * Clones the last commit and runs the commands that docs/getting-started.md gives for the clone: with packages of its own, as for a
+ * stranger.
+ *
+ * @param folder - is made, outside the repository
+ */
+export async function buildClone(folder: string): Promise<string> {
+  await step(ROOT, 'git', ['clone', '--quiet', ROOT, folder]);
+  await step(folder, 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  await step(folder, 'npm', ['run', 'build']);
+  return folder;
+}
+
+/**
  * Unpacks what `npm run build` wrote.
  *
  * @param built - the folder of the repository in which it ran
@@ -78,5 +93,5 @@ export async function unpack(built: string, folder: string): Promise<Tarball> {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(unpacked.length + 1));
   const manifest = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8')) as Manifest;
-  return { file, unpacked, files: files.sort(), manifest };
+  return { file, name: `.local/${name}`, unpacked, files: files.sort(), manifest };
 }
