@@ -87,8 +87,10 @@ describe('the tarball', () => {
   });
 
   test('has source maps of its functions only: other modules are as readable as their sources', async () => {
+    const functions = tarball.files.filter((file) => /^dist\/functions\/.*\.mjs$/.test(file));
+    expect(functions.length).toBeGreaterThanOrEqual(BUILT_FUNCTIONS.length);
     expect(tarball.files.filter((file) => file.endsWith('.map'))).toEqual(
-      [...BUILT_FUNCTIONS].sort().map((name) => `dist/functions/${name}/index.mjs.map`),
+      functions.map((file) => `${file}.map`),
     );
     for (const file of tarball.files.filter((name) => /^dist\/.*\.js$/.test(name)))
       expect(await read(file), file).not.toContain('//# sourceMappingURL=');
@@ -254,7 +256,7 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
       await makeApp(app, modules);
       await linkIn(app, tarball);
       expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
-      expect(await step(app, 'npx', ['--no', '--', 'mailroom', '--help'])).toContain(
+      expect(await step(app, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain(
         'Usage: npx cdk-mailroom',
       );
     },
