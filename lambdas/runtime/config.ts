@@ -23,10 +23,10 @@ export interface ProducerConfig {
   /** The time during which a new outbox row is reserved for the stream relay, before the sweep may claim it, milliseconds. */
   readonly bornLeaseMs: number;
   /**
-   * The types of the service's events that this function may write; any other type or source is refused with `NOT_DECLARED`. `any`,
-   * for tests that name no service, limits neither.
+   * The types of the service's events that this function may write; any other type or source is refused with `NOT_DECLARED`.
    *
-   * @default every event of the service, for tests; the constructs always set it, and `readProducerConfig` requires it
+   * @default every type of the service, for tests, of which those that name no service pass `any`: no limit. The constructs always
+   * set a list, and `readProducerConfig` requires it
    */
   readonly publishes?: readonly string[] | 'any' | undefined;
 }
