@@ -1,4 +1,4 @@
-import { RemovalPolicy } from 'aws-cdk-lib';
+import { Annotations, RemovalPolicy } from 'aws-cdk-lib';
 import {
   AttributeType,
   Billing,
@@ -26,6 +26,7 @@ import {
   OUTBOX_PREFIX,
   rejectedKey,
   SWEEP_STATE_KEY,
+  SYSTEM_PREFIXES,
 } from '../lambdas/runtime/store/rows.ts';
 import { grantTableKey } from './encryption.ts';
 import { refuse } from './refusal.ts';
@@ -57,18 +58,6 @@ export interface MailroomTableProps {
 const DEAD_KEYS = 'DEAD#*';
 const UNSETTLED_KEYS = 'SWEEP#*';
 const OUTBOX_KEYS = `${OUTBOX_PREFIX}*`;
-
-/** Rows that only Mailroom writes; no domain key may match one. */
-const SYSTEM_PREFIXES = [
-  OUTBOX_PREFIX,
-  INBOX_PREFIX,
-  'DEAD#',
-  'SWEEP',
-  'MAILROOM#',
-  'REJECTED#',
-  'FAILED#',
-  'OPERATIONS#',
-];
 
 /** Actions that need no right to encrypt. */
 const READS = ['GetItem', 'BatchGetItem', 'Query'];
@@ -159,6 +148,13 @@ export class MailroomTable extends TableV2 {
       `The domain keys of ${this.node.path}`,
       keys.flatMap((key) => domainKeyProblems(key)),
     );
+    for (const key of keys.filter(isPrefixWithoutWildcard)) {
+      Annotations.of(this).addWarningV2(
+        `cdk-mailroom:domainKeyWithoutWildcard-${key}`,
+        `The domain key "${key}" of ${this.node.path} has no "*", so it grants only the partition key "${key}" itself. Use "${key}*" for every ` +
+          'key that begins with it, or acknowledge this warning.',
+      );
+    }
     if (keys.length > 0) this.grantRows(grantee, DOMAIN, keys);
   }
 
@@ -242,6 +238,11 @@ function keepInbox(breakGlassRole: IRole | undefined): PolicyDocument {
       }),
     ],
   });
+}
+
+/** True for `ORDER#`, which no service uses as a whole key. */
+function isPrefixWithoutWildcard(key: string): boolean {
+  return /[^\p{L}\p{N}*?]$/u.test(key) && !/[*?]/.test(key);
 }
 
 function domainKeyProblems(key: string): string[] {

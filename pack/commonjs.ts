@@ -73,7 +73,6 @@ const OPTIONS = {
   format: 'cjs',
   platform: 'node',
   target: 'node20',
-  sourcemap: true,
   logLevel: 'warning',
 } satisfies BuildOptions;
 

@@ -22,6 +22,7 @@ const ACTIONS: Readonly<Record<string, () => Promise<void>>> = {
     await vitepress('build');
     const broken = await brokenLinks(OUT, process.env.DOCS_BASE ?? '/');
     if (broken.length > 0) throw new Error(`Links of the site lead nowhere:\n${broken.join('\n')}`);
+    console.log(`The site is in ${OUT}. To read it: npm run docs:preview`);
   },
   preview: () => vitepress('preview'),
 };

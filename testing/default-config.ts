@@ -1,7 +1,8 @@
 import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../lambdas/runtime/config.ts';
 
 /**
- * Default settings of a producer, as the constructs pass them, for a test that creates its own outbox.
+ * Default settings of a producer, as the constructs pass them, for a test that creates its own outbox. Name the `service`: the outbox
+ * then refuses events of other services, and with `publishes`, all but those types, as in AWS (`NOT_DECLARED`).
  *
  * @example
  * ```ts
@@ -10,11 +11,20 @@ import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../lambdas/run
  * ```
  */
 export function producerConfig(settings: Partial<ProducerConfig> = {}): ProducerConfig {
-  return { service: 'service', tableName: 'Mailroom', shards: 8, bornLeaseMs: 30_000, ...settings };
+  const publishes = settings.service === undefined ? 'any' : undefined;
+  return {
+    service: 'service',
+    publishes,
+    tableName: 'Mailroom',
+    shards: 8,
+    bornLeaseMs: 30_000,
+    ...settings,
+  };
 }
 
 /**
- * Default settings of a consumer, as the constructs pass them, for a test that creates its own consumer.
+ * Default settings of a consumer, as the constructs pass them, for a test that creates its own consumer. Name the `service` if its
+ * handlers publish: see {@link producerConfig}.
  *
  * @example
  * ```ts
@@ -23,7 +33,7 @@ export function producerConfig(settings: Partial<ProducerConfig> = {}): Producer
  */
 export function consumerConfig(settings: Partial<ConsumerConfig> = {}): ConsumerConfig {
   return {
-    ...producerConfig(),
+    ...producerConfig(settings),
     consumer: 'consumer',
     queueUrl: 'memory',
     leaseMs: 30_000,

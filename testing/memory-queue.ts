@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
 import { type Queue, VISIBILITY_MAX_S } from '../lambdas/runtime/consume/queue.ts';
 import { lambdaContext } from './lambda-context.ts';
@@ -50,6 +50,11 @@ export interface QueueDelivery {
   readonly received: number;
   /** The ids of the messages that stayed in the queue. */
   readonly failed: readonly string[];
+  /**
+   * The errors of a consumer's failed messages, by message id: what the handler threw, why the message was rejected, or why it must
+   * wait. Absent if there are none.
+   */
+  readonly errors?: Readonly<Record<string, unknown>>;
   /** The error that the handler threw: all messages of the batch failed. */
   readonly error?: unknown;
 }
@@ -216,6 +221,11 @@ function changeVisibility(state: QueueState, receiptHandle: string, seconds: num
   message.visibleAt = now + seconds * 1000;
 }
 
+/** One failure of a batch response. Those of Mailroom's consumer also carry the error, which is not enumerable. */
+interface ItemFailure extends SQSBatchItemFailure {
+  readonly error?: unknown;
+}
+
 /**
  * Interprets a batch response as Lambda does: if the handler throws, or returns an empty id or one that is not in the batch, all
  * messages have failed.
@@ -224,12 +234,19 @@ async function failures(
   handler: QueueHandler,
   event: SQSEvent,
   context: Context,
-): Promise<{ failed: Set<string>; error?: unknown }> {
+): Promise<{ failed: Set<string>; errors?: Readonly<Record<string, unknown>>; error?: unknown }> {
   const all = new Set(event.Records.map(({ messageId }) => messageId));
   try {
     const response = await handler(structuredClone(event), context);
-    const failed = new Set((response?.batchItemFailures ?? []).map(({ itemIdentifier }) => itemIdentifier));
-    return { failed: [...failed].every((id) => all.has(id)) ? failed : all };
+    const failures: readonly ItemFailure[] = response?.batchItemFailures ?? [];
+    const failed = new Set(failures.map(({ itemIdentifier }) => itemIdentifier));
+    const errors = failures.flatMap(({ itemIdentifier, error }) =>
+      error === undefined ? [] : [[itemIdentifier, error]],
+    );
+    return {
+      failed: [...failed].every((id) => all.has(id)) ? failed : all,
+      ...(errors.length > 0 && { errors: Object.fromEntries(errors) }),
+    };
   } catch (error) {
     return { failed: all, error };
   }

@@ -13,9 +13,15 @@ import type {
   TransactAction,
   Write,
 } from '../lambdas/runtime/store/table.ts';
-import { assertEachUpdates, checkedAction, checkedActions } from '../lambdas/runtime/store/table-checks.ts';
+import {
+  type Action,
+  assertEachUpdates,
+  checkedAction,
+  checkedActions,
+} from '../lambdas/runtime/store/table-checks.ts';
 import { type Attributes, byteOrder, equal } from './attribute-values.ts';
-import { type ActionOutcome, assertItemBytes, judge, prepare } from './memory-action.ts';
+import { type Authorize, accessTo } from './memory-access.ts';
+import { type ActionOutcome, assertItemBytes, judge, type Prepared, prepare } from './memory-action.ts';
 import { createStore, type KeyNames, type Store, toAttributes, toItem } from './memory-store.ts';
 import { createStream } from './memory-stream.ts';
 import { fingerprint, judgeOne, prepareAll } from './memory-transaction.ts';
@@ -41,6 +47,11 @@ export interface MemoryTableOptions {
    * ['orderId'] }`. @default none
    */
   readonly otherTables?: Readonly<Record<string, KeyNames>> | undefined;
+  /**
+   * The `domainKeys` of the constructs whose code the test runs, e.g. `['ORDER#*']`. Any other partition key but those of Mailroom's
+   * own rows is refused, and so is deleting or replacing an inbox row, as IAM does in AWS. @default every key is allowed
+   */
+  readonly domainKeys?: readonly string[] | undefined;
 }
 
 /** An in-memory {@link Table}, with accessors for tests. */
@@ -68,12 +79,13 @@ export interface MemoryTable extends Table {
  * ```
  */
 export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
-  const { name = 'Mailroom', clock = systemClock, otherTables = {} } = options;
+  const { name = 'Mailroom', clock = systemClock, otherTables = {}, domainKeys } = options;
   const store = createStore(name, ['PK', 'SK'], true);
   const others = Object.entries(otherTables).map(
     ([other, keyNames]) => [other, createStore(other, keyNames, false)] as const,
   );
   const memory: Memory = {
+    authorize: accessTo(domainKeys),
     clock,
     store,
     stores: new Map([[name, store], ...others]),
@@ -108,6 +120,7 @@ export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
 
 /** The stored state: the Mailroom table, the other tables, the stream, and the transaction tokens. */
 interface Memory {
+  readonly authorize: Authorize;
   readonly clock: Clock;
   readonly store: Store;
   readonly stores: ReadonlyMap<string, Store>;
@@ -125,6 +138,12 @@ function storeOf({ store, stores }: Memory, tableName?: string): Store {
   );
 }
 
+/** Without a `TableName`, or with this table's, the partition key must be one that the test may use. */
+function authorizeAction(memory: Memory, kind: Action['kind'], { store, key }: Prepared): void {
+  const action = kind === 'ConditionCheck' ? 'ConditionCheckItem' : `${kind}Item`;
+  if (store === memory.store) memory.authorize(action, key.PK?.S);
+}
+
 function apply(memory: Memory, to: Store, key: Attributes, outcome: ActionOutcome): void {
   if (outcome.refused || outcome.before === outcome.after) return;
   const { before, after } = outcome;
@@ -134,6 +153,7 @@ function apply(memory: Memory, to: Store, key: Attributes, outcome: ActionOutcom
 }
 
 function get(memory: Memory, key: Key): Item | undefined {
+  memory.authorize('GetItem', key.PK);
   const attributes = toAttributes({ ...key });
   memory.store.assertKeyBytes(attributes);
   const fault = memory.store.keyFault(attributes);
@@ -143,6 +163,7 @@ function get(memory: Memory, key: Key): Item | undefined {
 }
 
 function query(memory: Memory, { pk, skPrefix = '', where = {}, limit, cursor }: Query): Page {
+  memory.authorize('Query', pk);
   const filter = Object.entries(filterOf(where));
   if (pk === '' || (limit !== undefined && limit < 1)) {
     throw new ValidationException(
@@ -170,6 +191,7 @@ function write(memory: Memory, action: Write): Item | undefined {
     throw new MailroomError('BAD_WRITE', 'A ConditionCheck writes nothing; it belongs in a transaction.');
   }
   const prepared = prepare(action, (tableName) => storeOf(memory, tableName));
+  authorizeAction(memory, kind, prepared);
   const outcome = judge(prepared);
   if (outcome.refused) {
     throw new ConditionFailed(
@@ -181,8 +203,10 @@ function write(memory: Memory, action: Write): Item | undefined {
 }
 
 function transact(memory: Memory, actions: readonly TransactAction[], token?: string): void {
-  checkedActions(actions);
+  const checked = checkedActions(actions);
   const prepared = prepareAll(actions, (tableName) => storeOf(memory, tableName));
+  for (const [index, action] of prepared.entries())
+    authorizeAction(memory, checked[index]?.kind ?? 'Put', action);
   const request = token === undefined ? '' : fingerprint(actions);
   if (token !== undefined && isReplay(memory, token, request)) return;
   const judged = prepared.map(judgeOne);
@@ -214,6 +238,7 @@ function isReplay(memory: Memory, token: string, request: string): boolean {
 
 function updateEach(memory: Memory, updates: readonly EachUpdate[]): EachResult[] {
   assertEachUpdates(updates);
+  for (const { key } of updates) memory.authorize('PartiQLUpdate', key.PK);
   return updates.map(({ key, set, remove = [], when }): EachResult => {
     const attributes = toAttributes({ ...key });
     const before = memory.store.get(attributes);

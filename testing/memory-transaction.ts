@@ -24,9 +24,16 @@ export function prepareAll(
   }
   const prepared = actions.map((action) => prepare(action, storeOf));
   const whole = prepared.filter(({ fault }) => fault === undefined);
-  const targets = new Set(whole.map(({ store, key }) => `${store.tableName} ${store.id(key)}`));
-  if (targets.size < whole.length) {
-    throw new ValidationException('Transaction request cannot include multiple operations on one item');
+  const targets = new Set<string>();
+  for (const { store, key } of whole) {
+    const target = `${store.tableName} ${store.id(key)}`;
+    if (targets.has(target)) {
+      const item = JSON.stringify(toItem(store.keyOf(key)));
+      throw new ValidationException(
+        `Transaction request cannot include multiple operations on one item: ${item} of ${store.tableName}`,
+      );
+    }
+    targets.add(target);
   }
   if (prepared.reduce((bytes, action) => bytes + action.bytes, 0) > TRANSACTION_BYTES_MAX) {
     throw new ValidationException(

@@ -26,9 +26,10 @@ export interface ProducerConfig {
   /**
    * The types of the service's events that this function may write; any other type or source is refused with `NOT_DECLARED`.
    *
-   * @default no limit, for tests; the constructs always set it, and `readProducerConfig` requires it
+   * @default every type of the service, for tests, of which those that name no service pass `any`: no limit. The constructs always
+   * set a list, and `readProducerConfig` requires it
    */
-  readonly publishes?: readonly string[] | undefined;
+  readonly publishes?: readonly string[] | 'any' | undefined;
 }
 
 /** Settings of a producer that publishes its events at once. */

@@ -29,6 +29,15 @@ export function fullIssues(issues: readonly Issue[]): string {
   return textOf(issues, String, ({ message }) => message);
 }
 
+/** Returns the path of a value in a payload, as {@link maskedIssues} shows it, or with every name if the definition exposes issues. */
+export function payloadPath(
+  { schema, exposeIssues }: { readonly schema: AnySchema; readonly exposeIssues?: boolean | undefined },
+  path: readonly PropertyKey[],
+): string {
+  const declared = declaredNames(schema);
+  return pathText(path, exposeIssues ? String : (key) => nameOf(key, declared));
+}
+
 function textOf(
   issues: readonly Issue[],
   name: (key: PropertyKey) => string,
@@ -36,8 +45,12 @@ function textOf(
 ): string {
   return issues
     .slice(0, ISSUES_MAX)
-    .map((issue) => `${['data', ...(issue.path ?? []).map(keyOf).map(name)].join('.')}: ${what(issue)}`)
+    .map((issue) => `${pathText((issue.path ?? []).map(keyOf), name)}: ${what(issue)}`)
     .join('; ');
+}
+
+function pathText(path: readonly PropertyKey[], name: (key: PropertyKey) => string): string {
+  return ['data', ...path.map(name)].join('.');
 }
 
 function keyOf(segment: PropertyKey | StandardSchemaV1.PathSegment): PropertyKey {

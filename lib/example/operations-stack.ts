@@ -1,4 +1,4 @@
-import { CfnOutput, Stack } from 'aws-cdk-lib';
+import { CfnOutput, Stack, Validations } from 'aws-cdk-lib';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Topic } from 'aws-cdk-lib/aws-sns';
@@ -7,6 +7,16 @@ import type { Construct } from 'constructs';
 import { DeliveryAlarms } from '../delivery-alarms.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { type Stage, stackProps } from './stage.ts';
+
+/**
+ * SNS retries an e-mail 50 times over more than six hours ("Message delivery retries", SNS Developer Guide). A dead-letter queue would
+ * add a key policy and an alarm that notifies the same topics, and a notification that old is not worth redriving.
+ */
+const NO_EMAIL_QUEUE = {
+  id: 'Serverless-SNSRedrivePolicy',
+  reason:
+    'An e-mail that SNS could not deliver in six hours of retries is too late to act on; CloudWatch keeps the state and history of its alarm.',
+};
 
 /**
  * Operations: the alarms of all services, the dashboard and the topics. `-c pageEmail=…` and `-c ticketEmail=…` subscribe an
@@ -31,7 +41,8 @@ export class OperationsStack extends Stack {
   private topic(id: string, masterKey: Key, context: string): Topic {
     const topic = new Topic(this, id, { masterKey, enforceSSL: true });
     const email: unknown = this.node.tryGetContext(context);
-    if (typeof email === 'string') topic.addSubscription(new EmailSubscription(email));
+    if (typeof email === 'string')
+      Validations.of(topic.addSubscription(new EmailSubscription(email))).acknowledge(NO_EMAIL_QUEUE);
     return topic;
   }
 

@@ -81,3 +81,25 @@ test('the lease diagram refuses the worker whose fencing token is not the last o
   expect(commits).toEqual([first, last]);
   expect(code).toContain(`T--x${first?.[0]}: refused: the fence is ${last?.[1]}`);
 });
+
+describe('the picture of the flow', () => {
+  const svg = readFileSync(`${ROOT}docs/images/flow.svg`, 'utf8');
+  const readme = readFileSync(`${ROOT}README.md`, 'utf8');
+
+  test('is shown by README.md with its address in the repository, which npm shows too', () => {
+    expect(readme).toContain('](https://github.com/cdk-mailroom/cdk-mailroom/raw/main/docs/images/flow.svg)');
+    expect(readme).not.toContain('```mermaid');
+  });
+
+  test('needs no other file, and has the same colors for a dark page', () => {
+    expect(svg.match(/https?:[^"')\s]+|url\((?!#)|<script|<image/g)).toEqual(['http://www.w3.org/2000/svg']);
+    const [light = [], dark = []] = [...svg.matchAll(/svg \{(?<colors>[^}]+)\}/g)].map(({ groups }) =>
+      [...(groups?.colors ?? '').matchAll(/(--\w+):/g)].map(([, name]) => name),
+    );
+    expect(svg).toContain('@media (prefers-color-scheme: dark)');
+    expect(light.length).toBeGreaterThan(5);
+    expect(dark).toEqual(light);
+    const used = [...svg.matchAll(/var\((--\w+)\)/g)].map(([, name]) => name);
+    expect(used.filter((name) => !light.includes(name))).toEqual([]);
+  });
+});

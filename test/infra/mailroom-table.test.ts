@@ -1,5 +1,5 @@
 import { Stack } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
+import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { describe, expect, test } from 'vitest';
 import { MailroomTable, type MailroomTableProps } from '../../lib/mailroom-table.ts';
@@ -178,6 +178,18 @@ describe('domain keys', () => {
   test('may be exact or open-ended, and may begin with the same letter', () => {
     const { table, role } = tableStack();
     expect(() => table.grantDomain(role, ['ORDER#*', 'SETTINGS', 'I', 'DEAL#*', 'FAILURE#*'])).not.toThrow();
+    expect(Annotations.fromStack(table.stack).findWarning('*', Match.anyValue())).toEqual([]);
+  });
+
+  test('warn of a prefix that lacks its wildcard', () => {
+    const { table, role } = tableStack();
+    table.grantDomain(role, ['PAYMENT#', 'ORDER#*']);
+    const warnings = Annotations.fromStack(table.stack).findWarning('*', Match.anyValue());
+    expect(warnings.map(({ entry }) => entry.data)).toEqual([
+      expect.stringMatching(
+        /^The domain key "PAYMENT#" of Test\/Table has no "\*", so it grants only the partition key "PAYMENT#" itself\. Use "PAYMENT#\*"/,
+      ),
+    ]);
   });
 });
 

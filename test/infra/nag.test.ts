@@ -9,12 +9,12 @@ import {
 } from 'cdk-nag';
 import type { IConstruct } from 'constructs';
 import { describe, expect, test } from 'vitest';
-import { synthStage } from './synth.ts';
+import { ADDRESSES, synthStage } from './synth.ts';
 
-const { app } = synthStage('prod');
+const { app } = synthStage('prod', ADDRESSES);
 
 test.each(['local', 'dev'] as const)('AwsSolutions finds nothing unexplained in %s', (stage) => {
-  const { app } = synthStage(stage);
+  const { app } = synthStage(stage, ADDRESSES);
   expect(new AwsSolutionsChecks(app).validateScope(app).violations).toEqual([]);
 });
 

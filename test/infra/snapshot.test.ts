@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { STACKS, stable, synthStage } from './synth.ts';
+import { ADDRESSES, STACKS, stable, synthStage } from './synth.ts';
 
 describe('the templates of the order system', () => {
-  const { templates } = synthStage('prod');
+  const { templates } = synthStage('prod', ADDRESSES);
 
   test.each(STACKS)('%s is what was reviewed', async (stack) => {
     await expect(stable(templates[stack])).toMatchFileSnapshot(

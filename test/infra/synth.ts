@@ -25,6 +25,9 @@ export const STACKS = [
   'Operations',
 ] as const;
 
+/** The addresses that docs/deploying.md passes on every deployment. */
+export const ADDRESSES = { pageEmail: 'oncall@example.com', ticketEmail: 'team@example.com' } as const;
+
 type StackName = (typeof STACKS)[number];
 
 const { context } = JSON.parse(readFileSync(new URL('../../cdk.json', import.meta.url), 'utf8'));

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADDRESSES } from '../infra/synth.ts';
 import { runCdk, STACKS } from './support/cdk-command.ts';
 
 let dir: string;
@@ -27,7 +28,8 @@ async function templates(assembly: string): Promise<Record<string, string>> {
 describe.concurrent('cdk synth --all, without credentials', () => {
   it.each(['dev', 'prod'])('makes every stack of the stage %s, and none of it is local', async (stage) => {
     const assembly = join(dir, stage);
-    const args = ['synth', '--all', '--quiet', '--context', `stage=${stage}`, '--output', assembly];
+    const context = Object.entries({ stage, ...ADDRESSES }).flatMap((entry) => ['-c', entry.join('=')]);
+    const args = ['synth', '--all', '--quiet', ...context, '--output', assembly];
     const { code, output } = await runCdk('aws-cdk/bin/cdk', args);
 
     expect(code, output).toBe(0);

@@ -167,7 +167,7 @@ export const consumeHandlerMutants: readonly Mutant[] = [
       },
       {
         rule: 'a commit is checked before it is sent by a handler',
-        from: 'checkTransaction(actions, clock.now(), 1);',
+        from: 'checkTransaction(actions, { table, clock, ownActions: 1 });',
         to: '',
       },
       {

@@ -33,8 +33,8 @@ export const consumeTransactionalMutants: readonly Mutant[] = [
       },
       {
         rule: 'a transaction without a claim leaves room for the row and for the pointer of a rejected message',
-        from: 'checkTransaction(actions, clock.now(), 2);',
-        to: 'checkTransaction(actions, clock.now(), 1);',
+        from: 'checkTransaction(actions, { table, clock, ownActions: 2 });',
+        to: 'checkTransaction(actions, { table, clock, ownActions: 1 });',
       },
     ],
   ),

@@ -51,7 +51,7 @@ export const consumeTurnMutants: readonly Mutant[] = [
       },
       {
         rule: 'what makes room has failed for SQS',
-        from: '...later.map(({ delivery }) => delivery.message.messageId),',
+        from: '...later.map(({ delivery, outcome }) => [delivery.message.messageId, outcome.error] as const),',
         to: '',
       },
       {

@@ -8,12 +8,12 @@ export const writeMutants: readonly Mutant[] = [
     [
       {
         rule: 'a declared type of another service is refused',
-        from: '(source === service && publishes.includes(type))',
-        to: 'publishes.includes(type)',
+        from: '(source === service && (publishes?.includes(type) ?? true))',
+        to: 'publishes?.includes(type)',
       },
       {
         rule: 'a type of the service that is not declared is refused',
-        from: '(source === service && publishes.includes(type))',
+        from: '(source === service && (publishes?.includes(type) ?? true))',
         to: 'source === service',
       },
     ],
@@ -31,7 +31,7 @@ export const writeMutants: readonly Mutant[] = [
     },
     {
       rule: 'a commit is checked before it is sent',
-      from: 'checkTransaction(actions, clock.now());',
+      from: 'checkTransaction(actions, { table, clock });',
       to: '',
     },
   ]),
@@ -140,10 +140,21 @@ export const writeMutants: readonly Mutant[] = [
   ...mutantsOf('write/event-draft.ts', unit('outbox'), [
     {
       rule: 'a payload is validated as it will be read, not as it was handed over',
-      from: 'JSON.parse(jsonOf(type, draft.data))',
+      from: 'JSON.parse(json)',
       to: 'draft.data',
     },
   ]),
+  ...mutantsOf(
+    'write/transaction-checks.ts',
+    ['test/attack/reserved-keys.test.ts'],
+    [
+      {
+        rule: 'a commit cannot write the rows of Mailroom itself',
+        from: 'reserved !== undefined && outboxEventId({ [kind]: request }) === undefined',
+        to: 'false',
+      },
+    ],
+  ),
   ...mutantsOf('write/transaction-checks.ts', unit('outbox'), [
     {
       rule: 'an entry that was made long ago is refused: its published row may have expired',

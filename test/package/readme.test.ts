@@ -18,9 +18,9 @@ test.each([
   expect(lines.length, lines.join('\n')).toBeLessThanOrEqual(most);
 });
 
-test('README.md shows the event, the producer and the consumer of the first app as they are', () => {
+test('README.md shows the event, the producer, the consumer and its bank of the first app as they are', () => {
   const readme = codeBlocks(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'));
-  const shown = ['src/events.ts', 'src/place-order.ts', 'src/payments.ts'];
+  const shown = ['src/events.ts', 'src/place-order.ts', 'src/payments.ts', 'src/bank.ts'];
   for (const file of shown)
     expect(readme.find((block) => block.file === file)?.code).toBe(firstAppFiles().get(file));
 });

@@ -25,7 +25,8 @@ beforeAll(async () => {
   site = await mkdtemp(join(ROOT, '.local', 'site-'));
   // The build fails on a dead link.
   const variables = { DOCS_OUT: site, DOCS_BASE: BASE, DOCS_VERSION: '9.9.9', DOCS_VERSIONS_ROOT: BASE };
-  await step(ROOT, 'npm', ['run', '--silent', 'docs:build'], variables);
+  const printed = await step(ROOT, 'npm', ['run', '--silent', 'docs:build'], variables);
+  expect(printed).toContain(`The site is in ${site}. To read it: npm run docs:preview`);
   const versions = [
     { version: '9.9.9', base: BASE },
     { version: 'next', base: `${BASE}next/` },

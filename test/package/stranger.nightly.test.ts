@@ -2,6 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../localstack/free-port.ts';
+import { followPage, pageCommands } from './getting-started.ts';
+import { cacheWithEngine, deployTo, type StartedEngine } from './local-engine.ts';
 import { step } from './step.ts';
 import {
   dependIn,
@@ -12,48 +15,70 @@ import {
   testWithVitest,
   useApp,
 } from './stranger.ts';
-import { pack, packageFolder, type Tarball } from './tarball.ts';
+import { buildClone, type Tarball, unpack } from './tarball.ts';
 
 let tarball: Tarball;
-let folders: readonly string[] = [];
+let folder = '';
 
 beforeAll(async () => {
-  const own = await packageFolder();
-  folders = [own];
-  folders = [own, await mkdtemp(join(tmpdir(), 'mailroom-stranger-'))];
-  tarball = await pack(own);
+  folder = await mkdtemp(join(tmpdir(), 'mailroom-stranger-'));
+  tarball = await unpack(await buildClone(join(folder, 'cdk-mailroom')), join(folder, 'unpacked'));
 });
 
 afterAll(async () => {
-  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
+  await rm(folder, { recursive: true, force: true });
 });
 
 /** Where an app is made; the CDK takes the name of the folder for that of the app. */
-const shop = (name: string) => join(folders[1] ?? '', name, 'shop');
+const shop = (name: string) => join(folder, name, 'shop');
+
+test('the commands of docs/getting-started.md install, test and deploy the app, show its failure, and repair it', async () => {
+  const app = join(folder, 'shop');
+  await makeApp(app, 'CommonJS');
+  for (const [command = '', ...args] of pageCommands('Create the app', 'npm install'))
+    await step(
+      app,
+      command,
+      args.map((word) => (word === 'cdk-mailroom' ? `../cdk-mailroom/${tarball.name}` : word)),
+    );
+  await testWithJest(app);
+  const cache = await cacheWithEngine(join(folder, 'cache'));
+  const port = String(await freePort());
+  const local = async (...args: string[]) =>
+    JSON.parse(await step(app, 'npx', ['cdk-mailroom', 'local', ...args, '--port', port, '--json'], cache));
+  const engine = (await local()) as StartedEngine;
+  try {
+    await deployTo(app, engine);
+    await followPage(app, engine);
+    await step(app, 'npx', ['cdk', 'destroy', '--force'], engine.environment);
+  } finally {
+    await local('stop');
+  }
+});
 
 describe("a user's app, made by cdk init with the files of docs/getting-started.md, and its packages installed", () => {
   test('works with TypeScript 7 and the peers of this repository, as ES modules, with every declaration checked', async () => {
-    const folder = shop('own');
+    const app = shop('own');
     const { peerDependencies, devDependencies } = tarball.manifest;
     const versions = Object.keys(peerDependencies).map((name) => [name, devDependencies[name] ?? '']);
-    await makeApp(folder, 'ESM');
-    await dependIn(folder, tarball, { ...Object.fromEntries(versions), typescript: '~7.0.2' });
-    await installIn(folder);
-    await step(folder, 'npx', ['--no', '--', 'tsc', '--skipLibCheck', 'false']);
-    await useApp(folder, tarball);
-    await testWithVitest(folder);
+    await makeApp(app, 'ESM');
+    await dependIn(app, tarball, { ...Object.fromEntries(versions), typescript: '~7.0.2' });
+    await installIn(app);
+    await step(app, 'npx', ['--no', '--', 'tsc', '--skipLibCheck', 'false']);
+    await useApp(app, tarball);
+    await testWithVitest(app);
   });
 
   test('works with TypeScript 5.9, ts-node and the lowest peers, as CommonJS', async () => {
-    const folder = shop('lowest');
+    const app = shop('lowest');
     const peers = Object.entries(tarball.manifest.peerDependencies);
     const versions = Object.fromEntries(peers.map(([name, range]) => [name, lowest(range)]));
-    await makeApp(folder, 'CommonJS');
-    await dependIn(folder, tarball, { ...versions, typescript: '~5.9.3', 'ts-node': '^10.9.2' });
-    await installIn(folder);
-    await useApp(folder, tarball);
-    await testWithJest(folder);
-    await step(folder, 'npx', [
+    await makeApp(app, 'CommonJS');
+    await dependIn(app, tarball, { ...versions, typescript: '~5.9.3', 'ts-node': '^10.9.2' });
+    await installIn(app);
+    await useApp(app, tarball);
+    await testWithJest(app);
+    await step(app, 'npx', [
       '--no',
       '--',
       'cdk',
@@ -61,40 +86,40 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
       '--app',
       'npx ts-node --prefer-ts-exts bin/shop.ts',
     ]);
-    for (const resolution of RESOLUTIONS) await step(folder, 'npx', ['--no', '--', 'tsc', ...resolution]);
+    for (const resolution of RESOLUTIONS) await step(app, 'npx', ['--no', '--', 'tsc', ...resolution]);
   });
 
   test('works with the newest peers, and its npm test passes on every Node.js that is supported', async () => {
-    const folder = shop('newest');
-    await makeApp(folder, 'CommonJS');
-    await dependIn(folder, tarball, {});
-    await installIn(folder);
-    await useApp(folder, tarball);
-    await testWithJest(folder);
-    await step(folder, 'npm', ['test']);
-    for (const major of [20, 22, 24]) await testWithJest(folder, await nodeOf(major));
+    const app = shop('newest');
+    await makeApp(app, 'CommonJS');
+    await dependIn(app, tarball, {});
+    await installIn(app);
+    await useApp(app, tarball);
+    await testWithJest(app);
+    await step(app, 'npm', ['test']);
+    for (const major of [20, 22, 24]) await testWithJest(app, await nodeOf(major));
   });
 
   test.each([['hoisted'], ['nested']])('works in a workspace of npm with %s packages', async (strategy) => {
-    const folder = shop(strategy);
-    await makeApp(folder, 'CommonJS');
-    await dependIn(folder, tarball, {});
-    await findHoistedTypes(folder);
+    const app = shop(strategy);
+    await makeApp(app, 'CommonJS');
+    await dependIn(app, tarball, {});
+    await findHoistedTypes(app);
     const workspace = { private: true, workspaces: ['shop'] };
-    await writeFile(join(folder, '..', 'package.json'), JSON.stringify(workspace));
-    await installIn(join(folder, '..'), `--install-strategy=${strategy}`);
-    await useApp(folder, tarball);
-    await testWithJest(folder);
+    await writeFile(join(app, '..', 'package.json'), JSON.stringify(workspace));
+    await installIn(join(app, '..'), `--install-strategy=${strategy}`);
+    await useApp(app, tarball);
+    await testWithJest(app);
   });
 
   test('works with pnpm', async () => {
-    const folder = shop('pnpm');
-    await makeApp(folder, 'CommonJS');
+    const app = shop('pnpm');
+    await makeApp(app, 'CommonJS');
     // The CDK calls pnpm where it finds its lockfile.
-    await dependIn(folder, tarball, { pnpm: '^10.0.0' });
-    await step(folder, 'npx', ['--yes', 'pnpm@10', 'install', '--no-frozen-lockfile']);
-    await useApp(folder, tarball);
-    await testWithJest(folder);
+    await dependIn(app, tarball, { pnpm: '^10.0.0' });
+    await step(app, 'npx', ['--yes', 'pnpm@10', 'install', '--no-frozen-lockfile']);
+    await useApp(app, tarball);
+    await testWithJest(app);
   });
 });
 
@@ -107,12 +132,12 @@ const RESOLUTIONS = [
 
 /** Installs the newest Node.js of a major version from npm. @returns the path of its binary */
 async function nodeOf(major: number): Promise<string> {
-  const folder = join(folders[1] ?? '', `node-${major}`);
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'package.json'), '{ "private": true }');
-  await installIn(folder, `node@${major}`);
-  const node = join(folder, 'node_modules', 'node', 'bin', 'node');
-  expect(await step(folder, node, ['--version'])).toMatch(new RegExp(`^v${major}\\.`));
+  const own = join(folder, `node-${major}`);
+  await mkdir(own, { recursive: true });
+  await writeFile(join(own, 'package.json'), '{ "private": true }');
+  await installIn(own, `node@${major}`);
+  const node = join(own, 'node_modules', 'node', 'bin', 'node');
+  expect(await step(own, node, ['--version'])).toMatch(new RegExp(`^v${major}\\.`));
   return node;
 }
 

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { step } from './step.ts';
@@ -10,6 +11,8 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export interface Tarball {
   /** Where the `.tgz` is. */
   readonly file: string;
+  /** The path of the `.tgz` from the folder in which it was built. */
+  readonly name: string;
   /** Where it is unpacked: below the repository, whose packages stand in for those that npm would install. */
   readonly unpacked: string;
   /** Every file in it, by its path in the package. */
@@ -37,24 +40,58 @@ export async function packageFolder(): Promise<string> {
 }
 
 /**
- * Compiles, packs and unpacks the package.
+ * Builds the package in a copy of the repository that has only its files: `dist` and `.local` do not exist. Then unpacks it.
  *
- * @param folder - below the repository: takes the `.tgz` and what was unpacked
+ * @param folder - below the repository: receives the copy and the unpacked package
  */
 export async function pack(folder: string): Promise<Tarball> {
-  await step(ROOT, 'npm', ['run', '--silent', 'compile']);
+  const copy = await freshCopy(join(folder, 'copy'));
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  await step(copy, 'npm', ['run', '--silent', 'build']);
+  return await unpack(copy, folder);
+}
+
+/** Copies the files of the repository that git tracks or would add. */
+async function freshCopy(folder: string): Promise<string> {
+  const listed = await step(ROOT, 'git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard']);
+  const files = [...new Set(listed.split('\0'))].filter(
+    (file) => file !== '' && existsSync(join(ROOT, file)),
+  );
+  for (const file of files) await cp(join(ROOT, file), join(folder, file));
+  return folder;
+}
+
+/**
+ * Clones the last commit and runs the commands that docs/getting-started.md gives for the clone: with packages of its own, as for a
+ * stranger.
+ *
+ * @param folder - is made, outside the repository
+ */
+export async function buildClone(folder: string): Promise<string> {
+  await step(ROOT, 'git', ['clone', '--quiet', ROOT, folder]);
+  await step(folder, 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  await step(folder, 'npm', ['run', 'build']);
+  return folder;
+}
+
+/**
+ * Unpacks what `npm run build` wrote.
+ *
+ * @param built - the folder of the repository in which it ran
+ * @param folder - below the repository: receives the unpacked package
+ */
+export async function unpack(built: string, folder: string): Promise<Tarball> {
   const unpacked = join(folder, 'node_modules', 'cdk-mailroom');
   await mkdir(unpacked, { recursive: true });
   // Ends the repository's own scope: inside of it, `cdk-mailroom` would be the repository.
   await writeFile(join(folder, 'package.json'), '{ "private": true }');
-  await step(ROOT, 'npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder]);
-  const [name = ''] = (await readdir(folder)).filter((entry) => entry.endsWith('.tgz'));
-  const file = join(folder, name);
+  const [name = ''] = (await readdir(join(built, '.local'))).filter((entry) => entry.endsWith('.tgz'));
+  const file = join(built, '.local', name);
   await step(folder, 'tar', ['-xzf', file, '-C', unpacked, '--strip-components=1']);
   const entries = await readdir(unpacked, { recursive: true, withFileTypes: true });
   const files = entries
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(unpacked.length + 1));
   const manifest = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8')) as Manifest;
-  return { file, unpacked, files: files.sort(), manifest };
+  return { file, name: `.local/${name}`, unpacked, files: files.sort(), manifest };
 }

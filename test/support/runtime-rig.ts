@@ -29,6 +29,7 @@ export const relayConfig = defaultRelayConfig({ shards: 2, maxAttempts: 3 });
 
 export const consumerConfig = defaultConsumerConfig({
   service: 'things',
+  publishes: 'any',
   shards: 2,
   consumer: 'worker',
   queueUrl: 'https://queue',

@@ -50,6 +50,7 @@ export interface ConsumerWorld extends World {
 
 const DEFAULTS = consumerConfig({
   service: 'explored',
+  publishes: 'any',
   shards: 1,
   consumer: 'worker',
   queueUrl: 'https://queue',

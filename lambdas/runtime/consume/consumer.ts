@@ -1,4 +1,4 @@
-import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { type Clock, systemClock } from '../clock.ts';
 import type { ConsumerConfig } from '../config.ts';
 import { MailroomError } from '../errors.ts';
@@ -128,13 +128,21 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
       telemetry.flush();
       await flushSpans(tracer, clock, endsBy);
       // SQS may deliver a message twice in one batch; name it only once.
-      const failed = new Set([
-        ...later.map(({ delivery }) => delivery.message.messageId),
-        ...now.filter((_, i) => ends[i]?.kind === 'again').map(({ message }) => message.messageId),
+      const failed = new Map([
+        ...later.map(({ delivery, outcome }) => [delivery.message.messageId, outcome.error] as const),
+        ...now.flatMap(({ message }, i) => {
+          const end = ends[i];
+          return end?.kind === 'again' ? [[message.messageId, end.error] as const] : [];
+        }),
       ]);
-      return { batchItemFailures: [...failed].map((itemIdentifier) => ({ itemIdentifier })) };
+      return { batchItemFailures: [...failed].map(([id, error]) => itemFailure(id, error)) };
     },
   );
+}
+
+/** The error is for tests, and not enumerable: it is not part of the answer that Lambda receives. */
+function itemFailure(itemIdentifier: string, error: unknown): SQSBatchItemFailure {
+  return Object.defineProperty({ itemIdentifier }, 'error', { value: error });
 }
 
 /** @throws `BAD_CONSUMER` if untyped code passes one handler instead of a list */

@@ -119,7 +119,7 @@ async function once<T>(
 }
 
 async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Promise<void> {
-  const { outbox, clock, inbox, config, telemetry } = run.ctx;
+  const { outbox, table, clock, inbox, config, telemetry } = run.ctx;
   refuseWhenEnded(run, 'ctx.commit');
   if (run.commit.kind !== 'none') throw afterCommit('ctx.commit');
   if (run.blocked !== undefined) throw run.blocked;
@@ -129,7 +129,7 @@ async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Pr
   let actions: TransactAction[] = [];
   try {
     actions = [...writes, ...(await outbox.entries(events, run.event))];
-    checkTransaction(actions, clock.now(), 1);
+    checkTransaction(actions, { table, clock, ownActions: 1 });
     sent = true;
     run.waiting += 1;
     await commitMessage(inbox, run.claim, actions);

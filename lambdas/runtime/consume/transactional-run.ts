@@ -72,7 +72,7 @@ async function commit(
 
 /** Runs the handler for its actions, without waiting for it when the function's time is nearly up: the batch must be answered. */
 async function actionsOf(
-  { clock, outbox }: ConsumerContext,
+  { clock, outbox, table }: ConsumerContext,
   handler: TransactionalHandler,
   event: HandledEvent,
   given: TransactionalContext,
@@ -84,7 +84,7 @@ async function actionsOf(
   const { writes = [], events = [] } = wanted;
   const actions = [...writes, ...(await outbox.entries(events, event))];
   // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted.
-  checkTransaction(actions, clock.now(), 2);
+  checkTransaction(actions, { table, clock, ownActions: 2 });
   return actions;
 }
 

@@ -26,6 +26,17 @@ export const EXPIRES_AT = 'expiresAt';
 export const OUTBOX_PREFIX = 'OUTBOX#';
 /** The prefix of the partition keys of inbox rows. */
 export const INBOX_PREFIX = 'INBOX#';
+/** The beginnings of the partition keys that only Mailroom writes; no domain key may match one. */
+export const SYSTEM_PREFIXES = [
+  OUTBOX_PREFIX,
+  INBOX_PREFIX,
+  'DEAD#',
+  'SWEEP',
+  'MAILROOM#',
+  'REJECTED#',
+  'FAILED#',
+  'OPERATIONS#',
+];
 const HISTORY = 'HISTORY';
 
 const DAY_S = 86_400;

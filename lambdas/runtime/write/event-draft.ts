@@ -2,6 +2,7 @@ import type { ProducerConfig } from '../config.ts';
 import { errorCode, MailroomError } from '../errors.ts';
 import { type EventDraft, type EventRef, validateData } from '../event.ts';
 import { isDeeperThan, PAYLOAD_DEPTH_MAX } from '../json-depth.ts';
+import { assertJsonValues } from './payload-values.ts';
 
 /** The maximum length of a trace header, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const TRACE_HEADER_MAX = 500;
@@ -13,7 +14,9 @@ const TRACE_HEADER_MAX = 500;
  */
 export async function checkDraft(draft: EventDraft): Promise<void> {
   const { type } = definitionOf(draft);
-  await validateData(draft.definition, JSON.parse(jsonOf(type, draft.data)));
+  const json = jsonOf(type, draft.data);
+  assertJsonValues(draft.definition, draft.data);
+  await validateData(draft.definition, JSON.parse(json));
   if (!isText(draft.aggregateId)) {
     throw invalid(type, 'aggregateId', 'a non-empty string', draft.aggregateId);
   }
@@ -39,8 +42,8 @@ export async function checkDraft(draft: EventDraft): Promise<void> {
  * @throws `NOT_DECLARED`, naming the prop to change
  */
 export function checkDeclared({ source, type }: EventRef, { service, publishes }: ProducerConfig): void {
-  if (publishes === undefined || (source === service && publishes.includes(type))) return;
-  const declared = publishes.length === 0 ? 'no events' : publishes.join(', ');
+  if (publishes === 'any' || (source === service && (publishes?.includes(type) ?? true))) return;
+  const declared = publishes === undefined ? 'its own events' : publishes.join(', ') || 'no events';
   const remedy =
     source === service
       ? `Add ${type} to \`publishes\` in its InboxConsumer or in its mailroom.addProducer call.`

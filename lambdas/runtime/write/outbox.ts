@@ -141,7 +141,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     const [first] = made;
     if (made.length === 1 && first !== undefined) span?.set(EVENT_ID, first.envelope.eventId);
     const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry)];
-    checkTransaction(actions, clock.now());
+    checkTransaction(actions, { table, clock });
     await transactWithRetry({ table, clock, random }, actions);
     telemetry?.count('EventsCommitted', eventCount(actions));
     await publishAtOnce?.publish(

@@ -46,23 +46,47 @@ export const anyJson: fc.Arbitrary<unknown> = fc
   }))
   .value.map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
-/** What a producer's code may hand over as a payload: also what JSON leaves out or turns into something else. */
-export const anyData: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown; leaf: unknown }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 4, depthSize: 'small', withCrossShrink: true },
-    tie('leaf'),
-    fc.array(tie('value'), { maxLength: 4 }),
-    fc.array(fc.tuple(anyText, tie('value')), { maxLength: 4 }).map(own),
-    fc.dictionary(fc.string(), tie('value'), { maxKeys: 4 }),
-  ),
-  leaf: fc.oneof(
-    fc.constantFrom(null, true, false, undefined),
-    anyNumber,
-    anyText,
-    fc.date(),
-    fc.uint8Array(),
-  ),
-})).value;
+const plainLeaf = fc.oneof(
+  fc.constantFrom(null, true, false, undefined),
+  anyNumber.filter((number) => Number.isFinite(number)),
+  anyText,
+);
+
+/** Lists and objects with such leaves. */
+function nested(leaf: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  return fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4, depthSize: 'small', withCrossShrink: true },
+      leaf,
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.array(fc.tuple(anyText, tie('value')), { maxLength: 4 }).map(own),
+      fc.dictionary(fc.string(), tie('value'), { maxKeys: 4 }),
+    ),
+  })).value;
+}
+
+/** What a producer's code may hand over as a payload: also `undefined`, which JSON leaves out. */
+export const anyPayload: fc.Arbitrary<unknown> = nested(plainLeaf);
+
+/** What a handler's code may return: also what JSON turns into something else. */
+export const anyData: fc.Arbitrary<unknown> = nested(
+  fc.oneof(plainLeaf, anyNumber, fc.date(), fc.uint8Array()),
+);
+
+/** Something in a payload that JSON turns into something else, or leaves out. */
+export const replacedByJson = fc
+  .constantFrom<(value: unknown) => unknown>(
+    () => new Date(0),
+    (value) => new Map([['key', value]]),
+    (value) => new Set([value]),
+    (value) => Promise.resolve(value),
+    (value) => () => value,
+    () => Symbol('s'),
+    () => new Uint8Array(2),
+    () => Number.NaN,
+    () => -Infinity,
+  )
+  .chain((replaced) => plainLeaf.map((leaf) => ({ deep: [{ leaf }, replaced(leaf)] })));
 
 /** What JSON has no text for: the whole of it, or something in it. */
 export const noJson = fc.oneof(

@@ -39,7 +39,7 @@ export function consumerRig(
   consumer = 'rig',
 ): ConsumerRig {
   // On the machine's clock: no lease and no timeout may pass, however slow it is.
-  const config = consumerConfig({ service: 'rig', consumer, leaseMs: PATIENCE_MS });
+  const config = consumerConfig({ service: 'rig', publishes: 'any', consumer, leaseMs: PATIENCE_MS });
   const outbox = createOutbox({ config, table });
   const rows = (prefix: string) => table.items().filter((item) => String(item.PK).startsWith(prefix));
 

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import * as z from 'zod';
 import {
   type BusEntry,
   entryBytes,
   PUT_EVENTS_BYTES_MAX,
 } from '../../../../lambdas/runtime/bus/event-bus.ts';
+import { defineEvent } from '../../../../lambdas/runtime/event.ts';
 import { pendingRow } from '../../../../lambdas/runtime/store/pending-row.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
@@ -191,6 +193,63 @@ test('a transaction too big is refused with its numbers', async () => {
   }));
   await expect(outbox.commit({ writes: large })).rejects.toMatchObject({ code: 'TRANSACTION_TOO_LARGE' });
   await expect(outbox.commit({})).rejects.toMatchObject({ code: 'EMPTY_COMMIT' });
+});
+
+test('two writes to one item are refused, with the item and both numbers', async () => {
+  const { outbox, memory, happened } = rig();
+  const update = { Update: { Key: { PK: 'THING#1', SK: 'THING' }, UpdateExpression: 'REMOVE n' } };
+  await expect(outbox.commit({ writes: [put, update], events: [happened(1)] })).rejects.toMatchObject({
+    code: 'BAD_WRITE',
+    message:
+      'Action 2 of 3 (Update): action 1 already uses the item THING#1 / THING, and a transaction can use an item only once. Combine the two.',
+  });
+  const other = { ...put.Put, Item: { PK: 'THING#1', SK: 'OTHER' } };
+  await expect(memory.transact([put, update])).rejects.toThrow('{"PK":"THING#1","SK":"THING"} of Mailroom');
+  await outbox.commit({ writes: [put, { Put: other }] });
+});
+
+describe('event data that JSON would change', () => {
+  const Lines = defineEvent({
+    source: 'things',
+    type: 'Lines',
+    version: 1,
+    aggregateType: 'Thing',
+    schema: z.object({ lines: z.array(z.looseObject({ at: z.unknown().optional() })) }),
+  });
+  const Price = class {
+    cents = 100;
+  };
+  const commit = (at: unknown, name = 'at') =>
+    rig().outbox.commit({
+      events: [Lines.create({ aggregateId: '1', data: { lines: [{ at: 1, [name]: at }] } })],
+    });
+
+  test.each([
+    ['a Map', new Map([['a', 1]]), 'Pass Object.fromEntries(map).'],
+    ['a Set', new Set(['a']), 'Pass a list: [...set].'],
+    ['a function', () => 1, 'Call it, or omit it.'],
+    ['a Date', new Date(0), 'Pass its toISOString() or its getTime().'],
+    ['a Promise', Promise.resolve(1), 'Await it first.'],
+    ['NaN', Number.NaN, 'Omit it, or pass null.'],
+    ['an instance of Buffer', Buffer.from('a'), 'Pass its bytes as a base64 string.'],
+  ])('is refused with its path: %s', async (kind, value, remedy) => {
+    await expect(commit(value)).rejects.toMatchObject({
+      code: 'INVALID_PAYLOAD',
+      message: `The payload of Lines cannot be written as JSON: data.lines.0.at is ${kind}. ${remedy}`,
+    });
+  });
+
+  test('is refused without a name that the schema does not declare: it may be data', async () => {
+    await expect(commit(new Map(), 'ada@example.com')).rejects.toThrow('data.lines.0.* is a Map');
+  });
+
+  test.each([
+    ['undefined', undefined],
+    ['an object that chose its JSON', { toJSON: () => 'text' }],
+    ['an object of a class', new Price()],
+  ])('does not include %s', async (_what, value) => {
+    await expect(commit(value)).resolves.toHaveLength(1);
+  });
 });
 
 test('an answer that was lost does not write twice', async () => {
