@@ -14,7 +14,7 @@ import type { TailedEvent } from '../tail/event-follower.ts';
  * | `POST /api/plans` {@link PlanRequest} | {@link Plan} |
  * | `POST /api/plans/<id>/apply` {@link ApplyRequest} | {@link Run} |
  * | `POST /api/runs/<id>/stop` | {@link Run} |
- * | `GET /api/demo`, `POST /api/demo/faults/<name>/{break,repair}` | {@link DemoState}; only while `npm run demo -- --ui` runs |
+ * | `GET /api/demo`, `POST /api/demo/faults/<name>/{break,repair}`, `POST /api/demo/{end,start}` | {@link DemoState}; only while `npm run demo -- --ui` runs |
  *
  * A refused request has status 4xx and an {@link Refusal}.
  */
@@ -211,14 +211,18 @@ export interface Run {
   readonly notes: readonly string[];
 }
 
-/** The faults that the demo can make on its own engine, and the receipt of its run. */
+/** The run of the demo, the faults that it can make on its own engine, and the receipt. */
 export interface DemoState {
   readonly faults: readonly DemoFault[];
+  /** `waiting` for the first tab; `settling` from the last order to the receipt. */
+  readonly phase: 'waiting' | 'ordering' | 'settling' | 'over';
   readonly placed: number;
-  readonly orders: number;
+  /** The number of orders after which the run ends; `null` if it ends at `endsAt`. */
+  readonly orders: number | null;
+  /** When the run stops placing orders unless it is ended before; `null` if it ends after `orders`, or has not begun. */
+  readonly endsAt: number | null;
   /** The lines of the receipt once the run is over. */
   readonly receipt: readonly string[] | null;
-  readonly isOver: boolean;
 }
 
 export interface DemoFault {
@@ -226,6 +230,8 @@ export interface DemoFault {
   /** Its effect, e.g. `The bank answers every charge with 503`. */
   readonly text: string;
   readonly state: 'whole' | 'broken' | 'repairing';
+  /** Why it could not be made or repaired the last time; `null` unless that failed. */
+  readonly error: string | null;
   /** The command that repairs it, which `repair` runs; empty while the fault is being made and the command is not known. */
   readonly repair: string;
 }

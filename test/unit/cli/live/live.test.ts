@@ -409,7 +409,14 @@ describe('announcements', () => {
 
   test('of the demo are kept for a new tab, too', () => {
     const { open, live } = liveRig();
-    const demo = { faults: [], placed: 3, orders: 10, receipt: null, isOver: false };
+    const demo = {
+      faults: [],
+      phase: 'ordering',
+      placed: 3,
+      orders: 10,
+      endsAt: null,
+      receipt: null,
+    } as const;
     live.announce({ kind: 'demo', demo });
     expect(open().messages.at(-1)).toEqual({ kind: 'demo', demo });
   });
