@@ -1,5 +1,5 @@
 import type { statusJson } from '../status/status-text.ts';
-import type { TailedEvent } from '../tail/event-follower.ts';
+import type { FollowedEvent } from '../tail/event-follower.ts';
 
 /**
  * The documents between `mailroom ui` and its page, and nothing else: types only, because both sides import this file. Times are
@@ -81,6 +81,8 @@ export interface Flow {
   readonly queues: Readonly<Record<string, QueueNow | null>>;
   /** The newest events, newest first: at most 50, each with the state of its message at each consumer. */
   readonly events: readonly FlowEvent[];
+  /** They were searched for back to here; `null` before the first reading. */
+  readonly eventsSince: number | null;
   /** True if events were left out, because more than 100 were committed per second. */
   readonly isSample: boolean;
   /** The cost of this page since it was opened. */
@@ -96,9 +98,7 @@ export interface QueueNow {
   readonly trend: 'falling' | 'level' | 'rising';
 }
 
-export interface FlowEvent extends TailedEvent {
-  readonly correlationId: string | null;
-}
+export type FlowEvent = FollowedEvent;
 
 export interface Cost {
   readonly since: number;
