@@ -100,11 +100,12 @@ export function createPanel({ orders, maxMs, faults, onError }: PanelDeps): RunP
     startRun: () => {
       if (run.phase !== 'waiting' && run.phase !== 'over') return;
       ledger = newLedger();
-      end = new AbortController();
-      const ends = orders === undefined ? [end.signal, AbortSignal.timeout(maxMs)] : [end.signal];
+      const own = new AbortController();
+      end = own;
+      if (orders === undefined) setTimeout(() => own.abort(), maxMs).unref();
       const endsAt = orders === undefined ? Date.now() + maxMs : null;
       change({ phase: 'ordering', placed: 0, endsAt, receipt: null });
-      started.resolve(AbortSignal.any(ends));
+      started.resolve(own.signal);
     },
     onChange: (listener) => {
       listeners.add(listener);

@@ -137,7 +137,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     expect(await command.locator('code').textContent()).toBe(line);
   });
 
-  test('an id is shown by its end, and whoever selects it copies all of it', async () => {
+  test('an id is shown by its end, and selecting it copies all of it', async () => {
     const { page, send } = await opened();
     await send({ events: [MOVED] });
     const newest = page.getByRole('region', { name: 'Newest events' });

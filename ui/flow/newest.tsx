@@ -76,10 +76,10 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
         <span class="story-age">
           <Ago at={at} />
         </span>
-        <Aggregate event={first} />
         <span class="id">
           <ShortId id={id} />
         </span>
+        <Aggregate event={first} />
         <span class="story-events">
           {events.map((event, index) => (
             <StoryEvent key={event.eventId} event={event} isFirst={index === 0} />
@@ -98,7 +98,7 @@ function Aggregate({ event }: { readonly event: FlowEvent | undefined }) {
   const { aggregateType = null, aggregateId = null } = event ?? {};
   return (
     <span class="aggregate">
-      {aggregateType !== null && <Stored text={aggregateType} clip={TYPE_CHARACTERS} />}{' '}
+      {aggregateType !== null && <Stored text={aggregateType} clip={TYPE_CHARACTERS} />}
       {aggregateId !== null && (
         <a class="id" href={routeTo('event', aggregateId)}>
           <ShortId id={aggregateId} />

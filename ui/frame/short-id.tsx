@@ -2,8 +2,8 @@ import { escaped } from '../../cli/frame/escaped.ts';
 import { idParts } from './format.ts';
 
 /**
- * A stored id by its end. Its beginning takes no room, and is still there: whoever selects the id copies all of it, which is what the
- * command `why` takes.
+ * The end of a stored id. Its beginning takes no room but is still there: selecting the id copies all of it, as the command `why`
+ * needs it.
  */
 export function ShortId({ id }: { readonly id: string }) {
   const whole = escaped(id);
