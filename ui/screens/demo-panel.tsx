@@ -83,18 +83,15 @@ function Run({ demo: { phase, placed, orders, endsAt }, onError }: RunProps) {
   );
 }
 
-/** Sends a request that changes the demo, and keeps the state that it returns. */
+/** Sends a request that changes the demo. The live stream brings the new state, in order with later ones. */
 function useDemoRequest(onError: RunProps['onError']) {
-  const { api, keep } = useMailroom();
+  const { api } = useMailroom();
   const [isSending, setSending] = useState(false);
   const send = (request: (to: Api) => Promise<DemoState>) => {
     setSending(true);
     onError(null);
     request(api)
-      .then(
-        (demo) => keep({ demo }),
-        (failure) => onError(refused(failure)),
-      )
+      .catch((failure) => onError(refused(failure)))
       .finally(() => setSending(false));
   };
   return { isSending, send };
